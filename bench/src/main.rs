@@ -1,0 +1,2 @@
+//! Measures Boathook beside a bare loop.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Write Boathook hooks in Rust.

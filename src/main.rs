@@ -1,0 +1,2 @@
+//! The boathook binary.
+fn main() {}

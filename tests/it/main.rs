@@ -1,0 +1,1 @@
+//! In-process integration tests.
