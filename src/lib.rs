@@ -1,1 +1,36 @@
-//! Boathook.
+//! Boathook runs Kubernetes hooks as WebAssembly components.
+//!
+//! ```text
+//!  Kubernetes ─▶ watch ─Change─▶ filter ─Trigger─▶ queue ─Job─▶ sandbox ─host calls─▶ access ─▶ Kubernetes
+//!               (shared streams)  (match, project,  (order, merge, (fresh instance,    (grants, identity,
+//!    schedule ──────┘              dedup)            retry, limit)  limits, WIT)        audit, execute)
+//! ```
+//!
+//! One way; no stage knows an earlier or a later one. `tests/it/layering.rs` keeps it so.
+//!
+//! | module | its job |
+//! | --- | --- |
+//! | [`model`] | the nouns that the stages hand on; pure |
+//! | [`hooks`] | which hooks exist: components in a directory and their configuration documents |
+//! | [`discovery`] | which kinds the API server serves |
+//! | [`watch`] | stage 1: changes of objects, and ticks of schedules |
+//! | [`filter`] | stage 2: what a binding sees of a change, and whether that makes a trigger |
+//! | [`queue`] | stage 3: order, merging, retries |
+//! | [`sandbox`] | stage 4: one run of a hook in a fresh instance |
+//! | [`access`] | stage 5: the hook's calls to Kubernetes, within its grants |
+//! | [`telemetry`] | logs, metrics, health |
+//! | [`app`] | wiring; the only module that names every stage |
+//! | [`cli`], [`cmd`] | what was typed, and the subcommands |
+
+pub mod access;
+pub mod app;
+pub mod cli;
+pub mod cmd;
+pub mod discovery;
+pub mod filter;
+pub mod hooks;
+pub mod model;
+pub mod queue;
+pub mod sandbox;
+pub mod telemetry;
+pub mod watch;

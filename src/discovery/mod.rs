@@ -1,0 +1,1 @@
+//! Which kinds the API server serves. Stub.

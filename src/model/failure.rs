@@ -1,0 +1,85 @@
+//! Why a run did not succeed, and what should happen next.
+
+use std::{fmt, time::Duration};
+
+/// A bound of the sandbox that a run reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// `limits.time`
+    Time,
+    /// `limits.memory`
+    Memory,
+    /// The guest's stack.
+    Stack,
+    /// `limits.hostCalls`
+    HostCalls,
+    /// `limits.hostBytes`
+    HostBytes,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Time => "limits.time",
+            Self::Memory => "limits.memory",
+            Self::Stack => "stack",
+            Self::HostCalls => "limits.hostCalls",
+            Self::HostBytes => "limits.hostBytes",
+        })
+    }
+}
+
+/// What kind of failure it was; it decides whether and when the triggers are tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The hook asked to be run again.
+    Retry,
+    /// The hook asked to be run again after this time.
+    RetryAfter(Duration),
+    /// The hook said that trying again is of no use.
+    Permanent,
+    /// The hook crashed.
+    Trap,
+    /// The run reached a bound.
+    Limit(Limit),
+    /// The operator is shutting down; the triggers come back after the restart.
+    Interrupted,
+    /// The host could not run it; not the hook's fault.
+    Host,
+}
+
+impl FailureKind {
+    /// A short word for logs and metric labels.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::RetryAfter(_) => "retry-after",
+            Self::Permanent => "permanent",
+            Self::Trap => "trap",
+            Self::Limit(Limit::Time) => "limit-time",
+            Self::Limit(Limit::Memory) => "limit-memory",
+            Self::Limit(Limit::Stack) => "limit-stack",
+            Self::Limit(Limit::HostCalls) => "limit-host-calls",
+            Self::Limit(Limit::HostBytes) => "limit-host-bytes",
+            Self::Interrupted => "interrupted",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// A failed run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind.
+    pub kind: FailureKind,
+    /// For the log: what happened, which limit with its value, what would help.
+    pub message: String,
+    /// The wasm back-trace of a trap, one frame a line.
+    pub backtrace: Option<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

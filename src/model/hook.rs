@@ -1,0 +1,184 @@
+//! What a hook is: its bindings, permissions and limits, after the configuration document has
+//! been read and checked. Defaults are resolved here.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{BindingName, HookName, QueueName};
+
+/// A hook's checked configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookSpec {
+    /// The hook.
+    pub name: HookName,
+    /// `onStartup`, when it has one.
+    pub on_startup: Option<StartupBinding>,
+    /// `schedule[]`, in the document's order.
+    pub schedules: Vec<ScheduleBinding>,
+    /// `kubernetes[]`, in the document's order.
+    pub kubernetes: Vec<KubernetesBinding>,
+    /// `permissions.kubernetes[]`.
+    pub permissions: Arc<[Permission]>,
+    /// `limits`.
+    pub limits: Limits,
+    /// `concurrency`: runs at the same time on different objects.
+    pub concurrency: usize,
+}
+
+/// `onStartup`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StartupBinding {
+    /// Lower numbers first.
+    pub order: i64,
+    /// What happens after a failed run.
+    pub retry: RetryPolicy,
+}
+
+/// What becomes of ticks that could not run in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissedRuns {
+    /// They are forgotten.
+    #[default]
+    Skip,
+    /// One run makes up for all of them.
+    Once,
+}
+
+/// One entry of `schedule[]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScheduleBinding {
+    /// `name`, default `schedule`.
+    pub name: BindingName,
+    /// `crontab`, with a `TZ=` prefix taken off. Known to parse.
+    pub crontab: Arc<str>,
+    /// IANA name out of `timeZone` or the `TZ=` prefix. Absent: the process's zone.
+    pub time_zone: Option<Arc<str>>,
+    /// Where its triggers wait.
+    pub queue: QueueName,
+    /// A failed run counts as done.
+    pub allow_failure: bool,
+    /// Names of `kubernetes` bindings.
+    pub include_snapshots_from: Arc<[BindingName]>,
+    /// What happens after a failed run.
+    pub retry: RetryPolicy,
+}
+
+/// A kind of change that can wake a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WatchEventKind {
+    /// `Added`
+    Added,
+    /// `Modified`
+    Modified,
+    /// `Deleted`
+    Deleted,
+}
+
+/// What of each object is kept and delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Content {
+    /// The whole object, without managed fields.
+    #[default]
+    Full,
+    /// `apiVersion`, `kind` and `metadata`.
+    Metadata,
+    /// Only the `filterResult`, or nothing.
+    None,
+}
+
+/// One entry of `kubernetes[]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KubernetesBinding {
+    /// `name`, default `kubernetes`.
+    pub name: BindingName,
+    /// Absent: the API server's preferred version of the kind.
+    pub api_version: Option<String>,
+    /// Kind, plural or short name, as the author wrote it.
+    pub kind: String,
+    /// `nameSelector.matchNames`; empty: all.
+    pub names: Vec<String>,
+    /// `namespace.nameSelector.matchNames`; empty: all.
+    pub namespaces: Vec<String>,
+    /// As the API takes it: `app=web,tier in (a,b)`.
+    pub label_selector: Option<String>,
+    /// As the API takes it: `spec.nodeName=n1`.
+    pub field_selector: Option<String>,
+    /// Which changes wake the hook; may be empty (a binding for its snapshot).
+    pub events: Vec<WatchEventKind>,
+    /// Whether the hook runs once with the objects that exist.
+    pub on_synchronization: bool,
+    /// What is kept and delivered.
+    pub content: Content,
+    /// A jq program, known to compile.
+    pub jq_filter: Option<Arc<str>>,
+    /// Names of `kubernetes` bindings.
+    pub include_snapshots_from: Arc<[BindingName]>,
+    /// Where its triggers wait.
+    pub queue: QueueName,
+    /// A failed run counts as done.
+    pub allow_failure: bool,
+    /// What happens after a failed run.
+    pub retry: RetryPolicy,
+}
+
+/// One entry of `permissions.kubernetes[]`, in the words of RBAC's PolicyRule. Within one list,
+/// `*` stands for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permission {
+    /// `""` is the core group.
+    pub api_groups: Vec<String>,
+    /// Plural names; a subresource is `pods/eviction`, all of them `pods/*`.
+    pub resources: Vec<String>,
+    /// `get`, `list`, `create`, `update`, `patch`, `delete`.
+    pub verbs: Vec<String>,
+    /// Empty: all names.
+    pub resource_names: Vec<String>,
+    /// Empty: all namespaces, and cluster-scoped objects.
+    pub namespaces: Vec<String>,
+}
+
+/// Bounds of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Linear memories and tables together, in bytes. Default 64 MiB.
+    pub memory: u64,
+    /// From start to end, host calls included. Default 10 s.
+    pub time: Duration,
+    /// Calls of imported functions. Default 10 000.
+    pub host_calls: u64,
+    /// Bytes that host calls pass in either direction. Default 64 MiB.
+    pub host_bytes: u64,
+    /// Bytes of log lines. Default 1 MiB.
+    pub log_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: u64 = 1024 * 1024;
+        Self {
+            memory: 64 * MIB,
+            time: Duration::from_secs(10),
+            host_calls: 10_000,
+            host_bytes: 64 * MIB,
+            log_bytes: MIB,
+        }
+    }
+}
+
+/// When a failed run is tried again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RetryPolicy {
+    /// Delay before the second try. Default 5 s.
+    pub initial: Duration,
+    /// No delay is longer, jitter aside. Default 32 s.
+    pub max: Duration,
+    /// Each delay is this many times the one before. Default 2.
+    pub multiplier: f64,
+    /// Up to this share of the delay is added at random. Default 0.1.
+    pub jitter: f64,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self { initial: Duration::from_secs(5), max: Duration::from_secs(32), multiplier: 2.0, jitter: 0.1 }
+    }
+}

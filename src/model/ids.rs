@@ -1,0 +1,155 @@
+//! Names: of hooks, bindings, queues, runs and objects. Parsed once, then trusted.
+
+use std::{fmt, sync::Arc};
+
+/// A name that Boathook can't accept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{what} name {name:?} is not valid: use 1 to {max} characters out of letters, digits, '-', '_', '.', beginning with a letter or digit"
+)]
+pub struct InvalidName {
+    what: &'static str,
+    name: String,
+    max: usize,
+}
+
+/// A hook's name: its component's file name without `.wasm`. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HookName(Arc<str>);
+
+impl HookName {
+    /// The longest name: it becomes a part of field managers and metric labels.
+    pub const MAX: usize = 63;
+
+    /// Parses a name.
+    pub fn new(name: &str) -> Result<Self, InvalidName> {
+        let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
+        if first && name.len() <= Self::MAX && name.chars().all(valid) {
+            Ok(Self(name.into()))
+        } else {
+            Err(InvalidName { what: "hook", name: name.to_owned(), max: Self::MAX })
+        }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for HookName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A binding's `name` in its hook's document. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BindingName(Arc<str>);
+
+impl BindingName {
+    /// Takes any text: shell-operator allows it.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for BindingName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An ordered line of triggers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum QueueName {
+    /// The hook's own queue, the default: no other hook can block it.
+    Own(HookName),
+    /// A queue that hooks share by name; names are global. `main` is one of them.
+    Shared(Arc<str>),
+}
+
+impl QueueName {
+    /// The queue `main`, where `onStartup` runs are kept in order.
+    pub fn main() -> Self {
+        Self::Shared("main".into())
+    }
+}
+
+impl fmt::Display for QueueName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(hook) => write!(f, "hook/{hook}"),
+            Self::Shared(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Identifies one run of a hook in logs and audit records; unique within and between processes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RunId(Arc<str>);
+
+impl RunId {
+    /// From a prefix that is unique to the process and a number that is unique in it.
+    pub fn new(process: &str, number: u64) -> Self {
+        Self(format!("{process}-{number}").into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An object's place among those of its kind; ordered by namespace, then name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectKey {
+    /// Absent for cluster-scoped objects.
+    pub namespace: Option<Arc<str>>,
+    /// `metadata.name`.
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}
+
+/// Names one object of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectRef {
+    /// `v1`, `apps/v1`.
+    pub api_version: String,
+    /// `Secret`.
+    pub kind: String,
+    /// Absent for cluster-scoped objects.
+    pub namespace: Option<String>,
+    /// `metadata.name`.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.api_version, self.kind)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}

@@ -1,0 +1,30 @@
+//! The nouns that the stages hand to each other.
+//!
+//! Pure: no client, no runtime, no clock, no wasmtime. What is decided here takes its facts as
+//! arguments.
+
+mod call;
+mod failure;
+mod hook;
+mod ids;
+mod object;
+mod resource;
+mod run;
+mod snapshot;
+mod trigger;
+
+pub use call::{
+    CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,
+    PatchBody, Propagation, Update,
+};
+pub use failure::{Failure, FailureKind, Limit};
+pub use hook::{
+    Content, HookSpec, KubernetesBinding, Limits, MissedRuns, Permission, RetryPolicy, ScheduleBinding, StartupBinding,
+    WatchEventKind,
+};
+pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
+pub use object::{InvalidObject, Object};
+pub use resource::Resource;
+pub use run::{Caller, Job, JobId, Outcome};
+pub use snapshot::{Item, Items, Moment};
+pub use trigger::{Cause, Change, ObjectEvent, Tick, Trigger};

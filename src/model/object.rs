@@ -1,0 +1,144 @@
+//! One object as it came from the API server: its identity, and its JSON without managed fields.
+//!
+//! The body is kept as text and not parsed further here; most bindings need a small part of it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{ObjectKey, ObjectRef};
+
+/// An object that can't be used, by what is wrong with it.
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidObject {
+    /// Not JSON, or not an object with metadata.
+    #[error("the object is not a Kubernetes object")]
+    Json(#[source] serde_json::Error),
+    /// `metadata.name` is missing.
+    #[error("the object has no metadata.name")]
+    NoName,
+}
+
+/// An object. Cheap to share behind an `Arc`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    /// `v1`, `apps/v1`.
+    pub api_version: Arc<str>,
+    /// `Secret`.
+    pub kind: Arc<str>,
+    /// Where it is.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: Box<str>,
+    /// `metadata.resourceVersion`.
+    pub resource_version: Box<str>,
+    /// The whole object as compact JSON without `metadata.managedFields`; always with
+    /// `apiVersion` and `kind`, which items of lists lack on the wire.
+    pub json: Arc<str>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    name: Option<Box<str>>,
+    namespace: Option<Box<str>>,
+    #[serde(default)]
+    uid: Box<str>,
+    #[serde(default, rename = "resourceVersion")]
+    resource_version: Box<str>,
+}
+
+type Fields<'a> = BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
+
+impl Object {
+    /// Reads an object from its JSON. `api_version` and `kind` are those of the list or watch it
+    /// came from.
+    pub fn from_json(json: &str, api_version: &Arc<str>, kind: &Arc<str>) -> Result<Self, InvalidObject> {
+        let mut fields: Fields<'_> = serde_json::from_str(json).map_err(InvalidObject::Json)?;
+        let raw_meta = fields.remove("metadata").ok_or(InvalidObject::NoName)?;
+        let meta: Meta = serde_json::from_str(raw_meta.get()).map_err(InvalidObject::Json)?;
+        let name = meta.name.ok_or(InvalidObject::NoName)?;
+        Ok(Self {
+            api_version: api_version.clone(),
+            kind: kind.clone(),
+            key: ObjectKey { namespace: meta.namespace.map(Arc::from), name: name.into() },
+            uid: meta.uid,
+            resource_version: meta.resource_version,
+            json: compact(&fields, raw_meta, api_version, kind)?,
+        })
+    }
+
+    /// Its reference.
+    pub fn reference(&self) -> ObjectRef {
+        ObjectRef {
+            api_version: self.api_version.to_string(),
+            kind: self.kind.to_string(),
+            namespace: self.key.namespace.as_deref().map(str::to_owned),
+            name: self.key.name.to_string(),
+        }
+    }
+}
+
+/// Puts the object together again, in the order that kubectl prints: apiVersion, kind, metadata,
+/// the rest.
+fn compact(fields: &Fields<'_>, raw_meta: &RawValue, api_version: &str, kind: &str) -> Result<Arc<str>, InvalidObject> {
+    let mut meta: Fields<'_> = serde_json::from_str(raw_meta.get()).map_err(InvalidObject::Json)?;
+    meta.remove("managedFields");
+    let mut out = String::with_capacity(raw_meta.get().len());
+    out.push_str("{\"apiVersion\":");
+    push_string(&mut out, api_version);
+    out.push_str(",\"kind\":");
+    push_string(&mut out, kind);
+    out.push_str(",\"metadata\":{");
+    push_fields(&mut out, meta.iter(), false);
+    out.push('}');
+    push_fields(&mut out, fields.iter().filter(|(key, _)| !matches!(key.as_ref(), "apiVersion" | "kind")), true);
+    out.push('}');
+    Ok(out.into())
+}
+
+fn push_fields<'a>(
+    out: &mut String,
+    fields: impl Iterator<Item = (&'a std::borrow::Cow<'a, str>, &'a &'a RawValue)>,
+    mut comma: bool,
+) {
+    for (key, value) in fields {
+        if std::mem::replace(&mut comma, true) {
+            out.push(',');
+        }
+        push_string(out, key);
+        out.push(':');
+        out.push_str(value.get());
+    }
+}
+
+fn push_string(out: &mut String, text: &str) {
+    out.push_str(&serde_json::Value::from(text).to_string());
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn read(json: &str) -> Result<Object, InvalidObject> {
+        Object::from_json(json, &"v1".into(), &"Secret".into())
+    }
+
+    #[test]
+    fn strips_managed_fields_and_adds_the_kind() {
+        let object = read(r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","managedFields":[{"x":1}],"labels":{"k":"v"}},"data":{"b":"YQ=="}}"#).unwrap();
+        assert_eq!(
+            &*object.json,
+            r#"{"apiVersion":"v1","kind":"Secret","metadata":{"labels":{"k":"v"},"name":"a","namespace":"n","resourceVersion":"7","uid":"u"},"data":{"b":"YQ=="}}"#
+        );
+        assert_eq!((object.key.to_string().as_str(), &*object.uid, &*object.resource_version), ("n/a", "u", "7"));
+    }
+
+    #[test]
+    fn refuses_what_is_no_object() {
+        assert!(matches!(read("[]"), Err(InvalidObject::Json(_))));
+        assert!(matches!(read("{\"metadata\":{}}"), Err(InvalidObject::NoName)));
+        assert!(matches!(read("{}"), Err(InvalidObject::NoName)));
+    }
+}

@@ -1,0 +1,103 @@
+//! A kind as the API server serves it, and where its objects are found.
+
+use std::fmt;
+
+/// A served kind. `plural` and `namespaced` come from discovery.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Resource {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// `v1`.
+    pub version: String,
+    /// `Secret`.
+    pub kind: String,
+    /// `secrets`, the name in URLs and in permissions.
+    pub plural: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+}
+
+impl Resource {
+    /// `v1` or `apps/v1`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// The path of the collection, or of one object when `name` is given, or of its subresource.
+    /// A namespace is ignored for cluster-scoped kinds. Names are percent-encoded.
+    pub fn path(&self, namespace: Option<&str>, name: Option<&str>, subresource: Option<&str>) -> String {
+        let mut path = if self.group.is_empty() {
+            format!("/api/{}", self.version)
+        } else {
+            format!("/apis/{}/{}", self.group, self.version)
+        };
+        if let Some(namespace) = namespace.filter(|_| self.namespaced) {
+            path.push_str("/namespaces/");
+            encode_into(&mut path, namespace);
+        }
+        for segment in [Some(self.plural.as_str()), name, subresource].into_iter().flatten() {
+            path.push('/');
+            encode_into(&mut path, segment);
+        }
+        path
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.api_version(), self.kind)
+    }
+}
+
+/// Percent-encodes everything but RFC 3986's unreserved characters, so that no name can reach
+/// another path.
+fn encode_into(path: &mut String, segment: &str) {
+    use std::fmt::Write as _;
+    if segment == "." || segment == ".." {
+        path.push_str(&segment.replace('.', "%2E"));
+        return;
+    }
+    for byte in segment.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            path.push(char::from(byte));
+        } else {
+            // Writing to a String can't fail.
+            let _ = write!(path, "%{byte:02X}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets() -> Resource {
+        Resource {
+            group: String::new(),
+            version: "v1".into(),
+            kind: "Secret".into(),
+            plural: "secrets".into(),
+            namespaced: true,
+        }
+    }
+
+    #[test]
+    fn paths_of_core_and_grouped_kinds() {
+        assert_eq!(secrets().path(None, None, None), "/api/v1/secrets");
+        assert_eq!(secrets().path(Some("a"), Some("b"), Some("status")), "/api/v1/namespaces/a/secrets/b/status");
+        let nodes = Resource {
+            group: "g.io".into(),
+            kind: "Node".into(),
+            plural: "nodes".into(),
+            namespaced: false,
+            ..secrets()
+        };
+        assert_eq!(nodes.path(Some("ignored"), Some("n"), None), "/apis/g.io/v1/nodes/n");
+    }
+
+    #[test]
+    fn no_name_can_reach_another_path() {
+        assert_eq!(secrets().path(Some("a/../b"), Some(".."), None), "/api/v1/namespaces/a%2F..%2Fb/secrets/%2E%2E");
+        assert_eq!(secrets().path(Some("a"), Some("b?x=y#z"), None), "/api/v1/namespaces/a/secrets/b%3Fx%3Dy%23z");
+    }
+}

@@ -1,0 +1,76 @@
+//! What makes a hook run: a change seen by a watch, and the trigger that a binding makes of it.
+
+use std::{sync::Arc, time::Instant};
+
+use super::{BindingName, HookName, Object, QueueName, Resource, RetryPolicy, WatchEventKind};
+
+/// What a watch tells its subscribers. A list (the first, or one after history was lost) comes as
+/// `ListStarted`, an `Upsert` for each object, `ListDone`: what was known and not named between is
+/// gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A complete list follows.
+    ListStarted,
+    /// The object is there, in this state; maybe unchanged.
+    Upsert(Arc<Object>),
+    /// The object is gone; this was its last state.
+    Delete(Arc<Object>),
+    /// The list is complete.
+    ListDone,
+}
+
+/// One change of one object, as a binding delivers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectEvent {
+    /// What happened.
+    pub kind: WatchEventKind,
+    /// The kind of the object.
+    pub resource: Arc<Resource>,
+    /// The object as the binding sees it; for `Deleted`, the last known state.
+    pub item: Arc<super::Item>,
+    /// The filter's result before this change.
+    pub previous_filter_result: Option<Arc<str>>,
+}
+
+/// One firing of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tick {
+    /// Planned time, milliseconds since the Unix epoch.
+    pub scheduled_at: u64,
+    /// Ticks skipped since the one before.
+    pub missed: u32,
+}
+
+/// Why a trigger exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// The operator started.
+    Startup,
+    /// A schedule fired.
+    Schedule(Tick),
+    /// A binding knows all its objects for the first time.
+    Synchronization,
+    /// An object changed.
+    Event(ObjectEvent),
+}
+
+/// One occurrence of a binding, on its way to a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trigger {
+    /// Whose.
+    pub hook: HookName,
+    /// Which binding.
+    pub binding: BindingName,
+    /// Where it waits.
+    pub queue: QueueName,
+    /// Why.
+    pub cause: Cause,
+    /// Snapshots that the run may open for it.
+    pub snapshots: Arc<[BindingName]>,
+    /// A failed run counts as done.
+    pub allow_failure: bool,
+    /// What happens after a failed run.
+    pub retry: RetryPolicy,
+    /// When it was made, for the time spent waiting.
+    pub created: Instant,
+}
