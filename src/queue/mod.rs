@@ -39,6 +39,8 @@ mod item;
 mod keyed;
 mod line;
 mod observer;
+#[cfg(test)]
+mod property;
 mod retry;
 pub mod runner;
 mod serial;
