@@ -10,6 +10,7 @@
 
 mod answer;
 mod audit;
+mod batch;
 mod create;
 mod delete;
 mod errors;
