@@ -14,6 +14,7 @@ mod batch;
 mod create;
 mod delete;
 mod errors;
+mod events;
 mod grants;
 mod jq;
 mod read;
