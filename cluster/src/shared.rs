@@ -24,12 +24,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(
-        limits: HistoryLimits,
-        options: &Options,
-        address: SocketAddr,
-        stop: CancellationToken,
-    ) -> Self {
+    pub(crate) fn new(limits: HistoryLimits, options: &Options, address: SocketAddr, stop: CancellationToken) -> Self {
         let shared = Self {
             store: Store::new(limits),
             options: options.clone(),
@@ -43,28 +38,14 @@ impl Shared {
     }
 
     pub(crate) fn registry(&self) -> Arc<Registry> {
-        self.registry
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Reads all definitions again. Called after each change of one.
     pub(crate) fn rebuild_registry(&self) {
-        let mut slot = self
-            .registry
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let query = Query {
-            prefix: "",
-            after: None,
-            at: None,
-            limit: 0,
-            matches: &|_| true,
-        };
-        let definitions = self
-            .store
-            .list("customresourcedefinitions.apiextensions.k8s.io", &query);
+        let mut slot = self.registry.write().unwrap_or_else(PoisonError::into_inner);
+        let query = Query { prefix: "", after: None, at: None, limit: 0, matches: &|_| true };
+        let definitions = self.store.list("customresourcedefinitions.apiextensions.k8s.io", &query);
         let definitions = definitions.map(|page| page.items).unwrap_or_default();
         let custom = definitions.iter().flat_map(|d| crd::resources(&d.value()));
         *slot = Arc::new(Registry::new(custom));

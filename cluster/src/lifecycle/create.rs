@@ -19,12 +19,8 @@ const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), Failure> {
     let api_version = resource.api_version();
     let map = json::object(object);
-    let given = |map: &Map<String, Value>, key: &str| {
-        map.get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let given =
+        |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (kind, version) = (given(map, "kind"), given(map, "apiVersion"));
     if resource.custom.is_some() && kind.is_empty() {
         return Err(Failure::bad_request(format!(
@@ -35,16 +31,8 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
     let wrong_kind = !kind.is_empty() && kind != resource.kind;
     let wrong_version = !version.is_empty() && version != api_version;
     if wrong_kind || (wrong_version && resource.custom.is_none()) {
-        let short = version
-            .rsplit('/')
-            .next()
-            .filter(|v| !v.is_empty())
-            .unwrap_or(&resource.version);
-        let group = if resource.group.is_empty() {
-            "core"
-        } else {
-            &resource.group
-        };
+        let short = version.rsplit('/').next().filter(|v| !v.is_empty()).unwrap_or(&resource.version);
+        let group = if resource.group.is_empty() { "core" } else { &resource.group };
         return Err(Failure::bad_request(format!(
             "{kind} in version \"{short}\" cannot be handled as a {}: converting ({short}.{kind}) to ({}.{}): unknown conversion",
             resource.kind,
@@ -61,11 +49,7 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
         let mut typed = Map::new();
         typed.insert("kind".into(), resource.kind.clone().into());
         typed.insert("apiVersion".into(), api_version.into());
-        typed.extend(
-            std::mem::take(map)
-                .into_iter()
-                .filter(|(k, _)| k != "kind" && k != "apiVersion"),
-        );
+        typed.extend(std::mem::take(map).into_iter().filter(|(k, _)| k != "kind" && k != "apiVersion"));
         *map = typed;
     }
     if let Some(why) = metadata::type_problem(object) {
@@ -78,16 +62,9 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
 }
 
 /// Checks the namespace in the body against the one in the path, and sets it.
-pub(crate) fn set_namespace(
-    resource: &Resource,
-    object: &mut Value,
-    namespace: &str,
-) -> Result<(), Failure> {
+pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: &str) -> Result<(), Failure> {
     let meta = json::metadata(object);
-    let given = meta
-        .get("namespace")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let given = meta.get("namespace").and_then(Value::as_str).unwrap_or_default();
     if !resource.namespaced {
         meta.shift_remove("namespace");
         return Ok(());
@@ -112,9 +89,7 @@ pub(crate) fn prepare(
     set_namespace(resource, object, namespace)?;
     let meta = json::metadata(object);
     if !json::is_empty(meta.get("resourceVersion")) {
-        return Err(Failure::internal(
-            "resourceVersion should not be set on objects to be created",
-        ));
+        return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
     }
     generate_name(meta);
     meta.retain(|_, value| !value.is_null());
@@ -169,14 +144,7 @@ fn uid() -> String {
     let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");
     let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
-    format!(
-        "{}-{}-{}-{}-{}",
-        part(0..8),
-        part(8..12),
-        part(12..16),
-        part(16..20),
-        part(20..32)
-    )
+    format!("{}-{}-{}-{}-{}", part(0..8), part(8..12), part(12..16), part(16..20), part(20..32))
 }
 
 #[cfg(test)]

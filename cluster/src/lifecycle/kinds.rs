@@ -17,9 +17,7 @@ pub(crate) fn on_create(resource: &Resource, object: &mut Value, context: &Conte
     }
     common(resource, object, context);
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        let finalizers = json::metadata(object)
-            .entry("finalizers")
-            .or_insert_with(|| json!([]));
+        let finalizers = json::metadata(object).entry("finalizers").or_insert_with(|| json!([]));
         if let Value::Array(list) = finalizers
             && !list.iter().any(|f| f == drain::CLEANUP)
         {
@@ -29,13 +27,7 @@ pub(crate) fn on_create(resource: &Resource, object: &mut Value, context: &Conte
 }
 
 /// The next version of an object, with defaults applied.
-pub(crate) fn on_update(
-    resource: &Resource,
-    _old: &Value,
-    object: &mut Value,
-    sub: Option<Sub>,
-    context: &Context,
-) {
+pub(crate) fn on_update(resource: &Resource, _old: &Value, object: &mut Value, sub: Option<Sub>, context: &Context) {
     if sub.is_none() {
         common(resource, object, context);
     }

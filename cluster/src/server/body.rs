@@ -13,11 +13,7 @@ use crate::status::Failure;
 
 /// The media type of a request, without parameters; JSON when none is given.
 pub(crate) fn media_type(request: &Request<Incoming>) -> String {
-    let header = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|v| v.to_str().ok())
-        .unwrap_or_default();
+    let header = request.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     match header.split(';').next().map(str::trim) {
         None | Some("") => "application/json".to_owned(),
         Some(media) => media.to_ascii_lowercase(),
@@ -29,24 +25,17 @@ pub(crate) async fn read(request: Request<Incoming>, limit: usize) -> Result<Byt
     match Limited::new(request.into_body(), limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Failure::too_large(limit)),
-        Err(error) => Err(Failure::bad_request(format!(
-            "the request body could not be read: {error}"
-        ))),
+        Err(error) => Err(Failure::bad_request(format!("the request body could not be read: {error}"))),
     }
 }
 
 /// Decodes a whole object in JSON or YAML; `kind` is what the path expects.
 pub(crate) fn object(bytes: &Bytes, media: &str, kind: &str) -> Result<Value, Failure> {
     let decoded = match media {
-        "application/json" => {
-            serde_json::from_slice(bytes).map_err(|e| format!("json parse error: {e}"))
-        }
+        "application/json" => serde_json::from_slice(bytes).map_err(|e| format!("json parse error: {e}")),
         "application/yaml" | "text/yaml" | "application/x-yaml" => yaml(bytes),
         _ => {
-            return Err(Failure::unsupported_media(&[
-                "application/json",
-                "application/yaml",
-            ]));
+            return Err(Failure::unsupported_media(&["application/json", "application/yaml"]));
         }
     };
     let unusable = |why: String| {
@@ -58,9 +47,7 @@ pub(crate) fn object(bytes: &Bytes, media: &str, kind: &str) -> Result<Value, Fa
     };
     match decoded {
         Ok(value @ Value::Object(_)) => Ok(value),
-        Ok(_) => Err(unusable(
-            "json parse error: the document is not an object".to_owned(),
-        )),
+        Ok(_) => Err(unusable("json parse error: the document is not an object".to_owned())),
         Err(why) => Err(unusable(why)),
     }
 }

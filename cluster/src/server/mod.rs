@@ -64,24 +64,16 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http2().max_concurrent_streams(2048);
-    if let Err(error) = builder
-        .serve_connection(TokioIo::new(stream), service)
-        .await
-    {
+    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "connection ended");
     }
 }
 
 async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
-    handle(shared, request)
-        .await
-        .unwrap_or_else(|failure| respond::failure(&failure))
+    handle(shared, request).await.unwrap_or_else(|failure| respond::failure(&failure))
 }
 
-async fn handle(
-    shared: &Arc<Shared>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Failure> {
+async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let accept = Accept::parse(request.headers())?;
     match route::parse(request.uri().path()) {
         Route::Resource(path) => resource(shared, request, path, &accept).await,
@@ -120,35 +112,21 @@ async fn resource(
     let method = request.method().clone();
     let namespace = path.namespace.as_deref().unwrap_or_default();
     match (method, path.name.as_deref()) {
-        (Method::GET, None) if params.watch => {
-            watch::start(shared, resource, namespace, None, &params, accept)
-        }
+        (Method::GET, None) if params.watch => watch::start(shared, resource, namespace, None, &params, accept),
         (Method::GET, None) => list::list(shared, resource, namespace, &params, accept),
         (Method::GET, Some(name)) if params.watch => {
             watch::start(shared, resource, namespace, Some(name), &params, accept)
         }
         (Method::GET, Some(name)) => list::get(shared, resource, namespace, name, &params, accept),
-        (Method::POST, None) if resource.namespaced && path.namespace.is_none() => {
-            Err(Failure::method_not_allowed())
-        }
-        (Method::POST, None) => {
-            write::create(shared, request, resource, namespace, &params, accept).await
-        }
+        (Method::POST, None) if resource.namespaced && path.namespace.is_none() => Err(Failure::method_not_allowed()),
+        (Method::POST, None) => write::create(shared, request, resource, namespace, &params, accept).await,
         (Method::PUT, Some(name)) => {
-            write::put(
-                shared, request, resource, namespace, name, None, &params, accept,
-            )
-            .await
+            write::put(shared, request, resource, namespace, name, None, &params, accept).await
         }
         (Method::PATCH, Some(name)) => {
-            write::patch(
-                shared, request, resource, namespace, name, None, &params, accept,
-            )
-            .await
+            write::patch(shared, request, resource, namespace, name, None, &params, accept).await
         }
-        (Method::DELETE, Some(name)) => {
-            delete::one(shared, request, resource, namespace, name, &params, accept).await
-        }
+        (Method::DELETE, Some(name)) => delete::one(shared, request, resource, namespace, name, &params, accept).await,
         (Method::DELETE, None) if resource.verbs().contains(&"deletecollection") => {
             delete::collection(shared, request, resource, namespace, &params, accept).await
         }

@@ -44,9 +44,7 @@ impl Params {
                 "watch" => p.watch = flag(&text),
                 "allowWatchBookmarks" => p.bookmarks = flag(&text),
                 "sendInitialEvents" => p.send_initial_events = Some(flag(&text)),
-                "timeoutSeconds" if !text.is_empty() => {
-                    p.timeout_seconds = Some(number(&key, &text)? as u64)
-                }
+                "timeoutSeconds" if !text.is_empty() => p.timeout_seconds = Some(number(&key, &text)? as u64),
                 "dryRun" => p.dry_run = dry_run(&text)?,
                 "fieldManager" => p.field_manager = text,
                 "force" => p.force = Some(flag(&text)),
@@ -56,9 +54,7 @@ impl Params {
             }
         }
         if p.field_manager.len() > 128 {
-            return Err(Failure::bad_request(
-                "fieldManager: Too long: may not be more than 128 bytes",
-            ));
+            return Err(Failure::bad_request("fieldManager: Too long: may not be more than 128 bytes"));
         }
         Ok(p)
     }
@@ -66,13 +62,9 @@ impl Params {
 
 fn number(key: &str, text: &str) -> Result<usize, Failure> {
     let parsed: Result<i64, _> = text.parse();
-    parsed
-        .map(|n| usize::try_from(n).unwrap_or_default())
-        .map_err(|_| {
-            Failure::bad_request(format!(
-                "strconv.ParseInt: parsing \"{text}\": invalid syntax (parameter {key})"
-            ))
-        })
+    parsed.map(|n| usize::try_from(n).unwrap_or_default()).map_err(|_| {
+        Failure::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax (parameter {key})"))
+    })
 }
 
 /// `All` is the only dry-run directive.
@@ -84,11 +76,7 @@ pub(crate) fn dry_run(text: &str) -> Result<bool, Failure> {
             "meta.k8s.io",
             "CreateOptions",
             "",
-            &[crate::status::Cause::unsupported(
-                "dryRun",
-                &serde_json::json!([other]),
-                &["All"],
-            )],
+            &[crate::status::Cause::unsupported("dryRun", &serde_json::json!([other]), &["All"])],
         )),
     }
 }

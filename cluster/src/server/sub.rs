@@ -32,30 +32,10 @@ pub(crate) async fn handle(
     match (sub, request.method().clone()) {
         (Sub::Status, Method::GET) => list::get(shared, resource, namespace, name, params, accept),
         (Sub::Status, Method::PUT) => {
-            write::put(
-                shared,
-                request,
-                resource,
-                namespace,
-                name,
-                Some(sub),
-                params,
-                accept,
-            )
-            .await
+            write::put(shared, request, resource, namespace, name, Some(sub), params, accept).await
         }
         (Sub::Status, Method::PATCH) => {
-            write::patch(
-                shared,
-                request,
-                resource,
-                namespace,
-                name,
-                Some(sub),
-                params,
-                accept,
-            )
-            .await
+            write::patch(shared, request, resource, namespace, name, Some(sub), params, accept).await
         }
         _ => Err(Failure::method_not_allowed()),
     }

@@ -31,25 +31,12 @@ const PATCH_ATTEMPTS: usize = 100;
 /// Who writes: the fieldManager parameter, or the client's name from its User-Agent.
 pub(crate) fn context(params: &Params, headers: &HeaderMap) -> Context {
     let manager = if params.field_manager.is_empty() {
-        let agent = headers
-            .get(USER_AGENT)
-            .and_then(|v| v.to_str().ok())
-            .unwrap_or("unknown");
-        agent
-            .split('/')
-            .next()
-            .unwrap_or(agent)
-            .chars()
-            .take(128)
-            .collect()
+        let agent = headers.get(USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or("unknown");
+        agent.split('/').next().unwrap_or(agent).chars().take(128).collect()
     } else {
         params.field_manager.clone()
     };
-    Context {
-        now: crate::time::now(),
-        manager,
-        dry_run: params.dry_run,
-    }
+    Context { now: crate::time::now(), manager, dry_run: params.dry_run }
 }
 
 pub(crate) async fn create(
@@ -81,11 +68,7 @@ fn insert(
     let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
     loop {
         attempts -= 1;
-        let mut candidate = if attempts == 0 && !generated {
-            object.clone()
-        } else {
-            object.clone()
-        };
+        let mut candidate = if attempts == 0 && !generated { object.clone() } else { object.clone() };
         creation::prepare(resource, &mut candidate, namespace, context)?;
         match commit::insert(shared, resource, candidate, context) {
             Err(failure) if attempts > 0 && failure.reason() == "AlreadyExists" => {}
@@ -94,10 +77,7 @@ fn insert(
     }
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one request, seen from all sides"
-)]
+#[expect(clippy::too_many_arguments, reason = "one request, seen from all sides")]
 pub(crate) async fn put(
     shared: &Shared,
     request: Request<Incoming>,
@@ -176,22 +156,14 @@ impl PatchType {
         match media {
             "application/json-patch+json" => Ok(Self::Json),
             "application/merge-patch+json" => Ok(Self::Merge),
-            "application/strategic-merge-patch+json" if resource.custom.is_none() => {
-                Ok(Self::Strategic)
-            }
+            "application/strategic-merge-patch+json" if resource.custom.is_none() => Ok(Self::Strategic),
             "application/apply-patch+yaml" => Ok(Self::Apply),
             _ => {
-                let mut accepted = vec![
-                    "application/json-patch+json",
-                    "application/merge-patch+json",
-                ];
+                let mut accepted = vec!["application/json-patch+json", "application/merge-patch+json"];
                 if resource.custom.is_none() {
                     accepted.push("application/strategic-merge-patch+json");
                 }
-                accepted.extend([
-                    "application/apply-patch+yaml",
-                    "application/apply-patch+cbor",
-                ]);
+                accepted.extend(["application/apply-patch+yaml", "application/apply-patch+cbor"]);
                 Err(Failure::unsupported_media(&accepted))
             }
         }
@@ -200,23 +172,16 @@ impl PatchType {
 
 fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Failure> {
     let value: Value = match kind {
-        PatchType::Apply => body::yaml(bytes)
-            .map_err(|e| Failure::bad_request(format!("error decoding YAML: {e}")))?,
-        _ => serde_json::from_slice(bytes)
-            .map_err(|e| Failure::bad_request(format!("error decoding patch: {e}")))?,
+        PatchType::Apply => body::yaml(bytes).map_err(|e| Failure::bad_request(format!("error decoding YAML: {e}")))?,
+        _ => serde_json::from_slice(bytes).map_err(|e| Failure::bad_request(format!("error decoding patch: {e}")))?,
     };
     if kind != PatchType::Json && !value.is_object() {
-        return Err(Failure::bad_request(
-            "error decoding patch: the document is not an object",
-        ));
+        return Err(Failure::bad_request("error decoding patch: the document is not an object"));
     }
     Ok(value)
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one request, seen from all sides"
-)]
+#[expect(clippy::too_many_arguments, reason = "one request, seen from all sides")]
 pub(crate) async fn patch(
     shared: &Shared,
     request: Request<Incoming>,
@@ -247,12 +212,7 @@ pub(crate) async fn patch(
 }
 
 /// The current object in the resource's version, with the patch applied.
-fn patched(
-    resource: &Resource,
-    current: &Stored,
-    kind: PatchType,
-    patch: &Value,
-) -> Result<Value, Failure> {
+fn patched(resource: &Resource, current: &Stored, kind: PatchType, patch: &Value) -> Result<Value, Failure> {
     let mut object = resource.value(current);
     match kind {
         PatchType::Json => patch::json::apply(&mut object, patch)?,
