@@ -1,7 +1,8 @@
 //! Stage 1: what happens in the cluster, and when the clock strikes.
 //!
 //! [`Streams`] gives every subscriber of the same [`Selection`] the changes out of one list and
-//! watch. It knows no hooks, filters or queues, and stores no object.
+//! watch; [`Schedule`] gives the ticks of a crontab. They know no hooks, filters or queues, and
+//! store no object.
 
 mod backoff;
 mod config;
@@ -13,6 +14,7 @@ mod observer;
 mod outlet;
 mod position;
 mod request;
+mod schedule;
 mod selection;
 mod stats;
 mod stream;
@@ -22,6 +24,7 @@ mod wire;
 pub use config::StreamConfig;
 pub use error::WatchErrorKind;
 pub use observer::Observer;
+pub use schedule::Schedule;
 pub use selection::{Selection, selections_for};
 pub use stats::{StreamState, StreamStats};
 pub use streams::{Streams, Subscription};
