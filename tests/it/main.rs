@@ -4,3 +4,4 @@
 mod document;
 mod layering;
 mod sandbox;
+mod watch;
