@@ -2,6 +2,9 @@
 //!
 //! Never holds behaviour: a row names things and sets flags.
 
+use std::sync::Arc;
+
+use super::schema::Schema;
 use super::{Conversion, Resource, Sub, group_version};
 use crate::validate::Naming;
 
@@ -88,56 +91,139 @@ pub(crate) const ROWS: &[Row] = &[
     row("", "ConfigMap", "configmaps").short(&["cm"]),
     row("", "Endpoints", "endpoints").short(&["ep"]).upsert(),
     row("", "Event", "events").short(&["ev"]).upsert(),
-    row("", "LimitRange", "limitranges").short(&["limits"]).upsert(),
+    row("", "LimitRange", "limitranges")
+        .short(&["limits"])
+        .upsert(),
     row("", "Namespace", "namespaces")
         .short(&["ns"])
         .cluster()
         .naming(Naming::Label)
         .subs(&[Sub::Status, Sub::Finalize]),
-    row("", "Node", "nodes").short(&["no"]).cluster().subs(STATUS),
-    row("", "PersistentVolumeClaim", "persistentvolumeclaims").short(&["pvc"]).subs(STATUS).returns(),
-    row("", "PersistentVolume", "persistentvolumes").short(&["pv"]).cluster().subs(STATUS).returns(),
-    row("", "Pod", "pods").short(&["po"]).all().generation().returns().subs(&[
-        Sub::Status,
-        Sub::Eviction,
-        Sub::Binding,
-    ]),
-    row("", "PodTemplate", "podtemplates").generation().returns(),
-    row("", "ReplicationController", "replicationcontrollers").short(&["rc"]).all().generation().subs(SCALED),
-    row("", "ResourceQuota", "resourcequotas").short(&["quota"]).subs(STATUS).returns(),
-    row("", "Secret", "secrets"),
-    row("", "ServiceAccount", "serviceaccounts").short(&["sa"]).returns(),
-    row("", "Service", "services").short(&["svc"]).all().naming(Naming::Label1035).subs(STATUS).returns(),
-    row("apps", "ControllerRevision", "controllerrevisions"),
-    row("apps", "DaemonSet", "daemonsets").short(&["ds"]).all().generation().subs(STATUS),
-    row("apps", "Deployment", "deployments").short(&["deploy"]).all().generation().subs(SCALED),
-    row("apps", "ReplicaSet", "replicasets").short(&["rs"]).all().generation().subs(SCALED),
-    row("apps", "StatefulSet", "statefulsets").short(&["sts"]).all().generation().subs(SCALED),
-    row("events.k8s.io", "Event", "events").short(&["ev"]).upsert(),
-    row("batch", "CronJob", "cronjobs").short(&["cj"]).all().generation().subs(STATUS),
-    row("batch", "Job", "jobs").all().generation().subs(STATUS),
-    row(NETWORK, "IngressClass", "ingressclasses").cluster().generation(),
-    row(NETWORK, "Ingress", "ingresses").short(&["ing"]).generation().subs(STATUS),
-    row(NETWORK, "NetworkPolicy", "networkpolicies").short(&["netpol"]).generation(),
-    row("policy", "PodDisruptionBudget", "poddisruptionbudgets").short(&["pdb"]).generation().subs(STATUS),
-    row(RBAC, "ClusterRoleBinding", "clusterrolebindings").cluster().naming(Naming::PathSegment).upsert(),
-    row(RBAC, "ClusterRole", "clusterroles").cluster().naming(Naming::PathSegment).upsert(),
-    row(RBAC, "RoleBinding", "rolebindings").naming(Naming::PathSegment).upsert(),
-    row(RBAC, "Role", "roles").naming(Naming::PathSegment).upsert(),
-    row(ADMISSION, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
+    row("", "Node", "nodes")
+        .short(&["no"])
         .cluster()
-        .generation()
-        .categories_api(),
-    row(ADMISSION, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations")
-        .cluster()
-        .generation()
-        .categories_api(),
-    row("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions")
-        .short(&["crd", "crds"])
-        .cluster()
-        .generation()
+        .subs(STATUS),
+    row("", "PersistentVolumeClaim", "persistentvolumeclaims")
+        .short(&["pvc"])
         .subs(STATUS)
-        .categories_api(),
+        .returns(),
+    row("", "PersistentVolume", "persistentvolumes")
+        .short(&["pv"])
+        .cluster()
+        .subs(STATUS)
+        .returns(),
+    row("", "Pod", "pods")
+        .short(&["po"])
+        .all()
+        .generation()
+        .returns()
+        .subs(&[Sub::Status, Sub::Eviction, Sub::Binding]),
+    row("", "PodTemplate", "podtemplates")
+        .generation()
+        .returns(),
+    row("", "ReplicationController", "replicationcontrollers")
+        .short(&["rc"])
+        .all()
+        .generation()
+        .subs(SCALED),
+    row("", "ResourceQuota", "resourcequotas")
+        .short(&["quota"])
+        .subs(STATUS)
+        .returns(),
+    row("", "Secret", "secrets"),
+    row("", "ServiceAccount", "serviceaccounts")
+        .short(&["sa"])
+        .returns(),
+    row("", "Service", "services")
+        .short(&["svc"])
+        .all()
+        .naming(Naming::Label1035)
+        .subs(STATUS)
+        .returns(),
+    row("apps", "ControllerRevision", "controllerrevisions"),
+    row("apps", "DaemonSet", "daemonsets")
+        .short(&["ds"])
+        .all()
+        .generation()
+        .subs(STATUS),
+    row("apps", "Deployment", "deployments")
+        .short(&["deploy"])
+        .all()
+        .generation()
+        .subs(SCALED),
+    row("apps", "ReplicaSet", "replicasets")
+        .short(&["rs"])
+        .all()
+        .generation()
+        .subs(SCALED),
+    row("apps", "StatefulSet", "statefulsets")
+        .short(&["sts"])
+        .all()
+        .generation()
+        .subs(SCALED),
+    row("events.k8s.io", "Event", "events")
+        .short(&["ev"])
+        .upsert(),
+    row("batch", "CronJob", "cronjobs")
+        .short(&["cj"])
+        .all()
+        .generation()
+        .subs(STATUS),
+    row("batch", "Job", "jobs").all().generation().subs(STATUS),
+    row(NETWORK, "IngressClass", "ingressclasses")
+        .cluster()
+        .generation(),
+    row(NETWORK, "Ingress", "ingresses")
+        .short(&["ing"])
+        .generation()
+        .subs(STATUS),
+    row(NETWORK, "NetworkPolicy", "networkpolicies")
+        .short(&["netpol"])
+        .generation(),
+    row("policy", "PodDisruptionBudget", "poddisruptionbudgets")
+        .short(&["pdb"])
+        .generation()
+        .subs(STATUS),
+    row(RBAC, "ClusterRoleBinding", "clusterrolebindings")
+        .cluster()
+        .naming(Naming::PathSegment)
+        .upsert(),
+    row(RBAC, "ClusterRole", "clusterroles")
+        .cluster()
+        .naming(Naming::PathSegment)
+        .upsert(),
+    row(RBAC, "RoleBinding", "rolebindings")
+        .naming(Naming::PathSegment)
+        .upsert(),
+    row(RBAC, "Role", "roles")
+        .naming(Naming::PathSegment)
+        .upsert(),
+    row(
+        ADMISSION,
+        "MutatingWebhookConfiguration",
+        "mutatingwebhookconfigurations",
+    )
+    .cluster()
+    .generation()
+    .categories_api(),
+    row(
+        ADMISSION,
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+    )
+    .cluster()
+    .generation()
+    .categories_api(),
+    row(
+        "apiextensions.k8s.io",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+    )
+    .short(&["crd", "crds"])
+    .cluster()
+    .generation()
+    .subs(STATUS)
+    .categories_api(),
     row("coordination.k8s.io", "Lease", "leases").upsert(),
 ];
 
@@ -147,7 +233,7 @@ impl Row {
         self
     }
 
-    pub(crate) fn resource(&self) -> Resource {
+    pub(crate) fn resource(&self, schema: &Arc<Schema>) -> Resource {
         // Both event groups show one collection, kept in the core form.
         let events = self.group == "events.k8s.io";
         let group = if events { "" } else { self.group };
@@ -165,18 +251,28 @@ impl Row {
             subresources: self.subs.to_vec(),
             storage: storage(group, self.plural).into(),
             stored_api_version: group_version(group, self.version),
-            conversion: if events { Conversion::Events } else { Conversion::Same },
+            conversion: if events {
+                Conversion::Events
+            } else {
+                Conversion::Same
+            },
             generation: self.generation,
             naming: self.naming,
             selectable: Vec::new(),
             custom: None,
             delete_returns_object: self.returns,
             create_on_update: self.upsert,
+            schema: schema.clone(),
+            root_type: schema.of_kind(group, self.kind),
         }
     }
 }
 
 /// The name of a resource's collection.
 pub(crate) fn storage(group: &str, plural: &str) -> String {
-    if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
+    if group.is_empty() {
+        plural.to_owned()
+    } else {
+        format!("{plural}.{group}")
+    }
 }

@@ -8,9 +8,10 @@ pub(crate) mod discovery;
 pub(crate) mod events;
 pub(crate) mod openapi;
 mod registry;
+pub(crate) mod scale;
+pub(crate) mod schema;
 mod selectable;
 pub(crate) mod shape;
-mod shapes;
 
 use std::sync::Arc;
 
@@ -80,6 +81,10 @@ pub(crate) struct Resource {
     pub custom: Option<crd::Custom>,
     pub delete_returns_object: bool,
     pub create_on_update: bool,
+    /// The table of built-in types.
+    pub schema: Arc<schema::Schema>,
+    /// This kind's type in it; none for custom resources.
+    pub root_type: Option<usize>,
 }
 
 impl Resource {
@@ -88,7 +93,10 @@ impl Resource {
     }
 
     pub(crate) fn gr(&self) -> GroupResource<'_> {
-        GroupResource { group: &self.group, resource: &self.plural }
+        GroupResource {
+            group: &self.group,
+            resource: &self.plural,
+        }
     }
 
     pub(crate) fn has(&self, sub: Sub) -> bool {
@@ -101,9 +109,20 @@ impl Resource {
 
     pub(crate) fn verbs(&self) -> &'static [&'static str] {
         if self.is("", "namespaces") {
-            &["create", "delete", "get", "list", "patch", "update", "watch"]
+            &[
+                "create", "delete", "get", "list", "patch", "update", "watch",
+            ]
         } else {
-            &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+            &[
+                "create",
+                "delete",
+                "deletecollection",
+                "get",
+                "list",
+                "patch",
+                "update",
+                "watch",
+            ]
         }
     }
 
@@ -116,15 +135,24 @@ impl Resource {
         path == "metadata.name"
             || path == "metadata.namespace"
             || self.selectable.iter().any(|s| *s.path == *path)
-            || selectable::of(&self.storage).iter().any(|(p, _)| *p == path)
+            || selectable::of(&self.storage)
+                .iter()
+                .any(|(p, _)| *p == path)
     }
 
     /// The selector index of an object in its storage version.
     pub(crate) fn index(&self, object: &Value) -> Index {
-        let builtin =
-            selectable::of(&self.storage).iter().map(|(path, value)| (Arc::from(*path), value(object).into()));
-        let custom = self.selectable.iter().map(|s| (s.path.clone(), s.value(object).into()));
-        Index { labels: Index::labels_of(object), fields: builtin.chain(custom).collect() }
+        let builtin = selectable::of(&self.storage)
+            .iter()
+            .map(|(path, value)| (Arc::from(*path), value(object).into()));
+        let custom = self
+            .selectable
+            .iter()
+            .map(|s| (s.path.clone(), s.value(object).into()));
+        Index {
+            labels: Index::labels_of(object),
+            fields: builtin.chain(custom).collect(),
+        }
     }
 
     /// Turns the body of a request into its storage version.
@@ -159,7 +187,11 @@ impl Resource {
 
 /// `v1` or `group/v1`.
 pub(crate) fn group_version(group: &str, version: &str) -> String {
-    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
 }
 
 /// The Kubernetes version whose behaviour is followed.

@@ -5,12 +5,13 @@
 use rand::Rng;
 use serde_json::{Map, Value};
 
-use super::{Context, defaults, kinds};
+use super::update::Origin;
+use super::{Context, Validation, defaults, kinds};
 use crate::json;
 use crate::kinds::Resource;
 use crate::patch::managed;
 use crate::status::Failure;
-use crate::validate::{metadata, objects};
+use crate::validate::{metadata, objects, typed};
 
 /// The alphabet of generated names: no vowels and nothing that reads like another character.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -19,8 +20,12 @@ const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), Failure> {
     let api_version = resource.api_version();
     let map = json::object(object);
-    let given =
-        |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let given = |map: &Map<String, Value>, key: &str| {
+        map.get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let (kind, version) = (given(map, "kind"), given(map, "apiVersion"));
     if resource.custom.is_some() && kind.is_empty() {
         return Err(Failure::bad_request(format!(
@@ -31,8 +36,16 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
     let wrong_kind = !kind.is_empty() && kind != resource.kind;
     let wrong_version = !version.is_empty() && version != api_version;
     if wrong_kind || (wrong_version && resource.custom.is_none()) {
-        let short = version.rsplit('/').next().filter(|v| !v.is_empty()).unwrap_or(&resource.version);
-        let group = if resource.group.is_empty() { "core" } else { &resource.group };
+        let short = version
+            .rsplit('/')
+            .next()
+            .filter(|v| !v.is_empty())
+            .unwrap_or(&resource.version);
+        let group = if resource.group.is_empty() {
+            "core"
+        } else {
+            &resource.group
+        };
         return Err(Failure::bad_request(format!(
             "{kind} in version \"{short}\" cannot be handled as a {}: converting ({short}.{kind}) to ({}.{}): unknown conversion",
             resource.kind,
@@ -49,7 +62,11 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
         let mut typed = Map::new();
         typed.insert("kind".into(), resource.kind.clone().into());
         typed.insert("apiVersion".into(), api_version.into());
-        typed.extend(std::mem::take(map).into_iter().filter(|(k, _)| k != "kind" && k != "apiVersion"));
+        typed.extend(
+            std::mem::take(map)
+                .into_iter()
+                .filter(|(k, _)| k != "kind" && k != "apiVersion"),
+        );
         *map = typed;
     }
     if let Some(why) = metadata::type_problem(object) {
@@ -62,9 +79,16 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
 }
 
 /// Checks the namespace in the body against the one in the path, and sets it.
-pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: &str) -> Result<(), Failure> {
+pub(crate) fn set_namespace(
+    resource: &Resource,
+    object: &mut Value,
+    namespace: &str,
+) -> Result<(), Failure> {
     let meta = json::metadata(object);
-    let given = meta.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    let given = meta
+        .get("namespace")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if !resource.namespaced {
         meta.shift_remove("namespace");
         return Ok(());
@@ -79,31 +103,29 @@ pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: 
 }
 
 /// Turns a decoded body into an object that is ready to be stored, in its storage version, without a revision.
+/// Returns warnings about fields that were dropped.
 pub(crate) fn prepare(
     resource: &Resource,
     object: &mut Value,
     namespace: &str,
+    origin: Origin,
     context: &Context,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
     check_type(resource, object)?;
     set_namespace(resource, object, namespace)?;
     let meta = json::metadata(object);
     if !json::is_empty(meta.get("resourceVersion")) {
-        return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
+        return Err(Failure::internal(
+            "resourceVersion should not be set on objects to be created",
+        ));
     }
     generate_name(meta);
     meta.retain(|_, value| !value.is_null());
-    for key in [
-        "uid",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-        "generation",
-        "resourceVersion",
-        "managedFields",
-    ] {
-        meta.shift_remove(key);
+    for key in SYSTEM {
+        meta.shift_remove(*key);
+    }
+    if origin != Origin::Apply {
+        meta.shift_remove("managedFields");
     }
     meta.insert("uid".into(), uid().into());
     meta.insert("creationTimestamp".into(), context.stamp().into());
@@ -111,6 +133,7 @@ pub(crate) fn prepare(
         meta.insert("generation".into(), 1.into());
     }
     resource.to_storage(object);
+    let warnings = check_fields(resource, object, context)?;
     defaults::apply(resource, object);
     kinds::on_create(resource, object, context);
     let mut causes = metadata::for_create(object, resource.naming, resource.namespaced);
@@ -118,8 +141,44 @@ pub(crate) fn prepare(
     if !causes.is_empty() {
         return Err(resource.invalid(json::text(object, &["metadata", "name"]), &causes));
     }
-    managed::on_update(resource, None, object, "", context);
-    Ok(())
+    if origin != Origin::Apply {
+        managed::on_update(resource, None, object, "", context);
+    }
+    Ok(warnings)
+}
+
+/// Metadata that a client cannot set.
+const SYSTEM: &[&str] = &[
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "generation",
+    "resourceVersion",
+];
+
+/// Checks the object against its type, and answers for unknown fields as the request wants.
+pub(crate) fn check_fields(
+    resource: &Resource,
+    object: &mut Value,
+    context: &Context,
+) -> Result<Vec<String>, Failure> {
+    let refused = |why: String| {
+        Failure::bad_request(format!(
+            "{} in version \"{}\" cannot be handled as a {}: {why}",
+            resource.kind, resource.version, resource.kind
+        ))
+    };
+    let unknown = typed::check(resource, object).map_err(refused)?;
+    match context.validation {
+        Validation::Strict if !unknown.is_empty() => Err(refused(format!(
+            "strict decoding error: {}",
+            unknown.join(", ")
+        ))),
+        Validation::Warn => Ok(unknown),
+        _ => Ok(Vec::new()),
+    }
 }
 
 fn generate_name(meta: &mut Map<String, Value>) {
@@ -144,7 +203,14 @@ fn uid() -> String {
     let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");
     let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
-    format!("{}-{}-{}-{}-{}", part(0..8), part(8..12), part(12..16), part(16..20), part(20..32))
+    format!(
+        "{}-{}-{}-{}-{}",
+        part(0..8),
+        part(8..12),
+        part(12..16),
+        part(16..20),
+        part(20..32)
+    )
 }
 
 #[cfg(test)]

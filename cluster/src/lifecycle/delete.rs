@@ -40,7 +40,11 @@ pub(crate) fn delete(
 ) -> Result<Outcome, Failure> {
     let name = key.rsplit('/').next().unwrap_or(key);
     if &*resource.storage == "namespaces" && PROTECTED.contains(&name) {
-        return Err(Failure::forbidden(resource.gr(), name, "this namespace may not be deleted"));
+        return Err(Failure::forbidden(
+            resource.gr(),
+            name,
+            "this namespace may not be deleted",
+        ));
     }
     loop {
         let current = shared.store.get(&resource.storage, key);
@@ -53,8 +57,16 @@ pub(crate) fn delete(
     }
 }
 
-fn check(resource: &Resource, current: &Stored, preconditions: &Preconditions) -> Result<(), Failure> {
-    if let Some(uid) = preconditions.uid.as_ref().filter(|uid| **uid != *current.uid) {
+fn check(
+    resource: &Resource,
+    current: &Stored,
+    preconditions: &Preconditions,
+) -> Result<(), Failure> {
+    if let Some(uid) = preconditions
+        .uid
+        .as_ref()
+        .filter(|uid| **uid != *current.uid)
+    {
         let why = format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted \
              and then recreated",
@@ -63,7 +75,11 @@ fn check(resource: &Resource, current: &Stored, preconditions: &Preconditions) -
         return Err(Failure::conflict(resource.gr(), current.name(), &why));
     }
     let found = current.revision.to_string();
-    if let Some(version) = preconditions.resource_version.as_ref().filter(|v| **v != found) {
+    if let Some(version) = preconditions
+        .resource_version
+        .as_ref()
+        .filter(|v| **v != found)
+    {
         let why = format!(
             "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({found}). The \
              object might have been modified"

@@ -12,7 +12,13 @@ use crate::status::{Cause, Failure};
 use crate::validate::{metadata, objects};
 
 /// Metadata that only the server writes.
-const SYSTEM: &[&str] = &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
+const SYSTEM: &[&str] = &[
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+];
 
 /// How the new version came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +31,8 @@ pub(crate) enum Origin {
     Apply,
 }
 
-/// Completes `new`, given in the resource's version, on top of `old`, given in the storage version.
+/// Completes `new`, given in the resource's version, on top of `old`, given in the storage version. Returns warnings
+/// about fields that were dropped.
 pub(crate) fn prepare(
     resource: &Resource,
     old: &Value,
@@ -33,22 +40,26 @@ pub(crate) fn prepare(
     sub: Option<Sub>,
     origin: Origin,
     context: &Context,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
     create::check_type(resource, new)?;
     let name = json::text(old, &["metadata", "name"]).to_owned();
     create::set_namespace(resource, new, json::text(old, &["metadata", "namespace"]))?;
     resource.to_storage(new);
     check_identity(resource, old, new, &name, origin)?;
     keep_system_metadata(old, new);
-    if origin != Origin::Apply && json::metadata(new).get("managedFields") == Some(&Value::Array(Vec::new())) {
+    if origin != Origin::Apply
+        && json::metadata(new).get("managedFields") == Some(&Value::Array(Vec::new()))
+    {
         // An empty list is how a client resets ownership.
         json::metadata(new).shift_remove("managedFields");
     } else if origin == Origin::Put && json::at(new, &["metadata", "managedFields"]).is_none() {
         copy(old, new, "managedFields");
     }
+    let warnings = create::check_fields(resource, new, context)?;
     separate(resource, old, new, sub);
+    kinds::carry_over(resource, old, new, sub);
     defaults::apply(resource, new);
-    kinds::on_update(resource, old, new, sub, context);
+    kinds::on_update(resource, new, sub, context);
     let mut causes = metadata::common(new);
     causes.extend(finalizer_problem(old, new));
     causes.extend(objects::problems(resource, new, Some(old)));
@@ -59,25 +70,43 @@ pub(crate) fn prepare(
     if origin != Origin::Apply {
         managed::on_update(resource, Some(old), new, sub.map_or("", Sub::name), context);
     }
-    Ok(())
+    Ok(warnings)
 }
 
-fn check_identity(resource: &Resource, old: &Value, new: &Value, name: &str, origin: Origin) -> Result<(), Failure> {
+fn check_identity(
+    resource: &Resource,
+    old: &Value,
+    new: &Value,
+    name: &str,
+    origin: Origin,
+) -> Result<(), Failure> {
     let given = json::text(new, &["metadata", "name"]);
     if given != name {
         return Err(match origin {
-            Origin::Put if given.is_empty() => {
-                resource.invalid(name, &[Cause::required("metadata.name", "name or generateName is required")])
-            }
+            Origin::Put if given.is_empty() => resource.invalid(
+                name,
+                &[Cause::required(
+                    "metadata.name",
+                    "name or generateName is required",
+                )],
+            ),
             Origin::Put | Origin::Apply => Failure::bad_request(format!(
                 "the name of the object ({given}) does not match the name on the URL ({name})"
             )),
-            Origin::Patch => {
-                resource.invalid(name, &[Cause::invalid("metadata.name", &given.into(), "field is immutable")])
-            }
+            Origin::Patch => resource.invalid(
+                name,
+                &[Cause::invalid(
+                    "metadata.name",
+                    &given.into(),
+                    "field is immutable",
+                )],
+            ),
         });
     }
-    let (uid, wanted) = (json::text(new, &["metadata", "uid"]), json::text(old, &["metadata", "uid"]));
+    let (uid, wanted) = (
+        json::text(new, &["metadata", "uid"]),
+        json::text(old, &["metadata", "uid"]),
+    );
     if !uid.is_empty() && uid != wanted {
         return Err(uid_conflict(resource, old, uid, wanted));
     }
@@ -94,7 +123,11 @@ fn check_identity(resource: &Resource, old: &Value, new: &Value, name: &str, ori
     } else if version.parse::<u64>().is_err() {
         return Err(resource.invalid(
             name,
-            &[Cause::invalid("metadata.resourceVersion", &version.into(), "must be specified for an update")],
+            &[Cause::invalid(
+                "metadata.resourceVersion",
+                &version.into(),
+                "must be specified for an update",
+            )],
         ));
     } else if version != json::text(old, &["metadata", "resourceVersion"]) {
         return Err(Failure::modified(resource.gr(), name));
@@ -106,7 +139,11 @@ fn uid_conflict(resource: &Resource, old: &Value, uid: &str, wanted: &str) -> Fa
     let namespace = json::text(old, &["metadata", "namespace"]);
     let name = json::text(old, &["metadata", "name"]);
     let key = crate::store::key(namespace, name);
-    let group = if resource.custom.is_some() { format!("{}/", resource.group) } else { String::new() };
+    let group = if resource.custom.is_some() {
+        format!("{}/", resource.group)
+    } else {
+        String::new()
+    };
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: \
          Precondition failed: UID in precondition: {uid}, UID in object meta: {wanted}",
@@ -120,7 +157,10 @@ fn must_be_conditional(resource: &Resource) -> bool {
     resource.custom.is_some()
         || matches!(
             resource.group.as_str(),
-            "coordination.k8s.io" | "apiextensions.k8s.io" | "admissionregistration.k8s.io" | "policy"
+            "coordination.k8s.io"
+                | "apiextensions.k8s.io"
+                | "admissionregistration.k8s.io"
+                | "policy"
         )
 }
 
@@ -152,7 +192,10 @@ fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
                 None => json::object(&mut kept).shift_remove("status"),
             };
             let mut keys = vec!["managedFields"];
-            if matches!(&*resource.storage, "pods" | "nodes" | "namespaces" | "services") {
+            if matches!(
+                &*resource.storage,
+                "pods" | "nodes" | "namespaces" | "services"
+            ) {
                 keys.extend(["annotations", "labels"]);
             }
             for key in keys {
@@ -204,7 +247,8 @@ fn count_generation(resource: &Resource, old: &Value, new: &mut Value) {
                 && !(key == "status" && (resource.has(Sub::Status) || resource.custom.is_none()))
         };
         let missing = |a: &serde_json::Map<String, Value>, b: &serde_json::Map<String, Value>| {
-            a.iter().any(|(key, value)| counts(key) && b.get(key) != Some(value))
+            a.iter()
+                .any(|(key, value)| counts(key) && b.get(key) != Some(value))
         };
         missing(a, b) || missing(b, a)
     };

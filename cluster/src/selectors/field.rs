@@ -24,10 +24,15 @@ impl FieldSelector {
                 continue;
             }
             let term = term(&part).ok_or_else(|| {
-                Failure::bad_request(format!("invalid selector: '{text}'; can't understand '{part}'"))
+                Failure::bad_request(format!(
+                    "invalid selector: '{text}'; can't understand '{part}'"
+                ))
             })?;
             if !offered(&term.path) {
-                return Err(Failure::bad_request(format!("field label not supported: {}", term.path)));
+                return Err(Failure::bad_request(format!(
+                    "field label not supported: {}",
+                    term.path
+                )));
             }
             terms.push(term);
         }
@@ -39,7 +44,9 @@ impl FieldSelector {
     }
 
     pub(crate) fn matches<'a>(&self, field: impl Fn(&str) -> Option<&'a str>) -> bool {
-        self.0.iter().all(|term| (field(&term.path).unwrap_or_default() == term.value) == term.equal)
+        self.0
+            .iter()
+            .all(|term| (field(&term.path).unwrap_or_default() == term.value) == term.equal)
     }
 }
 
@@ -51,7 +58,11 @@ fn term(part: &str) -> Option<Term> {
         Some(path) => (path, false, right),
         None => (left, true, right.strip_prefix('=').unwrap_or(right)),
     };
-    Some(Term { path: path.trim().to_owned(), value: unescape(value), equal })
+    Some(Term {
+        path: path.trim().to_owned(),
+        value: unescape(value),
+        equal,
+    })
 }
 
 fn split_unescaped(text: &str) -> Vec<String> {
@@ -92,7 +103,9 @@ mod tests {
     use super::*;
 
     fn matches(selector: &str, name: &str) -> bool {
-        FieldSelector::parse(selector, |p| p == "metadata.name").unwrap().matches(|_| Some(name))
+        FieldSelector::parse(selector, |p| p == "metadata.name")
+            .unwrap()
+            .matches(|_| Some(name))
     }
 
     #[test]
@@ -107,7 +120,15 @@ mod tests {
     #[test]
     fn unknown_fields_and_nonsense_are_refused() {
         let none = |_: &str| false;
-        assert_eq!(FieldSelector::parse("spec.x=1", none).unwrap_err().message(), "field label not supported: spec.x");
-        assert_eq!(FieldSelector::parse("nonsense", none).unwrap_err().code(), 400);
+        assert_eq!(
+            FieldSelector::parse("spec.x=1", none)
+                .unwrap_err()
+                .message(),
+            "field label not supported: spec.x"
+        );
+        assert_eq!(
+            FieldSelector::parse("nonsense", none).unwrap_err().code(),
+            400
+        );
     }
 }

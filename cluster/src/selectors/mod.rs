@@ -23,6 +23,7 @@ impl Selection {
     }
 
     pub(crate) fn matches(&self, object: &Stored) -> bool {
-        self.labels.matches(|key| object.label(key)) && self.fields.matches(|path| object.field(path))
+        self.labels.matches(|key| object.label(key))
+            && self.fields.matches(|path| object.field(path))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Never applies them.
 
+use crate::lifecycle::Validation;
 use crate::status::Failure;
 
 /// All parameters any verb knows; absent ones are empty.
@@ -21,6 +22,7 @@ pub(crate) struct Params {
     pub field_manager: String,
     pub force: Option<bool>,
     pub include_object: String,
+    pub field_validation: Validation,
     pub propagation: String,
 }
 
@@ -44,17 +46,22 @@ impl Params {
                 "watch" => p.watch = flag(&text),
                 "allowWatchBookmarks" => p.bookmarks = flag(&text),
                 "sendInitialEvents" => p.send_initial_events = Some(flag(&text)),
-                "timeoutSeconds" if !text.is_empty() => p.timeout_seconds = Some(number(&key, &text)? as u64),
+                "timeoutSeconds" if !text.is_empty() => {
+                    p.timeout_seconds = Some(number(&key, &text)? as u64)
+                }
                 "dryRun" => p.dry_run = dry_run(&text)?,
                 "fieldManager" => p.field_manager = text,
                 "force" => p.force = Some(flag(&text)),
                 "includeObject" => p.include_object = text,
+                "fieldValidation" => p.field_validation = validation(&text)?,
                 "propagationPolicy" => p.propagation = text,
                 _ => {}
             }
         }
         if p.field_manager.len() > 128 {
-            return Err(Failure::bad_request("fieldManager: Too long: may not be more than 128 bytes"));
+            return Err(Failure::bad_request(
+                "fieldManager: Too long: may not be more than 128 bytes",
+            ));
         }
         Ok(p)
     }
@@ -62,9 +69,13 @@ impl Params {
 
 fn number(key: &str, text: &str) -> Result<usize, Failure> {
     let parsed: Result<i64, _> = text.parse();
-    parsed.map(|n| usize::try_from(n).unwrap_or_default()).map_err(|_| {
-        Failure::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax (parameter {key})"))
-    })
+    parsed
+        .map(|n| usize::try_from(n).unwrap_or_default())
+        .map_err(|_| {
+            Failure::bad_request(format!(
+                "strconv.ParseInt: parsing \"{text}\": invalid syntax (parameter {key})"
+            ))
+        })
 }
 
 /// `All` is the only dry-run directive.
@@ -76,7 +87,30 @@ pub(crate) fn dry_run(text: &str) -> Result<bool, Failure> {
             "meta.k8s.io",
             "CreateOptions",
             "",
-            &[crate::status::Cause::unsupported("dryRun", &serde_json::json!([other]), &["All"])],
+            &[crate::status::Cause::unsupported(
+                "dryRun",
+                &serde_json::json!([other]),
+                &["All"],
+            )],
         )),
+    }
+}
+
+fn validation(text: &str) -> Result<Validation, Failure> {
+    match text {
+        "" | "Warn" => Ok(Validation::Warn),
+        "Strict" => Ok(Validation::Strict),
+        "Ignore" => Ok(Validation::Ignore),
+        other => {
+            let supported = ["Ignore", "Strict", "Warn"];
+            let cause =
+                crate::status::Cause::unsupported("fieldValidation", &other.into(), &supported);
+            Err(Failure::invalid(
+                "meta.k8s.io",
+                "CreateOptions",
+                "",
+                &[cause],
+            ))
+        }
     }
 }

@@ -11,7 +11,11 @@ use crate::json;
 
 /// The key of an object inside its collection: `namespace/name`, or `name` when cluster-scoped.
 pub(crate) fn key(namespace: &str, name: &str) -> String {
-    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+    if namespace.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{namespace}/{name}")
+    }
 }
 
 /// What selectors ask of an object besides its name.
@@ -25,9 +29,10 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn labels_of(object: &Value) -> Box<[(Box<str>, Box<str>)]> {
         match json::at(object, &["metadata", "labels"]) {
-            Some(Value::Object(labels)) => {
-                labels.iter().map(|(k, v)| (k.as_str().into(), v.as_str().unwrap_or_default().into())).collect()
-            }
+            Some(Value::Object(labels)) => labels
+                .iter()
+                .map(|(k, v)| (k.as_str().into(), v.as_str().unwrap_or_default().into()))
+                .collect(),
             _ => Box::default(),
         }
     }
@@ -57,7 +62,8 @@ impl Stored {
             key: key(namespace, name).into(),
             revision,
             uid: json::text(object, &["metadata", "uid"]).into(),
-            terminating: json::at(object, &["metadata", "deletionTimestamp"]).is_some_and(|v| !v.is_null()),
+            terminating: json::at(object, &["metadata", "deletionTimestamp"])
+                .is_some_and(|v| !v.is_null()),
             json: bytes.into(),
             index,
         }
@@ -69,22 +75,35 @@ impl Stored {
     }
 
     pub(crate) fn name(&self) -> &str {
-        self.key.rsplit_once('/').map_or(&*self.key, |(_, name)| name)
+        self.key
+            .rsplit_once('/')
+            .map_or(&*self.key, |(_, name)| name)
     }
 
     pub(crate) fn namespace(&self) -> &str {
-        self.key.rsplit_once('/').map_or("", |(namespace, _)| namespace)
+        self.key
+            .rsplit_once('/')
+            .map_or("", |(namespace, _)| namespace)
     }
 
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
-        self.index.labels.iter().find(|(k, _)| **k == *key).map(|(_, v)| &**v)
+        self.index
+            .labels
+            .iter()
+            .find(|(k, _)| **k == *key)
+            .map(|(_, v)| &**v)
     }
 
     pub(crate) fn field(&self, path: &str) -> Option<&str> {
         match path {
             "metadata.name" => Some(self.name()),
             "metadata.namespace" => Some(self.namespace()),
-            path => self.index.fields.iter().find(|(k, _)| **k == *path).map(|(_, v)| &**v),
+            path => self
+                .index
+                .fields
+                .iter()
+                .find(|(k, _)| **k == *path)
+                .map(|(_, v)| &**v),
         }
     }
 }

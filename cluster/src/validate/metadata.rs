@@ -16,7 +16,10 @@ pub(crate) fn for_create(object: &Value, naming: Naming, namespaced: bool) -> Ve
     let mut causes = Vec::new();
     let name = json::text(object, &["metadata", "name"]);
     if name.is_empty() {
-        causes.push(Cause::required("metadata.name", "name or generateName is required"));
+        causes.push(Cause::required(
+            "metadata.name",
+            "name or generateName is required",
+        ));
     } else {
         for why in naming.problems(name) {
             causes.push(Cause::invalid("metadata.name", &name.into(), why));
@@ -66,7 +69,11 @@ fn annotations(object: &Value, causes: &mut Vec<Cause>) {
     for (key, value) in annotations {
         size += key.len() + value.as_str().map_or(0, str::len);
         if let Some(why) = qualified_name(&key.to_ascii_lowercase()) {
-            causes.push(Cause::invalid("metadata.annotations", &key.as_str().into(), why));
+            causes.push(Cause::invalid(
+                "metadata.annotations",
+                &key.as_str().into(),
+                why,
+            ));
         }
     }
     if size > ANNOTATIONS_LIMIT {
@@ -79,7 +86,10 @@ fn annotations(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn owners(object: &Value, causes: &mut Vec<Cause>) {
-    for (index, owner) in json::list(object, &["metadata", "ownerReferences"]).iter().enumerate() {
+    for (index, owner) in json::list(object, &["metadata", "ownerReferences"])
+        .iter()
+        .enumerate()
+    {
         for (key, why) in [
             ("apiVersion", "version must not be empty"),
             ("kind", "must not be empty"),
@@ -101,8 +111,18 @@ pub(crate) fn type_problem(object: &Value) -> Option<String> {
         Some(Value::Object(meta)) => meta,
         Some(_) => return Some(go_mismatch("ObjectMeta", "metadata")),
     };
-    for key in ["name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
-        if meta.get(key).is_some_and(|v| !v.is_string() && !v.is_null()) {
+    for key in [
+        "name",
+        "generateName",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
+        if meta
+            .get(key)
+            .is_some_and(|v| !v.is_string() && !v.is_null())
+        {
             return Some(go_mismatch("string", &format!("metadata.{key}")));
         }
     }
@@ -122,7 +142,11 @@ pub(crate) fn type_problem(object: &Value) -> Option<String> {
             continue;
         };
         let fits = |item: &Value| {
-            if key == "finalizers" { item.is_string() } else { item.is_object() }
+            if key == "finalizers" {
+                item.is_string()
+            } else {
+                item.is_object()
+            }
         };
         if !value.as_array().is_some_and(|list| list.iter().all(fits)) {
             return Some(go_mismatch("list", &format!("metadata.{key}")));

@@ -21,12 +21,19 @@ fn config_map(name: &str) -> ConfigMap {
 async fn an_object_lives_and_dies() {
     let (_cluster, client) = start().await;
     let api: Api<ConfigMap> = Api::namespaced(client, "default");
-    let made = api.create(&PostParams::default(), &config_map("x")).await.unwrap();
+    let made = api
+        .create(&PostParams::default(), &config_map("x"))
+        .await
+        .unwrap();
     assert!(made.metadata.uid.is_some());
     let list = api.list(&ListParams::default()).await.unwrap();
     assert_eq!(list.items, [made.clone()]);
     let since = list.metadata.resource_version.unwrap();
-    let mut watch = api.watch(&WatchParams::default(), &since).await.unwrap().boxed();
+    let mut watch = api
+        .watch(&WatchParams::default(), &since)
+        .await
+        .unwrap()
+        .boxed();
     api.delete("x", &DeleteParams::default()).await.unwrap();
     match watch.next().await.unwrap().unwrap() {
         WatchEvent::Deleted(gone) => assert_eq!(gone.metadata.uid, made.metadata.uid),
