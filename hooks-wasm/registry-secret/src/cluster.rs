@@ -3,8 +3,8 @@
 //! It never writes.
 
 use crate::plan::{Action, Copied, Source, decide};
+use crate::secret::{Existing, reference};
 use crate::{NAME, SOURCE};
-use boathook_sdk::kube::Object;
 use boathook_sdk::prelude::*;
 use boathook_sdk::snapshots::{Item, Snapshot};
 
@@ -42,7 +42,7 @@ impl Cluster {
         if self.copies.is_empty() {
             return Ok(true);
         }
-        let source = kube::find_object::<Object>(&reference(SOURCE))?;
+        let source = kube::find_object::<Existing>(&reference(SOURCE))?;
         Ok(source.is_none())
     }
 
@@ -61,9 +61,4 @@ impl Cluster {
         };
         Ok(Step { action, copy })
     }
-}
-
-/// The Secret with our name in a namespace.
-pub fn reference(namespace: &str) -> ObjectRef {
-    ObjectRef::new("v1", "Secret", namespace, NAME)
 }

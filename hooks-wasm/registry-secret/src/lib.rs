@@ -6,6 +6,7 @@
 
 mod cluster;
 mod plan;
+mod secret;
 mod writer;
 
 use boathook_sdk::prelude::*;
@@ -83,9 +84,14 @@ fn run(ctx: Context) -> Result<()> {
 
 /// The namespaces that the events are about.
 fn touched(ctx: &Context) -> BTreeSet<&str> {
-    let namespaces = ctx.events("namespaces").map(|event| event.target.name.as_str());
-    let copies = ctx.events("copies").filter_map(|event| event.target.namespace.as_deref());
-    namespaces.chain(copies).collect()
+    let mut names = BTreeSet::new();
+    for event in ctx.events("namespaces") {
+        names.insert(event.target.name.as_str());
+    }
+    for event in ctx.events("copies") {
+        names.extend(event.target.namespace.as_deref());
+    }
+    names
 }
 
 boathook_sdk::hook!(config, run);

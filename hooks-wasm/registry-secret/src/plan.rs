@@ -2,11 +2,11 @@
 //!
 //! Pure: it knows neither snapshots nor calls.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What of the source is copied.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct Source {
     /// `type`, which cannot be changed in place.
     #[serde(rename = "type")]

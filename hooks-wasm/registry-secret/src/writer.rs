@@ -2,13 +2,13 @@
 //!
 //! It never decides what a namespace needs.
 
-use crate::cluster::{Step, reference};
+use crate::cluster::Step;
 use crate::plan::{Action, Copied, Source};
-use crate::{COPY_LABEL, NAME, SOURCE};
-use boathook_sdk::kube::{Object, Operation};
+use crate::secret::{DataPatch, Existing, NewCopy, reference};
+use crate::{NAME, SOURCE};
+use boathook_sdk::kube::Operation;
 use boathook_sdk::prelude::*;
 use boathook_sdk::snapshots::Item;
-use serde_json::{Map, Value, json};
 
 /// Writes in one call to the host.
 const BATCH: usize = 250;
@@ -16,31 +16,27 @@ const BATCH: usize = 250;
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// Collects writes and sends them in batches.
-pub struct Writer {
-    content: Map<String, Value>,
+pub struct Writer<'a> {
+    source: Option<&'a Source>,
     batch: usize,
     pending: Vec<(String, Operation)>,
     failures: Vec<Error>,
 }
 
-impl Writer {
+impl<'a> Writer<'a> {
     /// A writer of copies of this source; without one, it can only remove.
-    pub fn new(source: Option<&Source>) -> Self {
-        let mut content = Map::new();
-        let mut size = 1;
-        if let Some(Source { kind, data }) = source {
-            size += data.iter().flatten().map(|(key, value)| key.len() + value.len()).sum::<usize>();
-            content.insert("type".to_owned(), json!(kind));
-            content.insert("data".to_owned(), json!(data));
-        }
-        Self { content, batch: (BATCH_BYTES / size).clamp(1, BATCH), pending: Vec::new(), failures: Vec::new() }
+    pub fn new(source: Option<&'a Source>) -> Self {
+        let data = source.and_then(|source| source.data.as_ref());
+        let size: usize = data.into_iter().flatten().map(|(key, value)| key.len() + value.len()).sum();
+        let batch = (BATCH_BYTES / (size + 1)).clamp(1, BATCH);
+        Self { source, batch, pending: Vec::new(), failures: Vec::new() }
     }
 
     /// Does what a namespace needs.
     pub fn add(&mut self, namespace: &str, step: Step) {
         match (step.action, step.copy) {
             (Action::Create, _) => self.create(namespace),
-            (Action::Update, Some((copy, copied))) => self.update(namespace, &copy, copied),
+            (Action::Update, Some((copy, copied))) => self.update(namespace, &copy, &copied),
             (Action::Remove, Some((copy, _))) => self.remove(&copy),
             (Action::Recreate, Some((copy, _))) => {
                 self.remove(&copy);
@@ -60,26 +56,18 @@ impl Writer {
 
     /// `create`, not `apply`: it cannot take over a Secret that somebody else put there.
     fn create(&mut self, namespace: &str) {
-        let mut object = self.content.clone();
-        object.insert("apiVersion".to_owned(), json!("v1"));
-        object.insert("kind".to_owned(), json!("Secret"));
-        let metadata = json!({"name": NAME, "namespace": namespace, "labels": {COPY_LABEL: "true"}});
-        object.insert("metadata".to_owned(), metadata);
-        self.push(namespace, Operation::create_object(&object));
+        if let Some(source) = self.source {
+            self.push(namespace, Operation::create_object(&NewCopy::new(namespace, source)));
+        }
     }
 
     /// Replaces the data, if the copy is still the one that was seen. Labels and annotations that
     /// others put on it stay.
-    fn update(&mut self, namespace: &str, copy: &Item, copied: Copied) {
-        let mut data = match self.content.get("data") {
-            Some(Value::Object(data)) => data.clone(),
-            _ => Map::new(),
-        };
-        for key in copied.data.unwrap_or_default().into_keys() {
-            data.entry(key).or_insert(Value::Null);
+    fn update(&mut self, namespace: &str, copy: &Item, copied: &Copied) {
+        if let Some(source) = self.source {
+            let patch = DataPatch::new(&copy.resource_version, source, copied);
+            self.push(namespace, Operation::merge_patch(reference(namespace), &patch));
         }
-        let patch = json!({"metadata": {"resourceVersion": copy.resource_version}, "data": data});
-        self.push(namespace, Operation::merge_patch(reference(namespace), &patch));
     }
 
     fn push(&mut self, namespace: &str, operation: Operation) {
@@ -123,8 +111,8 @@ fn excuse(namespace: &str, error: kube::Error) -> Option<Error> {
 /// Warns about a Secret with our name that is not ours. If it is ours, the snapshot was a moment
 /// behind, and its event will bring us here again.
 fn somebody_elses(namespace: &str) -> Result<()> {
-    let found = kube::find_object::<Object>(&reference(namespace))?;
-    if found.is_some_and(|secret| secret.label(COPY_LABEL) != Some("true")) {
+    let found = kube::find_object::<Existing>(&reference(namespace))?;
+    if found.is_some_and(|secret| !secret.is_copy()) {
         log::warn!(namespace; "Secret {namespace}/{NAME} is not a copy of {SOURCE}/{NAME}: left alone");
     }
     Ok(())

@@ -2,12 +2,11 @@
 //!
 //! It never evaluates anything; the API server does.
 
-use super::{object, push, set, set_list};
-use serde_json::{Map, Value};
+use super::document::Fields;
 
 /// Chooses objects by their labels. All conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Labels(pub(super) Map<String, Value>);
+pub struct Labels(pub(super) Fields);
 
 impl Labels {
     /// No condition yet: everything matches.
@@ -17,7 +16,7 @@ impl Labels {
 
     /// The label has this value.
     pub fn eq(mut self, key: &str, value: &str) -> Self {
-        set(object(&mut self.0, "matchLabels"), key, value);
+        self.0.within("matchLabels", |labels| labels.text(key, value));
         self
     }
 
@@ -47,13 +46,13 @@ impl Labels {
         operator: &str,
         values: Option<impl IntoIterator<Item = S>>,
     ) -> Self {
-        let mut item = Map::new();
-        set(&mut item, "key", key);
-        set(&mut item, "operator", operator);
+        let mut item = Fields::default();
+        item.text("key", key);
+        item.text("operator", operator);
         if let Some(values) = values {
-            set_list(&mut item, "values", values);
+            item.texts("values", values);
         }
-        push(&mut self.0, "matchExpressions", item);
+        self.0.push("matchExpressions", item);
         self
     }
 }

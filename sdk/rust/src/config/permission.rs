@@ -2,8 +2,7 @@
 //!
 //! Asking grants nothing: the admin's grants decide.
 
-use super::set_list;
-use serde_json::{Map, Value};
+use super::document::Fields;
 
 /// One rule: these verbs on these resources.
 ///
@@ -13,7 +12,7 @@ use serde_json::{Map, Value};
 /// Permission::new().groups(["apps"]).resources(["deployments", "deployments/scale"]).verbs(["get", "patch"]);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Permission(pub(super) Map<String, Value>);
+pub struct Permission(pub(super) Fields);
 
 impl Default for Permission {
     fn default() -> Self {
@@ -24,38 +23,38 @@ impl Default for Permission {
 impl Permission {
     /// A rule for the core API group; [`groups`](Self::groups) names others.
     pub fn new() -> Self {
-        let mut map = Map::new();
-        set_list(&mut map, "apiGroups", [""]);
+        let mut map = Fields::default();
+        map.texts("apiGroups", [""]);
         Self(map)
     }
 
     /// The API groups, instead of the core group (`""`).
     pub fn groups<S: Into<String>>(mut self, groups: impl IntoIterator<Item = S>) -> Self {
-        set_list(&mut self.0, "apiGroups", groups);
+        self.0.texts("apiGroups", groups);
         self
     }
 
     /// Plural resource names, with `/sub` for subresources.
     pub fn resources<S: Into<String>>(mut self, resources: impl IntoIterator<Item = S>) -> Self {
-        set_list(&mut self.0, "resources", resources);
+        self.0.texts("resources", resources);
         self
     }
 
     /// `get`, `list`, `create`, `update`, `patch`, `delete`.
     pub fn verbs<S: Into<String>>(mut self, verbs: impl IntoIterator<Item = S>) -> Self {
-        set_list(&mut self.0, "verbs", verbs);
+        self.0.texts("verbs", verbs);
         self
     }
 
     /// Only objects with these names.
     pub fn names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        set_list(&mut self.0, "resourceNames", names);
+        self.0.texts("resourceNames", names);
         self
     }
 
     /// Only in these namespaces.
     pub fn namespaces<S: Into<String>>(mut self, namespaces: impl IntoIterator<Item = S>) -> Self {
-        set_list(&mut self.0, "namespaces", namespaces);
+        self.0.texts("namespaces", namespaces);
         self
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! One method per field of the document; it never parses a crontab.
 
-use super::{Retry, duration, set, set_list};
-use serde_json::{Map, Value};
+use super::{
+    Retry,
+    document::{Fields, Node},
+};
 use std::time::Duration;
 
 /// What happens to ticks that passed while the operator was down or the hook was busy.
@@ -17,25 +19,25 @@ pub enum MissedRuns {
 
 /// A binding to times.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Schedule(pub(super) Map<String, Value>);
+pub struct Schedule(pub(super) Fields);
 
 impl Schedule {
     /// A crontab of five fields, or six with seconds first, or `@every 30s`.
     pub fn new(crontab: &str) -> Self {
-        let mut map = Map::new();
-        set(&mut map, "crontab", crontab);
+        let mut map = Fields::default();
+        map.text("crontab", crontab);
         Self(map)
     }
 
     /// The name its triggers carry; `schedule` without one.
     pub fn name(mut self, name: &str) -> Self {
-        set(&mut self.0, "name", name);
+        self.0.text("name", name);
         self
     }
 
     /// The time zone of the crontab, `Europe/Berlin`; the operator's without one.
     pub fn time_zone(mut self, zone: &str) -> Self {
-        set(&mut self.0, "timeZone", zone);
+        self.0.text("timeZone", zone);
         self
     }
 
@@ -45,43 +47,43 @@ impl Schedule {
             MissedRuns::Skip => "skip",
             MissedRuns::Once => "once",
         };
-        set(&mut self.0, "missedRuns", text);
+        self.0.text("missedRuns", text);
         self
     }
 
     /// Each run starts up to this much late, by chance.
     pub fn jitter(mut self, most: Duration) -> Self {
-        set(&mut self.0, "jitter", duration(most));
+        self.0.duration("jitter", most);
         self
     }
 
     /// The `kubernetes` bindings whose snapshots its runs may open.
     pub fn include_snapshots_from<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        set_list(&mut self.0, "includeSnapshotsFrom", names);
+        self.0.texts("includeSnapshotsFrom", names);
         self
     }
 
     /// The queue for its triggers; `main` is the shared one, the default is the hook's own.
     pub fn queue(mut self, queue: &str) -> Self {
-        set(&mut self.0, "queue", queue);
+        self.0.text("queue", queue);
         self
     }
 
     /// Bindings of one group run the hook together.
     pub fn group(mut self, group: &str) -> Self {
-        set(&mut self.0, "group", group);
+        self.0.text("group", group);
         self
     }
 
     /// A failed run counts as done. Default false.
     pub fn allow_failure(mut self, allow: bool) -> Self {
-        set(&mut self.0, "allowFailure", allow);
+        self.0.plain("allowFailure", allow);
         self
     }
 
     /// How failed runs of this binding are repeated.
     pub fn retry(mut self, retry: Retry) -> Self {
-        set(&mut self.0, "retry", retry.0);
+        self.0.set("retry", Node::Map(retry.0));
         self
     }
 }

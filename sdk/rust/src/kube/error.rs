@@ -4,6 +4,7 @@
 
 use crate::bindings::boathook::hook::kube as wire;
 use crate::data::DataError;
+use serde::Deserialize;
 use std::fmt;
 
 /// The kinds of failure.
@@ -102,15 +103,33 @@ impl Error {
 
     /// Whether the API server's `Status` gives this cause in `details.causes`.
     pub fn has_cause(&self, reason: &str) -> bool {
-        let status = self.status.as_deref().and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
-        let causes = status.as_ref().and_then(|s| s.pointer("/details/causes")?.as_array());
-        causes.is_some_and(|causes| causes.iter().any(|c| c.get("reason").is_some_and(|r| r == reason)))
+        let Some(text) = self.status.as_deref() else { return false };
+        let status: Status = serde_json::from_str(text).unwrap_or_default();
+        let causes = status.details.and_then(|details| details.causes).unwrap_or_default();
+        causes.iter().any(|cause| cause.reason == reason)
     }
 
     /// Whether the same call can only fail again, as far as the hook can tell.
     pub(crate) fn is_hopeless(&self) -> bool {
         matches!(self.reason, Reason::Invalid | Reason::ForbiddenByGrant)
     }
+}
+
+/// What matters of an API server's `Status`.
+#[derive(Default, Deserialize)]
+struct Status {
+    details: Option<Details>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    causes: Option<Vec<Cause>>,
+}
+
+#[derive(Deserialize)]
+struct Cause {
+    #[serde(default)]
+    reason: String,
 }
 
 impl fmt::Display for Error {

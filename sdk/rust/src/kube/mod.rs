@@ -22,6 +22,7 @@
 //! ```
 
 mod error;
+mod head;
 mod list;
 mod object;
 mod operation;

@@ -2,12 +2,12 @@
 //!
 //! An operation is only a description until it is run.
 
+use super::head::{target, text, typed_text};
 use super::{Error, Kind, ObjectRef, Reason};
 use crate::bindings::boathook::hook::kube as wire;
 use crate::data::Json;
 use crate::host;
 use serde::Serialize;
-use serde_json::Value;
 use std::time::Duration;
 
 /// What `create` does when the object is there already.
@@ -49,79 +49,70 @@ pub enum Propagation {
 #[derive(Clone, Debug)]
 #[must_use = "an operation does nothing until it is run, alone or in a batch"]
 pub struct Operation {
-    /// The description, or why an object could not be serialised.
+    /// The description, or what is wrong with the object or patch.
     inner: Result<wire::Operation, String>,
 }
 
 impl Operation {
     /// Creates an object.
     pub fn create<T: Kind + Serialize>(object: &T) -> Self {
-        Self::create_object(&with_kind(object))
+        Self::from_text(typed_text(object), create)
     }
 
     /// Creates an object of any kind, with `apiVersion` and `kind` in it.
     pub fn create_object<T: Serialize>(object: &T) -> Self {
-        Self::of_object(object, |object| {
-            wire::Operation::Create(wire::CreateOp { object, if_exists: wire::IfExists::Fail, subresource: None })
-        })
+        Self::from_text(text(object), create)
     }
 
     /// Creates a subresource of an object: an `eviction` of a Pod, a `token` of a ServiceAccount.
     pub fn create_subresource<T: Serialize>(target: ObjectRef, subresource: &str, body: &T) -> Self {
-        Self::of_object(body, |object| {
-            wire::Operation::Create(wire::CreateOp {
-                object,
-                if_exists: wire::IfExists::Fail,
-                subresource: Some((subresource.to_owned(), target.to_wire())),
-            })
+        let of = (subresource.to_owned(), target.to_wire());
+        Self::from_text(text(body), |object| {
+            let if_exists = wire::IfExists::Fail;
+            Ok(wire::Operation::Create(wire::CreateOp { object, if_exists, subresource: Some(of) }))
         })
     }
 
     /// Replaces an object; with `metadata.resourceVersion`, only if it did not change meanwhile.
     pub fn update<T: Kind + Serialize>(object: &T) -> Self {
-        Self::update_object(&with_kind(object))
+        Self::from_text(typed_text(object), update)
     }
 
     /// Replaces an object of any kind.
     pub fn update_object<T: Serialize>(object: &T) -> Self {
-        Self::of_object(object, |object| wire::Operation::Update(wire::UpdateOp { object, subresource: None }))
+        Self::from_text(text(object), update)
     }
 
     /// Makes an object have these fields by server-side apply; creates it when it is missing.
     /// The fields must not belong to others, unless [`force`](Self::force) is given.
     pub fn apply<T: Kind + Serialize>(object: &T) -> Self {
-        Self::apply_object(&with_kind(object))
+        Self::from_text(typed_text(object), apply)
     }
 
     /// Server-side apply of an object of any kind.
     pub fn apply_object<T: Serialize>(object: &T) -> Self {
-        let value = match serde_json::to_value(object) {
-            Ok(value) => super::Object(value),
-            Err(error) => return Self { inner: Err(error.to_string()) },
-        };
-        let options = wire::ApplyOptions { force: false, field_manager: None };
-        Self::patch(value.object_ref(), wire::Patch::Apply((value.0.to_string(), options)))
+        Self::from_text(text(object), apply)
     }
 
     /// Changes an object by a JSON Patch (RFC 6902).
-    pub fn json_patch(target: ObjectRef, patch: &Value) -> Self {
-        Self::patch(target, wire::Patch::Json(patch.to_string()))
+    pub fn json_patch<T: Serialize>(target: ObjectRef, patch: &T) -> Self {
+        Self::from_text(text(patch), |patch| Ok(patch_of(&target, wire::Patch::Json(patch))))
     }
 
     /// Changes an object by a JSON Merge Patch (RFC 7386).
-    pub fn merge_patch(target: ObjectRef, patch: &Value) -> Self {
-        Self::patch(target, wire::Patch::Merge(patch.to_string()))
+    pub fn merge_patch<T: Serialize>(target: ObjectRef, patch: &T) -> Self {
+        Self::from_text(text(patch), |patch| Ok(patch_of(&target, wire::Patch::Merge(patch))))
     }
 
     /// Changes an object of a built-in kind by a strategic merge patch.
-    pub fn strategic_patch(target: ObjectRef, patch: &Value) -> Self {
-        Self::patch(target, wire::Patch::Strategic(patch.to_string()))
+    pub fn strategic_patch<T: Serialize>(target: ObjectRef, patch: &T) -> Self {
+        Self::from_text(text(patch), |patch| Ok(patch_of(&target, wire::Patch::Strategic(patch))))
     }
 
     /// Reads an object, runs this jq program on it and writes it back if that changed it;
     /// repeats on conflict.
     pub fn jq_patch(target: ObjectRef, program: &str) -> Self {
-        Self::patch(target, wire::Patch::Jq(program.to_owned()))
+        Self { inner: Ok(patch_of(&target, wire::Patch::Jq(program.to_owned()))) }
     }
 
     /// Deletes an object.
@@ -207,17 +198,15 @@ impl Operation {
 
     /// Runs it: the object as the server answered it, if there was something to write.
     pub fn run(self) -> Result<Option<Json>, Error> {
-        let operation = self.inner.map_err(unserialisable)?;
+        let operation = self.inner.map_err(malformed)?;
         Ok(host::write(&operation)?.map(Json::new))
     }
 
-    fn of_object<T: Serialize>(object: &T, operation: impl FnOnce(String) -> wire::Operation) -> Self {
-        Self { inner: serde_json::to_string(object).map(operation).map_err(|e| e.to_string()) }
-    }
-
-    fn patch(target: ObjectRef, patch: wire::Patch) -> Self {
-        let operation = wire::PatchOp { target: target.to_wire(), patch, subresource: None, ignore_missing: false };
-        Self { inner: Ok(wire::Operation::Patch(operation)) }
+    fn from_text(
+        text: Result<String, String>,
+        operation: impl FnOnce(String) -> Result<wire::Operation, String>,
+    ) -> Self {
+        Self { inner: text.and_then(operation) }
     }
 
     fn change(mut self, change: impl FnOnce(&mut wire::Operation)) -> Self {
@@ -253,7 +242,7 @@ pub fn batch(operations: impl IntoIterator<Item = Operation>) -> Vec<Result<Opti
     for (index, operation) in operations.into_iter().enumerate() {
         match operation.inner {
             Ok(operation) => good.push(operation),
-            Err(text) => bad.push((index, unserialisable(text))),
+            Err(text) => bad.push((index, malformed(text))),
         }
     }
     if !good.is_empty() {
@@ -266,24 +255,25 @@ pub fn batch(operations: impl IntoIterator<Item = Operation>) -> Vec<Result<Opti
     results
 }
 
-fn unserialisable(text: String) -> Error {
-    Error::new(Reason::Invalid, format!("the object cannot be written as JSON: {text}"))
+fn malformed(text: String) -> Error {
+    Error::new(Reason::Invalid, format!("the object or patch is malformed: {text}"))
 }
 
-/// Serialises with `apiVersion` and `kind`.
-fn with_kind<T: Kind + Serialize>(object: &T) -> WithKind<'_, T> {
-    WithKind(object)
+fn create(object: String) -> Result<wire::Operation, String> {
+    Ok(wire::Operation::Create(wire::CreateOp { object, if_exists: wire::IfExists::Fail, subresource: None }))
 }
 
-struct WithKind<'a, T>(&'a T);
+fn update(object: String) -> Result<wire::Operation, String> {
+    Ok(wire::Operation::Update(wire::UpdateOp { object, subresource: None }))
+}
 
-impl<T: Kind + Serialize> Serialize for WithKind<'_, T> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut value = serde_json::to_value(self.0).map_err(serde::ser::Error::custom)?;
-        if let Some(map) = value.as_object_mut() {
-            map.entry("apiVersion").or_insert_with(|| T::API_VERSION.into());
-            map.entry("kind").or_insert_with(|| T::KIND.into());
-        }
-        value.serialize(serializer)
-    }
+fn apply(object: String) -> Result<wire::Operation, String> {
+    let target = target(&object)?;
+    let options = wire::ApplyOptions { force: false, field_manager: None };
+    Ok(patch_of(&target, wire::Patch::Apply((object, options))))
+}
+
+fn patch_of(target: &ObjectRef, patch: wire::Patch) -> wire::Operation {
+    let target = target.to_wire();
+    wire::Operation::Patch(wire::PatchOp { target, patch, subresource: None, ignore_missing: false })
 }
