@@ -113,7 +113,7 @@ fn excuse(namespace: &str, error: kube::Error) -> Option<Error> {
 fn somebody_elses(namespace: &str) -> Result<()> {
     let found = kube::find_object::<Existing>(&reference(namespace))?;
     if found.is_some_and(|secret| !secret.is_copy()) {
-        log::warn!(namespace; "Secret {namespace}/{NAME} is not a copy of {SOURCE}/{NAME}: left alone");
+        log::warn!("Secret {namespace}/{NAME} is not a copy of {SOURCE}/{NAME}: left alone");
     }
     Ok(())
 }

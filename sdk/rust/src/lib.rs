@@ -35,8 +35,9 @@
 //!
 //! # Features
 //!
-//! `k8s-openapi`: the types of [`k8s-openapi`](https://docs.rs/k8s-openapi) can be used with
-//! [`kube`]; the hook's own manifest picks the Kubernetes version.
+//! - `k8s-openapi`: the types of [`k8s-openapi`](https://docs.rs/k8s-openapi) can be used with
+//!   [`kube`]; the hook's own manifest picks the Kubernetes version.
+//! - `kv`: key-values of log lines become fields in the operator's log.
 
 mod data;
 #[doc(hidden)]

@@ -4,7 +4,6 @@
 
 use crate::bindings::boathook::hook::log::Level as Wire;
 use crate::host;
-use log::kv::{Error, Key, Value, VisitSource};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
 struct Logger;
@@ -29,23 +28,34 @@ impl Log for Logger {
             Level::Info => Wire::Info,
             Level::Debug | Level::Trace => Wire::Debug,
         };
-        let mut fields = Fields(Vec::new());
-        // A visitor that never fails leaves nothing to handle.
-        let _ = record.key_values().visit(&mut fields);
+        let fields = fields(record);
         match record.args().as_str() {
-            Some(text) => host::log(level, text, &fields.0),
-            None => host::log(level, &record.args().to_string(), &fields.0),
+            Some(text) => host::log(level, text, &fields),
+            None => host::log(level, &record.args().to_string(), &fields),
         }
     }
 
     fn flush(&self) {}
 }
 
-struct Fields(Vec<(String, String)>);
+#[cfg(feature = "kv")]
+fn fields(record: &Record<'_>) -> Vec<(String, String)> {
+    struct Fields(Vec<(String, String)>);
 
-impl<'kvs> VisitSource<'kvs> for Fields {
-    fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
-        self.0.push((key.to_string(), value.to_string()));
-        Ok(())
+    impl<'kvs> log::kv::VisitSource<'kvs> for Fields {
+        fn visit_pair(&mut self, key: log::kv::Key<'kvs>, value: log::kv::Value<'kvs>) -> Result<(), log::kv::Error> {
+            self.0.push((key.to_string(), value.to_string()));
+            Ok(())
+        }
     }
+
+    let mut fields = Fields(Vec::new());
+    // A visitor that never fails leaves nothing to handle.
+    let _ = record.key_values().visit(&mut fields);
+    fields.0
+}
+
+#[cfg(not(feature = "kv"))]
+fn fields(_: &Record<'_>) -> Vec<(String, String)> {
+    Vec::new()
 }
