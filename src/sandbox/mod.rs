@@ -1,1 +1,243 @@
-//! Stub.
+//! Stage 4: one run of a hook, in an instance of its own that is gone afterwards.
+//!
+//! ```text
+//!  bytes ─▶ shape ─▶ cache / compile ─▶ component (checked, linked) ─▶ invoke ─▶ RunReport
+//!                                                                        │
+//!                                       store: limiter, deadline, caps ◀─┴─▶ host/*: imported functions
+//! ```
+//!
+//! The only module that knows wasmtime. A guest can waste nothing but its own budget. Never sees a
+//! Kubernetes client: calls go to whoever implements [`Host`].
+
+mod bindings;
+mod budget;
+mod cache;
+mod component;
+mod context;
+mod convert;
+mod engine;
+mod error;
+mod host;
+mod invoke;
+mod limits;
+mod output;
+mod shape;
+mod store;
+mod trap;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use tokio::sync::Semaphore;
+use wasmtime::{
+    Engine,
+    component::{HasSelf, Linker},
+};
+
+pub use component::LoadedHook;
+pub use error::{LoadError, SandboxError};
+pub use host::{Host, Written};
+
+use cache::{Bounds, Cache};
+use component::{Candidate, Loader};
+use engine::TickingEngine;
+use store::State;
+
+use crate::model::{Caller, Failure, FailureKind, HookName, Limits, Outcome, Trigger};
+
+const MIB: u64 = 1024 * 1024;
+
+/// How a sandbox is set up.
+#[derive(Debug, Clone)]
+pub struct SandboxConfig {
+    /// Where compiled components are kept; made when it is not there. Without one, every start
+    /// compiles every hook. Default none.
+    pub cache_dir: Option<PathBuf>,
+    /// Compiled components that are kept. Default 256.
+    pub cache_files: usize,
+    /// Bytes of compiled components that are kept. Default 1 GiB.
+    pub cache_bytes: u64,
+    /// No run gets more, whatever its hook asks for. Default 512 MiB, 10 min, 1 000 000 calls,
+    /// 1 GiB, 64 MiB.
+    pub maxima: Limits,
+    /// Runs at the same time, over all hooks; further ones wait. Default 64.
+    pub max_concurrent_runs: usize,
+    /// Bounds of a `config` call. Default 64 MiB, 5 s, 1 000 calls, 1 MiB, 64 KiB.
+    pub config_limits: Limits,
+    /// The largest component in bytes. Default 64 MiB.
+    pub max_component_bytes: u64,
+    /// Keep instances in a pool where the address space allows it. Default true.
+    pub pooling: bool,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self {
+            cache_dir: None,
+            cache_files: 256,
+            cache_bytes: 1024 * MIB,
+            maxima: Limits {
+                memory: 512 * MIB,
+                time: Duration::from_secs(600),
+                host_calls: 1_000_000,
+                host_bytes: 1024 * MIB,
+                log_bytes: 64 * MIB,
+            },
+            max_concurrent_runs: 64,
+            config_limits: Limits {
+                memory: 64 * MIB,
+                time: Duration::from_secs(5),
+                host_calls: 1_000,
+                host_bytes: MIB,
+                log_bytes: 64 * 1024,
+            },
+            max_component_bytes: 64 * MIB,
+            pooling: true,
+        }
+    }
+}
+
+/// One run to do.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// Hook, run and permissions.
+    pub caller: Caller,
+    /// 1 for the first try.
+    pub attempt: u32,
+    /// Oldest first; at least one.
+    pub triggers: Vec<Trigger>,
+    /// What the hook's document asks for; held to the host's maxima.
+    pub limits: Limits,
+}
+
+/// How a run went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunReport {
+    /// Success, or why not.
+    pub outcome: Outcome,
+    /// From the fresh store to the end, without the wait for a free slot.
+    pub duration: Duration,
+    /// The most bytes of memories and tables at a time.
+    pub memory_peak: u64,
+    /// Calls of our imported functions that were carried out.
+    pub host_calls: u64,
+    /// Bytes that these passed, in both directions.
+    pub host_bytes: u64,
+    /// Bytes of log lines that were written.
+    pub log_bytes: u64,
+}
+
+/// Loads and runs hooks. Everything that runs share is in here; nothing is global.
+pub struct Sandbox {
+    engine: TickingEngine,
+    loader: Arc<Loader>,
+    compiling: Arc<Semaphore>,
+    slots: Semaphore,
+    maxima: Limits,
+    config_limits: Limits,
+}
+
+impl Sandbox {
+    /// Starts the engine, and opens the compile cache.
+    pub fn new(config: SandboxConfig) -> Result<Self, SandboxError> {
+        let engine = TickingEngine::new(&config)?;
+        let bounds = Bounds { files: config.cache_files, bytes: config.cache_bytes };
+        let cache = config.cache_dir.as_deref().map(|path| Cache::open(path, bounds)).transpose()?;
+        let loader = Loader {
+            linker: linker(engine.engine()).map_err(|error| SandboxError::Engine(error.into()))?,
+            engine: engine.engine().clone(),
+            cache,
+            maxima: config.maxima,
+            max_bytes: config.max_component_bytes,
+        };
+        Ok(Self {
+            engine,
+            loader: Arc::new(loader),
+            compiling: Arc::new(Semaphore::new(1)),
+            slots: Semaphore::new(config.max_concurrent_runs.max(1)),
+            maxima: config.maxima,
+            config_limits: limits::clamp(config.config_limits, &config.maxima),
+        })
+    }
+
+    /// Whether instances come from a pool; without one, runs start slower.
+    pub fn pooled(&self) -> bool {
+        self.engine.pooled()
+    }
+
+    /// Recognises, compiles (or takes from the cache) and checks a component. One is compiled at a
+    /// time: compiling takes more memory than running.
+    pub async fn load(&self, name: &HookName, bytes: &[u8]) -> Result<LoadedHook, LoadError> {
+        let candidate = self.loader.recognise(name, bytes)?;
+        let candidate = match self.blocking(name, candidate, Loader::load_cached).await?? {
+            Ok(loaded) => return Ok(loaded),
+            Err(candidate) => candidate,
+        };
+        // The permit goes with the work, which goes on when the caller does not wait for it.
+        let permit = self.compiling.clone().acquire_owned().await;
+        self.blocking(name, candidate, move |loader, candidate| {
+            let _permit = permit;
+            loader.load_compiled(candidate)
+        })
+        .await?
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        name: &HookName,
+        candidate: Candidate,
+        work: impl FnOnce(&Loader, Candidate) -> T + Send + 'static,
+    ) -> Result<T, LoadError> {
+        let loader = self.loader.clone();
+        tokio::task::spawn_blocking(move || work(&loader, candidate))
+            .await
+            .map_err(|error| LoadError::Compiler { hook: name.clone(), source: error.into() })
+    }
+
+    /// Asks a hook for its configuration document: no grants, small limits.
+    pub async fn config(&self, hook: &LoadedHook) -> Result<String, Failure> {
+        self.check_origin(hook)?;
+        let _slot = self.slots.acquire().await;
+        let _running = self.engine.running();
+        invoke::config(self.engine.engine(), hook.pre(), hook.name(), self.config_limits).await
+    }
+
+    /// Runs a hook. Dropping the future interrupts the run; its instance is gone then too.
+    pub async fn run(&self, hook: &LoadedHook, request: RunRequest, host: Arc<dyn Host>) -> RunReport {
+        if let Err(failure) = self.check_origin(hook) {
+            return RunReport::not_started(failure);
+        }
+        let _slot = self.slots.acquire().await;
+        let _running = self.engine.running();
+        let limits = limits::clamp(request.limits, &self.maxima);
+        invoke::run(self.engine.engine(), hook.pre(), request, limits, host).await
+    }
+
+    /// wasmtime panics over a component of another engine.
+    fn check_origin(&self, hook: &LoadedHook) -> Result<(), Failure> {
+        if Engine::same(hook.pre().engine(), self.engine.engine()) {
+            return Ok(());
+        }
+        let message = format!("hook {} was loaded by another sandbox", hook.name());
+        Err(Failure { kind: FailureKind::Host, message, backtrace: None })
+    }
+}
+
+impl RunReport {
+    fn not_started(failure: Failure) -> Self {
+        Self {
+            outcome: Err(failure),
+            duration: Duration::ZERO,
+            memory_peak: 0,
+            host_calls: 0,
+            host_bytes: 0,
+            log_bytes: 0,
+        }
+    }
+}
+
+fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    bindings::Hook::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    Ok(linker)
+}

@@ -1,0 +1,94 @@
+//! One record for every write that a hook asked for, refused and interrupted ones included.
+//!
+//! It never holds anything of an object but its name.
+
+use super::{errors, send::Meter};
+use crate::model::{CallError, Caller, HookName, RunId};
+
+/// A write, for logs and metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteRecord<'a> {
+    /// Who asked.
+    pub hook: &'a HookName,
+    /// In which run.
+    pub run: &'a RunId,
+    /// `create`, `update`, `patch` or `delete`.
+    pub verb: &'static str,
+    /// `v1 Secret ns/name`.
+    pub object: &'a str,
+    /// `status`, `eviction`, …
+    pub subresource: Option<&'a str>,
+    /// `ok`, a reason (`forbidden-by-grant`), or `interrupted` when the run ended before the call.
+    pub outcome: &'static str,
+    /// The last HTTP status; absent when there was no answer.
+    pub code: Option<u16>,
+    /// Sent with server-side dry-run.
+    pub dry_run: bool,
+    /// Requests sent.
+    pub tries: u32,
+}
+
+/// Told what happens here.
+pub trait Observer: Send + Sync + 'static {
+    /// A write has ended.
+    fn wrote(&self, record: &WriteRecord<'_>);
+}
+
+/// A write under way. When it is dropped, the record is made.
+pub(super) struct Audit<'a> {
+    observer: &'a dyn Observer,
+    caller: &'a Caller,
+    pub verb: &'static str,
+    pub object: String,
+    subresource: Option<&'a str>,
+    pub meter: Meter,
+    outcome: &'static str,
+}
+
+impl<'a> Audit<'a> {
+    pub fn start(
+        observer: &'a dyn Observer,
+        caller: &'a Caller,
+        verb: &'static str,
+        object: String,
+        subresource: Option<&'a str>,
+    ) -> Self {
+        Self { observer, caller, verb, object, subresource, meter: Meter::default(), outcome: "interrupted" }
+    }
+
+    /// Makes the record.
+    pub fn finish<T>(mut self, result: &Result<T, CallError>) {
+        self.outcome = result.as_ref().map_or_else(|error| errors::label(error.reason), |_| "ok");
+    }
+}
+
+impl Drop for Audit<'_> {
+    fn drop(&mut self) {
+        let record = WriteRecord {
+            hook: &self.caller.hook,
+            run: &self.caller.run,
+            verb: self.verb,
+            object: &self.object,
+            subresource: self.subresource,
+            outcome: self.outcome,
+            code: self.meter.code,
+            dry_run: self.caller.dry_run,
+            tries: self.meter.tries,
+        };
+        tracing::info!(
+            target: "audit",
+            audit = true,
+            hook = record.hook.as_str(),
+            run = record.run.as_str(),
+            verb = record.verb,
+            object = record.object,
+            subresource = record.subresource,
+            outcome = record.outcome,
+            code = record.code,
+            dry_run = record.dry_run,
+            tries = record.tries,
+            "audit"
+        );
+        self.observer.wrote(&record);
+    }
+}

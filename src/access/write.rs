@@ -1,0 +1,140 @@
+//! The call `write`: reads what an operation is about, executes it, makes its audit record.
+//!
+//! What each kind of operation sends is in the files named after them.
+
+use bytes::Bytes;
+use http::Method;
+
+use super::{
+    Access,
+    audit::Audit,
+    errors,
+    read::object,
+    request::{Head, Named, encoded},
+    send::{JSON, Wire},
+};
+use crate::model::{CallError, Caller, HookName, Operation, Patch, PatchBody};
+
+/// An operation, and the identity out of its body where it has one.
+pub(super) struct Intent<'a> {
+    pub operation: &'a Operation,
+    pub head: Result<Head, CallError>,
+}
+
+impl<'a> Intent<'a> {
+    pub fn read(operation: &'a Operation) -> Self {
+        let head = match operation {
+            Operation::Create(create) => Head::read(&create.object),
+            Operation::Update(update) => Head::read(&update.object),
+            Operation::Patch(Patch { body: PatchBody::Apply { object, .. }, .. }) => Head::read(object),
+            Operation::Patch(_) | Operation::Delete(_) => Ok(Head::default()),
+        };
+        Self { operation, head }
+    }
+
+    fn verb(&self) -> &'static str {
+        match self.operation {
+            Operation::Create(_) => "create",
+            Operation::Patch(Patch { body: PatchBody::Jq(_), .. }) | Operation::Update(_) => "update",
+            Operation::Patch(_) => "patch",
+            Operation::Delete(_) => "delete",
+        }
+    }
+
+    fn object(&self) -> String {
+        let target = match self.operation {
+            Operation::Create(create) => create.subresource.as_ref().map(|(_, target)| target),
+            Operation::Patch(patch) => Some(&patch.target),
+            Operation::Delete(delete) => Some(&delete.target),
+            Operation::Update(_) => None,
+        };
+        match (target, &self.head) {
+            (Some(target), _) => Named::object(target, None).to_string(),
+            (None, Ok(head)) => head.describe(),
+            (None, Err(_)) => "? ?".to_owned(),
+        }
+    }
+
+    fn subresource(&self) -> Option<&'a str> {
+        match self.operation {
+            Operation::Create(create) => create.subresource.as_ref().map(|(name, _)| name.as_str()),
+            Operation::Update(update) => update.subresource.as_deref(),
+            Operation::Patch(patch) => patch.subresource.as_deref(),
+            Operation::Delete(_) => None,
+        }
+    }
+}
+
+impl Access {
+    /// Writes. The object as the server answered it; absent where there was nothing to write.
+    pub async fn write(&self, caller: &Caller, operation: &Operation) -> Result<Option<String>, CallError> {
+        self.execute(caller, Intent::read(operation)).await
+    }
+
+    pub(super) async fn execute(&self, caller: &Caller, intent: Intent<'_>) -> Result<Option<String>, CallError> {
+        let (verb, object) = (intent.verb(), intent.object());
+        let mut audit = Audit::start(&*self.observer, caller, verb, object, intent.subresource());
+        let result = self.dispatch(caller, intent, &mut audit).await;
+        audit.finish(&result);
+        result
+    }
+
+    async fn dispatch(
+        &self,
+        caller: &Caller,
+        intent: Intent<'_>,
+        audit: &mut Audit<'_>,
+    ) -> Result<Option<String>, CallError> {
+        let head = intent.head.map_err(|error| CallError { message: format!("{}: {error}", audit.verb), ..error })?;
+        match intent.operation {
+            Operation::Create(create) => self.create(caller, create, &head, audit).await,
+            Operation::Update(update) => self.update(caller, update, &head, audit).await,
+            Operation::Patch(patch) => match &patch.body {
+                PatchBody::Jq(program) => self.patch_by_jq(caller, patch, program, audit).await,
+                _ => self.patch(caller, patch, &head, audit).await,
+            },
+            Operation::Delete(delete) => self.delete(caller, delete, audit).await,
+        }
+    }
+
+    /// Sends a body and reads the object in the answer.
+    pub(super) async fn store(
+        &self,
+        what: &str,
+        wire: &Wire,
+        audit: &mut Audit<'_>,
+    ) -> Result<Option<String>, CallError> {
+        let body = self.sender.send(what, wire, &mut audit.meter).await?;
+        object(what, &body).map(Some)
+    }
+}
+
+/// A write of a JSON body.
+pub(super) fn wire(method: Method, uri: String, body: &str, repeatable: bool) -> Wire {
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    Wire { method, uri, content_type: JSON, body, repeatable, list: false }
+}
+
+/// The name under which the API server remembers which fields a hook has set.
+pub(super) fn field_manager(hook: &HookName) -> String {
+    format!("boathook.dev/{hook}")
+}
+
+/// The query of every write but a deletion.
+pub(super) fn write_query(caller: &Caller, manager: Option<&str>, force: Option<bool>) -> String {
+    let own = field_manager(&caller.hook);
+    let manager = Some(("fieldManager", manager.unwrap_or(&own)));
+    let force = force.map(|force| ("force", if force { "true" } else { "false" }));
+    let dry_run = caller.dry_run.then_some(("dryRun", "All"));
+    encoded([manager, force, dry_run].into_iter().flatten())
+}
+
+/// Refuses a field manager that the API server would refuse.
+pub(super) fn check_manager(manager: &str) -> Result<(), CallError> {
+    let valid = (1..=128).contains(&manager.len()) && !manager.chars().any(char::is_control);
+    if valid {
+        Ok(())
+    } else {
+        Err(errors::invalid("the field manager is not valid: use 1 to 128 printable characters"))
+    }
+}

@@ -1,0 +1,98 @@
+//! What tells a change that matters from one that doesn't: a hash of what the binding sees.
+//!
+//! Never stored beyond the process, and compared only between states of one object, so 64 bits with
+//! a secret key are enough.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    hash::{BuildHasher, Hash, Hasher, RandomState},
+};
+
+use serde_json::value::RawValue;
+
+use crate::model::Object;
+
+/// Fields of the metadata that change without the object changing.
+const NOISE: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
+
+/// Hashes states of objects.
+#[derive(Debug, Default)]
+pub struct Fingerprints(RandomState);
+
+type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+
+impl Fingerprints {
+    /// Of a filter's result. Two objects of one name are never the same.
+    pub fn of_result(&self, object: &Object, result: &str) -> u64 {
+        self.0.hash_one((&object.uid, result))
+    }
+
+    /// Of the whole object without noise.
+    pub fn of_object(&self, object: &Object) -> u64 {
+        let mut hasher = self.0.build_hasher();
+        object.uid.hash(&mut hasher);
+        if hash_fields(&object.json, &mut hasher).is_none() {
+            object.json.hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+fn hash_fields(json: &str, hasher: &mut impl Hasher) -> Option<()> {
+    let fields: Fields<'_> = serde_json::from_str(json).ok()?;
+    for (name, value) in &fields {
+        name.hash(hasher);
+        if name != "metadata" {
+            value.get().hash(hasher);
+            continue;
+        }
+        let metadata: Fields<'_> = serde_json::from_str(value.get()).ok()?;
+        for (name, value) in metadata.iter().filter(|(name, _)| !NOISE.contains(&name.as_ref())) {
+            name.hash(hasher);
+            value.get().hash(hasher);
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn object(json: &str) -> Object {
+        Object::from_json(json, &"v1".into(), &"Pod".into()).unwrap()
+    }
+
+    #[test]
+    fn noise_is_not_seen() {
+        let prints = Fingerprints::default();
+        let of = |json| prints.of_object(&object(json));
+        let base = of(r#"{"metadata":{"name":"a","uid":"1","resourceVersion":"1","generation":1},"spec":{"x":1}}"#);
+        for same in [
+            r#"{"metadata":{"name":"a","uid":"1","resourceVersion":"2","generation":2},"spec":{"x":1}}"#,
+            r#"{"metadata":{"name":"a","uid":"1","managedFields":[1]},"spec":{"x":1}}"#,
+        ] {
+            assert_eq!(of(same), base, "{same}");
+        }
+        for other in [
+            r#"{"metadata":{"name":"a","uid":"2"},"spec":{"x":1}}"#,
+            r#"{"metadata":{"name":"a","uid":"1"},"spec":{"x":2}}"#,
+            r#"{"metadata":{"name":"a","uid":"1","labels":{}},"spec":{"x":1}}"#,
+            r#"{"metadata":{"name":"a","uid":"1"},"spec":{"x":1},"generation":1}"#,
+        ] {
+            assert_ne!(of(other), base, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_result_belongs_to_its_object() {
+        let prints = Fingerprints::default();
+        let (one, two) =
+            (object(r#"{"metadata":{"name":"a","uid":"1"}}"#), object(r#"{"metadata":{"name":"a","uid":"2"}}"#));
+        assert_eq!(prints.of_result(&one, "{}"), prints.of_result(&one, "{}"));
+        assert_ne!(prints.of_result(&one, "{}"), prints.of_result(&two, "{}"));
+        assert_ne!(prints.of_result(&one, "{}"), prints.of_result(&one, "[]"));
+    }
+}

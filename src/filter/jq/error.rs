@@ -1,0 +1,112 @@
+//! Why a filter gave no result.
+
+use std::{io, time::Duration};
+
+/// A program that can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}{message}")]
+pub struct CompileError {
+    /// `line 1, column 7: `, or empty when the whole program is meant.
+    place: String,
+    message: String,
+}
+
+impl CompileError {
+    pub(super) fn whole(message: impl Into<String>) -> Self {
+        Self { place: String::new(), message: message.into() }
+    }
+
+    /// At a byte of the program.
+    pub(super) fn at(program: &str, offset: usize, message: impl Into<String>) -> Self {
+        let before = program.get(..offset).unwrap_or(program);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        Self { place: format!("line {line}, column {column}: "), message: message.into() }
+    }
+}
+
+/// A bound that an evaluation reached. The evaluation was ended; nothing else was harmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilterLimit {
+    /// It took too long.
+    Time(Duration),
+    /// It needed more than this many bytes of memory.
+    Memory(u64),
+    /// It recursed too deeply.
+    Stack,
+}
+
+impl FilterLimit {
+    /// A short word for metric labels.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Time(_) => "time",
+            Self::Memory(_) => "memory",
+            Self::Stack => "stack",
+        }
+    }
+}
+
+impl std::fmt::Display for FilterLimit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Time(limit) => write!(f, "it did not end within {limit:?}"),
+            Self::Memory(bytes) => write!(f, "it needs more than {} MiB of memory", bytes / (1024 * 1024)),
+            Self::Stack => f.write_str("it recurses too deeply"),
+        }
+    }
+}
+
+/// Why an evaluation gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum FilterError {
+    /// The program raised an error; jaq's text, shortened.
+    #[error("the filter failed: {0}")]
+    Program(String),
+    /// The object is no JSON that jq can read; more than 127 levels, for instance.
+    #[error("the filter cannot read the object")]
+    Input(#[source] serde_json::Error),
+    /// The result is larger than this many bytes.
+    #[error("the filter's result is larger than {0} bytes")]
+    TooLarge(usize),
+    /// The result can't be given to a hook.
+    #[error("the filter's result is no JSON: {0}")]
+    NotJson(String),
+    /// The evaluation reached a bound.
+    #[error("the filter was stopped: {0}")]
+    Limit(FilterLimit),
+    /// The filter reached bounds so often that it has to wait.
+    #[error(
+        "the filter was not run: it was stopped {failures} times in a row, last because {last}; next try in {wait:?}"
+    )]
+    BackingOff {
+        /// Until it is run again.
+        wait: Duration,
+        /// Failures in a row.
+        failures: u32,
+        /// The last one.
+        last: FilterLimit,
+    },
+    /// jaq panicked, or its process ended for no known reason.
+    #[error("the filter crashed: {0}")]
+    Crashed(String),
+    /// The process for the filter could not be started or talked to.
+    #[error("the filter's process cannot be used")]
+    Worker(#[source] io::Error),
+}
+
+impl FilterError {
+    /// A short word for metric labels.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Program(_) => "program",
+            Self::Input(_) => "input",
+            Self::TooLarge(_) => "too-large",
+            Self::NotJson(_) => "not-json",
+            Self::Limit(limit) => limit.label(),
+            Self::BackingOff { .. } => "backing-off",
+            Self::Crashed(_) => "crashed",
+            Self::Worker(_) => "worker",
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! jq programs: compiling them, and running them so that none can hang or exhaust the host.
+//!
+//! Programs that provably end soon run in this process; all others run in a worker process that is
+//! killed at its deadline. Knows nothing of bindings.
+
+mod bound;
+mod builtin;
+mod compile;
+mod error;
+mod form;
+mod run;
+mod syntax;
+mod update;
+mod write;
+
+pub use compile::{Compiled, compile};
+pub use error::{CompileError, FilterError, FilterLimit};
+pub use run::{MAX_RESULT, Outputs, run};

@@ -1,0 +1,107 @@
+//! Writes jq's values as canonical JSON: compact, keys sorted, bounded in bytes and depth.
+//!
+//! Never allocates more than the bound, whatever the value: jq's values share their parts, so that
+//! a few bytes of memory can be exabytes of text.
+
+use jaq_json::{Num, Val};
+
+/// The deepest value that is written.
+pub const MAX_DEPTH: usize = 512;
+
+/// A value that can't be a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unwritable {
+    /// Longer than the bound.
+    TooLarge,
+    /// Deeper than [`MAX_DEPTH`].
+    TooDeep,
+    /// No JSON: an object key that is not a string, or a string of bytes.
+    NotJson(&'static str),
+}
+
+/// Appends the value's JSON to `out`, which may grow to `max` bytes.
+pub fn write(value: &Val, out: &mut String, max: usize) -> Result<(), Unwritable> {
+    Writer { out, max }.value(value, 0)
+}
+
+struct Writer<'a> {
+    out: &'a mut String,
+    max: usize,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, value: &Val, depth: usize) -> Result<(), Unwritable> {
+        if depth > MAX_DEPTH {
+            return Err(Unwritable::TooDeep);
+        }
+        match value {
+            Val::Null => self.push("null"),
+            Val::Bool(true) => self.push("true"),
+            Val::Bool(false) => self.push("false"),
+            Val::Num(number) => self.number(number),
+            Val::TStr(bytes) => self.string(bytes),
+            Val::BStr(_) => Err(Unwritable::NotJson("a string of bytes")),
+            Val::Arr(items) => self.sequence('[', items.iter(), ']', |writer, item| writer.value(item, depth + 1)),
+            Val::Obj(map) => {
+                let mut entries: Vec<_> = map.iter().collect();
+                entries.sort_by_key(|(key, _)| *key);
+                self.sequence('{', entries.into_iter(), '}', |writer, (key, value)| {
+                    let Val::TStr(key) = key else {
+                        return Err(Unwritable::NotJson("an object key that is not a string"));
+                    };
+                    writer.string(key)?;
+                    writer.push(":")?;
+                    writer.value(value, depth + 1)
+                })
+            }
+        }
+    }
+
+    fn sequence<T>(
+        &mut self,
+        open: char,
+        items: impl Iterator<Item = T>,
+        close: char,
+        each: impl Fn(&mut Self, T) -> Result<(), Unwritable>,
+    ) -> Result<(), Unwritable> {
+        self.out.push(open);
+        for (index, item) in items.enumerate() {
+            if index > 0 {
+                self.push(",")?;
+            }
+            each(self, item)?;
+        }
+        self.out.push(close);
+        Ok(())
+    }
+
+    /// As jq does: what JSON can't say is `null` or the largest number.
+    fn number(&mut self, number: &Num) -> Result<(), Unwritable> {
+        match number {
+            Num::Float(f) if f.is_nan() => self.push("null"),
+            Num::Float(f) if f.is_infinite() => self.push(&f64::MAX.copysign(*f).to_string()),
+            Num::Int(i) => self.push(&i.to_string()),
+            other => {
+                // Only long numbers are longer than the bound; they are printed before it is checked.
+                self.push(&other.to_string())
+            }
+        }
+    }
+
+    fn string(&mut self, bytes: &[u8]) -> Result<(), Unwritable> {
+        if bytes.len() > self.max {
+            return Err(Unwritable::TooLarge);
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let json = serde_json::to_string(&text).map_err(|_| Unwritable::NotJson("a string"))?;
+        self.push(&json)
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), Unwritable> {
+        if self.out.len() + text.len() > self.max {
+            return Err(Unwritable::TooLarge);
+        }
+        self.out.push_str(text);
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! What is kept of an object: the whole JSON, its metadata, or nothing but its identity.
+//!
+//! Never copies a whole object: `full` shares the text that the watch holds.
+
+use std::{borrow::Cow, collections::BTreeMap, collections::HashSet, sync::Arc};
+
+use serde_json::value::RawValue;
+
+use crate::model::{Content, Item, Object};
+
+/// The item for an object, with its filter's result.
+pub fn item(object: &Object, content: Content, filter_result: Option<Arc<str>>) -> Item {
+    Item {
+        key: object.key.clone(),
+        uid: object.uid.clone(),
+        resource_version: object.resource_version.clone(),
+        object: match content {
+            Content::Full => Some(object.json.clone()),
+            Content::Metadata => Some(metadata(&object.json)),
+            Content::None => None,
+        },
+        filter_result,
+    }
+}
+
+/// `apiVersion`, `kind` and `metadata`, in this order.
+fn metadata(json: &str) -> Arc<str> {
+    let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(json).unwrap_or_default();
+    let mut out = String::new();
+    for name in ["apiVersion", "kind", "metadata"] {
+        if let Some(value) = fields.get(name) {
+            out.push(if out.is_empty() { '{' } else { ',' });
+            out.push('"');
+            out.push_str(name);
+            out.push_str("\":");
+            out.push_str(value.get());
+        }
+    }
+    out.push('}');
+    out.into()
+}
+
+/// The bytes that an item holds by itself.
+pub fn size(item: &Item) -> usize {
+    let key = item.key.name.len() + item.key.namespace.as_deref().map_or(0, str::len);
+    let text = |text: &Option<Arc<str>>| text.as_deref().map_or(0, str::len);
+    size_of::<Item>()
+        + key
+        + item.uid.len()
+        + item.resource_version.len()
+        + text(&item.object)
+        + text(&item.filter_result)
+}
+
+/// Keeps one copy of equal results: the Pods of a Deployment have the same labels.
+#[derive(Debug, Default)]
+pub struct Interner {
+    texts: HashSet<Arc<str>>,
+    sweep_at: usize,
+}
+
+impl Interner {
+    /// The shared copy of a text.
+    pub fn intern(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        if self.texts.len() >= self.sweep_at {
+            // Nobody but this set holds the rest.
+            self.texts.retain(|text| Arc::strong_count(text) > 1);
+            self.sweep_at = self.texts.len() * 2 + 64;
+        }
+        let text: Arc<str> = text.into();
+        self.texts.insert(text.clone());
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn content_decides_what_is_kept() {
+        let json = r#"{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"big":true}}"#;
+        let object = Object::from_json(json, &"v1".into(), &"Pod".into()).unwrap();
+        let full = item(&object, Content::Full, None).object.unwrap();
+        assert!(Arc::ptr_eq(&full, &object.json));
+        assert_eq!(
+            item(&object, Content::Metadata, None).object.as_deref(),
+            Some(r#"{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"x":"y"},"name":"a"}}"#)
+        );
+        assert_eq!(item(&object, Content::None, None).object, None);
+    }
+
+    #[test]
+    fn equal_results_are_shared_and_dropped_ones_forgotten() {
+        let mut interner = Interner::default();
+        let first = interner.intern("{}");
+        assert!(Arc::ptr_eq(&first, &interner.intern("{}")));
+        for n in 0..1_000 {
+            interner.intern(&n.to_string());
+        }
+        assert!(interner.texts.len() < 200, "{}", interner.texts.len());
+        assert!(Arc::ptr_eq(&first, &interner.intern("{}")));
+    }
+}

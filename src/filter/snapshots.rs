@@ -1,0 +1,141 @@
+//! The snapshots of all hooks, from which a run takes one moment.
+//!
+//! Never changes an item: bindings publish whole immutable maps, under one lock for each hook.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use crate::model::{BindingName, HookName, Items, Moment};
+
+/// The snapshots of a hook's bindings. Names may repeat: unnamed bindings share one.
+#[derive(Debug, Default)]
+struct Hook {
+    next: u64,
+    bindings: Vec<(u64, BindingName, Items)>,
+}
+
+/// All hooks' snapshots.
+#[derive(Debug, Default)]
+pub struct Snapshots {
+    hooks: RwLock<HashMap<HookName, Arc<Mutex<Hook>>>>,
+}
+
+/// Where one binding publishes. Dropping it withdraws the snapshot.
+#[derive(Debug)]
+pub struct Publisher {
+    hook: Arc<Mutex<Hook>>,
+    id: u64,
+}
+
+impl Snapshots {
+    /// A place for a binding's snapshot, empty at first.
+    pub fn publisher(&self, hook: &HookName, binding: &BindingName) -> Publisher {
+        let mut hooks = self.hooks.write().unwrap_or_else(PoisonError::into_inner);
+        // Hooks that were removed leave nothing behind.
+        hooks.retain(|_, hook| Arc::strong_count(hook) > 1);
+        let hook = hooks.entry(hook.clone()).or_default().clone();
+        let id = {
+            let mut hook = hook.lock().unwrap_or_else(PoisonError::into_inner);
+            hook.next += 1;
+            let id = hook.next;
+            hook.bindings.push((id, binding.clone(), Items::new_sync()));
+            id
+        };
+        Publisher { hook, id }
+    }
+
+    /// All bindings' objects of a hook, at this moment. Bindings of one name are put together.
+    pub fn moment(&self, hook: &HookName) -> Moment {
+        let hook = self.hooks.read().unwrap_or_else(PoisonError::into_inner).get(hook).cloned();
+        let Some(hook) = hook else { return Moment::default() };
+        let bindings = hook.lock().unwrap_or_else(PoisonError::into_inner).bindings.clone();
+        let mut moment: HashMap<BindingName, Items> = HashMap::with_capacity(bindings.len());
+        for (_, name, items) in bindings {
+            match moment.get_mut(&name) {
+                None => {
+                    moment.insert(name, items);
+                }
+                Some(known) => items.iter().for_each(|(key, item)| known.insert_mut(key.clone(), item.clone())),
+            }
+        }
+        Moment::new(moment)
+    }
+}
+
+impl Publisher {
+    /// Replaces the binding's snapshot.
+    pub fn publish(&self, items: Items) {
+        let mut hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
+        let old =
+            hook.bindings.iter_mut().find(|(id, ..)| *id == self.id).map(|slot| std::mem::replace(&mut slot.2, items));
+        // The old map may be the last of its kind; freeing it takes time.
+        drop(hook);
+        drop(old);
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        let mut hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
+        hook.bindings.retain(|(id, ..)| *id != self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::model::{Item, ObjectKey};
+
+    fn items(names: &[&str]) -> Items {
+        names
+            .iter()
+            .map(|name| {
+                let key = ObjectKey { namespace: None, name: (*name).into() };
+                let item = Item {
+                    key: key.clone(),
+                    uid: "u".into(),
+                    resource_version: "1".into(),
+                    object: None,
+                    filter_result: None,
+                };
+                (key, Arc::new(item))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_moment_does_not_change() {
+        let snapshots = Snapshots::default();
+        let (hook, name) = (HookName::new("h").unwrap(), BindingName::new("pods"));
+        let publisher = snapshots.publisher(&hook, &name);
+        assert_eq!(snapshots.moment(&hook).items(&name).unwrap().size(), 0);
+        publisher.publish(items(&["a", "b"]));
+        let moment = snapshots.moment(&hook);
+        publisher.publish(items(&["c"]));
+        assert_eq!(moment.items(&name).unwrap().size(), 2);
+        assert_eq!(snapshots.moment(&hook).items(&name).unwrap().size(), 1);
+        drop(publisher);
+        assert!(snapshots.moment(&hook).items(&name).is_none());
+    }
+
+    #[test]
+    fn bindings_of_one_name_are_one_snapshot() {
+        let snapshots = Snapshots::default();
+        let (hook, name) = (HookName::new("h").unwrap(), BindingName::new("kubernetes"));
+        let (one, two) = (snapshots.publisher(&hook, &name), snapshots.publisher(&hook, &name));
+        one.publish(items(&["a"]));
+        two.publish(items(&["b"]));
+        assert_eq!(snapshots.moment(&hook).items(&name).unwrap().size(), 2);
+    }
+
+    #[test]
+    fn removed_hooks_are_forgotten() {
+        let snapshots = Snapshots::default();
+        drop(snapshots.publisher(&HookName::new("a").unwrap(), &BindingName::new("x")));
+        let _kept = snapshots.publisher(&HookName::new("b").unwrap(), &BindingName::new("x"));
+        assert_eq!(snapshots.hooks.read().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,110 @@
+//! How an overfull queue folds what it holds, so that it grows with the number of objects and not
+//! with the number of changes. Never drops a final state.
+//!
+//! Two triggers fold when they come from the same binding and are about the same thing:
+//!
+//! | earlier | later | what stays, in the earlier one's place |
+//! | --- | --- | --- |
+//! | `Added` | `Modified` | `Added`, with the later object |
+//! | any event | `Deleted` | `Deleted`, with the later object |
+//! | `Deleted` | `Added` | `Added`, with the later object: it is there, and maybe another one (`uid`) |
+//! | any other event | event | the later one |
+//! | tick | tick | the later one, which has missed the earlier one |
+//! | synchronization, start-up | the same | one |
+//!
+//! The filter result before the change stays that of the earlier one: it is what the hook knows.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::model::{BindingName, Cause, HookName, Tick, Trigger, WatchEventKind};
+
+use super::item::{Item, ObjectId, object, payload};
+
+/// What triggers must share to fold.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    hook: HookName,
+    binding: BindingName,
+    about: About,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum About {
+    Startup,
+    Tick,
+    Synchronization,
+    Object(ObjectId),
+}
+
+impl Key {
+    pub(super) fn of(trigger: &Trigger) -> Self {
+        let about = match (&trigger.cause, object(trigger)) {
+            (Cause::Startup, _) => About::Startup,
+            (Cause::Schedule(_), _) => About::Tick,
+            (_, Some(object)) => About::Object(object),
+            (_, None) => About::Synchronization,
+        };
+        Self { hook: trigger.hook.clone(), binding: trigger.binding.clone(), about }
+    }
+
+    pub(super) fn object(&self) -> Option<&ObjectId> {
+        match &self.about {
+            About::Object(object) => Some(object),
+            About::Startup | About::Tick | About::Synchronization => None,
+        }
+    }
+}
+
+/// Where the one trigger of each key waits.
+pub(super) type Index = HashMap<Key, u64>;
+
+/// Folds `later` into `earlier`, which has the same key and keeps its place and its age.
+pub(super) fn fold(earlier: &mut Item, later: &Trigger) {
+    match (&mut earlier.trigger.cause, &later.cause) {
+        (Cause::Event(old), Cause::Event(new)) => {
+            old.kind = fold_kinds(old.kind, new.kind);
+            old.resource.clone_from(&new.resource);
+            old.item.clone_from(&new.item);
+        }
+        (Cause::Schedule(old), Cause::Schedule(new)) => {
+            let missed = old.missed.saturating_add(new.missed).saturating_add(1);
+            *old = Tick { scheduled_at: new.scheduled_at, missed };
+        }
+        _ => {}
+    }
+    earlier.trigger.snapshots.clone_from(&later.snapshots);
+    earlier.bytes = payload(&earlier.trigger);
+}
+
+fn fold_kinds(earlier: WatchEventKind, later: WatchEventKind) -> WatchEventKind {
+    match (earlier, later) {
+        (WatchEventKind::Added, WatchEventKind::Modified) => WatchEventKind::Added,
+        _ => later,
+    }
+}
+
+/// Finds an item by its number in a line that is sorted by it.
+pub(super) fn find(items: &mut VecDeque<Item>, seq: u64) -> Option<&mut Item> {
+    let place = items.binary_search_by_key(&seq, |item| item.seq).ok()?;
+    items.get_mut(place)
+}
+
+/// Folds a whole line, and notes where each key now waits. Gives back what is no longer there.
+/// O(n log n).
+pub(super) fn sweep(items: &mut VecDeque<Item>, index: &mut Index) -> Vec<Item> {
+    let mut gone = Vec::new();
+    for item in std::mem::take(items) {
+        let key = Key::of(&item.trigger);
+        match index.get(&key).and_then(|seq| find(items, *seq)) {
+            Some(earlier) => {
+                fold(earlier, &item.trigger);
+                gone.push(item);
+            }
+            None => {
+                index.insert(key, item.seq);
+                items.push_back(item);
+            }
+        }
+    }
+    gone
+}

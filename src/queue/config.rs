@@ -1,0 +1,31 @@
+//! How much the queues hold and run at once. Never read from a file or flag here.
+
+/// Bounds of all queues. A bound of 0 counts as 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Runs at the same time, all hooks together. Default 64.
+    pub max_parallel_runs: usize,
+    /// Triggers that one run takes. Default 1 000.
+    pub batch_triggers: usize,
+    /// Bytes of objects and filter results that one run takes; one trigger may be larger.
+    /// Default 8 MiB.
+    pub batch_bytes: usize,
+    /// Triggers that wait in one queue before it folds those of the same object. Default 10 000.
+    pub max_pending: usize,
+    /// Bytes of objects and filter results that wait in one queue before it folds those of the same
+    /// object. Default 64 MiB.
+    pub max_pending_bytes: usize,
+}
+
+impl Default for QueueConfig {
+    fn default() -> Self {
+        const MIB: usize = 1024 * 1024;
+        Self {
+            max_parallel_runs: 64,
+            batch_triggers: 1_000,
+            batch_bytes: 8 * MIB,
+            max_pending: 10_000,
+            max_pending_bytes: 64 * MIB,
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! The driver: one task that takes jobs as they may run, runs the action, and gives outcomes back.
+//! Never decides what runs, and never polls: it sleeps until a push, an outcome or a delay's end.
+
+use std::{
+    any::Any,
+    future::pending,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use tokio::{
+    sync::{Notify, oneshot},
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Enqueued, Observer, Pushed, QueueConfig, State, Stats};
+use crate::model::{Failure, FailureKind, HookName, Job, JobId, Outcome, Trigger};
+
+/// Runs a job. A panic in it counts as a failure of the host.
+pub type Action = Arc<dyn Fn(Job) -> BoxFuture<'static, Outcome> + Send + Sync>;
+
+/// How long `drain` waits for interrupted runs to let go.
+const LET_GO: Duration = Duration::from_secs(1);
+
+/// What `drain` came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Drained {
+    /// Runs that ended within the grace period.
+    pub finished: usize,
+    /// Runs that were interrupted after it.
+    pub interrupted: usize,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Something may be taken.
+    wake: Notify,
+    /// Nothing waits or runs any more.
+    idle: Notify,
+    observer: Arc<dyn Observer>,
+}
+
+impl Shared {
+    /// A panic while the lock was held can't come from the state, which has none.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(&self, id: JobId, outcome: Outcome) {
+        let finished = self.state().finish(id, outcome, Instant::now().into_std(), rand::random());
+        if let Some(finished) = finished {
+            self.observer.finished(&finished);
+        }
+    }
+}
+
+/// Pushes triggers and asks after them. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle(Arc<Shared>);
+
+impl Handle {
+    /// Makes a hook known; see [`State::add_hook`].
+    pub fn add_hook(&self, hook: HookName, concurrency: usize) {
+        self.0.state().add_hook(hook, concurrency);
+    }
+
+    /// Forgets a hook and drops its triggers; see [`State::remove_hook`].
+    pub fn remove_hook(&self, hook: &HookName) -> usize {
+        let dropped = self.0.state().remove_hook(hook);
+        self.0.wake.notify_one();
+        dropped
+    }
+
+    /// Puts a trigger at the end of its queue. Never waits.
+    pub fn push(&self, trigger: Trigger) -> Pushed {
+        let (hook, binding, queue) = (trigger.hook.clone(), trigger.binding.clone(), trigger.queue.clone());
+        let pushed = self.0.state().push(trigger);
+        self.0.wake.notify_one();
+        self.0.observer.enqueued(&Enqueued { hook, binding, queue, pushed });
+        pushed
+    }
+
+    /// What is where now.
+    pub fn stats(&self) -> Stats {
+        self.0.state().stats(Instant::now().into_std())
+    }
+
+    /// Returns when nothing waits and nothing runs.
+    pub async fn idle(&self) {
+        loop {
+            let mut notified = std::pin::pin!(self.0.idle.notified());
+            notified.as_mut().enable();
+            if self.0.state().is_idle() {
+                return;
+            }
+            notified.await;
+        }
+    }
+}
+
+/// The running queues. When dropped, runs are aborted.
+pub struct Runner {
+    handle: Handle,
+    stop: oneshot::Sender<Duration>,
+    driver: AbortOnDropHandle<Drained>,
+}
+
+impl Runner {
+    /// Starts the driver on the current tokio runtime.
+    pub fn new(config: QueueConfig, action: Action, observer: Arc<dyn Observer>) -> Self {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State::new(config)),
+            wake: Notify::new(),
+            idle: Notify::new(),
+            observer,
+        });
+        let (stop, stopped) = oneshot::channel();
+        let driver = Driver { shared: shared.clone(), action, runs: JoinSet::new(), drained: Drained::default() };
+        Self { handle: Handle(shared), stop, driver: AbortOnDropHandle::new(tokio::spawn(driver.run(stopped))) }
+    }
+
+    /// For those who push.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Makes a hook known; see [`State::add_hook`].
+    pub fn add_hook(&self, hook: HookName, concurrency: usize) {
+        self.handle.add_hook(hook, concurrency);
+    }
+
+    /// Puts a trigger at the end of its queue. Never waits.
+    pub fn push(&self, trigger: Trigger) -> Pushed {
+        self.handle.push(trigger)
+    }
+
+    /// What is where now.
+    pub fn stats(&self) -> Stats {
+        self.handle.stats()
+    }
+
+    /// Returns when nothing waits and nothing runs.
+    pub async fn idle(&self) {
+        self.handle.idle().await;
+    }
+
+    /// Takes and lets in nothing more, lets runs end within `grace`, then aborts them.
+    pub async fn drain(self, grace: Duration) -> Drained {
+        self.handle.0.state().close();
+        // The driver only ends by this message, or by a panic, after which nothing runs.
+        let _ = self.stop.send(grace);
+        self.driver.await.unwrap_or_default()
+    }
+}
+
+struct Driver {
+    shared: Arc<Shared>,
+    action: Action,
+    runs: JoinSet<(JobId, Outcome)>,
+    drained: Drained,
+}
+
+impl Driver {
+    async fn run(mut self, mut stopped: oneshot::Receiver<Duration>) -> Drained {
+        loop {
+            let due = self.dispatch();
+            tokio::select! {
+                biased;
+                grace = &mut stopped => {
+                    if let Ok(grace) = grace {
+                        self.drain(grace).await;
+                    }
+                    return self.drained;
+                }
+                Some(ended) = self.runs.join_next() => {
+                    // Runs catch panics and are aborted only when draining, so all have an outcome.
+                    if let Ok((id, outcome)) = ended {
+                        self.shared.finish(id, outcome);
+                    }
+                }
+                () = self.shared.wake.notified() => {}
+                () = sleep_until_some(due) => {}
+            }
+        }
+    }
+
+    /// Starts all that may run now; gives back when more may.
+    fn dispatch(&mut self) -> Option<Instant> {
+        loop {
+            let now = Instant::now().into_std();
+            let mut state = self.shared.state();
+            let Some(job) = state.take(now) else {
+                if state.is_idle() {
+                    self.shared.idle.notify_waiters();
+                }
+                return state.next_due(now).map(Instant::from_std);
+            };
+            drop(state);
+            self.shared.observer.started(&job);
+            let (id, action) = (job.id, self.action.clone());
+            self.runs.spawn(async move {
+                let run = AssertUnwindSafe(async move { action(job).await }).catch_unwind();
+                (id, run.await.unwrap_or_else(|panic| Err(host_failure(panic.as_ref()))))
+            });
+        }
+    }
+
+    async fn drain(&mut self, grace: Duration) {
+        let all_ended = async {
+            while let Some(ended) = self.runs.join_next().await {
+                self.drained.finished += usize::from(ended.is_ok());
+                if let Ok((id, outcome)) = ended {
+                    self.shared.finish(id, outcome);
+                }
+            }
+        };
+        if timeout(grace, all_ended).await.is_ok() {
+            return;
+        }
+        self.runs.abort_all();
+        // A run that doesn't let go is blocking its thread; nothing more can be done about it here.
+        let _ = timeout(LET_GO, async { while self.runs.join_next().await.is_some() {} }).await;
+        let running: Vec<_> = self.shared.state().running().collect();
+        self.drained.interrupted = running.len();
+        for id in running {
+            self.shared.finish(id, Err(interrupted()));
+        }
+    }
+}
+
+async fn sleep_until_some(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure {
+        kind: FailureKind::Interrupted,
+        message: "the run was interrupted because the grace period of the shutdown ended".to_owned(),
+        backtrace: None,
+    }
+}
+
+fn host_failure(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let message = format!("the host panicked while it ran the hook: {}", text.unwrap_or("no message"));
+    Failure { kind: FailureKind::Host, message, backtrace: None }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use tokio::sync::{Semaphore, mpsc};
+
+    use super::*;
+    use crate::{
+        model::Cause,
+        queue::{Finished, Verdict, testing::*},
+    };
+
+    /// Runs jobs as the test says, and tells it what happens.
+    struct Stage {
+        runner: Runner,
+        jobs: mpsc::UnboundedReceiver<Job>,
+        ends: mpsc::UnboundedReceiver<Finished>,
+        /// One permit lets one run end.
+        let_end: Arc<Semaphore>,
+    }
+
+    struct Tell(mpsc::UnboundedSender<Finished>);
+
+    impl Observer for Tell {
+        fn finished(&self, finished: &Finished) {
+            let _ = self.0.send(finished.clone());
+        }
+    }
+
+    impl Stage {
+        fn new(outcome: impl Fn(&Job) -> Outcome + Send + Sync + 'static) -> Self {
+            let (job_to, jobs) = mpsc::unbounded_channel();
+            let (end_to, ends) = mpsc::unbounded_channel();
+            let let_end = Arc::new(Semaphore::new(0));
+            let (outcome, permits) = (Arc::new(outcome), let_end.clone());
+            let action: Action = Arc::new(move |job| {
+                let (outcome, permits) = (outcome.clone(), permits.clone());
+                job_to.send(job.clone()).unwrap();
+                Box::pin(async move {
+                    permits.acquire().await.unwrap().forget();
+                    outcome(&job)
+                })
+            });
+            let runner = Runner::new(QueueConfig::default(), action, Arc::new(Tell(end_to)));
+            runner.add_hook(hook("h"), 1);
+            runner.add_hook(hook("g"), 1);
+            Self { runner, jobs, ends, let_end }
+        }
+
+        fn push(&self, hook: &str, cause: Cause) {
+            assert_eq!(self.runner.push(trigger(hook, own(hook), "b", cause)), Pushed::Queued);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn runs_what_is_pushed_and_becomes_idle() {
+        let mut stage = Stage::new(|_| Ok(()));
+        stage.runner.idle().await;
+        stage.push("h", modified("a", 1));
+        stage.push("g", modified("a", 2));
+        let mut seen = [labels(&stage.jobs.recv().await.unwrap()), labels(&stage.jobs.recv().await.unwrap())].concat();
+        seen.sort();
+        assert_eq!(seen, ["a1", "a2"]);
+        assert_eq!(stage.runner.stats().running, 2);
+        stage.let_end.add_permits(2);
+        stage.runner.idle().await;
+        assert_eq!(stage.runner.stats().running, 0);
+        assert_eq!(stage.ends.recv().await.unwrap().verdict, Verdict::Done);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn retries_when_the_delay_is_over_and_not_before() {
+        let stage = Stage::new(|job| if job.attempt < 4 { failed(FailureKind::Retry) } else { Ok(()) });
+        stage.let_end.add_permits(100);
+        let start = Instant::now();
+        stage.push("h", tick(1));
+        stage.runner.idle().await;
+        // 5 + 10 + 20 s; tokio's timer rounds up to the millisecond.
+        assert!((secs(35)..secs(35) + Duration::from_millis(5)).contains(&start.elapsed()), "{:?}", start.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_panic_is_a_failure_of_the_host() {
+        let mut stage = Stage::new(|job| if job.attempt == 1 { panic!("boom {}", 7) } else { Ok(()) });
+        stage.let_end.add_permits(2);
+        stage.push("h", tick(1));
+        let Verdict::Retry { failure, .. } = stage.ends.recv().await.unwrap().verdict else {
+            panic!("not tried again")
+        };
+        assert_eq!(failure.kind, FailureKind::Host);
+        assert!(failure.message.contains("boom 7"), "{}", failure.message);
+        stage.runner.idle().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn drain_lets_runs_end_and_then_interrupts_them() {
+        let mut stage = Stage::new(|_| Ok(()));
+        stage.push("h", tick(1));
+        stage.push("g", tick(2));
+        stage.jobs.recv().await.unwrap();
+        stage.jobs.recv().await.unwrap();
+        stage.push("g", tick(3));
+        stage.let_end.add_permits(1);
+        let handle = stage.runner.handle();
+        let drained = stage.runner.drain(secs(20)).await;
+        assert_eq!(drained, Drained { finished: 1, interrupted: 1 });
+        assert_eq!(handle.push(trigger("h", own("h"), "b", tick(4))), Pushed::Refused);
+        assert!(stage.jobs.recv().await.is_none(), "nothing more was run");
+        let verdicts: Vec<_> = std::iter::from_fn(|| stage.ends.try_recv().ok()).map(|end| end.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Done, Verdict::Interrupted]);
+        assert_eq!(handle.stats().running, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn drain_ends_at_once_when_nothing_runs() {
+        let stage = Stage::new(|_| failed(FailureKind::Retry));
+        stage.let_end.add_permits(1);
+        stage.push("h", tick(1));
+        let mut ends = stage.ends;
+        ends.recv().await.unwrap();
+        let start = Instant::now();
+        assert_eq!(stage.runner.drain(secs(20)).await, Drained::default());
+        assert_eq!(start.elapsed(), Duration::ZERO, "the waiting retry was not waited for");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn dropping_the_runner_aborts_its_runs() {
+        let mut stage = Stage::new(|_| Ok(()));
+        stage.push("h", tick(1));
+        stage.jobs.recv().await.unwrap();
+        drop(stage.runner);
+        assert!(stage.jobs.recv().await.is_none(), "the action is gone, with all that held it");
+    }
+
+    #[tokio::test]
+    async fn a_removed_hook_makes_way_for_others() {
+        let mut stage = Stage::new(|job| if job.hook == hook("h") { failed(FailureKind::Retry) } else { Ok(()) });
+        stage.let_end.add_permits(2);
+        stage.runner.push(trigger("h", shared("x"), "b", tick(1)));
+        stage.ends.recv().await.unwrap();
+        stage.runner.push(trigger("g", shared("x"), "b", tick(2)));
+        assert_eq!(stage.runner.handle().remove_hook(&hook("h")), 1);
+        assert_eq!(stage.ends.recv().await.unwrap().hook, hook("g"));
+        stage.runner.idle().await;
+    }
+}

@@ -1,0 +1,112 @@
+//! The state of the queues at one moment, for metrics, readiness and the admin commands. Never a part
+//! of a decision.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::{Duration, Instant},
+};
+
+use crate::model::{BindingName, HookName, QueueName};
+
+use super::{
+    gate::Hooks,
+    item::{Batch, Batches, Item, LineId, Phase},
+    line::Line,
+};
+
+/// All queues and hooks, sorted by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Every queue that had a trigger since its hooks were added.
+    pub queues: Vec<QueueStats>,
+    /// Every hook that was added.
+    pub hooks: Vec<HookStats>,
+    /// Jobs at work.
+    pub running: usize,
+}
+
+/// One queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueStats {
+    /// Its name.
+    pub queue: QueueName,
+    /// Triggers that wait, for their first run or for the next try.
+    pub length: usize,
+    /// Bytes of objects and filter results of those.
+    pub bytes: usize,
+    /// Age of the oldest trigger that is not done, running ones included.
+    pub oldest: Option<Duration>,
+    /// Jobs at work.
+    pub running: usize,
+    /// Jobs that failed and wait for their next try.
+    pub retrying: usize,
+    /// Triggers that were folded into others because the queue was over its bound, since it exists.
+    pub folded: u64,
+    /// Triggers that the queue took beyond its bound, since it exists.
+    pub beyond: u64,
+}
+
+/// One hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookStats {
+    /// Its name.
+    pub hook: HookName,
+    /// It has no trigger, waiting or running.
+    pub idle: bool,
+    /// Triggers that are not done.
+    pub outstanding: usize,
+    /// Jobs at work.
+    pub running: usize,
+    /// Its start-up is not done.
+    pub starting: bool,
+    /// Bindings whose synchronization was pushed and is not done, sorted.
+    pub unsynchronised: Vec<BindingName>,
+}
+
+impl HookStats {
+    /// Its start-up and all its synchronizations are done, as far as they were pushed.
+    pub fn synchronised(&self) -> bool {
+        !self.starting && self.unsynchronised.is_empty()
+    }
+}
+
+pub(super) fn hooks(hooks: &Hooks) -> Vec<HookStats> {
+    let sorted: BTreeMap<_, _> = hooks.iter().collect();
+    let stats = |(name, hook): (&HookName, &super::gate::Hook)| HookStats {
+        hook: name.clone(),
+        idle: hook.outstanding == 0,
+        outstanding: hook.outstanding,
+        running: hook.running,
+        starting: hook.starting(),
+        unsynchronised: hook.unsynchronised(),
+    };
+    sorted.into_iter().map(stats).collect()
+}
+
+pub(super) fn queues(lines: &HashMap<LineId, Line>, batches: &Batches, now: Instant) -> Vec<QueueStats> {
+    let mut by_line: HashMap<LineId, Vec<&Batch>> = HashMap::new();
+    for batch in batches.values() {
+        by_line.entry(batch.line).or_default().push(batch);
+    }
+    let none = Vec::new();
+    let mut stats: Vec<_> = lines.iter().map(|(id, line)| queue(line, by_line.get(id).unwrap_or(&none), now)).collect();
+    stats.sort_by(|a, b| a.queue.cmp(&b.queue));
+    stats
+}
+
+fn queue(line: &Line, batches: &[&Batch], now: Instant) -> QueueStats {
+    let (running, retrying): (Vec<&Batch>, Vec<&Batch>) =
+        batches.iter().partition(|batch| matches!(batch.phase, Phase::Running { .. }));
+    let firsts = batches.iter().filter_map(|batch| batch.items.first()).chain(line.oldest());
+    let oldest = firsts.map(|item: &Item| item.trigger.created).min();
+    QueueStats {
+        queue: line.name.clone(),
+        length: line.length + retrying.iter().map(|batch| batch.items.len()).sum::<usize>(),
+        bytes: line.bytes + retrying.iter().map(|batch| batch.bytes).sum::<usize>(),
+        oldest: oldest.map(|created| now.saturating_duration_since(created)),
+        running: running.len(),
+        retrying: retrying.len(),
+        folded: line.folded,
+        beyond: line.beyond,
+    }
+}

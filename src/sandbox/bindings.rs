@@ -1,0 +1,26 @@
+//! What `bindgen!` makes of `wit/`, and nothing else.
+//!
+//! Never seen outside this stage: the rest of the host speaks `model`.
+
+// Generated code: its documentation is the WIT's, and it names functions that it type-checked
+// itself by `new_unchecked`.
+#![allow(missing_docs, unsafe_code, rust_2018_idioms)]
+
+wasmtime::component::bindgen!({
+    path: "wit",
+    world: "hook",
+    // Parameters of exports borrow: triggers are written into the guest from where they are.
+    ownership: Borrowing { duplicate_if_necessary: true },
+    imports: {
+        // What never waits is a plain call.
+        "boathook:hook/log": trappable,
+        "boathook:hook/snapshots": trappable,
+        "boathook:hook/metrics": trappable,
+        "boathook:hook/settings": trappable,
+        default: async | trappable,
+    },
+    exports: { default: async },
+    with: {
+        "boathook:hook/snapshots.snapshot": super::host::snapshots::Cursor,
+    },
+});

@@ -1,0 +1,200 @@
+//! From bytes to a hook that can be run: recognise, compile or take from the cache, check against
+//! our world.
+//!
+//! Never calls the guest.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use sha2::{Digest, Sha256};
+use wasmtime::{
+    Engine,
+    component::{Component, Linker},
+};
+
+use super::{
+    bindings::HookPre,
+    cache::{Cache, Key},
+    error::LoadError,
+    limits, shape,
+    store::State,
+};
+use crate::model::{HookName, Limits};
+
+/// A hook that can be run. Cheap to clone.
+#[derive(Clone)]
+pub struct LoadedHook(Arc<Loaded>);
+
+struct Loaded {
+    name: HookName,
+    digest: String,
+    size: u64,
+    imports: Vec<String>,
+    exports: Vec<String>,
+    compile_time: Duration,
+    from_cache: bool,
+    pre: HookPre<State>,
+}
+
+impl LoadedHook {
+    /// The hook's name.
+    pub fn name(&self) -> &HookName {
+        &self.0.name
+    }
+
+    /// `sha256:…` of the component.
+    pub fn digest(&self) -> &str {
+        &self.0.digest
+    }
+
+    /// The component's size in bytes.
+    pub fn size(&self) -> u64 {
+        self.0.size
+    }
+
+    /// What it imports: `boathook:hook/kube@0.1.0`, `wasi:cli/stderr@0.2.3`. What a guest does not
+    /// use it does not import.
+    pub fn imports(&self) -> &[String] {
+        &self.0.imports
+    }
+
+    /// What it exports: `config`, `run`, `boathook:hook/validating@0.1.0`.
+    pub fn exports(&self) -> &[String] {
+        &self.0.exports
+    }
+
+    /// How long it took to compile it, or to take it from the cache.
+    pub fn compile_time(&self) -> Duration {
+        self.0.compile_time
+    }
+
+    /// Whether it came from the compile cache.
+    pub fn from_cache(&self) -> bool {
+        self.0.from_cache
+    }
+
+    pub(super) fn pre(&self) -> &HookPre<State> {
+        &self.0.pre
+    }
+}
+
+impl std::fmt::Debug for LoadedHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoadedHook").field("name", &self.0.name).field("digest", &self.0.digest).finish_non_exhaustive()
+    }
+}
+
+/// What loading needs of the sandbox.
+pub(super) struct Loader {
+    pub(super) engine: Engine,
+    pub(super) linker: Linker<State>,
+    pub(super) cache: Option<Cache>,
+    pub(super) maxima: Limits,
+    pub(super) max_bytes: u64,
+}
+
+/// A component that was recognised, and where its compiled form would be.
+pub(super) struct Candidate {
+    name: HookName,
+    bytes: Vec<u8>,
+    digest: [u8; 32],
+    started: Instant,
+}
+
+impl Loader {
+    /// Refuses what can't be a component, without compiling.
+    pub(super) fn recognise(&self, name: &HookName, bytes: &[u8]) -> Result<Candidate, LoadError> {
+        shape::check(name, bytes, self.max_bytes)?;
+        let digest = Sha256::digest(bytes).into();
+        Ok(Candidate { name: name.clone(), bytes: bytes.to_vec(), digest, started: Instant::now() })
+    }
+
+    /// Loads it from the cache, or gives it back.
+    pub(super) fn load_cached(&self, candidate: Candidate) -> Result<Result<LoadedHook, Candidate>, LoadError> {
+        match self.cached(&candidate) {
+            Some(component) => self.link(candidate, &component, true).map(Ok),
+            None => Ok(Err(candidate)),
+        }
+    }
+
+    /// Loads it by compiling it, unless someone else did while it waited. CPU-heavy: seconds for a
+    /// large component.
+    pub(super) fn load_compiled(&self, candidate: Candidate) -> Result<LoadedHook, LoadError> {
+        if let Some(component) = self.cached(&candidate) {
+            return self.link(candidate, &component, true);
+        }
+        let component = self.compile(&candidate)?;
+        self.link(candidate, &component, false)
+    }
+
+    fn cached(&self, candidate: &Candidate) -> Option<Component> {
+        let artifact = self.cache.as_ref()?.get(&self.key(candidate))?;
+        // SAFETY: the cache hands out only what this program wrote: from a directory that no one
+        // else may write to, checked when it was opened, and with the digest that was taken when
+        // the artifact was written.
+        #[allow(unsafe_code)]
+        let component = unsafe { Component::deserialize(&self.engine, artifact) };
+        component
+            .inspect_err(|error| tracing::warn!(hook = %candidate.name, "compile cache: unusable entry: {error:#}"))
+            .ok()
+    }
+
+    fn compile(&self, candidate: &Candidate) -> Result<Component, LoadError> {
+        let component = Component::from_binary(&self.engine, &candidate.bytes)
+            .map_err(|error| LoadError::Invalid { hook: candidate.name.clone(), source: error.into() })?;
+        if let Some(cache) = &self.cache {
+            let stored = component.serialize().map_err(std::io::Error::other);
+            if let Err(error) = stored.and_then(|artifact| cache.put(&self.key(candidate), &artifact)) {
+                tracing::warn!(hook = %candidate.name, "compile cache: not written: {error}");
+            }
+        }
+        Ok(component)
+    }
+
+    /// Checks it against our world and does all look-ups that a run would do.
+    fn link(&self, candidate: Candidate, component: &Component, from_cache: bool) -> Result<LoadedHook, LoadError> {
+        let Candidate { name, bytes, digest, started } = candidate;
+        let ty = component.component_type();
+        let imports: Vec<_> = ty.imports(&self.engine).map(|(name, _)| name.to_owned()).collect();
+        let exports: Vec<_> = ty.exports(&self.engine).map(|(name, _)| name.to_owned()).collect();
+        shape::check_world(&name, &imports, &exports)?;
+        self.check_size(&name, component)?;
+        let mismatch = |error: wasmtime::Error| LoadError::Types { hook: name.clone(), source: error.into() };
+        let pre = self.linker.instantiate_pre(component).and_then(HookPre::new).map_err(mismatch)?;
+        Ok(LoadedHook(Arc::new(Loaded {
+            digest: format!("sha256:{}", super::cache::hex(&digest)),
+            size: bytes.len() as u64,
+            imports,
+            exports,
+            compile_time: started.elapsed(),
+            from_cache,
+            pre,
+            name,
+        })))
+    }
+
+    /// A component that can't start within the host's maxima is refused now, not at every run.
+    fn check_size(&self, name: &HookName, component: &Component) -> Result<(), LoadError> {
+        let Some(needs) = component.resources_required() else { return Ok(()) };
+        let too_large = |what: String| LoadError::TooLarge { hook: name.clone(), what };
+        if needs.num_memories as usize > limits::MEMORIES {
+            return Err(too_large(format!("it has {} memories; {} are allowed", needs.num_memories, limits::MEMORIES)));
+        }
+        if needs.num_tables as usize > limits::TABLES {
+            return Err(too_large(format!("it has {} tables; {} are allowed", needs.num_tables, limits::TABLES)));
+        }
+        match needs.max_initial_memory_size {
+            Some(size) if size > self.maxima.memory => Err(too_large(format!(
+                "it starts with {size} bytes of memory; the host allows {}",
+                limits::bytes(self.maxima.memory)
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn key(&self, candidate: &Candidate) -> Key {
+        Key::new(&candidate.digest, &self.engine)
+    }
+}

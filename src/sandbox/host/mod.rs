@@ -1,0 +1,102 @@
+//! What a hook can ask of the host: one file for each imported interface, and the trait by which
+//! the rest of the operator answers.
+//!
+//! Never talks to Kubernetes and never decides what is allowed: that is behind [`Host`].
+
+mod kube;
+mod log;
+mod metrics;
+mod settings;
+pub(super) mod snapshots;
+
+use futures::future::BoxFuture;
+
+use super::{bindings::boathook::hook::types, limits::Reached, store::State};
+use crate::model::{CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, Moment, ObjectRef, Operation, Page};
+
+/// The answer of a write: the object as the server answered it, where there was something to write.
+pub type Written = Result<Option<String>, CallError>;
+
+/// What a run can ask of the rest of the operator.
+///
+/// Dropping a returned future must be safe at any point: that is how a run ends at its deadline.
+pub trait Host: Send + Sync + 'static {
+    /// Reads one object, or a subresource of it, as JSON.
+    fn get<'a>(
+        &'a self,
+        caller: &'a Caller,
+        target: ObjectRef,
+        subresource: Option<String>,
+    ) -> BoxFuture<'a, Result<String, CallError>>;
+
+    /// Reads one page of objects.
+    fn list<'a>(&'a self, caller: &'a Caller, query: ListQuery) -> BoxFuture<'a, Result<Page, CallError>>;
+
+    /// Writes.
+    fn write<'a>(&'a self, caller: &'a Caller, operation: Operation) -> BoxFuture<'a, Written>;
+
+    /// Writes many; one result each, in the order given.
+    fn batch<'a>(&'a self, caller: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>>;
+
+    /// Creates a Kubernetes Event.
+    fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>>;
+
+    /// The hook's snapshots, all of one moment. Asked at the first `snapshots.open` of a run.
+    fn moment(&self, hook: &HookName) -> Moment;
+}
+
+/// The host while a hook is asked for its configuration: nothing is granted yet.
+pub(super) struct NoGrants;
+
+impl NoGrants {
+    fn refuse<'a, T: Send + 'a>(&self, call: &str) -> BoxFuture<'a, Result<T, CallError>> {
+        let error = CallError {
+            reason: CallReason::ForbiddenByGrant,
+            message: format!("kube.{call} is not allowed in config: permissions are known only after it; do it in run"),
+            code: None,
+            status: None,
+        };
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+impl Host for NoGrants {
+    fn get<'a>(&'a self, _: &'a Caller, _: ObjectRef, _: Option<String>) -> BoxFuture<'a, Result<String, CallError>> {
+        self.refuse("get")
+    }
+
+    fn list<'a>(&'a self, _: &'a Caller, _: ListQuery) -> BoxFuture<'a, Result<Page, CallError>> {
+        self.refuse("list")
+    }
+
+    fn write<'a>(&'a self, _: &'a Caller, _: Operation) -> BoxFuture<'a, Written> {
+        self.refuse("write")
+    }
+
+    fn batch<'a>(&'a self, _: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
+        let refusals = operations.iter().map(|_| self.refuse("batch"));
+        Box::pin(futures::future::join_all(refusals))
+    }
+
+    fn emit_event<'a>(&'a self, _: &'a Caller, _: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
+        self.refuse("emit-event")
+    }
+
+    fn moment(&self, _: &HookName) -> Moment {
+        Moment::default()
+    }
+}
+
+impl types::Host for State {}
+
+impl State {
+    /// Takes a call that can't be refused to the guest's face: the run ends when it is not covered.
+    fn spend(&mut self, bytes: usize) -> Result<(), Reached> {
+        self.budget.take(1, bytes)
+    }
+}
+
+/// The length of a text that may be absent.
+fn len(text: Option<&String>) -> usize {
+    text.map_or(0, String::len)
+}

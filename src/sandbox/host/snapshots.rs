@@ -1,0 +1,148 @@
+//! `snapshots`: the objects that the hook's bindings match, of one moment, read by cursor.
+//!
+//! Never copies a map and never copies an object that the guest does not pull.
+
+use std::{collections::BTreeSet, ops::Bound, sync::Arc};
+
+use wasmtime::component::Resource;
+
+use crate::{
+    model::{BindingName, Item, Items, Moment, ObjectKey, Trigger},
+    sandbox::{
+        bindings::boathook::hook::snapshots::{Host, HostSnapshot, Item as WitItem},
+        limits,
+        store::State,
+    },
+};
+
+/// Bytes after which one `next` ends.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// What an item costs at least, so that a page of tiny items is bounded too.
+const ITEM_BYTES: usize = 64;
+
+/// What a run may open, and the moment it was first opened at.
+#[derive(Default)]
+pub struct Readable {
+    names: Vec<Arc<[BindingName]>>,
+    moment: Option<Moment>,
+}
+
+impl Readable {
+    /// Everything that the contexts of a run list.
+    pub(in crate::sandbox) fn by(triggers: &[Trigger]) -> Self {
+        Self { names: triggers.iter().map(|trigger| trigger.snapshots.clone()).collect(), moment: None }
+    }
+
+    fn find(&self, name: &str) -> Option<&BindingName> {
+        self.names.iter().flat_map(|names| names.iter()).find(|binding| binding.as_str() == name)
+    }
+
+    fn refusal(&self, name: &str) -> String {
+        let names: BTreeSet<_> = self.names.iter().flat_map(|names| names.iter()).map(BindingName::as_str).collect();
+        let names: Vec<_> = names.into_iter().collect();
+        let choice =
+            if names.is_empty() { "it can open none".to_owned() } else { format!("it can open: {}", names.join(", ")) };
+        format!("no context of this run lists the snapshot of {name:?}; {choice} (see includeSnapshotsFrom)")
+    }
+}
+
+/// An opened snapshot and how far it was read.
+#[derive(Clone)]
+pub struct Cursor {
+    items: Items,
+    last: Option<ObjectKey>,
+}
+
+impl Cursor {
+    fn new(items: Items) -> Self {
+        Self { items, last: None }
+    }
+
+    fn next(&mut self, max: u32) -> (Vec<WitItem>, usize) {
+        let start = self.last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let (mut page, mut bytes, mut last) = (Vec::new(), 0, None);
+        for (key, item) in self.items.range((start, Bound::Unbounded)).take(max as usize) {
+            bytes += cost(item);
+            if bytes > PAGE_BYTES && !page.is_empty() {
+                bytes -= cost(item);
+                break;
+            }
+            page.push(convert(item));
+            last = Some(key);
+        }
+        if let Some(last) = last.cloned() {
+            self.last = Some(last);
+        }
+        (page, bytes)
+    }
+}
+
+fn cost(item: &Item) -> usize {
+    let json = |text: Option<&Arc<str>>| text.map_or(0, |text| text.len());
+    let key = item.key.name.len() + json(item.key.namespace.as_ref());
+    let text = key + item.uid.len() + item.resource_version.len();
+    (text + json(item.object.as_ref()) + json(item.filter_result.as_ref())).max(ITEM_BYTES)
+}
+
+fn convert(item: &Item) -> WitItem {
+    let json = |text: Option<&Arc<str>>| text.map(|text| text.as_ref().to_owned());
+    WitItem {
+        namespace: json(item.key.namespace.as_ref()),
+        name: item.key.name.as_ref().to_owned(),
+        uid: item.uid.as_ref().to_owned(),
+        resource_version: item.resource_version.as_ref().to_owned(),
+        object: json(item.object.as_ref()),
+        filter_result: json(item.filter_result.as_ref()),
+    }
+}
+
+impl Host for State {
+    fn open(&mut self, binding: String) -> wasmtime::Result<Result<Resource<Cursor>, String>> {
+        self.spend(binding.len())?;
+        let Some(name) = self.snapshots.find(&binding).cloned() else {
+            return Ok(Err(self.snapshots.refusal(&binding)));
+        };
+        let moment = self.snapshots.moment.get_or_insert_with(|| self.host.moment(&self.caller.hook));
+        let Some(items) = moment.items(&name) else {
+            return Ok(Err(format!("the objects of binding {binding:?} are not known yet; try again later")));
+        };
+        let cursor = Cursor::new(items.clone());
+        Ok(self
+            .table
+            .push(cursor)
+            .map_err(|_| format!("this run holds {} handles already; drop snapshots that were read", limits::HANDLES)))
+    }
+}
+
+impl HostSnapshot for State {
+    fn len(&mut self, snapshot: Resource<Cursor>) -> wasmtime::Result<u64> {
+        self.spend(0)?;
+        Ok(self.table.get(&snapshot)?.items.size() as u64)
+    }
+
+    fn next(&mut self, snapshot: Resource<Cursor>, max: u32) -> wasmtime::Result<Vec<WitItem>> {
+        self.spend(0)?;
+        let (page, bytes) = self.table.get_mut(&snapshot)?.next(max);
+        self.budget.take_bytes(bytes)?;
+        Ok(page)
+    }
+
+    fn get(
+        &mut self,
+        snapshot: Resource<Cursor>,
+        namespace: Option<String>,
+        name: String,
+    ) -> wasmtime::Result<Option<WitItem>> {
+        self.spend(name.len() + super::len(namespace.as_ref()))?;
+        let key = ObjectKey { namespace: namespace.map(Arc::from), name: name.into() };
+        let Some(item) = self.table.get(&snapshot)?.items.get(&key) else { return Ok(None) };
+        self.budget.take_bytes(cost(item))?;
+        Ok(Some(convert(item)))
+    }
+
+    fn drop(&mut self, snapshot: Resource<Cursor>) -> wasmtime::Result<()> {
+        self.table.delete(snapshot)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! One invocation, from a fresh store to its report.
+//!
+//! Never retries and never queues.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::time::timeout_at;
+use wasmtime::{Engine, Store};
+
+use super::{
+    RunReport, RunRequest,
+    bindings::{HookPre, boathook::hook::types},
+    context,
+    host::{Host, NoGrants, snapshots::Readable},
+    output::RunLog,
+    store::{self, State},
+    trap::{self, Circumstances},
+};
+use crate::model::{BindingName, Caller, Failure, FailureKind, HookName, Limits, RunId};
+
+/// The longest text of a guest's own failure that is kept.
+const MAX_MESSAGE: usize = 8 * 1024;
+
+/// The longest configuration document.
+const MAX_DOCUMENT: usize = 1024 * 1024;
+
+/// Runs a hook for its triggers.
+pub(super) async fn run(
+    engine: &Engine,
+    pre: &HookPre<State>,
+    request: RunRequest,
+    limits: Limits,
+    host: Arc<dyn Host>,
+) -> RunReport {
+    let started = Instant::now();
+    let RunRequest { caller, attempt, triggers, .. } = request;
+    let binding = triggers.first().map_or_else(|| BindingName::new(""), |trigger| trigger.binding.clone());
+    let log = Arc::new(RunLog::new(caller.hook.clone(), caller.run.clone(), binding, limits.log_bytes));
+    let state = State::new(host, caller.clone(), limits, log.clone(), Readable::by(&triggers));
+    let mut store = store::new(engine, state, started + limits.time);
+
+    let parts = context::parts(&triggers);
+    let contexts = context::contexts(&parts);
+    let info =
+        types::RunInfo { run_id: caller.run.as_str(), hook: caller.hook.as_str(), attempt, dry_run: caller.dry_run };
+    let call = async |store: &mut Store<State>| {
+        let hook = pre.instantiate_async(&mut *store).await?;
+        hook.call_run(store, info, &contexts).await
+    };
+    let outcome = match within(&mut store, started + limits.time, call).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(failure)) => Err(own_failure(failure)),
+        Err(failure) => Err(failure),
+    };
+    report(outcome, started.elapsed(), &store)
+}
+
+/// Asks a hook for its configuration document.
+pub(super) async fn config(
+    engine: &Engine,
+    pre: &HookPre<State>,
+    name: &HookName,
+    limits: Limits,
+) -> Result<String, Failure> {
+    let started = Instant::now();
+    let caller = Caller { hook: name.clone(), run: RunId::new("config", 0), permissions: Arc::new([]), dry_run: true };
+    let log = Arc::new(RunLog::new(name.clone(), caller.run.clone(), BindingName::new("config"), limits.log_bytes));
+    let state = State::new(Arc::new(NoGrants), caller, limits, log, Readable::default());
+    let mut store = store::new(engine, state, started + limits.time);
+    let call = async |store: &mut Store<State>| {
+        let hook = pre.instantiate_async(&mut *store).await?;
+        hook.call_config(store).await
+    };
+    let document = within(&mut store, started + limits.time, call).await?;
+    if document.len() > MAX_DOCUMENT {
+        let message =
+            format!("the configuration document has {} bytes; at most {MAX_DOCUMENT} are read", document.len());
+        return Err(Failure { kind: FailureKind::Permanent, message, backtrace: None });
+    }
+    Ok(document)
+}
+
+/// Calls the guest, and puts every way in which that can end without an answer into words.
+///
+/// A guest that computes past the deadline is stopped by the epoch, with a back-trace; this
+/// deadline is for one that waits.
+async fn within<T>(
+    store: &mut Store<State>,
+    deadline: Instant,
+    call: impl AsyncFnOnce(&mut Store<State>) -> wasmtime::Result<T>,
+) -> Result<T, Failure> {
+    let ended = timeout_at(deadline.into(), call(store)).await;
+    let state = store.data();
+    state.log.finish();
+    match ended {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => {
+            Err(trap::classify(&error, Circumstances { limits: &state.limits, panic: state.log.panic() }))
+        }
+        Err(_) => Err(trap::timed_out(&state.limits, state.waiting_in)),
+    }
+}
+
+/// What the hook itself said.
+fn own_failure(failure: types::Failure) -> Failure {
+    let (kind, mut message) = match failure {
+        types::Failure::Retry(message) => (FailureKind::Retry, message),
+        types::Failure::RetryAfter((millis, message)) => {
+            (FailureKind::RetryAfter(Duration::from_millis(millis)), message)
+        }
+        types::Failure::Permanent(message) => (FailureKind::Permanent, message),
+    };
+    message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+    Failure { kind, message, backtrace: None }
+}
+
+fn report(outcome: Result<(), Failure>, duration: Duration, store: &Store<State>) -> RunReport {
+    let state = store.data();
+    RunReport {
+        outcome,
+        duration,
+        memory_peak: state.memory.peak(),
+        host_calls: state.budget.calls(),
+        host_bytes: state.budget.bytes(),
+        log_bytes: state.log.bytes(),
+    }
+}

@@ -1,0 +1,209 @@
+//! The bounds of a run as numbers: clamping, the memory meter, and how a reached bound is worded.
+//!
+//! Never counts calls (`budget.rs`) nor time (`store.rs`).
+
+use std::time::Duration;
+
+use wasmtime::ResourceLimiter;
+
+use crate::model::{Limit, Limits};
+
+/// Bytes of stack that a guest may use.
+pub(super) const STACK: usize = 512 * 1024;
+
+/// Core instances in one component: a component made by `wit-component` has 3 to 10, a scripted
+/// one with shared libraries some 40.
+pub(super) const INSTANCES: usize = 100;
+
+/// Linear memories in one component.
+pub(super) const MEMORIES: usize = 4;
+
+/// Tables in one component.
+pub(super) const TABLES: usize = 8;
+
+/// Elements of one table.
+pub(super) const TABLE_ELEMENTS: usize = 100_000;
+
+/// Handles (streams, pollables, snapshots) that one run may hold at a time.
+pub(super) const HANDLES: usize = 1024;
+
+/// Random bytes in one WASI call.
+pub(super) const RANDOM_BYTES: u64 = 1024 * 1024;
+
+/// The lower of both, bound by bound.
+pub(super) fn clamp(asked: Limits, maxima: &Limits) -> Limits {
+    Limits {
+        memory: asked.memory.min(maxima.memory),
+        time: asked.time.min(maxima.time),
+        host_calls: asked.host_calls.min(maxima.host_calls),
+        host_bytes: asked.host_bytes.min(maxima.host_bytes),
+        log_bytes: asked.log_bytes.min(maxima.log_bytes),
+    }
+}
+
+/// The error that ends a run at one of its bounds. `trap.rs` finds it again in what wasmtime
+/// returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} reached")]
+pub(super) struct Reached(pub Limit);
+
+/// Which bound it was, with its value, and what would help.
+pub(super) fn explain(limit: Limit, limits: &Limits) -> String {
+    let (value, help) = match limit {
+        Limit::Time => (duration(limits.time), "do less per run"),
+        Limit::Memory => (bytes(limits.memory), "keep less in memory at a time, for example by reading lists in pages"),
+        Limit::HostCalls => (format!("{} calls", limits.host_calls), "do less per run"),
+        Limit::HostBytes => (bytes(limits.host_bytes), "pass less to and from the host per run"),
+        Limit::Stack => {
+            return format!(
+                "the call stack of {} is used up: the hook calls itself too deeply, or without end",
+                bytes(STACK as u64)
+            );
+        }
+    };
+    format!("{limit} of {value} reached; raise {limit} in the configuration document or {help}")
+}
+
+fn duration(time: Duration) -> String {
+    humantime::format_duration(time).to_string()
+}
+
+/// A number of bytes as Kubernetes writes quantities.
+pub(super) fn bytes(count: u64) -> String {
+    const KIB: u64 = 1024;
+    const MIB: u64 = KIB * KIB;
+    match count {
+        n if n >= MIB && n.is_multiple_of(MIB) => format!("{}Mi", n / MIB),
+        n if n >= KIB && n.is_multiple_of(KIB) => format!("{}Ki", n / KIB),
+        n => format!("{n} bytes"),
+    }
+}
+
+/// Sums all memories and tables of a run, and refuses growth over the limit.
+#[derive(Debug)]
+pub(super) struct MemoryMeter {
+    limit: u64,
+    used: u64,
+    peak: u64,
+    growth: u64,
+}
+
+impl MemoryMeter {
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, used: 0, peak: 0, growth: 0 }
+    }
+
+    /// The most bytes that were in use at a time.
+    pub(super) fn peak(&self) -> u64 {
+        self.peak
+    }
+
+    /// A refusal ends the run: a guest that is told "no" mostly aborts without saying why.
+    /// Beyond what the component itself declared, growth just fails, as WebAssembly has it.
+    fn grow(&mut self, growth: u64, declared: bool) -> Result<bool, Reached> {
+        self.growth = 0;
+        let used = self.used.saturating_add(growth);
+        if used > self.limit {
+            return Err(Reached(Limit::Memory));
+        }
+        if !declared {
+            return Ok(false);
+        }
+        self.used = used;
+        self.peak = self.peak.max(used);
+        self.growth = growth;
+        Ok(true)
+    }
+
+    /// The growth that was permitted last did not happen.
+    fn undo(&mut self) {
+        self.used -= std::mem::take(&mut self.growth);
+    }
+}
+
+impl ResourceLimiter for MemoryMeter {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let declared = maximum.is_none_or(|maximum| desired <= maximum);
+        Ok(self.grow(desired.saturating_sub(current) as u64, declared)?)
+    }
+
+    fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.undo();
+        Ok(())
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let declared = maximum.is_none_or(|maximum| desired <= maximum);
+        let growth = (desired.saturating_sub(current) as u64).saturating_mul(size_of::<usize>() as u64);
+        Ok(self.grow(growth, declared)?)
+    }
+
+    fn table_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.undo();
+        Ok(())
+    }
+
+    fn instances(&self) -> usize {
+        INSTANCES
+    }
+
+    fn tables(&self) -> usize {
+        TABLES
+    }
+
+    fn memories(&self) -> usize {
+        MEMORIES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn memories_and_tables_are_summed() {
+        let mut meter = MemoryMeter::new(1000);
+        assert!(meter.memory_growing(0, 400, None).unwrap());
+        assert!(meter.memory_growing(0, 400, None).unwrap());
+        assert!(meter.table_growing(0, 25, None).unwrap());
+        let refused = meter.memory_growing(400, 401, None).unwrap_err();
+        assert_eq!(refused.downcast_ref::<Reached>(), Some(&Reached(Limit::Memory)));
+        assert_eq!(meter.peak(), 1000);
+    }
+
+    #[test]
+    fn growth_that_failed_is_given_back() {
+        let mut meter = MemoryMeter::new(1000);
+        assert!(meter.memory_growing(0, 900, None).unwrap());
+        meter.memory_grow_failed(wasmtime::Error::msg("no memory")).unwrap();
+        assert!(meter.memory_growing(0, 900, None).unwrap());
+    }
+
+    #[test]
+    fn a_components_own_maximum_is_no_reached_limit() {
+        let mut meter = MemoryMeter::new(1000);
+        assert!(!meter.memory_growing(0, 600, Some(500)).unwrap());
+        assert_eq!(meter.peak(), 0);
+    }
+
+    #[test]
+    fn a_request_is_held_to_the_maxima() {
+        let maxima = Limits { memory: 10, time: Duration::from_secs(1), ..Limits::default() };
+        let clamped = clamp(Limits { memory: 20, host_calls: 5, ..Limits::default() }, &maxima);
+        assert_eq!((clamped.memory, clamped.time, clamped.host_calls), (10, Duration::from_secs(1), 5));
+    }
+
+    #[test]
+    fn a_reached_limit_is_worded_with_its_value() {
+        let limits = Limits::default();
+        assert_eq!(
+            explain(Limit::Time, &limits),
+            "limits.time of 10s reached; raise limits.time in the configuration document or do less per run"
+        );
+        assert!(explain(Limit::Memory, &limits).starts_with("limits.memory of 64Mi reached"));
+        assert!(explain(Limit::HostCalls, &limits).starts_with("limits.hostCalls of 10000 calls reached"));
+        assert!(explain(Limit::Stack, &limits).contains("512Ki"));
+        assert_eq!(bytes(1500), "1500 bytes");
+    }
+}

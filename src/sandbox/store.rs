@@ -1,0 +1,88 @@
+//! What one run owns, and the store around it. No store leaves this file without its memory
+//! limiter, its deadline and its caps.
+//!
+//! Never calls the guest.
+
+use std::{sync::Arc, time::Instant};
+
+use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+use super::{
+    budget::Budget,
+    host::{Host, snapshots::Readable},
+    limits::{self, MemoryMeter, Reached},
+    output::{Capture, RunLog, Stream},
+};
+use crate::model::{Caller, Limit, Limits};
+
+/// What the imported functions work on.
+pub(super) struct State {
+    pub(super) host: Arc<dyn Host>,
+    pub(super) caller: Caller,
+    pub(super) limits: Limits,
+    pub(super) memory: MemoryMeter,
+    pub(super) budget: Budget,
+    pub(super) log: Arc<RunLog>,
+    pub(super) snapshots: Readable,
+    /// The call that is waiting for the rest of the host, to be named when time is up.
+    pub(super) waiting_in: Option<&'static str>,
+    pub(super) table: ResourceTable,
+    wasi: WasiCtx,
+}
+
+impl State {
+    pub(super) fn new(
+        host: Arc<dyn Host>,
+        caller: Caller,
+        limits: Limits,
+        log: Arc<RunLog>,
+        snapshots: Readable,
+    ) -> Self {
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits::HANDLES);
+        // Clocks and random are there by default; environment, arguments, files and network are
+        // empty by default.
+        let wasi = WasiCtxBuilder::new()
+            .stdout(Capture::new(log.clone(), Stream::Stdout))
+            .stderr(Capture::new(log.clone(), Stream::Stderr))
+            .max_random_size(limits::RANDOM_BYTES)
+            .build();
+        Self {
+            host,
+            caller,
+            limits,
+            memory: MemoryMeter::new(limits.memory),
+            budget: Budget::new(&limits),
+            log,
+            snapshots,
+            waiting_in: None,
+            table,
+            wasi,
+        }
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// A store that ends its guest at `deadline`.
+pub(super) fn new(engine: &Engine, state: State, deadline: Instant) -> Store<State> {
+    let host_bytes = usize::try_from(state.limits.host_bytes).unwrap_or(usize::MAX);
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.memory);
+    // What one host call may copy out of the guest, before the budget sees it.
+    store.set_hostcall_fuel(host_bytes);
+    store.set_max_component_handles(limits::HANDLES);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| {
+        if Instant::now() >= deadline {
+            return Err(Reached(Limit::Time).into());
+        }
+        Ok(UpdateDeadline::Yield(1))
+    });
+    store
+}

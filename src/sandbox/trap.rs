@@ -1,0 +1,127 @@
+//! From what wasmtime returns to a [`Failure`] that says what happened, which bound it was, and
+//! what would help.
+//!
+//! Never logs.
+
+use std::fmt::Write as _;
+
+use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
+
+use super::limits::{self, Reached};
+use crate::model::{Failure, FailureKind, Limit, Limits};
+
+/// wasmtime gives this no public type: a host call would have copied more than it may.
+const HOST_CALL_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// What a run knows besides the error.
+pub(super) struct Circumstances<'a> {
+    pub(super) limits: &'a Limits,
+    /// The text of a panic, when that was the last thing on stderr.
+    pub(super) panic: Option<String>,
+}
+
+/// The failure for an error that ended a guest.
+pub(super) fn classify(error: &wasmtime::Error, circumstances: Circumstances<'_>) -> Failure {
+    let (kind, mut message) = cause(error, circumstances.limits);
+    if let Some(panic) = circumstances.panic.filter(|_| kind == FailureKind::Trap) {
+        let _ = write!(message, ": {panic}");
+    }
+    Failure { kind, message, backtrace: backtrace(error) }
+}
+
+/// The failure of a run that did not answer in time, though it was not computing.
+pub(super) fn timed_out(limits: &Limits, waiting_in: Option<&str>) -> Failure {
+    let mut message = limits::explain(Limit::Time, limits);
+    if let Some(call) = waiting_in {
+        let _ = write!(message, " (the run was waiting for {call})");
+    }
+    Failure { kind: FailureKind::Limit(Limit::Time), message, backtrace: None }
+}
+
+/// The table: first match wins.
+fn cause(error: &wasmtime::Error, limits: &Limits) -> (FailureKind, String) {
+    if let Some(Reached(limit)) = error.downcast_ref::<Reached>() {
+        return limit_of(*limit, limits);
+    }
+    if let Some(trap) = error.downcast_ref::<Trap>() {
+        return match trap {
+            Trap::StackOverflow => limit_of(Limit::Stack, limits),
+            Trap::Interrupt => limit_of(Limit::Time, limits),
+            Trap::UnreachableCodeReached => (FailureKind::Trap, "the hook panicked or aborted".to_owned()),
+            Trap::MemoryOutOfBounds => (FailureKind::Trap, "the hook used memory that it does not have".to_owned()),
+            other => (FailureKind::Trap, format!("the hook crashed: {}", plain(other))),
+        };
+    }
+    if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
+        return (FailureKind::Trap, format!("the hook exited with code {code}; it must return from its function"));
+    }
+    if error.is::<PoolConcurrencyLimitError>() {
+        return (FailureKind::Host, "the host has no free instance; lower the number of concurrent runs".to_owned());
+    }
+    let root = error.root_cause().to_string();
+    if root.contains(HOST_CALL_TOO_LARGE) {
+        return limit_of(Limit::HostBytes, limits);
+    }
+    (FailureKind::Trap, format!("the hook made a call that the host can't carry out: {root}"))
+}
+
+fn limit_of(limit: Limit, limits: &Limits) -> (FailureKind, String) {
+    (FailureKind::Limit(limit), limits::explain(limit, limits))
+}
+
+/// wasmtime's text without its own name in it.
+fn plain(trap: &Trap) -> String {
+    let text = trap.to_string();
+    text.strip_prefix("wasm trap: ").unwrap_or(&text).to_owned()
+}
+
+/// One frame a line, innermost first, with demangled names.
+fn backtrace(error: &wasmtime::Error) -> Option<String> {
+    let frames = error.downcast_ref::<WasmBacktrace>()?.to_string();
+    let lines: Vec<_> = frames.lines().skip(1).map(str::trim).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn classified(error: wasmtime::Error, panic: Option<&str>) -> Failure {
+        let limits = Limits::default();
+        classify(&error, Circumstances { limits: &limits, panic: panic.map(str::to_owned) })
+    }
+
+    #[test]
+    fn each_cause_has_its_kind() {
+        let limit = FailureKind::Limit;
+        let table: [(wasmtime::Error, FailureKind); 8] = [
+            (Reached(Limit::HostCalls).into(), limit(Limit::HostCalls)),
+            (Trap::StackOverflow.into(), limit(Limit::Stack)),
+            (Trap::Interrupt.into(), limit(Limit::Time)),
+            (Trap::UnreachableCodeReached.into(), FailureKind::Trap),
+            (Trap::IntegerDivisionByZero.into(), FailureKind::Trap),
+            (I32Exit(3).into(), FailureKind::Trap),
+            (wasmtime::Error::msg(HOST_CALL_TOO_LARGE), limit(Limit::HostBytes)),
+            (wasmtime::Error::msg("anything"), FailureKind::Trap),
+        ];
+        for (error, kind) in table {
+            let text = error.to_string();
+            assert_eq!(classified(error, None).kind, kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reached_limit_is_found_under_context() {
+        let error = wasmtime::Error::from(Reached(Limit::Memory)).context("growing");
+        assert_eq!(classified(error, None).kind, FailureKind::Limit(Limit::Memory));
+    }
+
+    #[test]
+    fn a_panic_is_told_where_it_is_the_reason() {
+        let failure = classified(Trap::UnreachableCodeReached.into(), Some("src/lib.rs:3: no such key"));
+        assert!(failure.message.ends_with(": src/lib.rs:3: no such key"), "{}", failure.message);
+        let failure = classified(Trap::StackOverflow.into(), Some("src/lib.rs:3: no such key"));
+        assert!(!failure.message.contains("no such key"), "{}", failure.message);
+    }
+}

@@ -1,0 +1,1 @@
+//! Host calls: what reaches the host, and what the budget refuses.

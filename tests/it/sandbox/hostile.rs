@@ -1,0 +1,175 @@
+//! Each hostile hook ends in its own clear error, and the next hook is served within a second.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::{sync::Arc, time::Duration};
+
+use boathook::{
+    model::{Failure, FailureKind, Limit, Limits},
+    sandbox::{RunReport, Sandbox},
+};
+
+use super::support::{self, Memory, hostile, load, one_second, run, sandbox};
+
+/// Runs a hostile hook, checks that the next one is served, and gives the failure.
+async fn failure(fixture: &str, limits: Limits) -> Failure {
+    let sandbox = sandbox();
+    let report = ended(&sandbox, fixture, limits).await;
+    report.outcome.unwrap_err()
+}
+
+async fn ended(sandbox: &Sandbox, fixture: &str, limits: Limits) -> RunReport {
+    let bad = load(sandbox, fixture, &hostile(fixture)).await;
+    let good = load(sandbox, "good", &hostile("good")).await;
+    let report = run(sandbox, &bad, limits).await;
+    let next = tokio::time::timeout(Duration::from_secs(1), run(sandbox, &good, one_second())).await;
+    assert_eq!(next.expect("served within a second").outcome, Ok(()), "after {fixture}");
+    report
+}
+
+fn soon() -> Limits {
+    Limits { time: Duration::from_millis(100), ..Limits::default() }
+}
+
+#[track_caller]
+fn assert_limit(failure: &Failure, limit: Limit, text: &str) {
+    assert_eq!(failure.kind, FailureKind::Limit(limit), "{failure}");
+    assert!(failure.message.contains(text), "{failure}");
+}
+
+#[tokio::test]
+async fn a_spinning_run_is_stopped_at_its_deadline() {
+    let failure = failure("spin-run", soon()).await;
+    assert_limit(&failure, Limit::Time, "limits.time of 100ms reached");
+    assert!(failure.backtrace.unwrap().contains("spin"));
+}
+
+#[tokio::test]
+async fn a_spinning_start_function_is_stopped_too() {
+    let failure = failure("spin-start", soon()).await;
+    assert_limit(&failure, Limit::Time, "limits.time of 100ms reached");
+    assert!(failure.backtrace.unwrap().contains("begin"));
+}
+
+#[tokio::test]
+async fn a_spinning_config_is_stopped_by_its_own_limit() {
+    let config_limits = Limits { time: Duration::from_millis(50), ..support::small().config_limits };
+    let sandbox = Sandbox::new(boathook::sandbox::SandboxConfig { config_limits, ..support::small() }).unwrap();
+    let hook = load(&sandbox, "spin-config", &hostile("spin-config")).await;
+    let failure = sandbox.config(&hook).await.unwrap_err();
+    assert_limit(&failure, Limit::Time, "limits.time of 50ms reached");
+    let good = load(&sandbox, "good", &hostile("good")).await;
+    assert!(sandbox.config(&good).await.unwrap().starts_with("configVersion: v1"));
+}
+
+#[tokio::test]
+async fn spinning_hooks_share_the_one_worker_with_others() {
+    let sandbox = Arc::new(sandbox());
+    let bad = load(&sandbox, "spin-run", &hostile("spin-run")).await;
+    let good = load(&sandbox, "good", &hostile("good")).await;
+    let spinning: Vec<_> = (0..4)
+        .map(|_| {
+            let (sandbox, bad) = (sandbox.clone(), bad.clone());
+            let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
+            tokio::spawn(async move { run(&sandbox, &bad, limits).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let report = run(&sandbox, &good, one_second()).await;
+    assert_eq!(report.outcome, Ok(()));
+    for run in spinning {
+        assert!(!run.is_finished());
+        run.abort();
+        assert!(run.await.unwrap_err().is_cancelled());
+    }
+}
+
+#[tokio::test]
+async fn a_memory_bomb_stops_at_the_limit() {
+    let limits = Limits { memory: 16 * 1024 * 1024, ..one_second() };
+    let sandbox = sandbox();
+    let report = ended(&sandbox, "memory-bomb", limits).await;
+    let failure = report.outcome.unwrap_err();
+    assert_limit(&failure, Limit::Memory, "limits.memory of 16Mi reached");
+    assert!(failure.backtrace.is_some());
+    assert!(report.memory_peak <= limits.memory && report.memory_peak > limits.memory / 2, "{}", report.memory_peak);
+}
+
+#[tokio::test]
+async fn the_hosts_maximum_holds_where_a_hook_asks_for_more() {
+    let limits = Limits { memory: u64::MAX, time: Duration::from_secs(60), ..Limits::default() };
+    let failure = failure("memory-bomb", limits).await;
+    assert_limit(&failure, Limit::Memory, "limits.memory of 512Mi reached");
+}
+
+#[tokio::test]
+async fn a_table_bomb_counts_as_memory() {
+    let limits = Limits { memory: 256 * 1024, ..one_second() };
+    assert_limit(&failure("table-bomb", limits).await, Limit::Memory, "limits.memory of 256Ki reached");
+}
+
+#[tokio::test]
+async fn deep_recursion_is_named() {
+    let failure = failure("recursion", one_second()).await;
+    assert_limit(&failure, Limit::Stack, "call stack of 512Ki");
+    assert!(failure.backtrace.unwrap().contains("deeper"));
+}
+
+#[tokio::test]
+async fn a_gigabyte_is_not_made_for_a_guest() {
+    let failure = failure("huge-request", one_second()).await;
+    assert_eq!(failure.kind, FailureKind::Trap);
+    assert!(failure.message.contains("1073741824"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_huge_argument_is_not_copied() {
+    let limits = Limits { host_bytes: 1024 * 1024, ..one_second() };
+    assert_limit(&failure("huge-argument", limits).await, Limit::HostBytes, "limits.hostBytes of 1Mi reached");
+}
+
+#[tokio::test]
+async fn a_flood_of_host_calls_is_refused_then_ended() {
+    let sandbox = sandbox();
+    let report = ended(&sandbox, "host-call-flood", one_second()).await;
+    assert_limit(&report.outcome.unwrap_err(), Limit::HostCalls, "limits.hostCalls of 10000 calls reached");
+    assert_eq!(report.host_calls, 10_000);
+}
+
+#[tokio::test]
+async fn a_flood_of_log_lines_is_ended() {
+    let sandbox = sandbox();
+    let report = ended(&sandbox, "log-flood", one_second()).await;
+    assert_limit(&report.outcome.unwrap_err(), Limit::HostCalls, "limits.hostCalls of 10000 calls reached");
+    assert!(report.log_bytes <= Limits::default().log_bytes);
+}
+
+#[tokio::test]
+async fn a_call_that_is_never_answered_ends_with_its_name() {
+    let sandbox = sandbox();
+    let hook = load(&sandbox, "waiting-call", &hostile("waiting-call")).await;
+    let host = Arc::new(Memory { never_answers: true, ..Memory::default() });
+    let report = sandbox.run(&hook, support::request(&hook, soon()), host).await;
+    assert_limit(&report.outcome.unwrap_err(), Limit::Time, "waiting for kube.get");
+    assert_eq!(run(&sandbox, &hook, one_second()).await.outcome, Ok(()));
+}
+
+#[tokio::test]
+async fn a_crash_shows_where() {
+    let failure = failure("crash", one_second()).await;
+    assert_eq!(
+        (failure.kind, failure.message.as_str()),
+        (FailureKind::Trap, "the hook crashed: integer divide by zero")
+    );
+    let frames: Vec<_> = failure.backtrace.as_deref().unwrap().lines().collect();
+    assert!(frames[0].contains("inner_fault") && frames[1].contains("outer_step"), "{frames:?}");
+}
+
+#[tokio::test]
+async fn what_breaks_the_calling_convention_is_a_trap() {
+    for fixture in ["bad-pointer", "bad-utf8", "invalid-result"] {
+        let failure = failure(fixture, one_second()).await;
+        assert_eq!(failure.kind, FailureKind::Trap, "{fixture}: {failure}");
+        assert!(failure.message.len() > 20, "{fixture}: {failure}");
+    }
+}

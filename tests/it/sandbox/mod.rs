@@ -1,0 +1,8 @@
+//! Stage 4: components made from text, and hostile ones, in a real sandbox.
+
+mod calls;
+mod hostile;
+mod loading;
+mod logs;
+mod runs;
+mod support;

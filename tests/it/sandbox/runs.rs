@@ -1,0 +1,109 @@
+//! Ordinary runs: fresh instances, interruption, without a pool.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::{sync::Arc, time::Duration};
+
+use boathook::{
+    model::{Failure, FailureKind, Limits},
+    sandbox::{Sandbox, SandboxConfig},
+};
+
+use super::support::{self, Memory, component, hostile, load, one_second, request, run, sandbox};
+
+/// Fails when it finds what an earlier run left in its memory.
+const REMEMBERS: &str = r#"
+    (func (export "config") (type $config) (global.get $document))
+    (func (export "run") (type $run)
+      (if (i32.load (i32.const 3000)) (then unreachable))
+      (i32.store (i32.const 3000) (i32.const 1))
+      (global.get $success))"#;
+
+#[tokio::test]
+async fn nothing_is_kept_between_runs() {
+    let sandbox = sandbox();
+    let hook = load(&sandbox, "remembers", &component(REMEMBERS)).await;
+    for _ in 0..20 {
+        assert_eq!(run(&sandbox, &hook, one_second()).await.outcome, Ok(()));
+    }
+}
+
+#[tokio::test]
+async fn the_document_is_what_the_guest_returns() {
+    let sandbox = sandbox();
+    let hook = load(&sandbox, "good", &hostile("good")).await;
+    assert_eq!(sandbox.config(&hook).await.unwrap(), "configVersion: v1\nonStartup: 1\n");
+}
+
+/// `run` returns `retry-after` of 1500 ms with a text.
+const RETRY_AFTER: &str = r#"
+    (data (i32.const 3000) "\01\00\00\00\00\00\00\00" "\01\00\00\00\00\00\00\00"
+      "\dc\05\00\00\00\00\00\00" "\00\04\00\00" "\0d\00\00\00")
+    (func (export "config") (type $config) (global.get $document))
+    (func (export "run") (type $run) (i32.const 3000))"#;
+
+#[tokio::test]
+async fn a_hooks_own_failure_is_handed_on() {
+    let sandbox = sandbox();
+    let hook = load(&sandbox, "later", &component(RETRY_AFTER)).await;
+    let kind = FailureKind::RetryAfter(Duration::from_millis(1500));
+    let expected = Failure { kind, message: "configVersion".into(), backtrace: None };
+    assert_eq!(run(&sandbox, &hook, one_second()).await.outcome, Err(expected));
+}
+
+#[tokio::test]
+async fn a_dropped_run_frees_its_slot() {
+    let sandbox = Sandbox::new(SandboxConfig { max_concurrent_runs: 1, ..support::small() }).unwrap();
+    let hook = load(&sandbox, "waiting-call", &hostile("waiting-call")).await;
+    for _ in 0..10 {
+        let host = Arc::new(Memory { never_answers: true, ..Memory::default() });
+        let waiting = sandbox.run(&hook, request(&hook, Limits::default()), host.clone());
+        // Until the guest waits in its host call.
+        let called = async {
+            while host.gets.lock().unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            _ = waiting => panic!("answered"),
+            () = called => {}
+        }
+    }
+    assert_eq!(run(&sandbox, &hook, one_second()).await.outcome, Ok(()));
+}
+
+#[tokio::test]
+async fn further_runs_wait_for_a_slot() {
+    let sandbox = Sandbox::new(SandboxConfig { max_concurrent_runs: 2, ..support::small() }).unwrap();
+    let hook = load(&sandbox, "good", &hostile("good")).await;
+    let runs = (0..50).map(|_| run(&sandbox, &hook, one_second()));
+    for report in futures::future::join_all(runs).await {
+        assert_eq!(report.outcome, Ok(()));
+    }
+}
+
+#[tokio::test]
+async fn without_a_pool_all_is_the_same() {
+    let sandbox = Sandbox::new(SandboxConfig { pooling: false, ..support::small() }).unwrap();
+    assert!(!sandbox.pooled());
+    let good = load(&sandbox, "good", &hostile("good")).await;
+    assert_eq!(run(&sandbox, &good, one_second()).await.outcome, Ok(()));
+    let bomb = load(&sandbox, "memory-bomb", &hostile("memory-bomb")).await;
+    assert!(run(&sandbox, &bomb, one_second()).await.outcome.is_err());
+}
+
+#[tokio::test]
+async fn a_pool_that_does_not_fit_is_done_without() {
+    // 16 TiB for each 1 024 runs: more than a process can address.
+    let sandbox = Sandbox::new(SandboxConfig { max_concurrent_runs: 40_000, ..support::small() }).unwrap();
+    assert!(!sandbox.pooled());
+    let good = load(&sandbox, "good", &hostile("good")).await;
+    assert_eq!(run(&sandbox, &good, one_second()).await.outcome, Ok(()));
+}
+
+#[tokio::test]
+async fn a_hook_of_another_sandbox_is_refused() {
+    let hook = load(&sandbox(), "good", &hostile("good")).await;
+    let failure = run(&sandbox(), &hook, one_second()).await.outcome.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Host);
+}

@@ -1,0 +1,192 @@
+//! A sandbox, components from `tests/fixtures/hostile`, and a host that answers from memory.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use boathook::{
+    model::{
+        BindingName, CallError, CallReason, Caller, Cause, EmitEvent, HookName, Limits, ListQuery, Moment, ObjectRef,
+        Operation, Page, QueueName, RetryPolicy, RunId, Trigger,
+    },
+    sandbox::{Host, LoadedHook, RunReport, RunRequest, Sandbox, SandboxConfig, Written},
+};
+use futures::future::{self, BoxFuture, FutureExt};
+
+/// A component around a core module's body.
+pub fn component(body: &str) -> Vec<u8> {
+    let template = read(&fixture("template.wat")).replace(";; <body>", body);
+    wat::parse_str(&template).unwrap()
+}
+
+/// A component out of `tests/fixtures/hostile`.
+pub fn hostile(name: &str) -> Vec<u8> {
+    component(&read(&fixture(&format!("{name}.wat"))))
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hostile").join(name)
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A guest that `make guests` built: `noop`, `registry-secret`.
+pub fn guest(name: &str) -> Vec<u8> {
+    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks-wasm/dist");
+    let found = [dist.join(format!("{name}.wasm")), dist.join(format!("test/{name}.wasm"))];
+    let path = found.iter().find(|path| path.exists());
+    let path = path.unwrap_or_else(|| panic!("hooks-wasm/dist has no {name}.wasm: run make guests"));
+    std::fs::read(path).unwrap()
+}
+
+pub fn sandbox() -> Sandbox {
+    Sandbox::new(small()).unwrap()
+}
+
+/// Few slots: many sandboxes live at the same time in this process.
+pub fn small() -> SandboxConfig {
+    SandboxConfig { max_concurrent_runs: 8, ..SandboxConfig::default() }
+}
+
+pub fn name(name: &str) -> HookName {
+    HookName::new(name).unwrap()
+}
+
+pub async fn load(sandbox: &Sandbox, hook: &str, bytes: &[u8]) -> LoadedHook {
+    sandbox.load(&name(hook), bytes).await.unwrap()
+}
+
+pub fn caller(hook: &str) -> Caller {
+    Caller { hook: name(hook), run: RunId::new("test", 1), permissions: Arc::new([]), dry_run: false }
+}
+
+pub fn trigger(hook: &str, binding: &str, cause: Cause) -> Trigger {
+    Trigger {
+        hook: name(hook),
+        binding: BindingName::new(binding),
+        queue: QueueName::Own(name(hook)),
+        cause,
+        snapshots: Arc::new([]),
+        allow_failure: false,
+        retry: RetryPolicy::default(),
+        created: Instant::now(),
+    }
+}
+
+pub fn request(hook: &LoadedHook, limits: Limits) -> RunRequest {
+    let name = hook.name().as_str();
+    RunRequest { caller: caller(name), attempt: 1, triggers: vec![trigger(name, "onStartup", Cause::Startup)], limits }
+}
+
+pub async fn run(sandbox: &Sandbox, hook: &LoadedHook, limits: Limits) -> RunReport {
+    sandbox.run(hook, request(hook, limits), Arc::new(Memory::default())).await
+}
+
+/// Limits that a well-behaved run never meets, and that fail a test soon.
+pub fn one_second() -> Limits {
+    Limits { time: Duration::from_secs(1), ..Limits::default() }
+}
+
+/// Answers `get` with the object's name, or never; counts what it is asked.
+#[derive(Default)]
+pub struct Memory {
+    pub never_answers: bool,
+    pub answer_bytes: usize,
+    pub moment: Moment,
+    pub gets: Mutex<Vec<ObjectRef>>,
+    pub operations: Mutex<Vec<Operation>>,
+    pub moments: AtomicUsize,
+}
+
+fn no() -> CallError {
+    CallError { reason: CallReason::NotFound, message: "not here".into(), code: Some(404), status: None }
+}
+
+impl Host for Memory {
+    fn get<'a>(
+        &'a self,
+        _: &'a Caller,
+        target: ObjectRef,
+        _: Option<String>,
+    ) -> BoxFuture<'a, Result<String, CallError>> {
+        self.gets.lock().unwrap().push(target);
+        if self.never_answers {
+            return future::pending().boxed();
+        }
+        future::ready(Ok("x".repeat(self.answer_bytes))).boxed()
+    }
+
+    fn list<'a>(&'a self, _: &'a Caller, _: ListQuery) -> BoxFuture<'a, Result<Page, CallError>> {
+        future::ready(Err(no())).boxed()
+    }
+
+    fn write<'a>(&'a self, _: &'a Caller, operation: Operation) -> BoxFuture<'a, Written> {
+        self.operations.lock().unwrap().push(operation);
+        future::ready(Ok(None)).boxed()
+    }
+
+    fn batch<'a>(&'a self, _: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
+        let answers = operations.iter().map(|_| Ok(None)).collect();
+        self.operations.lock().unwrap().extend(operations);
+        future::ready(answers).boxed()
+    }
+
+    fn emit_event<'a>(&'a self, _: &'a Caller, _: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
+        future::ready(Ok(())).boxed()
+    }
+
+    fn moment(&self, _: &HookName) -> Moment {
+        self.moments.fetch_add(1, Ordering::Relaxed);
+        self.moment.clone()
+    }
+}
+
+/// Collects the log of this thread as JSON lines.
+#[derive(Clone, Default)]
+pub struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    /// Collects until the guard is dropped.
+    pub fn collect() -> (Self, tracing::subscriber::DefaultGuard) {
+        let lines = Self::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .with_max_level(tracing::Level::DEBUG)
+            .with_writer(move || writer.clone())
+            .finish();
+        (lines, tracing::subscriber::set_default(subscriber))
+    }
+
+    /// The lines of hooks so far: level and fields.
+    pub fn of_hooks(&self) -> Vec<serde_json::Value> {
+        let bytes = self.0.lock().unwrap();
+        let lines = String::from_utf8(bytes.clone()).unwrap();
+        lines
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .filter(|line| line["target"] == "hook")
+            .collect()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
