@@ -1,1 +1,76 @@
-//! Write Boathook hooks in Rust.
+//! Write [Boathook](https://github.com/boathook/boathook) hooks in Rust.
+//!
+//! A hook is two functions: one that says what wakes it and what it may touch, and one that does
+//! the work. [`hook!`] makes a WebAssembly component of them, a hundred kilobytes or so.
+//!
+//! ```
+//! use boathook_sdk::prelude::*;
+//!
+//! fn config() -> Config {
+//!     Config::new()
+//!         .kubernetes(Kubernetes::new("namespaces").api_version("v1").kind("Namespace"))
+//!         .permission(Permission::new().resources(["events"]).verbs(["create"]))
+//! }
+//!
+//! fn run(ctx: Context) -> Result<()> {
+//!     for event in ctx.events("namespaces") {
+//!         log::info!("{:?} {}", event.change, event.target.name);
+//!     }
+//!     Ok(())
+//! }
+//!
+//! boathook_sdk::hook!(config, run);
+//! ```
+//!
+//! | module | for |
+//! | --- | --- |
+//! | [`config`] | the configuration document |
+//! | [`context`] | why a run happens |
+//! | [`snapshots`] | the objects that bindings match, without a request |
+//! | [`kube`] | the Kubernetes API, within the hook's grants |
+//! | [`metrics`], [`settings`] | what a hook reports, what its admin configured |
+//!
+//! Log with the [`log`] macros. A panic ends the run with its message in the log, and the run is
+//! retried.
+//!
+//! # Features
+//!
+//! - `k8s-openapi`: the types of [`k8s-openapi`](https://docs.rs/k8s-openapi) can be used with
+//!   [`kube`]; the hook's own manifest picks the Kubernetes version.
+//! - `kv`: key-values of log lines become fields in the operator's log.
+
+mod data;
+#[doc(hidden)]
+pub mod entry;
+mod error;
+mod host;
+mod logger;
+
+pub mod config;
+pub mod context;
+pub mod kube;
+pub mod metrics;
+pub mod settings;
+pub mod snapshots;
+
+use entry::bindings;
+
+pub use config::{Config, IntoConfig};
+pub use context::Context;
+pub use data::{DataError, Json};
+pub use error::{Error, Result, ResultExt};
+#[cfg(feature = "k8s-openapi")]
+pub use k8s_openapi;
+pub use log;
+pub use serde_json;
+
+/// What most hooks use.
+pub mod prelude {
+    pub use crate::config::{
+        Config, Content, IntoConfig, Kubernetes, Labels, Limits, MissedRuns, Permission, Retry, Schedule,
+    };
+    pub use crate::context::{Cause, Change, Context, Event, Trigger};
+    pub use crate::error::{Error, Result, ResultExt};
+    pub use crate::kube::{self, ObjectRef};
+    pub use crate::{log, snapshots};
+}

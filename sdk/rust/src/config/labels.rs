@@ -1,0 +1,58 @@
+//! A label selector, as in Kubernetes: `matchLabels` and `matchExpressions`.
+//!
+//! It never evaluates anything; the API server does.
+
+use super::document::Fields;
+
+/// Chooses objects by their labels. All conditions must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Labels(pub(super) Fields);
+
+impl Labels {
+    /// No condition yet: everything matches.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The label has this value.
+    pub fn eq(mut self, key: &str, value: &str) -> Self {
+        self.0.within("matchLabels", |labels| labels.text(key, value));
+        self
+    }
+
+    /// The label has one of these values.
+    pub fn is_in<S: Into<String>>(self, key: &str, values: impl IntoIterator<Item = S>) -> Self {
+        self.expression(key, "In", Some(values))
+    }
+
+    /// The label is missing or has none of these values.
+    pub fn not_in<S: Into<String>>(self, key: &str, values: impl IntoIterator<Item = S>) -> Self {
+        self.expression(key, "NotIn", Some(values))
+    }
+
+    /// The label is there, with any value.
+    pub fn exists(self, key: &str) -> Self {
+        self.expression(key, "Exists", None::<[&str; 0]>)
+    }
+
+    /// The label is missing.
+    pub fn missing(self, key: &str) -> Self {
+        self.expression(key, "DoesNotExist", None::<[&str; 0]>)
+    }
+
+    fn expression<S: Into<String>>(
+        mut self,
+        key: &str,
+        operator: &str,
+        values: Option<impl IntoIterator<Item = S>>,
+    ) -> Self {
+        let mut item = Fields::default();
+        item.text("key", key);
+        item.text("operator", operator);
+        if let Some(values) = values {
+            item.texts("values", values);
+        }
+        self.0.push("matchExpressions", item);
+        self
+    }
+}

@@ -1,0 +1,117 @@
+//! The configuration document, built from typed parts: what wakes a hook and what it may touch.
+//!
+//! It never checks values: the host does, and reports every error with its path.
+
+mod document;
+mod kubernetes;
+mod labels;
+mod permission;
+mod rules;
+mod schedule;
+
+pub use kubernetes::{Content, Kubernetes};
+pub use labels::Labels;
+pub use permission::Permission;
+pub use rules::{Limits, Retry};
+pub use schedule::{MissedRuns, Schedule};
+
+use document::{Fields, Node};
+
+/// What a hook's `config` function may return.
+///
+/// Implemented by [`Config`] and by texts, which are taken as YAML or JSON.
+pub trait IntoConfig {
+    /// The document as text, YAML or JSON.
+    fn into_config(self) -> String;
+}
+
+impl IntoConfig for Config {
+    fn into_config(self) -> String {
+        self.0.to_string()
+    }
+}
+
+impl IntoConfig for String {
+    fn into_config(self) -> String {
+        self
+    }
+}
+
+impl IntoConfig for &str {
+    fn into_config(self) -> String {
+        self.to_owned()
+    }
+}
+
+/// A configuration document of version `v1`.
+///
+/// ```
+/// use boathook_sdk::prelude::*;
+///
+/// let config = Config::new()
+///     .on_startup(10)
+///     .schedule(Schedule::new("*/5 * * * *").name("sweep"))
+///     .kubernetes(Kubernetes::new("pods").api_version("v1").kind("Pod").label("app", "web"))
+///     .permission(Permission::new().resources(["pods"]).verbs(["get", "delete"]));
+/// assert!(config.into_config().contains(r#""crontab":"*/5 * * * *""#));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config(Fields);
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Config {
+    /// A document without bindings; a hook needs at least one.
+    pub fn new() -> Self {
+        let mut map = Fields::default();
+        map.text("configVersion", "v1");
+        Self(map)
+    }
+
+    /// Run when the operator starts. Hooks with this binding start in ascending order.
+    pub fn on_startup(mut self, order: i32) -> Self {
+        self.0.plain("onStartup", order);
+        self
+    }
+
+    /// Run by the clock. May be given many times.
+    pub fn schedule(mut self, binding: Schedule) -> Self {
+        self.0.push("schedule", binding.0);
+        self
+    }
+
+    /// Run when objects change. May be given many times.
+    pub fn kubernetes(mut self, binding: Kubernetes) -> Self {
+        self.0.push("kubernetes", binding.0);
+        self
+    }
+
+    /// Ask for a permission. May be given many times; without any, every call of
+    /// [`kube`](crate::kube) is forbidden. Watching needs none.
+    pub fn permission(mut self, permission: Permission) -> Self {
+        self.0.within("permissions", |fields| fields.push("kubernetes", permission.0));
+        self
+    }
+
+    /// Change the limits of a run.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.0.set("limits", Node::Map(limits.0));
+        self
+    }
+
+    /// How failed runs are repeated, for all bindings that do not say otherwise.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.0.set("retry", Node::Map(retry.0));
+        self
+    }
+
+    /// Runs of this hook at the same time, on different objects. Default 1.
+    pub fn concurrency(mut self, runs: u32) -> Self {
+        self.0.plain("concurrency", runs);
+        self
+    }
+}

@@ -1,0 +1,60 @@
+//! A permission that a hook asks for, in the words of an RBAC rule.
+//!
+//! Asking grants nothing: the admin's grants decide.
+
+use super::document::Fields;
+
+/// One rule: these verbs on these resources.
+///
+/// ```
+/// use boathook_sdk::prelude::*;
+///
+/// Permission::new().groups(["apps"]).resources(["deployments", "deployments/scale"]).verbs(["get", "patch"]);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Permission(pub(super) Fields);
+
+impl Default for Permission {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Permission {
+    /// A rule for the core API group; [`groups`](Self::groups) names others.
+    pub fn new() -> Self {
+        let mut map = Fields::default();
+        map.texts("apiGroups", [""]);
+        Self(map)
+    }
+
+    /// The API groups, instead of the core group (`""`).
+    pub fn groups<S: Into<String>>(mut self, groups: impl IntoIterator<Item = S>) -> Self {
+        self.0.texts("apiGroups", groups);
+        self
+    }
+
+    /// Plural resource names, with `/sub` for subresources.
+    pub fn resources<S: Into<String>>(mut self, resources: impl IntoIterator<Item = S>) -> Self {
+        self.0.texts("resources", resources);
+        self
+    }
+
+    /// `get`, `list`, `create`, `update`, `patch`, `delete`.
+    pub fn verbs<S: Into<String>>(mut self, verbs: impl IntoIterator<Item = S>) -> Self {
+        self.0.texts("verbs", verbs);
+        self
+    }
+
+    /// Only objects with these names.
+    pub fn names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.0.texts("resourceNames", names);
+        self
+    }
+
+    /// Only in these namespaces.
+    pub fn namespaces<S: Into<String>>(mut self, namespaces: impl IntoIterator<Item = S>) -> Self {
+        self.0.texts("namespaces", namespaces);
+        self
+    }
+}

@@ -1,0 +1,9 @@
+//! The host's side inside a component: the imported functions themselves.
+//!
+//! It adds nothing to them.
+
+pub(crate) use crate::bindings::boathook::hook::kube::{batch, emit_event, get, list, write};
+pub(crate) use crate::bindings::boathook::hook::log::write as log;
+pub(crate) use crate::bindings::boathook::hook::metrics::{add, expire, observe, set};
+pub(crate) use crate::bindings::boathook::hook::settings::get as settings;
+pub(crate) use crate::bindings::boathook::hook::snapshots::{Snapshot, open};

@@ -1,0 +1,14 @@
+//! The calls a hook makes to its host, as plain functions on the generated types.
+//!
+//! Inside a component they are the imports; in a native build there is no host, and each call
+//! answers so. Nothing outside this folder knows which of the two it talks to.
+
+#[cfg(target_family = "wasm")]
+mod component;
+#[cfg(not(target_family = "wasm"))]
+mod native;
+
+#[cfg(target_family = "wasm")]
+pub(crate) use component::*;
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use native::*;
