@@ -1,2 +1,10 @@
 //! The boathook binary.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("filter-worker") => boathook::cmd::filter_worker::run(),
+        _ => ExitCode::SUCCESS,
+    }
+}

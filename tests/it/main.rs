@@ -1,1 +1,3 @@
 //! In-process integration tests.
+
+mod filter;
