@@ -15,3 +15,5 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         _ => anyhow::bail!("wip"),
     }
 }
+//! Stub.
+pub mod filter_worker;
