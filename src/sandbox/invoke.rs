@@ -15,9 +15,9 @@ use super::{
     bindings::{HookPre, boathook::hook::types},
     context,
     host::{Host, NoGrants, snapshots::Readable},
-    output::RunLog,
+    output::{RunLog, one_line},
     store::{self, State},
-    trap::{self, Circumstances},
+    trap,
 };
 use crate::model::{BindingName, Caller, Failure, FailureKind, HookName, Limits, RunId};
 
@@ -97,9 +97,7 @@ async fn within<T>(
     state.log.finish();
     match ended {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => {
-            Err(trap::classify(&error, Circumstances { limits: &state.limits, panic: state.log.panic() }))
-        }
+        Ok(Err(error)) => Err(trap::classify(&error, &state.limits, state.log.panic().as_deref())),
         Err(_) => Err(trap::timed_out(&state.limits, state.waiting_in)),
     }
 }
@@ -114,7 +112,7 @@ fn own_failure(failure: types::Failure) -> Failure {
         types::Failure::Permanent(message) => (FailureKind::Permanent, message),
     };
     message.truncate(message.floor_char_boundary(MAX_MESSAGE));
-    Failure { kind, message, backtrace: None }
+    Failure { kind, message: one_line(&message).into_owned(), backtrace: None }
 }
 
 fn report(outcome: Result<(), Failure>, duration: Duration, store: &Store<State>) -> RunReport {

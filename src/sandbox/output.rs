@@ -72,7 +72,7 @@ impl RunLog {
         }
     }
 
-    /// The text of a Rust panic, when that was the last thing on stderr.
+    /// Place and message of a Rust panic, when that was the last thing on stderr.
     pub(super) fn panic(&self) -> Option<String> {
         self.lock().panic.take()
     }
@@ -141,8 +141,8 @@ impl RunLog {
     }
 }
 
-/// No hook may forge a line of the operator: line breaks and other control characters are escaped.
-fn one_line(message: &str) -> Cow<'_, str> {
+/// A guest's text in one line. No hook may forge a line of the operator: line breaks and other control characters are escaped.
+pub(super) fn one_line(message: &str) -> Cow<'_, str> {
     let forbidden = |c: char| c.is_control() && c != '\t';
     if !message.contains(forbidden) {
         return Cow::Borrowed(message);
@@ -154,18 +154,19 @@ fn one_line(message: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Follows stderr for the text that Rust's default panic hook prints.
+/// Follows stderr for what Rust's default panic hook prints: keeps the place and the message.
 fn note_panic(panic: &mut Option<String>, line: &str) {
-    if line.starts_with("thread ") && line.contains(" panicked at ") {
-        *panic = Some(String::new());
-    }
-    let Some(text) = panic else { return };
-    let note = line.starts_with("note: ") || line.is_empty();
-    if !note && text.len() + line.len() < MAX_PANIC {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(line);
+    if let Some((thread, place)) = line.split_once(" panicked at ")
+        && thread.starts_with("thread ")
+    {
+        *panic = Some(one_line(place).into_owned());
+    } else if let Some(text) = panic
+        && !line.is_empty()
+        && !line.starts_with("note: ")
+        && text.len() + line.len() < MAX_PANIC
+    {
+        text.push(' ');
+        text.push_str(&one_line(line));
     }
 }
 

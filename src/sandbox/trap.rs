@@ -8,25 +8,18 @@ use std::fmt::Write as _;
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-use super::limits::{self, Reached};
+use super::{
+    limits::{self, Reached},
+    output::one_line,
+};
 use crate::model::{Failure, FailureKind, Limit, Limits};
 
 /// wasmtime gives this no public type: a host call would have copied more than it may.
 const HOST_CALL_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
 
-/// What a run knows besides the error.
-pub(super) struct Circumstances<'a> {
-    pub(super) limits: &'a Limits,
-    /// The text of a panic, when that was the last thing on stderr.
-    pub(super) panic: Option<String>,
-}
-
-/// The failure for an error that ended a guest.
-pub(super) fn classify(error: &wasmtime::Error, circumstances: Circumstances<'_>) -> Failure {
-    let (kind, mut message) = cause(error, circumstances.limits);
-    if let Some(panic) = circumstances.panic.filter(|_| kind == FailureKind::Trap) {
-        let _ = write!(message, ": {panic}");
-    }
+/// The failure for an error that ended a guest. `panic`: what a Rust panic said on stderr.
+pub(super) fn classify(error: &wasmtime::Error, limits: &Limits, panic: Option<&str>) -> Failure {
+    let (kind, message) = cause(error, limits, panic);
     Failure { kind, message, backtrace: backtrace(error) }
 }
 
@@ -40,7 +33,7 @@ pub(super) fn timed_out(limits: &Limits, waiting_in: Option<&str>) -> Failure {
 }
 
 /// The table: first match wins.
-fn cause(error: &wasmtime::Error, limits: &Limits) -> (FailureKind, String) {
+fn cause(error: &wasmtime::Error, limits: &Limits, panic: Option<&str>) -> (FailureKind, String) {
     if let Some(Reached(limit)) = error.downcast_ref::<Reached>() {
         return limit_of(*limit, limits);
     }
@@ -48,7 +41,7 @@ fn cause(error: &wasmtime::Error, limits: &Limits) -> (FailureKind, String) {
         return match trap {
             Trap::StackOverflow => limit_of(Limit::Stack, limits),
             Trap::Interrupt => limit_of(Limit::Time, limits),
-            Trap::UnreachableCodeReached => (FailureKind::Trap, "the hook panicked or aborted".to_owned()),
+            Trap::UnreachableCodeReached => (FailureKind::Trap, aborted(panic)),
             Trap::MemoryOutOfBounds => (FailureKind::Trap, "the hook used memory that it does not have".to_owned()),
             other => (FailureKind::Trap, format!("the hook crashed: {}", plain(other))),
         };
@@ -70,6 +63,10 @@ fn limit_of(limit: Limit, limits: &Limits) -> (FailureKind, String) {
     (FailureKind::Limit(limit), limits::explain(limit, limits))
 }
 
+fn aborted(panic: Option<&str>) -> String {
+    panic.map_or_else(|| "the hook aborted".to_owned(), |panic| format!("the hook panicked at {panic}"))
+}
+
 /// wasmtime's text without its own name in it.
 fn plain(trap: &Trap) -> String {
     let text = trap.to_string();
@@ -79,7 +76,7 @@ fn plain(trap: &Trap) -> String {
 /// One frame a line, innermost first, with demangled names.
 fn backtrace(error: &wasmtime::Error) -> Option<String> {
     let frames = error.downcast_ref::<WasmBacktrace>()?.to_string();
-    let lines: Vec<_> = frames.lines().skip(1).map(str::trim).collect();
+    let lines: Vec<_> = frames.lines().skip(1).map(|line| one_line(line.trim())).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
@@ -88,8 +85,7 @@ mod tests {
     use super::*;
 
     fn classified(error: wasmtime::Error, panic: Option<&str>) -> Failure {
-        let limits = Limits::default();
-        classify(&error, Circumstances { limits: &limits, panic: panic.map(str::to_owned) })
+        classify(&error, &Limits::default(), panic)
     }
 
     #[test]
@@ -120,7 +116,7 @@ mod tests {
     #[test]
     fn a_panic_is_told_where_it_is_the_reason() {
         let failure = classified(Trap::UnreachableCodeReached.into(), Some("src/lib.rs:3: no such key"));
-        assert!(failure.message.ends_with(": src/lib.rs:3: no such key"), "{}", failure.message);
+        assert_eq!(failure.message, "the hook panicked at src/lib.rs:3: no such key");
         let failure = classified(Trap::StackOverflow.into(), Some("src/lib.rs:3: no such key"));
         assert!(!failure.message.contains("no such key"), "{}", failure.message);
     }

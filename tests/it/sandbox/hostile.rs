@@ -173,3 +173,37 @@ async fn what_breaks_the_calling_convention_is_a_trap() {
         assert!(failure.message.len() > 20, "{fixture}: {failure}");
     }
 }
+
+#[tokio::test]
+async fn a_flood_on_stdout_is_dropped_and_harms_no_one() {
+    let sandbox = sandbox();
+    let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
+    for fixture in ["stdout-flood", "endless-line"] {
+        let report = ended(&sandbox, fixture, limits).await;
+        assert_eq!(report.outcome, Ok(()), "{fixture}");
+        let used = limits.log_bytes / 2..=limits.log_bytes;
+        assert!(used.contains(&report.log_bytes), "{fixture}: {}", report.log_bytes);
+    }
+}
+
+#[tokio::test]
+async fn handles_are_bounded() {
+    let failure = failure("handle-flood", one_second()).await;
+    assert_eq!(failure.kind, FailureKind::Trap, "{failure}");
+    assert!(failure.message.contains("handle") || failure.message.contains("table"), "{failure}");
+}
+
+#[tokio::test]
+async fn an_exit_is_no_success() {
+    let failure = failure("exit", one_second()).await;
+    assert_eq!((failure.kind, failure.message.contains("exited with code 1")), (FailureKind::Trap, true), "{failure}");
+}
+
+#[tokio::test]
+async fn a_panic_is_told_with_its_text() {
+    let failure = failure("panic", one_second()).await;
+    assert_eq!(failure.kind, FailureKind::Trap);
+    let expected = "the hook panicked at src/lib.rs:7:9: no source secret";
+    assert_eq!(failure.message, expected);
+    assert!(failure.backtrace.unwrap().contains("panic"));
+}
