@@ -98,7 +98,7 @@ pub(super) struct Loader {
     pub(super) max_bytes: u64,
 }
 
-/// A component that was recognised, and where its compiled form would be.
+/// A component on its way.
 pub(super) struct Candidate {
     name: HookName,
     bytes: Vec<u8>,
@@ -106,12 +106,19 @@ pub(super) struct Candidate {
     started: Instant,
 }
 
+impl Candidate {
+    /// Takes milliseconds for a large component.
+    pub(super) fn new(name: HookName, bytes: Vec<u8>) -> Self {
+        let started = Instant::now();
+        let digest = Sha256::digest(&bytes).into();
+        Self { name, bytes, digest, started }
+    }
+}
+
 impl Loader {
-    /// Refuses what can't be a component, without compiling.
-    pub(super) fn recognise(&self, name: &HookName, bytes: &[u8]) -> Result<Candidate, LoadError> {
-        shape::check(name, bytes, self.max_bytes)?;
-        let digest = Sha256::digest(bytes).into();
-        Ok(Candidate { name: name.clone(), bytes: bytes.to_vec(), digest, started: Instant::now() })
+    /// Refuses what can't be a component, by its outside.
+    pub(super) fn check(&self, name: &HookName, bytes: &[u8]) -> Result<(), LoadError> {
+        shape::check(name, bytes, self.max_bytes)
     }
 
     /// Loads it from the cache, or gives it back.

@@ -17,7 +17,7 @@ use super::{
     host::{Host, NoGrants, snapshots::Readable},
     output::{RunLog, one_line},
     store::{self, State},
-    trap,
+    trap::{self, NotStarted},
 };
 use crate::model::{BindingName, Caller, Failure, FailureKind, HookName, Limits, RunId};
 
@@ -47,7 +47,7 @@ pub(super) async fn run(
     let info =
         types::RunInfo { run_id: caller.run.as_str(), hook: caller.hook.as_str(), attempt, dry_run: caller.dry_run };
     let call = async |store: &mut Store<State>| {
-        let hook = pre.instantiate_async(&mut *store).await?;
+        let hook = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
         hook.call_run(store, info, &contexts).await
     };
     let outcome = match within(&mut store, started + limits.time, call).await {
@@ -71,7 +71,7 @@ pub(super) async fn config(
     let state = State::new(Arc::new(NoGrants), caller, limits, log, Readable::default());
     let mut store = store::new(engine, state, started + limits.time);
     let call = async |store: &mut Store<State>| {
-        let hook = pre.instantiate_async(&mut *store).await?;
+        let hook = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
         hook.call_config(store).await
     };
     let document = within(&mut store, started + limits.time, call).await?;

@@ -167,14 +167,16 @@ impl Sandbox {
     /// Recognises, compiles (or takes from the cache) and checks a component. One is compiled at a
     /// time: compiling takes more memory than running.
     pub async fn load(&self, name: &HookName, bytes: &[u8]) -> Result<LoadedHook, LoadError> {
-        let candidate = self.loader.recognise(name, bytes)?;
-        let candidate = match self.blocking(name, candidate, Loader::load_cached).await?? {
+        self.loader.check(name, bytes)?;
+        let (own_name, bytes) = (name.clone(), bytes.to_vec());
+        let cached = move |loader: &Loader| loader.load_cached(Candidate::new(own_name, bytes));
+        let candidate = match self.blocking(name, cached).await?? {
             Ok(loaded) => return Ok(loaded),
             Err(candidate) => candidate,
         };
         // The permit goes with the work, which goes on when the caller does not wait for it.
         let permit = self.compiling.clone().acquire_owned().await;
-        self.blocking(name, candidate, move |loader, candidate| {
+        self.blocking(name, move |loader| {
             let _permit = permit;
             loader.load_compiled(candidate)
         })
@@ -184,11 +186,10 @@ impl Sandbox {
     async fn blocking<T: Send + 'static>(
         &self,
         name: &HookName,
-        candidate: Candidate,
-        work: impl FnOnce(&Loader, Candidate) -> T + Send + 'static,
+        work: impl FnOnce(&Loader) -> T + Send + 'static,
     ) -> Result<T, LoadError> {
         let loader = self.loader.clone();
-        tokio::task::spawn_blocking(move || work(&loader, candidate))
+        tokio::task::spawn_blocking(move || work(&loader))
             .await
             .map_err(|error| LoadError::Compiler { hook: name.clone(), source: error.into() })
     }

@@ -258,3 +258,36 @@ impl tokio::io::AsyncWrite for Capture {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panic_of(lines: &[&str]) -> Option<String> {
+        let mut panic = None;
+        lines.iter().for_each(|line| note_panic(&mut panic, line));
+        panic
+    }
+
+    #[test]
+    fn no_line_can_be_forged() {
+        assert_eq!(one_line("a\tb é"), "a\tb é");
+        assert_eq!(one_line("a\nINFO \x1b[31mb\u{85}c"), "a\\nINFO \\u{1b}[31mb\\u{85}c");
+    }
+
+    #[test]
+    fn the_last_panic_counts() {
+        assert_eq!(panic_of(&["warning: odd", "thread was busy"]), None);
+        let lines = ["thread 'main' panicked at a.rs:1:2:", "first", "thread '<unnamed>' (7) panicked at b.rs:3:4:"];
+        assert_eq!(panic_of(&lines).as_deref(), Some("b.rs:3:4:"));
+        let lines = ["thread 'main' panicked at a.rs:1:2:", "left: 1", "right: 2", "note: run with", ""];
+        assert_eq!(panic_of(&lines).as_deref(), Some("a.rs:1:2: left: 1 right: 2"));
+    }
+
+    #[test]
+    fn a_panics_text_is_bounded() {
+        let long = "x".repeat(MAX_PANIC - 100);
+        let kept = panic_of(&["thread 'main' panicked at a.rs:1:2:", &long, &long, &long]).unwrap_or_default();
+        assert!(kept.len() > 1000 && kept.len() < MAX_PANIC, "{}", kept.len());
+    }
+}

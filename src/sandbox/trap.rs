@@ -17,6 +17,11 @@ use crate::model::{Failure, FailureKind, Limit, Limits};
 /// wasmtime gives this no public type: a host call would have copied more than it may.
 const HOST_CALL_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
 
+/// Marks what went wrong before a guest had an instance.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("no instance")]
+pub(super) struct NotStarted;
+
 /// The failure for an error that ended a guest. `panic`: what a Rust panic said on stderr.
 pub(super) fn classify(error: &wasmtime::Error, limits: &Limits, panic: Option<&str>) -> Failure {
     let (kind, message) = cause(error, limits, panic);
@@ -56,6 +61,9 @@ fn cause(error: &wasmtime::Error, limits: &Limits, panic: Option<&str>) -> (Fail
     if root.contains(HOST_CALL_TOO_LARGE) {
         return limit_of(Limit::HostBytes, limits);
     }
+    if error.is::<NotStarted>() {
+        return (FailureKind::Host, format!("the host could not start the hook: {root}"));
+    }
     (FailureKind::Trap, format!("the hook made a call that the host can't carry out: {root}"))
 }
 
@@ -91,7 +99,9 @@ mod tests {
     #[test]
     fn each_cause_has_its_kind() {
         let limit = FailureKind::Limit;
-        let table: [(wasmtime::Error, FailureKind); 8] = [
+        let table: [(wasmtime::Error, FailureKind); 10] = [
+            (wasmtime::Error::msg("no memory").context(NotStarted), FailureKind::Host),
+            (wasmtime::Error::from(Trap::StackOverflow).context(NotStarted), limit(Limit::Stack)),
             (Reached(Limit::HostCalls).into(), limit(Limit::HostCalls)),
             (Trap::StackOverflow.into(), limit(Limit::Stack)),
             (Trap::Interrupt.into(), limit(Limit::Time)),
