@@ -37,9 +37,10 @@ pub use component::LoadedHook;
 pub use error::{LoadError, SandboxError};
 pub use host::{Host, Written};
 
-use cache::{Bounds, Cache};
+use cache::Cache;
 use component::{Candidate, Loader};
 use engine::TickingEngine;
+use limits::Bounds;
 use store::State;
 
 use crate::model::{Caller, Failure, FailureKind, HookName, Limits, Outcome, Trigger};
@@ -138,9 +139,10 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Starts the engine, and opens the compile cache.
-    pub fn new(config: SandboxConfig) -> Result<Self, SandboxError> {
+    pub fn new(mut config: SandboxConfig) -> Result<Self, SandboxError> {
+        config.max_concurrent_runs = config.max_concurrent_runs.clamp(1, 1 << 20);
         let engine = TickingEngine::new(&config)?;
-        let bounds = Bounds { files: config.cache_files, bytes: config.cache_bytes };
+        let bounds = cache::Bounds { files: config.cache_files, bytes: config.cache_bytes };
         let cache = config.cache_dir.as_deref().map(|path| Cache::open(path, bounds)).transpose()?;
         let loader = Loader {
             linker: linker(engine.engine()).map_err(|error| SandboxError::Engine(error.into()))?,
@@ -153,9 +155,9 @@ impl Sandbox {
             engine,
             loader: Arc::new(loader),
             compiling: Arc::new(Semaphore::new(1)),
-            slots: Semaphore::new(config.max_concurrent_runs.max(1)),
+            slots: Semaphore::new(config.max_concurrent_runs),
             maxima: config.maxima,
-            config_limits: limits::clamp(config.config_limits, &config.maxima),
+            config_limits: config.config_limits,
         })
     }
 
@@ -199,7 +201,7 @@ impl Sandbox {
         self.check_origin(hook)?;
         let _slot = self.slots.acquire().await;
         let _running = self.engine.running();
-        invoke::config(self.engine.engine(), hook.pre(), hook.name(), self.config_limits).await
+        invoke::config(self.engine.engine(), hook.pre(), hook.name(), Bounds::of_config(self.config_limits)).await
     }
 
     /// Runs a hook. Dropping the future interrupts the run; its instance is gone then too.
@@ -209,8 +211,8 @@ impl Sandbox {
         }
         let _slot = self.slots.acquire().await;
         let _running = self.engine.running();
-        let limits = limits::clamp(request.limits, &self.maxima);
-        invoke::run(self.engine.engine(), hook.pre(), request, limits, host).await
+        let bounds = Bounds::of_run(request.limits, &self.maxima);
+        invoke::run(self.engine.engine(), hook.pre(), request, bounds, host).await
     }
 
     /// wasmtime panics over a component of another engine.

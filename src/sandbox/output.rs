@@ -58,7 +58,10 @@ impl RunLog {
 
     /// Writes one line. `fields` is a JSON object, or empty.
     pub(super) fn line(&self, level: Level, message: &str, fields: &str) {
-        self.write(&mut self.lock(), level, message, fields);
+        // What the operator does not want to see costs the hook nothing.
+        if level != Level::DEBUG || tracing::enabled!(target: "hook", Level::DEBUG) {
+            self.write(&mut self.lock(), level, message.trim_end(), fields);
+        }
     }
 
     /// Logs what stdout and stderr hold of unfinished lines.

@@ -9,10 +9,10 @@ use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use super::{
-    limits::{self, Reached},
+    limits::{Bounds, Reached},
     output::one_line,
 };
-use crate::model::{Failure, FailureKind, Limit, Limits};
+use crate::model::{Failure, FailureKind, Limit};
 
 /// wasmtime gives this no public type: a host call would have copied more than it may.
 const HOST_CALL_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
@@ -23,14 +23,14 @@ const HOST_CALL_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhaust
 pub(super) struct NotStarted;
 
 /// The failure for an error that ended a guest. `panic`: what a Rust panic said on stderr.
-pub(super) fn classify(error: &wasmtime::Error, limits: &Limits, panic: Option<&str>) -> Failure {
-    let (kind, message) = cause(error, limits, panic);
+pub(super) fn classify(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> Failure {
+    let (kind, message) = cause(error, bounds, panic);
     Failure { kind, message, backtrace: backtrace(error) }
 }
 
 /// The failure of a run that did not answer in time, though it was not computing.
-pub(super) fn timed_out(limits: &Limits, waiting_in: Option<&str>) -> Failure {
-    let mut message = limits::explain(Limit::Time, limits);
+pub(super) fn timed_out(bounds: &Bounds, waiting_in: Option<&str>) -> Failure {
+    let mut message = bounds.explain(Limit::Time);
     if let Some(call) = waiting_in {
         let _ = write!(message, " (the run was waiting for {call})");
     }
@@ -38,14 +38,14 @@ pub(super) fn timed_out(limits: &Limits, waiting_in: Option<&str>) -> Failure {
 }
 
 /// The table: first match wins.
-fn cause(error: &wasmtime::Error, limits: &Limits, panic: Option<&str>) -> (FailureKind, String) {
+fn cause(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> (FailureKind, String) {
     if let Some(Reached(limit)) = error.downcast_ref::<Reached>() {
-        return limit_of(*limit, limits);
+        return limit_of(*limit, bounds);
     }
     if let Some(trap) = error.downcast_ref::<Trap>() {
         return match trap {
-            Trap::StackOverflow => limit_of(Limit::Stack, limits),
-            Trap::Interrupt => limit_of(Limit::Time, limits),
+            Trap::StackOverflow => limit_of(Limit::Stack, bounds),
+            Trap::Interrupt => limit_of(Limit::Time, bounds),
             Trap::UnreachableCodeReached => (FailureKind::Trap, aborted(panic)),
             Trap::MemoryOutOfBounds => (FailureKind::Trap, "the hook used memory that it does not have".to_owned()),
             other => (FailureKind::Trap, format!("the hook crashed: {}", plain(other))),
@@ -59,7 +59,7 @@ fn cause(error: &wasmtime::Error, limits: &Limits, panic: Option<&str>) -> (Fail
     }
     let root = error.root_cause().to_string();
     if root.contains(HOST_CALL_TOO_LARGE) {
-        return limit_of(Limit::HostBytes, limits);
+        return limit_of(Limit::HostBytes, bounds);
     }
     if error.is::<NotStarted>() {
         return (FailureKind::Host, format!("the host could not start the hook: {root}"));
@@ -67,8 +67,8 @@ fn cause(error: &wasmtime::Error, limits: &Limits, panic: Option<&str>) -> (Fail
     (FailureKind::Trap, format!("the hook made a call that the host can't carry out: {root}"))
 }
 
-fn limit_of(limit: Limit, limits: &Limits) -> (FailureKind, String) {
-    (FailureKind::Limit(limit), limits::explain(limit, limits))
+fn limit_of(limit: Limit, bounds: &Bounds) -> (FailureKind, String) {
+    (FailureKind::Limit(limit), bounds.explain(limit))
 }
 
 fn aborted(panic: Option<&str>) -> String {
@@ -91,9 +91,10 @@ fn backtrace(error: &wasmtime::Error) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Limits;
 
     fn classified(error: wasmtime::Error, panic: Option<&str>) -> Failure {
-        classify(&error, &Limits::default(), panic)
+        classify(&error, &Bounds::of_config(Limits::default()), panic)
     }
 
     #[test]

@@ -48,7 +48,6 @@ impl Readable {
 }
 
 /// An opened snapshot and how far it was read.
-#[derive(Clone)]
 pub struct Cursor {
     items: Items,
     last: Option<ObjectKey>,

@@ -57,7 +57,7 @@ async fn a_spinning_config_is_stopped_by_its_own_limit() {
     let sandbox = Sandbox::new(boathook::sandbox::SandboxConfig { config_limits, ..support::small() }).unwrap();
     let hook = load(&sandbox, "spin-config", &hostile("spin-config")).await;
     let failure = sandbox.config(&hook).await.unwrap_err();
-    assert_limit(&failure, Limit::Time, "limits.time of 50ms reached");
+    assert_limit(&failure, Limit::Time, "limits.time of 50ms reached; config has no more");
     let good = load(&sandbox, "good", &hostile("good")).await;
     assert!(sandbox.config(&good).await.unwrap().starts_with("configVersion: v1"));
 }
@@ -99,7 +99,7 @@ async fn a_memory_bomb_stops_at_the_limit() {
 async fn the_hosts_maximum_holds_where_a_hook_asks_for_more() {
     let limits = Limits { memory: u64::MAX, time: Duration::from_secs(60), ..Limits::default() };
     let failure = failure("memory-bomb", limits).await;
-    assert_limit(&failure, Limit::Memory, "limits.memory of 512Mi reached");
+    assert_limit(&failure, Limit::Memory, "limits.memory of 512Mi reached; the host allows no hook more");
 }
 
 #[tokio::test]
