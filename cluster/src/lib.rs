@@ -1,1 +1,35 @@
-//! A Kubernetes API server in one process.
+//! A Kubernetes API server in one process, in memory, for development and tests.
+//!
+//! [`Cluster::start`] gives kubectl, kube-rs and any other client a server on loopback, with no etcd, no container
+//! and no certificates. It never leaves loopback, never writes to disk and runs no controllers, except for what
+//! a client cannot do without: namespaces and CustomResourceDefinitions empty themselves when they are deleted.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), boathook_cluster::Error> {
+//! let cluster = boathook_cluster::Cluster::start(Default::default()).await?;
+//! println!("{}", cluster.kubeconfig());
+//! cluster.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Where things live: `server` speaks HTTP, `kinds` knows what is served, `lifecycle` prepares objects before they are
+//! stored, `store` keeps them and their history, `patch` computes changes and who owns which field, `selectors` and
+//! `table` choose and show.
+
+mod cluster;
+mod json;
+mod jsonpath;
+mod kinds;
+mod lifecycle;
+mod patch;
+mod selectors;
+mod server;
+mod shared;
+mod status;
+mod store;
+mod table;
+mod time;
+mod validate;
+
+pub use cluster::{Cluster, Error, Options};

@@ -1,0 +1,172 @@
+//! The public handle: options, start, kubeconfig, faults for tests, shutdown.
+//!
+//! Never handles requests.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::server;
+use crate::shared::Shared;
+use crate::store::HistoryLimits;
+
+/// How a [`Cluster`] is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens; a loopback address. Default `127.0.0.1:0`, a port chosen by the system.
+    pub listen: SocketAddr,
+    /// How many changes of one resource are remembered for watches. Default 20 000.
+    pub history_events: usize,
+    /// How many bytes of superseded objects one resource's history may keep alive. Default 64 MiB.
+    pub history_bytes: usize,
+    /// How often a watch that allows bookmarks gets one. Default 30 s.
+    pub bookmark_interval: Duration,
+    /// The largest request body in bytes. Default 3 MiB, as in the real server.
+    pub max_body_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            history_events: 20_000,
+            history_bytes: 64 << 20,
+            bookmark_interval: Duration::from_secs(30),
+            max_body_bytes: 3 << 20,
+        }
+    }
+}
+
+impl Options {
+    /// The options with another listen address.
+    #[must_use]
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = address;
+        self
+    }
+
+    /// The options with another bookmark interval.
+    #[must_use]
+    pub fn bookmark_interval(mut self, interval: Duration) -> Self {
+        self.bookmark_interval = interval;
+        self
+    }
+
+    /// The options with other bounds on the history of each resource.
+    #[must_use]
+    pub fn history(mut self, events: usize, bytes: usize) -> Self {
+        self.history_events = events;
+        self.history_bytes = bytes;
+        self
+    }
+}
+
+/// Why a cluster did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The listen address is reachable from other machines; the server has no authentication.
+    #[error(
+        "the local cluster listens on loopback only, not on {0}: it has no authentication; use 127.0.0.1 or [::1]"
+    )]
+    NotLoopback(SocketAddr),
+    /// The listen address could not be bound.
+    #[error("the local cluster cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// A running API server. Dropping it stops everything at once.
+#[derive(Debug)]
+pub struct Cluster {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stop: CancellationToken,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Cluster {
+    /// Binds the address and serves from then on.
+    ///
+    /// # Errors
+    /// When the address is not loopback or cannot be bound.
+    pub async fn start(options: Options) -> Result<Self, Error> {
+        if !options.listen.ip().is_loopback() {
+            return Err(Error::NotLoopback(options.listen));
+        }
+        let listen_error = |source| Error::Listen {
+            address: options.listen,
+            source,
+        };
+        let listener = TcpListener::bind(options.listen)
+            .await
+            .map_err(listen_error)?;
+        let address = listener.local_addr().map_err(listen_error)?;
+        let stop = CancellationToken::new();
+        let limits = HistoryLimits {
+            events: options.history_events,
+            bytes: options.history_bytes,
+        };
+        let shared = Arc::new(Shared::new(limits, &options, address, stop.clone()));
+        let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
+        Ok(Self {
+            address,
+            shared,
+            stop,
+            task: Some(task),
+        })
+    }
+
+    /// The address it listens on, with the real port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The base URL: plain http on loopback.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// A kubeconfig that kubectl and client libraries accept.
+    pub fn kubeconfig(&self) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: boathook\nclusters:\n- name: boathook\n  cluster:\n    server: {}\n\
+             contexts:\n- name: boathook\n  context:\n    cluster: boathook\n    user: boathook\n\
+             users:\n- name: boathook\n  user: {{}}\n",
+            self.url()
+        )
+    }
+
+    /// Stops serving, cuts all connections and waits until the port is free.
+    pub async fn shutdown(mut self) {
+        self.stop.cancel();
+        if let Some(task) = self.task.take() {
+            let _ended = task.await;
+        }
+    }
+
+    /// Forgets all watch history: a watch or list from an older resourceVersion is answered with 410 Expired.
+    pub fn compact(&self) {
+        self.shared.store.compact();
+    }
+
+    /// Cuts every open watch connection, as a broken network would.
+    pub fn disconnect_watches(&self) {
+        self.shared.disconnect_watches();
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

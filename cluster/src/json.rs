@@ -1,0 +1,73 @@
+//! Small readers and writers over `serde_json::Value`.
+//!
+//! Never decides anything: a missing or wrongly typed place reads as absent.
+
+use serde_json::{Map, Value};
+
+/// The value at a path of object keys.
+pub(crate) fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |here, key| here.get(key))
+}
+
+/// The string at a path, or `""`.
+pub(crate) fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
+    at(value, path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The integer at a path.
+pub(crate) fn int(value: &Value, path: &[&str]) -> Option<i64> {
+    at(value, path).and_then(Value::as_i64)
+}
+
+/// The array at a path, or an empty slice.
+pub(crate) fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
+    at(value, path)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// The mutable object at `key`, made when absent or of another type.
+pub(crate) fn child<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
+    let slot = map.entry(key).or_insert(Value::Null);
+    object(slot)
+}
+
+/// The mutable object behind `value`, which becomes one when it is not.
+pub(crate) fn object(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => map,
+        // The branch above made it an object; an endless loop here cannot happen.
+        _ => object(value),
+    }
+}
+
+/// The object's `metadata`, made when absent.
+pub(crate) fn metadata(value: &mut Value) -> &mut Map<String, Value> {
+    child(object(value), "metadata")
+}
+
+/// Sets `key` unless it is present and not null.
+pub(crate) fn default(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
+    if map.get(key).is_none_or(Value::is_null) {
+        map.insert(key.to_owned(), value.into());
+    }
+}
+
+/// True for `null`, `{}`, `[]` and `""`.
+pub(crate) fn is_empty(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(map)) => map.is_empty(),
+        Some(Value::Array(list)) => list.is_empty(),
+        Some(Value::String(text)) => text.is_empty(),
+        Some(_) => false,
+    }
+}
+
+/// Serialises a value that was JSON before, which cannot fail.
+pub(crate) fn bytes(value: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}

@@ -1,0 +1,326 @@
+//! CustomResourceDefinitions: from a stored definition to the resources it serves, and its own life.
+//!
+//! Never touches custom objects.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Conversion, Resource, Sub, builtin, group_version};
+use crate::json;
+use crate::status::Cause;
+use crate::validate::Naming;
+
+/// A selectable field of a custom resource.
+#[derive(Debug, Clone)]
+pub(crate) struct Selectable {
+    /// As field selectors name it: `spec.color`.
+    pub path: Arc<str>,
+    keys: Vec<String>,
+}
+
+impl Selectable {
+    pub(crate) fn value(&self, object: &Value) -> String {
+        let keys: Vec<&str> = self.keys.iter().map(String::as_str).collect();
+        match json::at(object, &keys) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        }
+    }
+}
+
+/// Where a custom resource keeps its replica counts.
+#[derive(Debug, Clone)]
+pub(crate) struct ScalePaths {
+    pub spec: Vec<String>,
+    pub status: Vec<String>,
+    pub selector: Option<Vec<String>>,
+}
+
+/// What a version of a definition says besides names.
+#[derive(Debug, Clone)]
+pub(crate) struct Custom {
+    pub schema: Option<Value>,
+    pub scale: Option<ScalePaths>,
+    /// `additionalPrinterColumns`, as they stand.
+    pub columns: Vec<Value>,
+}
+
+/// The order of versions: `v2 > v1 > v1beta2 > v1beta1 > v1alpha1 > anything else`.
+pub(crate) fn version_rank(version: &str) -> (u8, u64, u64) {
+    let parse = || -> Option<(u8, u64, u64)> {
+        let rest = version.strip_prefix('v')?;
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (major, rest) = rest.split_at(digits);
+        let major = major.parse().ok()?;
+        if rest.is_empty() {
+            return Some((3, major, 0));
+        }
+        let (class, minor) = match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+            (Some(minor), _) => (2, minor),
+            (_, Some(minor)) => (1, minor),
+            _ => return None,
+        };
+        Some((class, major, minor.parse().ok()?))
+    };
+    parse().unwrap_or((0, 0, 0))
+}
+
+fn strings(value: &Value, path: &[&str]) -> Vec<String> {
+    json::list(value, path)
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn dotted(path: &str) -> Vec<String> {
+    path.trim_start_matches('.')
+        .split('.')
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The resources a definition serves.
+pub(crate) fn resources(definition: &Value) -> Vec<Arc<Resource>> {
+    let versions = json::list(definition, &["spec", "versions"]);
+    let stored = versions
+        .iter()
+        .find(|v| v.get("storage") == Some(&Value::Bool(true)));
+    let Some(stored) = stored.map(|v| json::text(v, &["name"])) else {
+        return Vec::new();
+    };
+    let served = versions
+        .iter()
+        .filter(|v| v.get("served") == Some(&Value::Bool(true)));
+    let conversion = if versions.len() == 1 {
+        Conversion::Same
+    } else {
+        Conversion::ApiVersion
+    };
+    served
+        .map(|version| Arc::new(resource(definition, version, stored, conversion)))
+        .collect()
+}
+
+fn resource(definition: &Value, version: &Value, stored: &str, conversion: Conversion) -> Resource {
+    let name = |key: &str| json::text(definition, &["spec", "names", key]).to_owned();
+    let group = json::text(definition, &["spec", "group"]);
+    let plural = name("plural");
+    let scale = scale_paths(version);
+    let mut subresources = Vec::new();
+    if json::at(version, &["subresources", "status"]).is_some_and(|v| !v.is_null()) {
+        subresources.push(Sub::Status);
+    }
+    if scale.is_some() {
+        subresources.push(Sub::Scale);
+    }
+    Resource {
+        group: group.to_owned(),
+        version: json::text(version, &["name"]).to_owned(),
+        kind: name("kind"),
+        list_kind: name("listKind"),
+        singular: name("singular"),
+        short_names: strings(definition, &["spec", "names", "shortNames"]),
+        categories: strings(definition, &["spec", "names", "categories"]),
+        namespaced: json::text(definition, &["spec", "scope"]) == "Namespaced",
+        subresources,
+        storage: builtin::storage(group, &plural).into(),
+        stored_api_version: group_version(group, stored),
+        conversion,
+        generation: true,
+        naming: Naming::Subdomain,
+        selectable: selectable(version),
+        custom: Some(Custom {
+            schema: json::at(version, &["schema", "openAPIV3Schema"]).cloned(),
+            scale,
+            columns: json::list(version, &["additionalPrinterColumns"]).to_vec(),
+        }),
+        delete_returns_object: false,
+        create_on_update: false,
+        plural,
+    }
+}
+
+fn selectable(version: &Value) -> Vec<Selectable> {
+    let fields = json::list(version, &["selectableFields"]).iter();
+    fields
+        .map(|field| {
+            let keys = dotted(json::text(field, &["jsonPath"]));
+            Selectable {
+                path: keys.join(".").into(),
+                keys,
+            }
+        })
+        .collect()
+}
+
+fn scale_paths(version: &Value) -> Option<ScalePaths> {
+    let scale = json::at(version, &["subresources", "scale"]).filter(|v| v.is_object())?;
+    let path = |key: &str| dotted(json::text(scale, &[key]));
+    let selector = json::at(scale, &["labelSelectorPath"])
+        .and_then(Value::as_str)
+        .map(dotted);
+    Some(ScalePaths {
+        spec: path("specReplicasPath"),
+        status: path("statusReplicasPath"),
+        selector,
+    })
+}
+
+/// Fills in what a definition may leave out.
+pub(crate) fn set_defaults(definition: &mut Value) {
+    let spec = json::child(json::object(definition), "spec");
+    json::default(spec, "conversion", json!({ "strategy": "None" }));
+    let names = json::child(spec, "names");
+    let kind = names
+        .get("kind")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    if !kind.is_empty() {
+        json::default(names, "singular", kind.to_lowercase());
+        json::default(names, "listKind", format!("{kind}List"));
+    }
+    if let Some(Value::Array(versions)) = spec.get_mut("versions") {
+        for column in versions
+            .iter_mut()
+            .filter_map(|v| v.get_mut("additionalPrinterColumns"))
+        {
+            for column in column.as_array_mut().into_iter().flatten() {
+                json::default(json::object(column), "type", "string");
+            }
+        }
+    }
+}
+
+/// Accepts the names and establishes the resource: what the real server's controllers do a moment later.
+pub(crate) fn establish(definition: &mut Value, now: &str) {
+    let names = json::at(definition, &["spec", "names"])
+        .cloned()
+        .unwrap_or_default();
+    let versions = json::list(definition, &["spec", "versions"]);
+    let stored = versions
+        .iter()
+        .find(|v| v.get("storage") == Some(&Value::Bool(true)));
+    let stored = stored
+        .map(|v| json::text(v, &["name"]).to_owned())
+        .unwrap_or_default();
+    let status = json::child(json::object(definition), "status");
+    status.insert("acceptedNames".into(), names);
+    let versions = status.entry("storedVersions").or_insert_with(|| json!([]));
+    if let Value::Array(list) = versions
+        && !list.iter().any(|v| v == &stored)
+    {
+        list.push(stored.into());
+    }
+    let condition = |kind: &str, reason: &str, message: &str| {
+        json!({
+            "lastTransitionTime": now, "message": message, "reason": reason, "status": "True", "type": kind,
+        })
+    };
+    if status
+        .get("conditions")
+        .and_then(Value::as_array)
+        .is_none_or(Vec::is_empty)
+    {
+        status.insert(
+            "conditions".into(),
+            json!([
+                condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+                condition(
+                    "Established",
+                    "InitialNamesAccepted",
+                    "the initial names have been accepted"
+                ),
+            ]),
+        );
+    }
+}
+
+/// What makes a definition unusable.
+pub(crate) fn problems(definition: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let text = |path: &[&str]| json::text(definition, path);
+    for path in [
+        ["spec", "group", ""],
+        ["spec", "scope", ""],
+        ["spec", "names", "plural"],
+        ["spec", "names", "kind"],
+    ] {
+        let path: Vec<&str> = path.into_iter().filter(|p| !p.is_empty()).collect();
+        if text(&path).is_empty() {
+            causes.push(Cause::required(path.join("."), ""));
+        }
+    }
+    let wanted = format!(
+        "{}.{}",
+        text(&["spec", "names", "plural"]),
+        text(&["spec", "group"])
+    );
+    let name = text(&["metadata", "name"]);
+    if name != wanted {
+        causes.push(Cause::invalid(
+            "metadata.name",
+            &name.into(),
+            "must be spec.names.plural+\".\"+spec.group",
+        ));
+    }
+    let scope = text(&["spec", "scope"]);
+    if !scope.is_empty() && !matches!(scope, "Namespaced" | "Cluster") {
+        causes.push(Cause::unsupported(
+            "spec.scope",
+            &scope.into(),
+            &["Cluster", "Namespaced"],
+        ));
+    }
+    version_problems(definition, &mut causes);
+    causes
+}
+
+fn version_problems(definition: &Value, causes: &mut Vec<Cause>) {
+    let versions = json::list(definition, &["spec", "versions"]);
+    let flagged = |key: &str| {
+        versions
+            .iter()
+            .filter(|v| v.get(key) == Some(&Value::Bool(true)))
+            .count()
+    };
+    if flagged("storage") != 1 {
+        let shown = Value::from(
+            versions
+                .iter()
+                .map(|v| json::text(v, &["name"]))
+                .collect::<Vec<_>>(),
+        );
+        let why = "must have exactly one version marked as storage version";
+        causes.push(Cause::invalid("spec.versions", &shown, why));
+    }
+    for (index, version) in versions.iter().enumerate() {
+        if json::text(version, &["name"]).is_empty() {
+            causes.push(Cause::required(format!("spec.versions[{index}].name"), ""));
+        }
+        if !json::at(version, &["schema", "openAPIV3Schema"]).is_some_and(Value::is_object) {
+            let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
+            causes.push(Cause::required(field, "schemas are required"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_rank_by_stability() {
+        let mut list = vec!["v1alpha1", "foo", "v2", "v1", "v1beta2", "v10", "v1beta10"];
+        list.sort_by_key(|v| std::cmp::Reverse(version_rank(v)));
+        assert_eq!(
+            list,
+            ["v10", "v2", "v1", "v1beta10", "v1beta2", "v1alpha1", "foo"]
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! Core events in the shape of events.k8s.io/v1, and back.
+//!
+//! Never loses a field: what one form calls deprecated is where the other keeps it.
+
+use serde_json::{Map, Value};
+
+use crate::json;
+
+/// events.k8s.io name, core name.
+const RENAMED: &[(&str, &str)] = &[
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+    ("reportingController", "reportingComponent"),
+];
+
+fn rename(map: &mut Map<String, Value>, pairs: impl Iterator<Item = (&'static str, &'static str)>) {
+    for (from, to) in pairs {
+        if let Some(value) = map.shift_remove(from) {
+            map.insert(to.to_owned(), value);
+        }
+    }
+}
+
+/// events.k8s.io/v1 to v1.
+pub(crate) fn to_core(event: &mut Value) {
+    let map = json::object(event);
+    map.insert("apiVersion".into(), "v1".into());
+    rename(map, RENAMED.iter().copied());
+}
+
+/// v1 to events.k8s.io/v1.
+pub(crate) fn from_core(event: &mut Value) {
+    let map = json::object(event);
+    map.insert("apiVersion".into(), "events.k8s.io/v1".into());
+    rename(map, RENAMED.iter().map(|(new, old)| (*old, *new)));
+}

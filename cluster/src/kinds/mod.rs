@@ -1,0 +1,195 @@
+//! What is served: resources by path, from the built-in table and from CustomResourceDefinitions.
+//!
+//! Never stores objects; it describes how they are named, stored, selected, merged and shown.
+
+mod builtin;
+pub(crate) mod crd;
+pub(crate) mod discovery;
+pub(crate) mod events;
+pub(crate) mod openapi;
+mod registry;
+mod selectable;
+pub(crate) mod shape;
+mod shapes;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub(crate) use registry::Registry;
+
+use crate::status::{Cause, Failure, GroupResource};
+use crate::store::{Index, Stored};
+use crate::validate::Naming;
+
+/// A subresource of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sub {
+    Status,
+    Scale,
+    Eviction,
+    Binding,
+    Finalize,
+}
+
+impl Sub {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Eviction => "eviction",
+            Self::Binding => "binding",
+            Self::Finalize => "finalize",
+        }
+    }
+}
+
+/// How stored bytes become the requested version's object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conversion {
+    /// They are it.
+    Same,
+    /// Only `apiVersion` differs.
+    ApiVersion,
+    /// events.k8s.io/v1 on core/v1 events.
+    Events,
+}
+
+/// One served resource: a plural in a group and version.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub list_kind: String,
+    pub plural: String,
+    pub singular: String,
+    pub short_names: Vec<String>,
+    pub categories: Vec<String>,
+    pub namespaced: bool,
+    pub subresources: Vec<Sub>,
+    /// The collection's name, `plural.group`.
+    pub storage: Arc<str>,
+    pub stored_api_version: String,
+    pub conversion: Conversion,
+    /// `metadata.generation` counts changes of the desired state.
+    pub generation: bool,
+    pub naming: Naming,
+    pub selectable: Vec<crd::Selectable>,
+    /// Present for custom resources.
+    pub custom: Option<crd::Custom>,
+    pub delete_returns_object: bool,
+    pub create_on_update: bool,
+}
+
+impl Resource {
+    pub(crate) fn api_version(&self) -> String {
+        group_version(&self.group, &self.version)
+    }
+
+    pub(crate) fn gr(&self) -> GroupResource<'_> {
+        GroupResource {
+            group: &self.group,
+            resource: &self.plural,
+        }
+    }
+
+    pub(crate) fn has(&self, sub: Sub) -> bool {
+        self.subresources.contains(&sub)
+    }
+
+    pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
+        self.group == group && self.plural == plural
+    }
+
+    pub(crate) fn verbs(&self) -> &'static [&'static str] {
+        if self.is("", "namespaces") {
+            &[
+                "create", "delete", "get", "list", "patch", "update", "watch",
+            ]
+        } else {
+            &[
+                "create",
+                "delete",
+                "deletecollection",
+                "get",
+                "list",
+                "patch",
+                "update",
+                "watch",
+            ]
+        }
+    }
+
+    pub(crate) fn invalid(&self, name: &str, causes: &[Cause]) -> Failure {
+        Failure::invalid(&self.group, &self.kind, name, causes)
+    }
+
+    /// Whether field selectors may name `path`.
+    pub(crate) fn offers_field(&self, path: &str) -> bool {
+        path == "metadata.name"
+            || path == "metadata.namespace"
+            || self.selectable.iter().any(|s| *s.path == *path)
+            || selectable::of(&self.storage)
+                .iter()
+                .any(|(p, _)| *p == path)
+    }
+
+    /// The selector index of an object in its storage version.
+    pub(crate) fn index(&self, object: &Value) -> Index {
+        let builtin = selectable::of(&self.storage)
+            .iter()
+            .map(|(path, value)| (Arc::from(*path), value(object).into()));
+        let custom = self
+            .selectable
+            .iter()
+            .map(|s| (s.path.clone(), s.value(object).into()));
+        Index {
+            labels: Index::labels_of(object),
+            fields: builtin.chain(custom).collect(),
+        }
+    }
+
+    /// Turns the body of a request into its storage version.
+    pub(crate) fn to_storage(&self, object: &mut Value) {
+        match self.conversion {
+            Conversion::Same => {}
+            Conversion::ApiVersion => self.set_api_version(object, &self.stored_api_version),
+            Conversion::Events => events::to_core(object),
+        }
+    }
+
+    /// Turns a stored object into this resource's version.
+    pub(crate) fn from_storage(&self, object: &mut Value) {
+        match self.conversion {
+            Conversion::Same => {}
+            Conversion::ApiVersion => self.set_api_version(object, &self.api_version()),
+            Conversion::Events => events::from_core(object),
+        }
+    }
+
+    fn set_api_version(&self, object: &mut Value, to: &str) {
+        crate::json::object(object).insert("apiVersion".into(), to.into());
+    }
+
+    /// A stored object as this version's value.
+    pub(crate) fn value(&self, stored: &Stored) -> Value {
+        let mut value = stored.value();
+        self.from_storage(&mut value);
+        value
+    }
+}
+
+/// `v1` or `group/v1`.
+pub(crate) fn group_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
+}
+
+/// The Kubernetes version whose behaviour is followed.
+pub(crate) const VERSION: &str = "v1.36.0";
+
+pub(crate) use builtin::storage as builtin_storage;

@@ -1,0 +1,107 @@
+//! All served resources, found by path, by kind and by group.
+//!
+//! Never changes in place: a CustomResourceDefinition that comes or goes makes a new registry.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Resource, builtin};
+
+/// One API group in discovery order.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub name: String,
+    /// Preferred version first.
+    pub versions: Vec<String>,
+}
+
+/// The served resources at one moment.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    resources: Vec<Arc<Resource>>,
+    by_path: HashMap<(String, String, String), Arc<Resource>>,
+    groups: Vec<Group>,
+}
+
+impl Registry {
+    /// The built-in table and `custom`, which loses against a built-in of the same path.
+    pub(crate) fn new(custom: impl IntoIterator<Item = Arc<Resource>>) -> Self {
+        let builtin = builtin::ROWS.iter().map(|row| Arc::new(row.resource()));
+        let mut registry = Self {
+            resources: Vec::new(),
+            by_path: HashMap::new(),
+            groups: Vec::new(),
+        };
+        for resource in builtin.chain(custom) {
+            registry.add(resource);
+        }
+        for group in &mut registry.groups {
+            group
+                .versions
+                .sort_by_key(|v| std::cmp::Reverse(super::crd::version_rank(v)));
+        }
+        registry
+    }
+
+    fn add(&mut self, resource: Arc<Resource>) {
+        let path = (
+            resource.group.clone(),
+            resource.version.clone(),
+            resource.plural.clone(),
+        );
+        if self.by_path.contains_key(&path) {
+            return;
+        }
+        self.by_path.insert(path, resource.clone());
+        match self.groups.iter_mut().find(|g| g.name == resource.group) {
+            Some(group) if group.versions.contains(&resource.version) => {}
+            Some(group) => group.versions.push(resource.version.clone()),
+            None => self.groups.push(Group {
+                name: resource.group.clone(),
+                versions: vec![resource.version.clone()],
+            }),
+        }
+        self.resources.push(resource);
+    }
+
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.by_path
+            .get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+    }
+
+    /// A resource of the group in any version.
+    pub(crate) fn any_version(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.resources
+            .iter()
+            .find(|r| r.group == group && r.plural == plural)
+    }
+
+    pub(crate) fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        self.resources
+            .iter()
+            .find(|r| r.group == group && r.version == version && r.kind == kind)
+    }
+
+    /// The core group is the one with the empty name.
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    pub(crate) fn in_version(
+        &self,
+        group: &str,
+        version: &str,
+    ) -> impl Iterator<Item = &Arc<Resource>> {
+        self.resources
+            .iter()
+            .filter(move |r| r.group == group && r.version == version)
+    }
+
+    /// One resource for each collection.
+    pub(crate) fn collections(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        let mut seen = std::collections::HashSet::new();
+        self.resources
+            .iter()
+            .filter(move |r| seen.insert(r.storage.clone()))
+    }
+}

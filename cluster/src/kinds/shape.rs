@@ -1,0 +1,3 @@
+//! How lists and maps of a kind merge.
+//!
+//! Never holds values.

@@ -1,0 +1,3 @@
+//! The merge table of built-in kinds.
+//!
+//! Never holds values.

@@ -1,0 +1,203 @@
+//! A new object: checked, defaulted and given its system metadata.
+//!
+//! Never stores it.
+
+use rand::Rng;
+use serde_json::{Map, Value};
+
+use super::{Context, defaults, kinds};
+use crate::json;
+use crate::kinds::Resource;
+use crate::patch::managed;
+use crate::status::Failure;
+use crate::validate::{metadata, objects};
+
+/// The alphabet of generated names: no vowels and nothing that reads like another character.
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Checks `apiVersion` and `kind` against what the path expects.
+pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), Failure> {
+    let api_version = resource.api_version();
+    let map = json::object(object);
+    let given = |map: &Map<String, Value>, key: &str| {
+        map.get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (kind, version) = (given(map, "kind"), given(map, "apiVersion"));
+    if resource.custom.is_some() && kind.is_empty() {
+        return Err(Failure::bad_request(format!(
+            "{} in version \"{}\" cannot be handled as a {}: Object 'Kind' is missing",
+            resource.kind, resource.version, resource.kind
+        )));
+    }
+    let wrong_kind = !kind.is_empty() && kind != resource.kind;
+    let wrong_version = !version.is_empty() && version != api_version;
+    if wrong_kind || (wrong_version && resource.custom.is_none()) {
+        let short = version
+            .rsplit('/')
+            .next()
+            .filter(|v| !v.is_empty())
+            .unwrap_or(&resource.version);
+        let group = if resource.group.is_empty() {
+            "core"
+        } else {
+            &resource.group
+        };
+        return Err(Failure::bad_request(format!(
+            "{kind} in version \"{short}\" cannot be handled as a {}: converting ({short}.{kind}) to ({}.{}): unknown conversion",
+            resource.kind,
+            group.split('.').next().unwrap_or_default(),
+            resource.kind
+        )));
+    }
+    if wrong_version {
+        return Err(Failure::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({api_version})"
+        )));
+    }
+    if kind.is_empty() || version.is_empty() {
+        let mut typed = Map::new();
+        typed.insert("kind".into(), resource.kind.clone().into());
+        typed.insert("apiVersion".into(), api_version.into());
+        typed.extend(
+            std::mem::take(map)
+                .into_iter()
+                .filter(|(k, _)| k != "kind" && k != "apiVersion"),
+        );
+        *map = typed;
+    }
+    if let Some(why) = metadata::type_problem(object) {
+        return Err(Failure::bad_request(format!(
+            "{} in version \"{}\" cannot be handled as a {}: {why}",
+            resource.kind, resource.version, resource.kind
+        )));
+    }
+    Ok(())
+}
+
+/// Checks the namespace in the body against the one in the path, and sets it.
+pub(crate) fn set_namespace(
+    resource: &Resource,
+    object: &mut Value,
+    namespace: &str,
+) -> Result<(), Failure> {
+    let meta = json::metadata(object);
+    let given = meta
+        .get("namespace")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if !resource.namespaced {
+        meta.shift_remove("namespace");
+        return Ok(());
+    }
+    if !given.is_empty() && given != namespace {
+        return Err(Failure::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    meta.insert("namespace".into(), namespace.into());
+    Ok(())
+}
+
+/// Turns a decoded body into an object that is ready to be stored, in its storage version, without a revision.
+pub(crate) fn prepare(
+    resource: &Resource,
+    object: &mut Value,
+    namespace: &str,
+    context: &Context,
+) -> Result<(), Failure> {
+    check_type(resource, object)?;
+    set_namespace(resource, object, namespace)?;
+    let meta = json::metadata(object);
+    if !json::is_empty(meta.get("resourceVersion")) {
+        return Err(Failure::internal(
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
+    generate_name(meta);
+    meta.retain(|_, value| !value.is_null());
+    for key in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "generation",
+        "resourceVersion",
+        "managedFields",
+    ] {
+        meta.shift_remove(key);
+    }
+    meta.insert("uid".into(), uid().into());
+    meta.insert("creationTimestamp".into(), context.stamp().into());
+    if resource.generation {
+        meta.insert("generation".into(), 1.into());
+    }
+    resource.to_storage(object);
+    defaults::apply(resource, object);
+    kinds::on_create(resource, object, context);
+    let mut causes = metadata::for_create(object, resource.naming, resource.namespaced);
+    causes.extend(objects::problems(resource, object, None));
+    if !causes.is_empty() {
+        return Err(resource.invalid(json::text(object, &["metadata", "name"]), &causes));
+    }
+    managed::on_update(resource, None, object, "", context);
+    Ok(())
+}
+
+fn generate_name(meta: &mut Map<String, Value>) {
+    let text = |key: &str| meta.get(key).and_then(Value::as_str).unwrap_or_default();
+    let prefix = text("generateName").to_owned();
+    if !text("name").is_empty() || prefix.is_empty() {
+        return;
+    }
+    // A name has 63 characters at most, five of them generated.
+    let mut name: String = prefix.chars().take(58).collect();
+    let mut random = rand::rng();
+    for _ in 0..5 {
+        let index = random.random_range(0..ALPHABET.len());
+        name.extend(ALPHABET.get(index).map(|c| char::from(*c)));
+    }
+    meta.insert("name".into(), name.into());
+}
+
+/// A random (version 4) UUID.
+fn uid() -> String {
+    let random: u128 = rand::rng().random();
+    let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
+    format!(
+        "{}-{}-{}-{}-{}",
+        part(0..8),
+        part(8..12),
+        part(12..16),
+        part(16..20),
+        part(20..32)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn uids_are_version_4() {
+        let id = uid();
+        assert_eq!(id.len(), 36);
+        assert_eq!(&id[14..15], "4");
+        assert!(["8", "9", "a", "b"].contains(&&id[19..20]), "{id}");
+        assert_ne!(id, uid());
+    }
+
+    #[test]
+    fn generated_names_keep_their_prefix_and_length() {
+        let mut meta = Map::new();
+        meta.insert("generateName".into(), "x".repeat(80).into());
+        generate_name(&mut meta);
+        assert_eq!(meta["name"].as_str().map(str::len), Some(63));
+    }
+}

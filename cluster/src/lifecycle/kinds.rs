@@ -1,0 +1,117 @@
+//! What particular kinds add when they are created or changed.
+//!
+//! Never validates.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::{Context, drain};
+use crate::json;
+use crate::kinds::{Resource, Sub, crd};
+
+/// A new object, with defaults applied.
+pub(crate) fn on_create(resource: &Resource, object: &mut Value, context: &Context) {
+    if resource.has(Sub::Status) && &*resource.storage != "nodes" {
+        reset_status(resource, object);
+    }
+    common(resource, object, context);
+    if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        let finalizers = json::metadata(object)
+            .entry("finalizers")
+            .or_insert_with(|| json!([]));
+        if let Value::Array(list) = finalizers
+            && !list.iter().any(|f| f == drain::CLEANUP)
+        {
+            list.push(drain::CLEANUP.into());
+        }
+    }
+}
+
+/// The next version of an object, with defaults applied.
+pub(crate) fn on_update(
+    resource: &Resource,
+    _old: &Value,
+    object: &mut Value,
+    sub: Option<Sub>,
+    context: &Context,
+) {
+    if sub.is_none() {
+        common(resource, object, context);
+    }
+}
+
+fn common(resource: &Resource, object: &mut Value, context: &Context) {
+    match &*resource.storage {
+        "namespaces" => {
+            let name = json::text(object, &["metadata", "name"]).to_owned();
+            let labels = json::child(json::metadata(object), "labels");
+            labels.insert("kubernetes.io/metadata.name".into(), name.into());
+        }
+        "secrets" => fold_string_data(object),
+        "customresourcedefinitions.apiextensions.k8s.io" => {
+            crd::set_defaults(object);
+            crd::establish(object, &context.stamp());
+        }
+        _ => {}
+    }
+}
+
+/// `stringData` is write-only: it ends up in `data`.
+fn fold_string_data(secret: &mut Value) {
+    let map = json::object(secret);
+    let Some(Value::Object(plain)) = map.shift_remove("stringData") else {
+        return;
+    };
+    if plain.is_empty() {
+        return;
+    }
+    let data = json::child(map, "data");
+    for (key, value) in plain {
+        let text = value.as_str().unwrap_or_default();
+        data.insert(key, STANDARD.encode(text).into());
+    }
+}
+
+/// What a client says about the status of a new object does not count.
+fn reset_status(resource: &Resource, object: &mut Value) {
+    let status = match &*resource.storage {
+        "pods" => json!({ "phase": "Pending", "qosClass": qos_class(object) }),
+        "namespaces" => json!({ "phase": "Active" }),
+        "persistentvolumes" | "persistentvolumeclaims" => json!({ "phase": "Pending" }),
+        "services" | "ingresses.networking.k8s.io" => json!({ "loadBalancer": {} }),
+        "poddisruptionbudgets.policy" => {
+            json!({ "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0 })
+        }
+        "daemonsets.apps" => json!({
+            "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0,
+        }),
+        "replicasets.apps" | "replicationcontrollers" => json!({ "replicas": 0 }),
+        "statefulsets.apps" => json!({ "replicas": 0, "availableReplicas": 0 }),
+        _ if resource.custom.is_some() => {
+            json::object(object).shift_remove("status");
+            return;
+        }
+        _ => json!({}),
+    };
+    json::object(object).insert("status".into(), status);
+}
+
+fn qos_class(pod: &Value) -> &'static str {
+    let mut guaranteed = true;
+    let mut any = false;
+    for container in json::list(pod, &["spec", "containers"]) {
+        let part = |which: &str, key: &str| json::at(container, &["resources", which, key]);
+        any |= !json::is_empty(json::at(container, &["resources", "requests"]))
+            || !json::is_empty(json::at(container, &["resources", "limits"]));
+        for key in ["cpu", "memory"] {
+            let limit = part("limits", key);
+            guaranteed &= limit.is_some() && part("requests", key).is_none_or(|r| Some(r) == limit);
+        }
+    }
+    match (any, guaranteed) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    }
+}

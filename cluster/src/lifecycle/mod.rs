@@ -1,0 +1,28 @@
+//! The life of objects: prepared, committed, finalized, removed; namespaces and definitions that empty themselves.
+//!
+//! Never speaks HTTP.
+
+pub(crate) mod commit;
+pub(crate) mod create;
+mod defaults;
+pub(crate) mod delete;
+mod drain;
+mod kinds;
+mod seed;
+pub(crate) mod update;
+
+pub(crate) use seed::seed;
+
+/// Who writes, when, and whether it counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    pub now: jiff::Timestamp,
+    pub manager: String,
+    pub dry_run: bool,
+}
+
+impl Context {
+    pub(crate) fn stamp(&self) -> String {
+        crate::time::seconds(self.now)
+    }
+}

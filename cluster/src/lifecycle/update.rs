@@ -1,0 +1,256 @@
+//! The next version of an object: what a client may change, and what follows from it.
+//!
+//! Never stores it.
+
+use serde_json::Value;
+
+use super::{Context, create, defaults, kinds};
+use crate::json;
+use crate::kinds::{Resource, Sub};
+use crate::patch::managed;
+use crate::status::{Cause, Failure};
+use crate::validate::{metadata, objects};
+
+/// Metadata that only the server writes.
+const SYSTEM: &[&str] = &[
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+];
+
+/// How the new version came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// PUT: the body is the whole object.
+    Put,
+    /// A patch of the current object.
+    Patch,
+    /// Server-side apply, which has written managedFields already.
+    Apply,
+}
+
+/// Completes `new`, given in the resource's version, on top of `old`, given in the storage version.
+pub(crate) fn prepare(
+    resource: &Resource,
+    old: &Value,
+    new: &mut Value,
+    sub: Option<Sub>,
+    origin: Origin,
+    context: &Context,
+) -> Result<(), Failure> {
+    create::check_type(resource, new)?;
+    let name = json::text(old, &["metadata", "name"]).to_owned();
+    create::set_namespace(resource, new, json::text(old, &["metadata", "namespace"]))?;
+    resource.to_storage(new);
+    check_identity(resource, old, new, &name, origin)?;
+    keep_system_metadata(old, new);
+    if origin != Origin::Apply
+        && json::metadata(new).get("managedFields") == Some(&Value::Array(Vec::new()))
+    {
+        // An empty list is how a client resets ownership.
+        json::metadata(new).shift_remove("managedFields");
+    } else if origin == Origin::Put && json::at(new, &["metadata", "managedFields"]).is_none() {
+        copy(old, new, "managedFields");
+    }
+    separate(resource, old, new, sub);
+    defaults::apply(resource, new);
+    kinds::on_update(resource, old, new, sub, context);
+    let mut causes = metadata::common(new);
+    causes.extend(finalizer_problem(old, new));
+    causes.extend(objects::problems(resource, new, Some(old)));
+    if !causes.is_empty() {
+        return Err(resource.invalid(&name, &causes));
+    }
+    count_generation(resource, old, new);
+    if origin != Origin::Apply {
+        managed::on_update(resource, Some(old), new, sub.map_or("", Sub::name), context);
+    }
+    Ok(())
+}
+
+fn check_identity(
+    resource: &Resource,
+    old: &Value,
+    new: &Value,
+    name: &str,
+    origin: Origin,
+) -> Result<(), Failure> {
+    let given = json::text(new, &["metadata", "name"]);
+    if given != name {
+        return Err(match origin {
+            Origin::Put if given.is_empty() => resource.invalid(
+                name,
+                &[Cause::required(
+                    "metadata.name",
+                    "name or generateName is required",
+                )],
+            ),
+            Origin::Put | Origin::Apply => Failure::bad_request(format!(
+                "the name of the object ({given}) does not match the name on the URL ({name})"
+            )),
+            Origin::Patch => resource.invalid(
+                name,
+                &[Cause::invalid(
+                    "metadata.name",
+                    &given.into(),
+                    "field is immutable",
+                )],
+            ),
+        });
+    }
+    let (uid, wanted) = (
+        json::text(new, &["metadata", "uid"]),
+        json::text(old, &["metadata", "uid"]),
+    );
+    if !uid.is_empty() && uid != wanted {
+        return Err(uid_conflict(resource, old, uid, wanted));
+    }
+    let version = json::text(new, &["metadata", "resourceVersion"]);
+    if version.is_empty() || version == "0" {
+        if origin == Origin::Put && must_be_conditional(resource) {
+            let cause = Cause {
+                reason: "FieldValueInvalid",
+                message: "Invalid value: 0x0: must be specified for an update".into(),
+                field: "metadata.resourceVersion".into(),
+            };
+            return Err(resource.invalid(name, &[cause]));
+        }
+    } else if version.parse::<u64>().is_err() {
+        return Err(resource.invalid(
+            name,
+            &[Cause::invalid(
+                "metadata.resourceVersion",
+                &version.into(),
+                "must be specified for an update",
+            )],
+        ));
+    } else if version != json::text(old, &["metadata", "resourceVersion"]) {
+        return Err(Failure::modified(resource.gr(), name));
+    }
+    Ok(())
+}
+
+fn uid_conflict(resource: &Resource, old: &Value, uid: &str, wanted: &str) -> Failure {
+    let namespace = json::text(old, &["metadata", "namespace"]);
+    let name = json::text(old, &["metadata", "name"]);
+    let key = crate::store::key(namespace, name);
+    let group = if resource.custom.is_some() {
+        format!("{}/", resource.group)
+    } else {
+        String::new()
+    };
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {uid}, UID in object meta: {wanted}",
+        resource.plural
+    );
+    Failure::conflict(resource.gr(), name, &why)
+}
+
+/// Kinds whose PUT must name the version it replaces.
+fn must_be_conditional(resource: &Resource) -> bool {
+    resource.custom.is_some()
+        || matches!(
+            resource.group.as_str(),
+            "coordination.k8s.io"
+                | "apiextensions.k8s.io"
+                | "admissionregistration.k8s.io"
+                | "policy"
+        )
+}
+
+fn copy(old: &Value, new: &mut Value, key: &str) {
+    match json::at(old, &["metadata", key]) {
+        Some(value) => json::metadata(new).insert(key.to_owned(), value.clone()),
+        None => json::metadata(new).shift_remove(key),
+    };
+}
+
+fn keep_system_metadata(old: &Value, new: &mut Value) {
+    for key in SYSTEM {
+        copy(old, new, key);
+    }
+    copy(old, new, "resourceVersion");
+    json::metadata(new).shift_remove("selfLink");
+    json::metadata(new).retain(|_, value| !value.is_null());
+}
+
+/// Keeps the half of the object that this request may not touch.
+fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>) {
+    match sub {
+        Some(Sub::Status) => {
+            let status = json::object(new).shift_remove("status");
+            let meta = json::metadata(new).clone();
+            let mut kept = old.clone();
+            match status {
+                Some(status) => json::object(&mut kept).insert("status".into(), status),
+                None => json::object(&mut kept).shift_remove("status"),
+            };
+            let mut keys = vec!["managedFields"];
+            if matches!(
+                &*resource.storage,
+                "pods" | "nodes" | "namespaces" | "services"
+            ) {
+                keys.extend(["annotations", "labels"]);
+            }
+            for key in keys {
+                match meta.get(key) {
+                    Some(value) => json::metadata(&mut kept).insert(key.to_owned(), value.clone()),
+                    None => json::metadata(&mut kept).shift_remove(key),
+                };
+            }
+            *new = kept;
+        }
+        _ if resource.has(Sub::Status) => {
+            match old.get("status") {
+                Some(status) => json::object(new).insert("status".into(), status.clone()),
+                None => json::object(new).shift_remove("status"),
+            };
+        }
+        _ => {}
+    }
+}
+
+fn finalizer_problem(old: &Value, new: &Value) -> Option<Cause> {
+    json::at(old, &["metadata", "deletionTimestamp"])?;
+    let before = json::list(old, &["metadata", "finalizers"]);
+    let added: Vec<String> = json::list(new, &["metadata", "finalizers"])
+        .iter()
+        .filter(|f| !before.contains(f))
+        .map(ToString::to_string)
+        .collect();
+    (!added.is_empty()).then(|| {
+        let why = format!(
+            "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+            added.join(", ")
+        );
+        Cause::forbidden("metadata.finalizers", why)
+    })
+}
+
+/// Everything but metadata and, where it is a subresource, status counts as desired state.
+fn count_generation(resource: &Resource, old: &Value, new: &mut Value) {
+    if !resource.generation {
+        return;
+    }
+    let changed = {
+        let (Value::Object(a), Value::Object(b)) = (old, &*new) else {
+            return;
+        };
+        let counts = |key: &str| {
+            !matches!(key, "metadata" | "apiVersion" | "kind")
+                && !(key == "status" && (resource.has(Sub::Status) || resource.custom.is_none()))
+        };
+        let missing = |a: &serde_json::Map<String, Value>, b: &serde_json::Map<String, Value>| {
+            a.iter()
+                .any(|(key, value)| counts(key) && b.get(key) != Some(value))
+        };
+        missing(a, b) || missing(b, a)
+    };
+    if changed {
+        let generation = json::int(old, &["metadata", "generation"]).unwrap_or_default() + 1;
+        json::metadata(new).insert("generation".into(), generation.into());
+    }
+}

@@ -1,0 +1,282 @@
+//! Label selectors: equality, set membership, existence and integer comparison.
+//!
+//! Never touches objects: it asks for one label's value at a time.
+
+use crate::status::Failure;
+
+#[derive(Debug)]
+enum Test {
+    Exists,
+    Absent,
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Greater(i64),
+    Less(i64),
+}
+
+/// A parsed label selector; the empty one matches everything.
+#[derive(Debug, Default)]
+pub(crate) struct LabelSelector(Vec<(String, Test)>);
+
+impl LabelSelector {
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        let tokens = tokens(text);
+        let mut rest = Tokens { list: &tokens };
+        let mut terms = Vec::new();
+        while rest.peek().is_some() {
+            terms.push(rest.requirement().map_err(|why| {
+                Failure::bad_request(format!("unable to parse requirement: {why}"))
+            })?);
+            match rest.next() {
+                None => break,
+                Some(",") if rest.peek().is_some() => {}
+                Some(",") => {
+                    return Err(Failure::bad_request(
+                        "unable to parse requirement: found '', expected: identifier after ','",
+                    ));
+                }
+                Some(other) => {
+                    return Err(Failure::bad_request(format!(
+                        "unable to parse requirement: found '{other}', expected: ',' or 'end of string'"
+                    )));
+                }
+            }
+        }
+        Ok(Self(terms))
+    }
+
+    pub(crate) fn is_everything(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn matches<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.0.iter().all(|(key, test)| holds(test, label(key)))
+    }
+}
+
+fn holds(test: &Test, value: Option<&str>) -> bool {
+    let number = || value.and_then(|v| v.parse::<i64>().ok());
+    match test {
+        Test::Exists => value.is_some(),
+        Test::Absent => value.is_none(),
+        Test::In(list) => value.is_some_and(|v| list.iter().any(|l| l == v)),
+        Test::NotIn(list) => value.is_none_or(|v| list.iter().all(|l| l != v)),
+        Test::Greater(than) => number().is_some_and(|n| n > *than),
+        Test::Less(than) => number().is_some_and(|n| n < *than),
+    }
+}
+
+struct Tokens<'a> {
+    list: &'a [String],
+}
+
+impl<'a> Tokens<'a> {
+    fn peek(&self) -> Option<&'a str> {
+        self.list.first().map(String::as_str)
+    }
+
+    fn next(&mut self) -> Option<&'a str> {
+        let (first, rest) = self.list.split_first()?;
+        self.list = rest;
+        Some(first)
+    }
+
+    fn requirement(&mut self) -> Result<(String, Test), String> {
+        let absent = self.peek() == Some("!");
+        if absent {
+            self.next();
+        }
+        let key = self
+            .next()
+            .filter(|t| is_word(t))
+            .ok_or("found '', expected: !, identifier, or 'end of string'")?;
+        check_key(key)?;
+        let key = key.to_owned();
+        if absent {
+            return Ok((key, Test::Absent));
+        }
+        let test = match self.peek() {
+            None | Some(",") => return Ok((key, Test::Exists)),
+            Some("=" | "==") => Test::In(vec![self.after_operator()]),
+            Some("!=") => Test::NotIn(vec![self.after_operator()]),
+            Some("in") => Test::In(self.set()?),
+            Some("notin") => Test::NotIn(self.set()?),
+            Some(">") => Test::Greater(self.number()?),
+            Some("<") => Test::Less(self.number()?),
+            Some(other) => {
+                return Err(format!(
+                    "found '{other}', expected: in, notin, =, ==, !=, gt, lt, or 'end of string'"
+                ));
+            }
+        };
+        if let Test::In(values) | Test::NotIn(values) = &test {
+            values.iter().try_for_each(|v| check_value(v))?;
+        }
+        Ok((key, test))
+    }
+
+    /// Consumes the operator and the value after it, which may be empty.
+    fn after_operator(&mut self) -> String {
+        self.next();
+        match self.peek() {
+            Some(word) if is_word(word) => self.next().unwrap_or_default().to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    fn number(&mut self) -> Result<i64, String> {
+        let text = self.after_operator();
+        text.parse().map_err(|_| {
+            format!("for 'Gt', 'Lt' operators, the value must be an integer: '{text}'")
+        })
+    }
+
+    fn set(&mut self) -> Result<Vec<String>, String> {
+        self.next();
+        match self.next() {
+            Some("(") => {}
+            other => {
+                return Err(format!(
+                    "found '{}', expected: '('",
+                    other.unwrap_or_default()
+                ));
+            }
+        }
+        let mut values = Vec::new();
+        loop {
+            match self.next() {
+                Some(")") if values.is_empty() => return Ok(vec![String::new()]),
+                Some(",") => values.push(String::new()),
+                Some(word) if is_word(word) => {
+                    values.push(word.to_owned());
+                    match self.next() {
+                        Some(",") => {}
+                        Some(")") => return Ok(values),
+                        other => {
+                            return Err(format!(
+                                "found '{}', expected: ',' or ')'",
+                                other.unwrap_or_default()
+                            ));
+                        }
+                    }
+                }
+                other => {
+                    return Err(format!(
+                        "found '{}', expected: ',', or identifier",
+                        other.unwrap_or_default()
+                    ));
+                }
+            }
+        }
+    }
+}
+
+fn is_word(token: &str) -> bool {
+    !matches!(token, "!" | "," | "(" | ")" | "=" | "==" | "!=" | ">" | "<")
+}
+
+fn tokens(text: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let special = matches!(c, '!' | ',' | '(' | ')' | '=' | '>' | '<');
+        if !special && !c.is_whitespace() {
+            word.push(c);
+            continue;
+        }
+        if !word.is_empty() {
+            out.push(std::mem::take(&mut word));
+        }
+        if special {
+            let mut token = c.to_string();
+            if matches!(c, '!' | '=') && chars.peek() == Some(&'=') {
+                chars.next();
+                token.push('=');
+            }
+            out.push(token);
+        }
+    }
+    if !word.is_empty() {
+        out.push(word);
+    }
+    out
+}
+
+fn check_key(key: &str) -> Result<(), String> {
+    match crate::validate::qualified_name(key) {
+        None => Ok(()),
+        Some(why) => Err(format!("key: Invalid value: \"{key}\": {why}")),
+    }
+}
+
+fn check_value(value: &str) -> Result<(), String> {
+    match crate::validate::label_value(value) {
+        None => Ok(()),
+        Some(why) => Err(format!("values[0][]: Invalid value: \"{value}\": {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn matches(selector: &str, labels: &[(&str, &str)]) -> bool {
+        let labels = labels.to_vec();
+        LabelSelector::parse(selector)
+            .unwrap()
+            .matches(|key| labels.iter().find(|(k, _)| *k == key).map(|(_, v)| *v))
+    }
+
+    #[test]
+    fn equality_sets_and_existence() {
+        let labels = [("app", "web"), ("tier", "front"), ("n", "5")];
+        for yes in [
+            "",
+            "app=web",
+            "app==web",
+            "app!=db",
+            "other!=x",
+            "app in (web, db)",
+            "app notin (db)",
+            "tier",
+            "!missing",
+            "app=web,tier=front",
+            "n>4",
+            "n<6",
+            "missing notin (a,b)",
+            "app in (web),!x",
+        ] {
+            assert!(matches(yes, &labels), "{yes}");
+        }
+        for no in [
+            "app=db",
+            "app!=web",
+            "!app",
+            "missing",
+            "app in (db)",
+            "app notin (web)",
+            "n>5",
+            "missing=",
+            "x in ()",
+        ] {
+            assert!(!matches(no, &labels), "{no}");
+        }
+    }
+
+    #[test]
+    fn empty_value_means_an_empty_label() {
+        assert!(matches("app=", &[("app", "")]));
+        assert!(matches("app in ()", &[("app", "")]));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for bad in [
+            "=x", "a b", "a in", "a in (", "a in (b", "a>x", "a,,b", "a,", "()", "-a=b", "a=b c",
+        ] {
+            assert_eq!(LabelSelector::parse(bad).unwrap_err().code(), 400, "{bad}");
+        }
+    }
+}

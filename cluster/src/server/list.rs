@@ -1,0 +1,226 @@
+//! GET of objects and lists: revisions, selectors, pages.
+//!
+//! Never mixes two revisions in one list, nor across its pages.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::Response;
+use serde_json::{Value, json};
+
+use super::negotiate::Accept;
+use super::params::Params;
+use super::render::{self, ListMeta};
+use super::respond::Body;
+use crate::json;
+use crate::kinds::Resource;
+use crate::selectors::{FieldSelector, LabelSelector, Selection};
+use crate::shared::Shared;
+use crate::status::{Cause, Failure};
+use crate::store::{OutOfRange, Query, key};
+
+pub(crate) fn get(
+    shared: &Shared,
+    resource: &Arc<Resource>,
+    namespace: &str,
+    name: &str,
+    params: &Params,
+    accept: &Accept,
+) -> Result<Response<Body>, Failure> {
+    if let Some(asked) = revision(&params.resource_version)? {
+        let current = shared.store.revision();
+        if asked > current {
+            return Err(Failure::future_revision(asked, current));
+        }
+    }
+    let stored = shared.store.get(&resource.storage, &key(namespace, name));
+    let stored = stored.ok_or_else(|| Failure::not_found(resource.gr(), name))?;
+    Ok(render::one(200, resource, &stored, params, accept))
+}
+
+/// Parses a resourceVersion; the empty one is none.
+pub(crate) fn revision(text: &str) -> Result<Option<u64>, Failure> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let parsed: Result<u64, _> = text.parse();
+    parsed.map(Some).map_err(|_| {
+        Failure::bad_request(format!(
+            "Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
+        ))
+    })
+}
+
+pub(crate) fn selection(resource: &Resource, params: &Params) -> Result<Selection, Failure> {
+    Ok(Selection {
+        labels: LabelSelector::parse(&params.label_selector)?,
+        fields: FieldSelector::parse(&params.field_selector, |path| resource.offers_field(path))?,
+    })
+}
+
+/// The prefix of all keys in a namespace; empty for all namespaces.
+pub(crate) fn prefix(namespace: &str) -> String {
+    if namespace.is_empty() {
+        String::new()
+    } else {
+        format!("{namespace}/")
+    }
+}
+
+struct Start {
+    at: Option<u64>,
+    after: Option<String>,
+    limit: usize,
+}
+
+fn options_problem(field: &str, why: &str) -> Failure {
+    Failure::invalid(
+        "meta.k8s.io",
+        "ListOptions",
+        "",
+        &[Cause::forbidden(field, why)],
+    )
+}
+
+fn start(params: &Params, current: u64) -> Result<Start, Failure> {
+    let version = revision(&params.resource_version)?;
+    let matching = params.resource_version_match.as_str();
+    if params.send_initial_events.is_some() {
+        return Err(options_problem(
+            "sendInitialEvents",
+            "sendInitialEvents is forbidden for list",
+        ));
+    }
+    if !matches!(matching, "" | "Exact" | "NotOlderThan") {
+        let supported = ["Exact", "NotOlderThan"];
+        let cause = Cause::unsupported("resourceVersionMatch", &matching.into(), &supported);
+        return Err(Failure::invalid("meta.k8s.io", "ListOptions", "", &[cause]));
+    }
+    if !matching.is_empty() {
+        if version.is_none() {
+            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            return Err(options_problem("resourceVersionMatch", why));
+        }
+        if !params.continue_token.is_empty() {
+            return Err(options_problem(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden with continue",
+            ));
+        }
+        if matching == "Exact" && version == Some(0) {
+            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            return Err(options_problem("resourceVersionMatch", why));
+        }
+    }
+    if !params.continue_token.is_empty() {
+        if version.is_some_and(|v| v != 0) {
+            return Err(Failure::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        let (at, after) = decode_continue(&params.continue_token)?;
+        return Ok(Start {
+            at,
+            after: Some(after),
+            limit: params.limit,
+        });
+    }
+    if let Some(asked) = version.filter(|v| *v > current) {
+        return Err(Failure::future_revision(asked, current));
+    }
+    // "Any version" is answered from a cache by the real server, which does not page it.
+    let limit = if version == Some(0) { 0 } else { params.limit };
+    Ok(Start {
+        at: version.filter(|_| matching == "Exact"),
+        after: None,
+        limit,
+    })
+}
+
+fn encode_continue(revision: Option<u64>, last: &str) -> String {
+    let rv = revision.map_or(-1, |r| i64::try_from(r).unwrap_or(i64::MAX));
+    let token = json!({ "v": "meta.k8s.io/v1", "rv": rv, "start": format!("{last}\u{0}") });
+    URL_SAFE_NO_PAD.encode(token.to_string())
+}
+
+fn decode_continue(token: &str) -> Result<(Option<u64>, String), Failure> {
+    let invalid = || Failure::bad_request("continue key is not valid: illegal base64 or JSON");
+    let bytes = URL_SAFE_NO_PAD
+        .decode(token.trim_end_matches('='))
+        .map_err(|_| invalid())?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| invalid())?;
+    let rv = json::int(&value, &["rv"]).ok_or_else(invalid)?;
+    let last = json::text(&value, &["start"])
+        .strip_suffix('\u{0}')
+        .ok_or_else(invalid)?;
+    Ok((u64::try_from(rv).ok(), last.to_owned()))
+}
+
+pub(crate) fn list(
+    shared: &Shared,
+    resource: &Arc<Resource>,
+    namespace: &str,
+    params: &Params,
+    accept: &Accept,
+) -> Result<Response<Body>, Failure> {
+    let selection = selection(resource, params)?;
+    let start = start(params, shared.store.revision())?;
+    let prefix = prefix(namespace);
+    let query = Query {
+        prefix: &prefix,
+        after: start.after.as_deref(),
+        at: start.at,
+        limit: start.limit,
+        matches: &|object| selection.matches(object),
+    };
+    let page = shared
+        .store
+        .list(&resource.storage, &query)
+        .map_err(|problem| match problem {
+            OutOfRange::Expired { .. } => match &start.after {
+                Some(last) => Failure::continue_expired(&encode_continue(None, last)),
+                None => Failure::expired(format!(
+                    "The resourceVersion for the provided list is too old."
+                )),
+            },
+            OutOfRange::Future { current } => {
+                Failure::future_revision(start.at.unwrap_or_default(), current)
+            }
+        })?;
+    let more = page.remaining > 0;
+    let next = page
+        .items
+        .last()
+        .filter(|_| more)
+        .map(|last| encode_continue(Some(page.revision), &last.key));
+    let remaining = (more && selection.is_everything()).then_some(page.remaining);
+    let meta = ListMeta {
+        revision: page.revision,
+        next,
+        remaining,
+    };
+    Ok(render::list(resource, page.items, &meta, params, accept))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn continue_tokens_come_back() {
+        let token = encode_continue(Some(7), "a/b");
+        assert_eq!(
+            decode_continue(&token).unwrap(),
+            (Some(7), "a/b".to_owned())
+        );
+        assert_eq!(
+            decode_continue(&encode_continue(None, "x")).unwrap(),
+            (None, "x".to_owned())
+        );
+        for bad in ["%%%", "e30", "bm90anNvbg"] {
+            assert_eq!(decode_continue(bad).unwrap_err().code(), 400);
+        }
+    }
+}

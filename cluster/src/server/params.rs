@@ -1,0 +1,94 @@
+//! Query parameters of API requests.
+//!
+//! Never applies them.
+
+use crate::status::Failure;
+
+/// All parameters any verb knows; absent ones are empty.
+#[derive(Debug, Default)]
+pub(crate) struct Params {
+    pub label_selector: String,
+    pub field_selector: String,
+    pub limit: usize,
+    pub continue_token: String,
+    pub resource_version: String,
+    pub resource_version_match: String,
+    pub watch: bool,
+    pub bookmarks: bool,
+    pub send_initial_events: Option<bool>,
+    pub timeout_seconds: Option<u64>,
+    pub dry_run: bool,
+    pub field_manager: String,
+    pub force: Option<bool>,
+    pub include_object: String,
+    pub propagation: String,
+}
+
+fn flag(value: &str) -> bool {
+    // As the real server reads it: present and not clearly false.
+    !matches!(value, "false" | "0")
+}
+
+impl Params {
+    pub(crate) fn parse(query: &str) -> Result<Self, Failure> {
+        let mut p = Self::default();
+        for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+            let text = value.clone().into_owned();
+            match &*key {
+                "labelSelector" => p.label_selector = text,
+                "fieldSelector" => p.field_selector = text,
+                "limit" if !text.is_empty() => p.limit = number(&key, &text)?,
+                "continue" => p.continue_token = text,
+                "resourceVersion" => p.resource_version = text,
+                "resourceVersionMatch" => p.resource_version_match = text,
+                "watch" => p.watch = flag(&text),
+                "allowWatchBookmarks" => p.bookmarks = flag(&text),
+                "sendInitialEvents" => p.send_initial_events = Some(flag(&text)),
+                "timeoutSeconds" if !text.is_empty() => {
+                    p.timeout_seconds = Some(number(&key, &text)? as u64)
+                }
+                "dryRun" => p.dry_run = dry_run(&text)?,
+                "fieldManager" => p.field_manager = text,
+                "force" => p.force = Some(flag(&text)),
+                "includeObject" => p.include_object = text,
+                "propagationPolicy" => p.propagation = text,
+                _ => {}
+            }
+        }
+        if p.field_manager.len() > 128 {
+            return Err(Failure::bad_request(
+                "fieldManager: Too long: may not be more than 128 bytes",
+            ));
+        }
+        Ok(p)
+    }
+}
+
+fn number(key: &str, text: &str) -> Result<usize, Failure> {
+    let parsed: Result<i64, _> = text.parse();
+    parsed
+        .map(|n| usize::try_from(n).unwrap_or_default())
+        .map_err(|_| {
+            Failure::bad_request(format!(
+                "strconv.ParseInt: parsing \"{text}\": invalid syntax (parameter {key})"
+            ))
+        })
+}
+
+/// `All` is the only dry-run directive.
+pub(crate) fn dry_run(text: &str) -> Result<bool, Failure> {
+    match text {
+        "" => Ok(false),
+        "All" => Ok(true),
+        other => Err(Failure::invalid(
+            "meta.k8s.io",
+            "CreateOptions",
+            "",
+            &[crate::status::Cause::unsupported(
+                "dryRun",
+                &serde_json::json!([other]),
+                &["All"],
+            )],
+        )),
+    }
+}

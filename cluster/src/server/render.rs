@@ -1,0 +1,207 @@
+//! Stored objects in the form a client asked for: whole, as a table, or metadata only.
+//!
+//! Never copies the bytes of an object that is shown as it is stored.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::Response;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::negotiate::{Accept, Shape};
+use super::params::Params;
+use super::respond::{self, Body};
+use crate::json;
+use crate::kinds::{Conversion, Resource};
+use crate::store::Stored;
+use crate::table;
+
+/// How big the pieces of a streamed list are.
+const CHUNK: usize = 64 << 10;
+
+/// Metadata of a list.
+pub(crate) struct ListMeta {
+    pub revision: u64,
+    pub next: Option<String>,
+    pub remaining: Option<usize>,
+}
+
+impl ListMeta {
+    fn json(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("resourceVersion".into(), self.revision.to_string().into());
+        if let Some(next) = &self.next {
+            map.insert("continue".into(), next.clone().into());
+        }
+        if let Some(remaining) = self.remaining {
+            map.insert("remainingItemCount".into(), remaining.into());
+        }
+        Value::Object(map)
+    }
+}
+
+/// An object's bytes in the resource's version.
+pub(crate) fn bytes(resource: &Resource, stored: &Stored) -> Bytes {
+    match resource.conversion {
+        Conversion::Same => stored.json.clone(),
+        _ => json::bytes(&resource.value(stored)).into(),
+    }
+}
+
+/// `PartialObjectMetadata` of an object.
+pub(crate) fn metadata_only(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": object.get("metadata").cloned().unwrap_or_default(),
+    })
+}
+
+/// Tables and metadata-only forms of objects.
+pub(crate) struct Renderer<'a> {
+    pub resource: &'a Resource,
+    pub include_object: &'a str,
+    pub now: Timestamp,
+}
+
+impl Renderer<'_> {
+    pub(crate) fn new<'a>(resource: &'a Resource, params: &'a Params) -> Renderer<'a> {
+        Renderer {
+            resource,
+            include_object: &params.include_object,
+            now: crate::time::now(),
+        }
+    }
+
+    pub(crate) fn row(&self, stored: &Stored) -> Value {
+        let object = self.resource.value(stored);
+        let cells = table::cells(self.resource, &stored.value(), self.now);
+        let shown = match self.include_object {
+            "None" => Value::Null,
+            "Object" => object,
+            _ => metadata_only(&object),
+        };
+        json!({ "cells": cells, "object": shown })
+    }
+
+    pub(crate) fn table(&self, with_columns: bool, metadata: Value, rows: Vec<Value>) -> Value {
+        let columns = if with_columns {
+            table::columns(self.resource)
+        } else {
+            Value::Null
+        };
+        json!({
+            "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+            "columnDefinitions": columns, "rows": rows,
+        })
+    }
+
+    /// One object, for a watch event or an answer.
+    pub(crate) fn object(&self, stored: &Stored, shape: Shape, with_columns: bool) -> Bytes {
+        match shape {
+            Shape::Object => bytes(self.resource, stored),
+            Shape::Metadata => json::bytes(&metadata_only(&self.resource.value(stored))).into(),
+            Shape::Table => {
+                let metadata = json!({ "resourceVersion": stored.revision.to_string() });
+                json::bytes(&self.table(with_columns, metadata, vec![self.row(stored)])).into()
+            }
+        }
+    }
+}
+
+/// The answer that shows one object.
+pub(crate) fn one(
+    code: u16,
+    resource: &Resource,
+    stored: &Stored,
+    params: &Params,
+    accept: &Accept,
+) -> Response<Body> {
+    let bytes = Renderer::new(resource, params).object(stored, accept.shape, true);
+    encoded(code, bytes, accept)
+}
+
+fn encoded(code: u16, bytes: Bytes, accept: &Accept) -> Response<Body> {
+    if accept.yaml {
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        return respond::value(code, &value, accept);
+    }
+    respond::raw(code, bytes)
+}
+
+/// The answer that shows a list.
+pub(crate) fn list(
+    resource: &Arc<Resource>,
+    items: Vec<Arc<Stored>>,
+    meta: &ListMeta,
+    params: &Params,
+    accept: &Accept,
+) -> Response<Body> {
+    let renderer = Renderer::new(resource, params);
+    match accept.shape {
+        Shape::Table => {
+            let rows = items.iter().map(|o| renderer.row(o)).collect();
+            respond::value(200, &renderer.table(true, meta.json(), rows), accept)
+        }
+        Shape::Metadata => {
+            let items: Vec<Value> = items
+                .iter()
+                .map(|o| metadata_only(&resource.value(o)))
+                .collect();
+            let list = json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta.json(), "items": items,
+            });
+            respond::value(200, &list, accept)
+        }
+        Shape::Object if accept.yaml => {
+            let items: Vec<Value> = items.iter().map(|o| resource.value(o)).collect();
+            let list = json!({
+                "kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": meta.json(), "items": items,
+            });
+            respond::value(200, &list, accept)
+        }
+        Shape::Object => objects(resource, items, meta),
+    }
+}
+
+/// A list of whole objects, streamed so that it never exists in one piece.
+fn objects(resource: &Arc<Resource>, items: Vec<Arc<Stored>>, meta: &ListMeta) -> Response<Body> {
+    let head = format!(
+        "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{},\"items\":[",
+        Value::from(resource.list_kind.as_str()),
+        Value::from(resource.api_version()),
+        meta.json()
+    );
+    let mut first = BytesMut::from(head.as_bytes());
+    let resource = resource.clone();
+    let mut items = items.into_iter().enumerate();
+    let mut done = false;
+    let mut chunk = move || {
+        let mut buffer = std::mem::take(&mut first);
+        while buffer.len() < CHUNK && !done {
+            match items.next() {
+                Some((index, item)) => {
+                    if index > 0 {
+                        buffer.put_u8(b',');
+                    }
+                    buffer.extend_from_slice(&bytes(&resource, &item));
+                }
+                None => {
+                    buffer.extend_from_slice(b"]}\n");
+                    done = true;
+                }
+            }
+        }
+        (!buffer.is_empty()).then(|| buffer.freeze())
+    };
+    let opening = chunk().unwrap_or_default();
+    match chunk() {
+        // Small lists go out in one piece, with a length.
+        None => respond::raw(200, opening),
+        Some(second) => {
+            let rest = std::iter::from_fn(chunk);
+            let all = [opening, second].into_iter().chain(rest);
+            respond::stream(futures::stream::iter(all.map(Ok)))
+        }
+    }
+}

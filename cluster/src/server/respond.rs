@@ -1,0 +1,85 @@
+//! Answers: JSON or YAML values, stored bytes as they are, streams.
+//!
+//! Never copies a stored object to answer with it.
+
+use bytes::Bytes;
+use futures::Stream;
+use futures::StreamExt;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Frame;
+use serde_json::Value;
+
+use super::negotiate::Accept;
+use crate::json;
+use crate::status::Failure;
+
+/// The body of every answer.
+pub(crate) type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+
+fn full(bytes: Bytes) -> Body {
+    Full::new(bytes)
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
+fn build(code: u16, content: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() =
+        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+pub(crate) fn plain(code: u16, text: &'static str) -> Response<Body> {
+    build(
+        code,
+        "text/plain; charset=utf-8",
+        full(Bytes::from_static(text.as_bytes())),
+    )
+}
+
+/// JSON bytes of a document with a content type of its own.
+pub(crate) fn document(value: &Value, content: &'static str) -> Response<Body> {
+    build(200, content, full(json::bytes(value).into()))
+}
+
+pub(crate) fn failure(failure: &Failure) -> Response<Body> {
+    let mut response = build(
+        failure.code(),
+        "application/json",
+        full(json::bytes(&failure.to_value()).into()),
+    );
+    if matches!(failure.code(), 429 | 504) {
+        response
+            .headers_mut()
+            .insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// A value in the negotiated encoding.
+pub(crate) fn value(code: u16, value: &Value, accept: &Accept) -> Response<Body> {
+    if accept.yaml {
+        let text = yaml_serde::to_string(value).unwrap_or_default();
+        return build(code, "application/yaml", full(text.into()));
+    }
+    build(code, "application/json", full(json::bytes(value).into()))
+}
+
+/// Bytes that are the JSON of the answer.
+pub(crate) fn raw(code: u16, bytes: Bytes) -> Response<Body> {
+    build(code, "application/json", full(bytes))
+}
+
+/// A stream of JSON bytes. An error of the stream cuts the connection.
+pub(crate) fn stream(
+    chunks: impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static,
+) -> Response<Body> {
+    let body = StreamBody::new(chunks.map(|chunk| chunk.map(Frame::data))).boxed_unsync();
+    build(200, "application/json", body)
+}

@@ -1,0 +1,349 @@
+//! Watches: a cursor over a collection's history for each client.
+//!
+//! Never buffers more than one chunk for a client: one that is slower than the history is told 410 and dropped.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream;
+use http::Response;
+use rand::Rng;
+use serde_json::{Value, json};
+use tokio::sync::watch::Receiver;
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+use super::list::{prefix, revision, selection};
+use super::negotiate::{Accept, Shape};
+use super::params::Params;
+use super::render::{self, Renderer};
+use super::respond::{self, Body};
+use crate::json;
+use crate::kinds::Resource;
+use crate::selectors::Selection;
+use crate::shared::Shared;
+use crate::status::{Cause, Failure};
+use crate::store::{Event, OutOfRange, Query, Stored};
+
+/// How much is written at once.
+const CHUNK: usize = 64 << 10;
+/// How many events are read from the history at once.
+const BATCH: usize = 256;
+
+enum Phase {
+    /// The state at the start is being sent.
+    Initial {
+        items: VecDeque<Arc<Stored>>,
+        announce_end: bool,
+    },
+    Following,
+    Ended,
+}
+
+struct Watch {
+    shared: Arc<Shared>,
+    resource: Arc<Resource>,
+    prefix: String,
+    selection: Selection,
+    params: Params,
+    shape: Shape,
+    phase: Phase,
+    cursor: u64,
+    columns_sent: bool,
+    changed: Receiver<u64>,
+    disconnects: Receiver<u64>,
+    bookmarks: Interval,
+    deadline: Instant,
+    /// Started from a revision that is gone.
+    expired: Option<u64>,
+}
+
+pub(crate) fn start(
+    shared: &Arc<Shared>,
+    resource: &Arc<Resource>,
+    namespace: &str,
+    name: Option<&str>,
+    params: &Params,
+    accept: &Accept,
+) -> Result<Response<Body>, Failure> {
+    let mut selection = selection(resource, params)?;
+    if let Some(name) = name {
+        let selector = format!("metadata.name={name}");
+        selection.fields = crate::selectors::FieldSelector::parse(&selector, |_| true)?;
+    }
+    let from = check_options(params)?;
+    let prefix = prefix(namespace);
+    // Subscribed before the state is read, so that no change falls between the two.
+    let changed = shared.store.subscribe(&resource.storage);
+    let disconnects = shared.disconnects();
+    let wants_state = params
+        .send_initial_events
+        .unwrap_or(matches!(from, None | Some(0)));
+    let mut expired = None;
+    let (phase, cursor) = if wants_state {
+        let query = Query {
+            prefix: &prefix,
+            after: None,
+            at: None,
+            limit: 0,
+            matches: &|o| selection.matches(o),
+        };
+        let page = shared.store.list(&resource.storage, &query);
+        let page = page.map_err(|_| Failure::internal("the newest state is always there"))?;
+        if let Some(asked) = from.filter(|asked| *asked > page.revision) {
+            return Err(Failure::future_revision(asked, page.revision));
+        }
+        let announce_end = params.send_initial_events == Some(true) && params.bookmarks;
+        (
+            Phase::Initial {
+                items: page.items.into(),
+                announce_end,
+            },
+            page.revision,
+        )
+    } else {
+        let start = from
+            .filter(|v| *v > 0)
+            .unwrap_or_else(|| shared.store.revision());
+        match shared.store.check_start(&resource.storage, start) {
+            Ok(()) => {}
+            Err(OutOfRange::Expired { oldest }) => expired = Some(oldest),
+            Err(OutOfRange::Future { current }) => {
+                return Err(Failure::future_revision(start, current));
+            }
+        }
+        (Phase::Following, start)
+    };
+    let interval = shared
+        .options
+        .bookmark_interval
+        .max(Duration::from_millis(1));
+    let mut bookmarks = tokio::time::interval_at(Instant::now() + interval, interval);
+    bookmarks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let seconds = params
+        .timeout_seconds
+        .filter(|s| *s > 0)
+        .map(|s| s.min(86_400));
+    let seconds = seconds.unwrap_or_else(|| rand::rng().random_range(1800..3600));
+    let watch = Watch {
+        shared: shared.clone(),
+        resource: resource.clone(),
+        prefix,
+        selection,
+        params: Params {
+            bookmarks: params.bookmarks,
+            include_object: params.include_object.clone(),
+            ..Params::default()
+        },
+        shape: accept.shape,
+        phase,
+        cursor,
+        columns_sent: false,
+        changed,
+        disconnects,
+        bookmarks,
+        deadline: Instant::now() + Duration::from_secs(seconds),
+        expired,
+    };
+    Ok(respond::stream(stream::unfold(
+        watch,
+        |mut watch| async move {
+            let chunk = watch.next().await?;
+            Some((chunk, watch))
+        },
+    )))
+}
+
+fn check_options(params: &Params) -> Result<Option<u64>, Failure> {
+    let matching = params.resource_version_match.as_str();
+    let problem = |why: &str| {
+        Failure::invalid(
+            "meta.k8s.io",
+            "ListOptions",
+            "",
+            &[Cause::forbidden("resourceVersionMatch", why)],
+        )
+    };
+    if params.send_initial_events.is_some() {
+        if matching != "NotOlderThan" {
+            return Err(problem(
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ));
+        }
+    } else if !matching.is_empty() {
+        return Err(problem(
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        ));
+    }
+    revision(&params.resource_version)
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<Result<Bytes, io::Error>> {
+        let mut buffer = BytesMut::new();
+        if let Some(oldest) = self.expired.take() {
+            self.expire(&mut buffer, oldest);
+        }
+        loop {
+            self.fill(&mut buffer);
+            if !buffer.is_empty() {
+                return Some(Ok(buffer.freeze()));
+            }
+            if matches!(self.phase, Phase::Ended) {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                () = self.shared.stop.cancelled() => return None,
+                _ = self.disconnects.changed() => {
+                    self.phase = Phase::Ended;
+                    return Some(Err(io::Error::other("the watch was cut on request")));
+                }
+                alive = self.changed.changed() => {
+                    // The collection is gone: its definition was deleted.
+                    if alive.is_err() { return None; }
+                }
+                () = tokio::time::sleep_until(self.deadline) => {
+                    self.phase = Phase::Ended;
+                    if self.params.bookmarks { self.bookmark(&mut buffer, false); }
+                    if buffer.is_empty() { return None; }
+                    return Some(Ok(buffer.freeze()));
+                }
+                _ = self.bookmarks.tick(), if self.params.bookmarks => {
+                    self.bookmark(&mut buffer, false);
+                    return Some(Ok(buffer.freeze()));
+                }
+            }
+        }
+    }
+
+    /// Renders what is pending, up to a chunk.
+    fn fill(&mut self, buffer: &mut BytesMut) {
+        while buffer.len() < CHUNK {
+            match &mut self.phase {
+                Phase::Ended => return,
+                Phase::Initial {
+                    items,
+                    announce_end,
+                } => match items.pop_front() {
+                    Some(item) => self.write(buffer, "ADDED", &item),
+                    None => {
+                        let announce = *announce_end;
+                        self.phase = Phase::Following;
+                        if announce {
+                            self.bookmark(buffer, true);
+                        }
+                    }
+                },
+                Phase::Following => {
+                    self.changed.mark_unchanged();
+                    match self
+                        .shared
+                        .store
+                        .changes(&self.resource.storage, self.cursor, BATCH)
+                    {
+                        Ok(changes) => {
+                            let idle = changes.events.is_empty();
+                            for event in &changes.events {
+                                self.event(buffer, event);
+                            }
+                            self.cursor = changes.seen;
+                            if idle {
+                                return;
+                            }
+                        }
+                        Err(
+                            OutOfRange::Expired { oldest } | OutOfRange::Future { current: oldest },
+                        ) => {
+                            self.expire(buffer, oldest);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn expire(&mut self, buffer: &mut BytesMut, oldest: u64) {
+        let failure = Failure::expired(format!(
+            "too old resource version: {} ({oldest})",
+            self.cursor
+        ));
+        line(buffer, "ERROR", &json::bytes(&failure.to_value()));
+        self.phase = Phase::Ended;
+    }
+
+    fn event(&mut self, buffer: &mut BytesMut, event: &Event) {
+        if !event.object.key.starts_with(&self.prefix) {
+            return;
+        }
+        let before = event
+            .previous
+            .as_ref()
+            .filter(|p| self.selection.matches(p));
+        let now = !event.deleted && self.selection.matches(&event.object);
+        match (before, now) {
+            (None, true) => self.write(buffer, "ADDED", &event.object),
+            (Some(_), true) => self.write(buffer, "MODIFIED", &event.object),
+            (Some(_), false) if event.deleted => self.write(buffer, "DELETED", &event.object),
+            (Some(previous), false) => {
+                // It left the selection: its last selected state, at the revision of the change.
+                let mut value = previous.value();
+                json::metadata(&mut value)
+                    .insert("resourceVersion".into(), event.revision.to_string().into());
+                let last = Stored::build(&value, event.revision, self.resource.index(&value));
+                self.write(buffer, "DELETED", &last);
+            }
+            (None, false) => {}
+        }
+    }
+
+    fn write(&mut self, buffer: &mut BytesMut, kind: &str, stored: &Stored) {
+        if self.shape == Shape::Object {
+            line(buffer, kind, &render::bytes(&self.resource, stored));
+            return;
+        }
+        let bytes = Renderer::new(&self.resource, &self.params).object(
+            stored,
+            self.shape,
+            !self.columns_sent,
+        );
+        self.columns_sent = true;
+        line(buffer, kind, &bytes);
+    }
+
+    fn bookmark(&mut self, buffer: &mut BytesMut, initial_events_end: bool) {
+        let mut metadata = json!({ "resourceVersion": self.cursor.to_string() });
+        if initial_events_end {
+            let annotations = json!({ "k8s.io/initial-events-end": "true" });
+            json::object(&mut metadata).insert("annotations".into(), annotations);
+        }
+        let object = match self.shape {
+            Shape::Object => {
+                self.typed(&self.resource.kind, &self.resource.api_version(), metadata)
+            }
+            Shape::Metadata => self.typed("PartialObjectMetadata", "meta.k8s.io/v1", metadata),
+            Shape::Table => {
+                let inner = self.typed("PartialObjectMetadata", "meta.k8s.io/v1", metadata.clone());
+                let rows = vec![json!({ "cells": [], "object": inner })];
+                let renderer = Renderer::new(&self.resource, &self.params);
+                let version = json!({ "resourceVersion": self.cursor.to_string() });
+                renderer.table(!self.columns_sent, version, rows)
+            }
+        };
+        line(buffer, "BOOKMARK", &json::bytes(&object));
+    }
+
+    fn typed(&self, kind: &str, api_version: &str, metadata: Value) -> Value {
+        json!({ "kind": kind, "apiVersion": api_version, "metadata": metadata })
+    }
+}
+
+fn line(buffer: &mut BytesMut, kind: &str, object: &[u8]) {
+    buffer.extend_from_slice(b"{\"type\":\"");
+    buffer.extend_from_slice(kind.as_bytes());
+    buffer.extend_from_slice(b"\",\"object\":");
+    buffer.extend_from_slice(object);
+    buffer.extend_from_slice(b"}\n");
+}

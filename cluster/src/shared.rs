@@ -1,0 +1,80 @@
+//! What every request shares: the store, the served resources, options and signals.
+//!
+//! Never handles a request.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::cluster::Options;
+use crate::kinds::{Registry, crd};
+use crate::lifecycle;
+use crate::store::{HistoryLimits, Query, Store};
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub store: Store,
+    pub options: Options,
+    pub address: SocketAddr,
+    pub stop: CancellationToken,
+    registry: RwLock<Arc<Registry>>,
+    disconnects: watch::Sender<u64>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        limits: HistoryLimits,
+        options: &Options,
+        address: SocketAddr,
+        stop: CancellationToken,
+    ) -> Self {
+        let shared = Self {
+            store: Store::new(limits),
+            options: options.clone(),
+            address,
+            stop,
+            registry: RwLock::new(Arc::new(Registry::new([]))),
+            disconnects: watch::Sender::new(0),
+        };
+        lifecycle::seed(&shared.store, &shared.registry());
+        shared
+    }
+
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        self.registry
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Reads all definitions again. Called after each change of one.
+    pub(crate) fn rebuild_registry(&self) {
+        let mut slot = self
+            .registry
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let query = Query {
+            prefix: "",
+            after: None,
+            at: None,
+            limit: 0,
+            matches: &|_| true,
+        };
+        let definitions = self
+            .store
+            .list("customresourcedefinitions.apiextensions.k8s.io", &query);
+        let definitions = definitions.map(|page| page.items).unwrap_or_default();
+        let custom = definitions.iter().flat_map(|d| crd::resources(&d.value()));
+        *slot = Arc::new(Registry::new(custom));
+    }
+
+    pub(crate) fn disconnect_watches(&self) {
+        self.disconnects.send_modify(|n| *n += 1);
+    }
+
+    pub(crate) fn disconnects(&self) -> watch::Receiver<u64> {
+        self.disconnects.subscribe()
+    }
+}

@@ -1,0 +1,335 @@
+//! The answer of a request that failed: a Kubernetes `Status` with the real server's reasons and texts.
+//!
+//! Never writes to a connection; `server::respond` does.
+
+use serde_json::{Value, json};
+
+/// Group and plural of a resource as error texts name them: `pods`, `deployments.apps`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupResource<'a> {
+    pub group: &'a str,
+    pub resource: &'a str,
+}
+
+impl std::fmt::Display for GroupResource<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.group.is_empty() {
+            f.write_str(self.resource)
+        } else {
+            write!(f, "{}.{}", self.resource, self.group)
+        }
+    }
+}
+
+/// A failed request. Boxed, because it travels in every `Result`.
+#[derive(Debug)]
+pub(crate) struct Failure(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    code: u16,
+    reason: &'static str,
+    message: String,
+    details: Option<Value>,
+    metadata: Value,
+}
+
+/// One cause of an `Invalid` status.
+#[derive(Clone, Debug)]
+pub(crate) struct Cause {
+    pub reason: &'static str,
+    pub message: String,
+    pub field: String,
+}
+
+impl Cause {
+    pub(crate) fn invalid(field: impl Into<String>, value: &Value, why: impl AsRef<str>) -> Self {
+        Self {
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: {}: {}", shown(value), why.as_ref()),
+            field: field.into(),
+        }
+    }
+
+    pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {
+        let message = if why.is_empty() {
+            "Required value".to_owned()
+        } else {
+            format!("Required value: {why}")
+        };
+        Self {
+            reason: "FieldValueRequired",
+            message,
+            field: field.into(),
+        }
+    }
+
+    pub(crate) fn forbidden(field: impl Into<String>, why: impl AsRef<str>) -> Self {
+        Self {
+            reason: "FieldValueForbidden",
+            message: format!("Forbidden: {}", why.as_ref()),
+            field: field.into(),
+        }
+    }
+
+    pub(crate) fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        let list: Vec<String> = supported.iter().map(|s| format!("\"{s}\"")).collect();
+        Self {
+            reason: "FieldValueNotSupported",
+            message: format!(
+                "Unsupported value: {}: supported values: {}",
+                shown(value),
+                list.join(", ")
+            ),
+            field: field.into(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({ "reason": self.reason, "message": self.message, "field": self.field })
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn named(resource: GroupResource<'_>, name: &str) -> Value {
+    let mut details = serde_json::Map::new();
+    if !name.is_empty() {
+        details.insert("name".into(), name.into());
+    }
+    if !resource.group.is_empty() {
+        details.insert("group".into(), resource.group.into());
+    }
+    if !resource.resource.is_empty() {
+        details.insert("kind".into(), resource.resource.into());
+    }
+    Value::Object(details)
+}
+
+impl Failure {
+    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            metadata: json!({}),
+        }))
+    }
+
+    fn with_details(mut self, details: Value) -> Self {
+        self.0.details = Some(details);
+        self
+    }
+
+    pub(crate) fn code(&self) -> u16 {
+        self.0.code
+    }
+
+    pub(crate) fn reason(&self) -> &'static str {
+        self.0.reason
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The path names nothing that is served.
+    pub(crate) fn no_such_path() -> Self {
+        Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        )
+        .with_details(json!({}))
+    }
+
+    pub(crate) fn not_found(resource: GroupResource<'_>, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{resource} \"{name}\" not found"))
+            .with_details(named(resource, name))
+    }
+
+    pub(crate) fn already_exists(resource: GroupResource<'_>, name: &str) -> Self {
+        Self::new(
+            409,
+            "AlreadyExists",
+            format!("{resource} \"{name}\" already exists"),
+        )
+        .with_details(named(resource, name))
+    }
+
+    pub(crate) fn conflict(resource: GroupResource<'_>, name: &str, why: &str) -> Self {
+        Self::new(
+            409,
+            "Conflict",
+            format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"),
+        )
+        .with_details(named(resource, name))
+    }
+
+    pub(crate) fn modified(resource: GroupResource<'_>, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(resource, name, why)
+    }
+
+    /// Server-side apply met fields of other managers; one cause for each.
+    pub(crate) fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
+        let causes: Vec<Value> = causes.iter().map(Cause::json).collect();
+        Self::new(409, "Conflict", message).with_details(json!({ "causes": causes }))
+    }
+
+    pub(crate) fn forbidden(resource: GroupResource<'_>, name: &str, why: &str) -> Self {
+        Self::new(
+            403,
+            "Forbidden",
+            format!("{resource} \"{name}\" is forbidden: {why}"),
+        )
+        .with_details(named(resource, name))
+    }
+
+    pub(crate) fn terminating(resource: GroupResource<'_>, name: &str, namespace: &str) -> Self {
+        let why = format!(
+            "unable to create new content in namespace {namespace} because it is being terminated"
+        );
+        let mut failure = Self::forbidden(resource, name, &why);
+        let cause = Cause {
+            reason: "NamespaceTerminating",
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".into(),
+        };
+        failure.add_causes(&[cause]);
+        failure
+    }
+
+    fn add_causes(&mut self, causes: &[Cause]) {
+        if let Some(Value::Object(details)) = self.0.details.as_mut() {
+            details.insert("causes".into(), causes.iter().map(Cause::json).collect());
+        }
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// An object that fails validation: 422 with one cause per field.
+    pub(crate) fn invalid(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
+        let listed: Vec<String> = causes
+            .iter()
+            .map(|c| format!("{}: {}", c.field, c.message))
+            .collect();
+        let what = match listed.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let kinds = GroupResource {
+            group,
+            resource: kind,
+        };
+        let mut failure = Self::new(
+            422,
+            "Invalid",
+            format!("{kinds} \"{name}\" is invalid: {what}"),
+        )
+        .with_details(named(kinds, name));
+        failure.add_causes(causes);
+        failure
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        Self::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
+        .with_details(json!({}))
+    }
+
+    pub(crate) fn not_acceptable() -> Self {
+        let message =
+            "only the following media types are accepted: application/json, application/yaml";
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    pub(crate) fn unsupported_media(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        Self::new(
+            413,
+            "RequestEntityTooLarge",
+            format!("Request entity too large: limit is {limit}"),
+        )
+    }
+
+    /// A watch or list from a revision that is no longer kept.
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    /// The same for a continue token; `resume` starts over from the same key at the newest state.
+    pub(crate) fn continue_expired(resume: &str) -> Self {
+        let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
+            new list without the continue parameter, or use the continue token in this response to retrieve the \
+            remainder of the results. Continuing with the provided token results in an inconsistent list - objects that \
+            were created, modified, or deleted between the time the first chunk was returned and now may show up in the \
+            list.";
+        let mut failure = Self::expired(message);
+        failure.0.metadata = json!({ "continue": resume });
+        failure
+    }
+
+    /// A revision that does not exist yet.
+    pub(crate) fn future_revision(asked: u64, current: u64) -> Self {
+        let message = format!("Too large resource version: {asked}, current: {current}");
+        let cause =
+            json!({ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" });
+        Self::new(504, "Timeout", message)
+            .with_details(json!({ "causes": [cause], "retryAfterSeconds": 1 }))
+    }
+
+    /// The real server answers errors outside its API conventions with this shape.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
+    pub(crate) fn to_value(&self) -> Value {
+        let inner = &self.0;
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": inner.metadata, "status": "Failure", "message": inner.message,
+        });
+        if let Value::Object(map) = &mut status {
+            if !inner.reason.is_empty() {
+                map.insert("reason".into(), inner.reason.into());
+            }
+            if let Some(details) = &inner.details {
+                map.insert("details".into(), details.clone());
+            }
+            map.insert("code".into(), inner.code.into());
+        }
+        status
+    }
+}
+
+/// The `Status` of a deletion that left nothing behind.
+pub(crate) fn deleted(resource: GroupResource<'_>, name: &str, uid: &str) -> Value {
+    let mut details = named(resource, name);
+    if let Value::Object(map) = &mut details {
+        map.insert("uid".into(), uid.into());
+    }
+    json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details })
+}
+
+/// A bare success.
+pub(crate) fn success(code: u16) -> Value {
+    json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code })
+}

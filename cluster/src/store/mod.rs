@@ -1,0 +1,208 @@
+//! Objects, revisions and watch history of every collection, behind one writer lock.
+//!
+//! Never knows HTTP, kinds or namespaces' lives: it keeps bytes by key and says what changed since when.
+
+mod collection;
+mod history;
+mod object;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+
+use collection::Collection;
+pub(crate) use collection::{Page, Query};
+pub(crate) use history::Event;
+pub(crate) use object::{Index, Stored, key};
+
+/// How much watch history is kept for each resource.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HistoryLimits {
+    pub events: usize,
+    pub bytes: usize,
+}
+
+/// The revision asked for is no longer, or not yet, known.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum OutOfRange {
+    /// Older than `oldest`.
+    Expired { oldest: u64 },
+    /// Newer than `current`.
+    Future { current: u64 },
+}
+
+/// What a watcher reads in one go.
+pub(crate) struct Changes {
+    pub events: Vec<Event>,
+    /// The watcher has seen everything up to here once it has delivered `events`.
+    pub seen: u64,
+}
+
+/// All collections of one cluster.
+#[derive(Debug)]
+pub(crate) struct Store {
+    inner: RwLock<Inner>,
+}
+
+/// The state behind the lock.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    revision: u64,
+    compacted: u64,
+    limits: HistoryLimits,
+    collections: HashMap<Arc<str>, Collection>,
+}
+
+impl Store {
+    pub(crate) fn new(limits: HistoryLimits) -> Self {
+        let inner = Inner {
+            revision: 1,
+            compacted: 0,
+            limits,
+            collections: HashMap::new(),
+        };
+        Self {
+            inner: RwLock::new(inner),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer lock: everything done with the guard is one step to all readers.
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, storage: &str, key: &str) -> Option<Arc<Stored>> {
+        self.read().get(storage, key)
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.read().revision
+    }
+
+    /// A page of a collection at one revision.
+    pub(crate) fn list(&self, storage: &str, query: &Query<'_>) -> Result<Page, OutOfRange> {
+        let inner = self.read();
+        let at = query.at.unwrap_or(inner.revision);
+        if at > inner.revision {
+            return Err(OutOfRange::Future {
+                current: inner.revision,
+            });
+        }
+        if at < inner.compacted {
+            return Err(OutOfRange::Expired {
+                oldest: inner.compacted,
+            });
+        }
+        match inner.collections.get(storage) {
+            Some(collection) => collection.page(query, at),
+            None => Ok(Page {
+                revision: at,
+                ..Page::default()
+            }),
+        }
+    }
+
+    /// A signal that fires at each change of the collection, and closes when it is dropped.
+    pub(crate) fn subscribe(&self, storage: &Arc<str>) -> watch::Receiver<u64> {
+        if let Some(collection) = self.read().collections.get(storage) {
+            return collection.subscribe();
+        }
+        self.write().collection(storage).subscribe()
+    }
+
+    /// Whether a new watch may start after `revision`.
+    pub(crate) fn check_start(&self, storage: &str, revision: u64) -> Result<(), OutOfRange> {
+        let inner = self.read();
+        let floor = inner
+            .collections
+            .get(storage)
+            .map_or(0, Collection::floor)
+            .max(inner.compacted);
+        if revision > inner.revision {
+            return Err(OutOfRange::Future {
+                current: inner.revision,
+            });
+        }
+        if revision < floor {
+            return Err(OutOfRange::Expired { oldest: floor });
+        }
+        Ok(())
+    }
+
+    /// At most `max` events after `revision`.
+    pub(crate) fn changes(
+        &self,
+        storage: &str,
+        revision: u64,
+        max: usize,
+    ) -> Result<Changes, OutOfRange> {
+        let inner = self.read();
+        match inner.collections.get(storage) {
+            Some(collection) => collection.changes(revision, max, inner.revision),
+            None => Ok(Changes {
+                events: Vec::new(),
+                seen: inner.revision,
+            }),
+        }
+    }
+
+    /// Forgets all watch history.
+    pub(crate) fn compact(&self) {
+        let mut inner = self.write();
+        inner.compacted = inner.revision;
+        for collection in inner.collections.values_mut() {
+            collection.compact();
+        }
+    }
+
+    /// Drops a collection with its history; its watchers' signals close.
+    pub(crate) fn forget(&self, storage: &str) {
+        self.write().collections.remove(storage);
+    }
+}
+
+impl Inner {
+    pub(crate) fn get(&self, storage: &str, key: &str) -> Option<Arc<Stored>> {
+        self.collections.get(storage)?.get(key)
+    }
+
+    /// Whether any key of the collection starts with `prefix`.
+    pub(crate) fn has_prefix(&self, storage: &str, prefix: &str) -> bool {
+        self.collections
+            .get(storage)
+            .is_some_and(|c| c.has_prefix(prefix))
+    }
+
+    fn collection(&mut self, storage: &Arc<str>) -> &mut Collection {
+        let limits = self.limits;
+        self.collections
+            .entry(storage.clone())
+            .or_insert_with(|| Collection::new(limits))
+    }
+
+    /// The revision that the next `put` or `remove` gets.
+    pub(crate) fn next_revision(&self) -> u64 {
+        self.revision + 1
+    }
+
+    /// Stores an object that carries `next_revision` as its resourceVersion.
+    pub(crate) fn put(&mut self, storage: &Arc<str>, object: Stored) -> Arc<Stored> {
+        self.revision += 1;
+        let object = Arc::new(object);
+        self.collection(storage).put(object.clone());
+        object
+    }
+
+    /// Removes an object; `last` is its final state, with `next_revision` as its resourceVersion.
+    pub(crate) fn remove(&mut self, storage: &Arc<str>, last: Stored) -> Arc<Stored> {
+        self.revision += 1;
+        let last = Arc::new(last);
+        self.collection(storage).remove(last.clone());
+        last
+    }
+}

@@ -1,0 +1,178 @@
+//! Name formats: DNS labels and subdomains, path segments, qualified names, label values.
+//!
+//! Never sees an object: each function takes a string and says what is wrong with it.
+
+/// Which rule a kind's `metadata.name` follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// RFC 1123 subdomain: most kinds.
+    Subdomain,
+    /// RFC 1123 label: namespaces.
+    Label,
+    /// RFC 1035 label: services.
+    Label1035,
+    /// Anything that fits in a URL path: RBAC kinds.
+    PathSegment,
+}
+
+const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+
+impl Naming {
+    /// What is wrong with `name`; empty when nothing is.
+    pub(crate) fn problems(self, name: &str) -> Vec<String> {
+        match self {
+            Self::Subdomain => subdomain(name),
+            Self::Label => label(name),
+            Self::Label1035 => label_1035(name),
+            Self::PathSegment => path_segment(name),
+        }
+    }
+}
+
+fn too_long(max: usize) -> String {
+    format!("must be no more than {max} characters")
+}
+
+fn alphanumeric(c: Option<char>) -> bool {
+    c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+}
+
+fn is_label(part: &str) -> bool {
+    alphanumeric(part.chars().next())
+        && alphanumeric(part.chars().next_back())
+        && part.chars().all(|c| c == '-' || alphanumeric(Some(c)))
+}
+
+fn subdomain(name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if name.len() > 253 {
+        found.push(too_long(253));
+    }
+    if !name.split('.').all(is_label) {
+        found.push(format!(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
+             start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+             '{LABEL}(\\.{LABEL})*')"
+        ));
+    }
+    found
+}
+
+fn label(name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if name.len() > 63 {
+        found.push(too_long(63));
+    }
+    if !is_label(name) {
+        found.push(format!(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
+             end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{LABEL}')"
+        ));
+    }
+    found
+}
+
+fn label_1035(name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if name.len() > 63 {
+        found.push(too_long(63));
+    }
+    if !(is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase())) {
+        found.push(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
+             validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+                .to_owned(),
+        );
+    }
+    found
+}
+
+fn path_segment(name: &str) -> Vec<String> {
+    if matches!(name, "." | "..") {
+        return vec![format!("may not be '{name}'")];
+    }
+    ["/", "%"]
+        .iter()
+        .filter(|c| name.contains(**c))
+        .map(|c| format!("may not contain '{c}'"))
+        .collect()
+}
+
+fn is_qualified_part(part: &str) -> bool {
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    edge(part.chars().next())
+        && edge(part.chars().next_back())
+        && part
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+/// What is wrong with a label or annotation key.
+pub(crate) fn qualified_name(key: &str) -> Option<String> {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    if let Some(prefix) = prefix {
+        if prefix.is_empty() {
+            return Some("prefix part must be non-empty".to_owned());
+        }
+        if let Some(why) = subdomain(prefix).into_iter().next() {
+            return Some(format!("prefix part {why}"));
+        }
+    }
+    if name.is_empty() {
+        return Some("name part must be non-empty".to_owned());
+    }
+    if name.len() > 63 {
+        return Some(format!("name part {}", too_long(63)));
+    }
+    (!is_qualified_part(name)).then(|| {
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+         alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+         '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+            .to_owned()
+    })
+}
+
+/// What is wrong with a label's value.
+pub(crate) fn label_value(value: &str) -> Option<String> {
+    if value.len() > 63 {
+        return Some(too_long(63));
+    }
+    (!value.is_empty() && !is_qualified_part(value)).then(|| {
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start \
+         and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
+         validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for good in ["a", "a-b.c", "1a"] {
+            assert!(Naming::Subdomain.problems(good).is_empty(), "{good}");
+        }
+        for bad in ["", "A", "a_b", "-a", "a-", "a..b", "é"] {
+            assert!(!Naming::Subdomain.problems(bad).is_empty(), "{bad}");
+        }
+        assert!(!Naming::Label.problems("a.b").is_empty());
+        assert!(!Naming::Label1035.problems("1a").is_empty());
+        assert!(Naming::PathSegment.problems("system:node").is_empty());
+        assert!(!Naming::Subdomain.problems(&"a".repeat(254)).is_empty());
+    }
+
+    #[test]
+    fn label_parts() {
+        assert!(qualified_name("example.com/Name_1").is_none());
+        assert!(qualified_name("/x").is_some());
+        assert!(qualified_name("a/").is_some());
+        assert!(label_value("").is_none());
+        assert!(label_value("a b").is_some());
+    }
+}

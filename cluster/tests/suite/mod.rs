@@ -1,0 +1,3 @@
+//! A module per client and concern.
+
+mod objects;
