@@ -1,8 +1,12 @@
 //! The subcommands, one file each: from what was typed to exit code and output.
 
 mod cluster;
-
+mod connect;
+mod demo;
+pub mod filter_worker;
+mod inspect;
 mod runtime;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -11,9 +15,10 @@ use crate::cli::Command;
 /// Runs a subcommand to its end.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Serve(args) => serve::run(args),
         Command::Cluster(args) => cluster::run(args),
-        _ => anyhow::bail!("wip"),
+        Command::Inspect(args) => inspect::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::FilterWorker => Ok(filter_worker::run()),
     }
 }
-//! Stub.
-pub mod filter_worker;

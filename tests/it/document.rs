@@ -112,7 +112,7 @@ schedule:
 - {name: no-crontab}
 kubernetes:
 - {kind: Pod, apiVersion: "a/b/c", jqFilter: "bad", executeHookOnEvent: [Gone], includeSnapshotsFrom: [nobody]}
-- {labelSelector: {matchExpressions: [{key: "a b", operator: Is}]}}
+- {name: other, labelSelector: {matchExpressions: [{key: "a b", operator: Is}]}}
 "#,
     );
     let paths: Vec<_> = found.iter().map(|problem| problem.split(": ").next().unwrap()).collect();
@@ -176,9 +176,9 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
 }
 
 #[test]
-fn two_bindings_of_one_name_cannot_be_referred_to() {
+fn two_bindings_cannot_share_a_name() {
     let text = "configVersion: v1\nkubernetes: [{kind: A}, {kind: B}]\nschedule: [{crontab: \"* * * * *\", includeSnapshotsFrom: [kubernetes]}]";
-    refused(text, "schedule[0].includeSnapshotsFrom[0]", "ambiguous");
+    refused(text, "kubernetes[1].name", "kubernetes[0]");
 }
 
 #[test]

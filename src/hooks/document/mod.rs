@@ -76,7 +76,7 @@ fn read_document(hook: &HookName, value: &Value, reader: &Reader<'_>) -> Option<
     document.not_yet("kubernetesCustomResourceConversion", "conversion hooks are");
     document.not_yet("settings", "rate limits (executionMinInterval, executionBurst) are");
     let retry = document.fields("retry").map(|fields| policy::retry(&fields)).unwrap_or_default();
-    let mut spec = HookSpec {
+    let spec = HookSpec {
         name: hook.clone(),
         on_startup: document.integer("onStartup").map(|order| StartupBinding { order, retry }),
         schedules: document.items("schedule").filter_map(|item| schedule::read(&item, hook, retry)).collect(),
@@ -87,7 +87,8 @@ fn read_document(hook: &HookName, value: &Value, reader: &Reader<'_>) -> Option<
     };
     document.finish();
     check_triggers(&spec, reader);
-    check_snapshots(&mut spec, reader);
+    check_names(&spec, reader);
+    check_snapshots(&spec, reader);
     Some(spec)
 }
 
@@ -109,8 +110,20 @@ fn check_triggers(spec: &HookSpec, reader: &Reader<'_>) {
     }
 }
 
+/// Contexts and snapshots are told apart by their binding's name.
+fn check_names(spec: &HookSpec, reader: &Reader<'_>) {
+    for (i, binding) in spec.kubernetes.iter().enumerate() {
+        if let Some(first) = spec.kubernetes.iter().take(i).position(|other| other.name == binding.name) {
+            let name = &binding.name;
+            let message =
+                format!("is \"{name}\", as is that of kubernetes[{first}]; give each binding a name of its own");
+            reader.wrong(&format!("kubernetes[{i}].name"), message);
+        }
+    }
+}
+
 /// `includeSnapshotsFrom` must name exactly one `kubernetes` binding each.
-fn check_snapshots(spec: &mut HookSpec, reader: &Reader<'_>) {
+fn check_snapshots(spec: &HookSpec, reader: &Reader<'_>) {
     let count = |name| spec.kubernetes.iter().filter(|binding| binding.name == name).count();
     let lists = spec
         .schedules
@@ -127,9 +140,8 @@ fn check_snapshots(spec: &mut HookSpec, reader: &Reader<'_>) {
         for (i, name) in names.iter().enumerate() {
             let path = format!("{path}.includeSnapshotsFrom[{i}]");
             match count(name.clone()) {
-                1 => {}
                 0 => reader.wrong(&path, format!("names no kubernetes binding: there is none called \"{name}\"")),
-                n => reader.wrong(&path, format!("is ambiguous: {n} kubernetes bindings are called \"{name}\"")),
+                _ => {}
             }
         }
     }

@@ -49,7 +49,8 @@ fn duration(duration: Duration) -> Value {
 }
 
 fn schedule(binding: &ScheduleBinding) -> Value {
-    let mut item = json!({ "name": binding.name.as_str(), "crontab": binding.crontab.to_string() });
+    let mut item = json!({ "name": binding.name.as_str(), "crontab": &*binding.crontab });
+    set(&mut item, "timeZone", binding.time_zone.as_ref().map(|zone| json!(zone)));
     set(&mut item, "queue", queue(&binding.queue));
     set(&mut item, "allowFailure", Some(json!(binding.allow_failure)));
     set(&mut item, "includeSnapshotsFrom", names(&binding.include_snapshots_from));

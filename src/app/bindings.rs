@@ -1,0 +1,75 @@
+//! Keeps one `kubernetes` binding going: finds its kind, subscribes to its streams, and lets the
+//! filter stage make triggers of what comes.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{StreamExt as _, stream};
+use tracing::{info, warn};
+
+use super::{Stages, hooks::error_chain};
+use crate::{
+    discovery::DiscoveryError,
+    filter::{self, Binding, Driver},
+    model::{HookName, KubernetesBinding, Resource},
+    watch::selections_for,
+};
+
+/// Between two looks for a kind that is not there, or for an API server that does not answer.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Runs until it is dropped. `index` is the binding's place in the document.
+pub(super) async fn keep(stages: Arc<Stages>, hook: HookName, index: usize, spec: KubernetesBinding) {
+    let filter = match spec.jq_filter.as_deref().map(filter::compile).transpose() {
+        Ok(filter) => filter,
+        // The document's check lets no such filter through.
+        Err(error) => return stages.health.pending(&hook, index, &error.to_string()),
+    };
+    let resource = find(&stages, &hook, index, &spec).await;
+    let subscribe = |(source, selection)| stages.streams.subscribe(selection).map(move |change| (source, change));
+    let sources: Vec<_> = selections_for(&spec, &resource).into_iter().enumerate().map(subscribe).collect();
+    let queue = stages.queue.clone();
+    let driver = Driver {
+        publisher: stages.snapshots.publisher(&hook, &spec.name),
+        status: stages.health.enabled(&hook, index),
+        evaluator: stages.evaluator.clone(),
+        filter,
+        binding: Binding::new(hook, spec, resource, sources.len()),
+        out: move |trigger| drop(queue.push(trigger)),
+    };
+    filter::drive(driver, stream::select_all(sources)).await;
+}
+
+/// Looks until the kind is found; says once what it waits for.
+async fn find(stages: &Stages, hook: &HookName, index: usize, spec: &KubernetesBinding) -> Arc<Resource> {
+    let mut wait = FIRST_WAIT;
+    let mut said = String::new();
+    loop {
+        let error = match stages.discovery.find(spec.api_version.as_deref(), &spec.kind).await {
+            Ok(resource) => {
+                info!(%hook, binding = %spec.name, %resource, "binding enabled");
+                return resource;
+            }
+            Err(error) => error,
+        };
+        let reason = error_chain(&error);
+        stages.health.pending(hook, index, &reason);
+        if reason != said {
+            report(hook, spec, &error, &reason);
+            said = reason;
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+fn report(hook: &HookName, spec: &KubernetesBinding, error: &DiscoveryError, reason: &str) {
+    match error {
+        DiscoveryError::Unknown { .. } => {
+            warn!(%hook, binding = %spec.name, reason, "binding pending: it starts when the kind is served");
+        }
+        DiscoveryError::Unavailable(_) => {
+            warn!(%hook, binding = %spec.name, reason, "API server unreachable: trying until it answers");
+        }
+    }
+}

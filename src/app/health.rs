@@ -1,0 +1,104 @@
+//! What each hook still waits for, out of what bindings and queues say. Never waits itself.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use crate::{
+    filter::BindingStatus,
+    model::{BindingName, HookName, HookSpec},
+    queue::{self, HookStats},
+    telemetry::{HookReadiness, Readiness},
+};
+
+struct BindingHealth {
+    name: BindingName,
+    status: Arc<BindingStatus>,
+    /// Why its kind can't be watched yet.
+    pending: Option<String>,
+}
+
+/// How all hooks are doing.
+#[derive(Default)]
+pub struct Health {
+    hooks: Mutex<BTreeMap<HookName, Vec<BindingHealth>>>,
+    /// Set when all hooks were loaded or refused.
+    queue: OnceLock<queue::Handle>,
+}
+
+impl Health {
+    fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, Vec<BindingHealth>>> {
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hook was loaded; its bindings are to be synchronised.
+    pub fn expect(&self, spec: &HookSpec) {
+        let binding = |name: &BindingName| BindingHealth { name: name.clone(), status: Arc::default(), pending: None };
+        let bindings = spec.kubernetes.iter().map(|spec| binding(&spec.name)).collect();
+        self.hooks().insert(spec.name.clone(), bindings);
+    }
+
+    /// All hooks were started.
+    pub fn started(&self, queue: queue::Handle) {
+        // A second start does not happen; the first handle would do as well.
+        let _ = self.queue.set(queue);
+    }
+
+    /// A binding's kind can't be watched yet.
+    pub fn pending(&self, hook: &HookName, index: usize, reason: &str) {
+        if let Some(binding) = self.hooks().get_mut(hook).and_then(|bindings| bindings.get_mut(index)) {
+            binding.pending = Some(reason.to_owned());
+        }
+    }
+
+    /// A binding's kind was found; from now on its status tells.
+    pub fn enabled(&self, hook: &HookName, index: usize) -> Arc<BindingStatus> {
+        let mut hooks = self.hooks();
+        let Some(binding) = hooks.get_mut(hook).and_then(|bindings| bindings.get_mut(index)) else {
+            return Arc::default();
+        };
+        binding.pending = None;
+        binding.status.clone()
+    }
+
+    /// Each binding's status, for metrics.
+    pub fn statuses(&self) -> Vec<(HookName, BindingName, Arc<BindingStatus>)> {
+        let of_hook = |(hook, bindings): (&HookName, &Vec<BindingHealth>)| {
+            let each = |binding: &BindingHealth| (hook.clone(), binding.name.clone(), binding.status.clone());
+            bindings.iter().map(each).collect::<Vec<_>>()
+        };
+        self.hooks().iter().flat_map(of_hook).collect()
+    }
+
+    /// What is still waited for.
+    pub fn readiness(&self) -> Readiness {
+        let Some(queue) = self.queue.get() else { return Readiness::default() };
+        // Bindings first: their synchronizations are pushed before they count as synchronised.
+        let listed: Vec<_> = self.hooks().iter().map(|(hook, bindings)| (hook.clone(), unlisted(bindings))).collect();
+        let stats = queue.stats();
+        let hooks = listed.into_iter().map(|(hook, mut missing)| {
+            if let Some(stats) = stats.hooks.iter().find(|stats| stats.hook == hook) {
+                missing.extend(unfinished(stats));
+            }
+            HookReadiness { hook: hook.to_string(), missing }
+        });
+        Readiness { started: true, hooks: hooks.collect() }
+    }
+}
+
+fn unlisted(bindings: &[BindingHealth]) -> Vec<String> {
+    let missing = |binding: &BindingHealth| match &binding.pending {
+        Some(reason) => Some(format!("binding {} is pending: {reason}", binding.name)),
+        None if binding.status.is_synchronised() => None,
+        None => Some(format!("binding {} has not listed its objects", binding.name)),
+    };
+    bindings.iter().filter_map(missing).collect()
+}
+
+fn unfinished(stats: &HookStats) -> Vec<String> {
+    let startup = stats.starting.then(|| "onStartup has not succeeded".to_owned());
+    let synchronizations =
+        stats.unsynchronised.iter().map(|binding| format!("synchronization of binding {binding} has not succeeded"));
+    startup.into_iter().chain(synchronizations).collect()
+}

@@ -1,0 +1,76 @@
+//! Answers what a run asks of the host: calls go to the access stage, snapshots to the filter
+//! stage. Decides nothing.
+
+use std::sync::Arc;
+
+use futures::{FutureExt as _, future::BoxFuture};
+
+use crate::{
+    access::{Access, JqRunner},
+    filter::{self, Evaluator, Outputs, Snapshots},
+    model::{CallError, Caller, EmitEvent, HookName, ListQuery, Moment, ObjectRef, Operation, Page},
+    sandbox::{Host, Written},
+};
+
+/// The operator, as a run sees it.
+pub struct Operator {
+    /// Executes calls.
+    pub access: Access,
+    /// What bindings match.
+    pub snapshots: Arc<Snapshots>,
+}
+
+impl Host for Operator {
+    fn get<'a>(
+        &'a self,
+        caller: &'a Caller,
+        target: ObjectRef,
+        subresource: Option<String>,
+    ) -> BoxFuture<'a, Result<String, CallError>> {
+        async move { self.access.get(caller, &target, subresource.as_deref()).await }.boxed()
+    }
+
+    fn list<'a>(&'a self, caller: &'a Caller, query: ListQuery) -> BoxFuture<'a, Result<Page, CallError>> {
+        async move { self.access.list(caller, &query).await }.boxed()
+    }
+
+    fn write<'a>(&'a self, caller: &'a Caller, operation: Operation) -> BoxFuture<'a, Written> {
+        async move { self.access.write(caller, &operation).await }.boxed()
+    }
+
+    fn batch<'a>(&'a self, caller: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
+        async move { self.access.batch(caller, &operations).await }.boxed()
+    }
+
+    fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
+        async move { self.access.emit_event(caller, &event).await }.boxed()
+    }
+
+    fn moment(&self, hook: &HookName) -> Moment {
+        self.snapshots.moment(hook)
+    }
+}
+
+/// Runs the programs of `jq` patches where filters run.
+pub struct PatchPrograms(pub Arc<Evaluator>);
+
+impl JqRunner for PatchPrograms {
+    fn run(&self, _hook: &HookName, program: &str, object: String) -> BoxFuture<'_, Result<String, String>> {
+        let program = filter::compile(program).map_err(|error| error.to_string());
+        async move {
+            let program = program?;
+            one(self.0.evaluate(&program, &object).await.map_err(|error| error.to_string())?)
+        }
+        .boxed()
+    }
+}
+
+/// A patch program makes one object of one object.
+fn one(outputs: Outputs) -> Result<String, String> {
+    let mut values = outputs.values();
+    match (values.next(), values.len()) {
+        (Some(object), 0) => Ok(object.to_owned()),
+        (None, _) => Err("the program gave no result; a patch needs one".to_owned()),
+        (Some(_), more) => Err(format!("the program gave {} results; a patch needs one", more + 1)),
+    }
+}

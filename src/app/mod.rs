@@ -1,0 +1,166 @@
+//! The operator: makes the stages, connects them, and takes them down again. The only module that
+//! names every stage; it holds no rule of any.
+
+mod bindings;
+mod health;
+mod hooks;
+mod host;
+mod observers;
+mod options;
+mod runs;
+mod schedules;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use futures::FutureExt as _;
+use tokio::task::JoinSet;
+use tracing::info;
+
+pub use hooks::{Hook, Quarantine, error_chain, load};
+pub use options::Options;
+
+use crate::{
+    access::Access,
+    discovery::Discovery,
+    filter::{Evaluator, Snapshots},
+    hooks::DirectoryError,
+    model::Job,
+    queue::{self, Drained, Runner},
+    sandbox::{Sandbox, SandboxError},
+    telemetry::{
+        Metrics, Readiness, Server,
+        metrics::{HookCounts, MetricsError},
+        server::{Probe, ServerError},
+    },
+    watch::Streams,
+};
+use health::Health;
+use hooks::Hooks;
+use host::{Operator, PatchPrograms};
+use observers::Report;
+use runs::Runs;
+
+/// An operator that can't start.
+#[derive(Debug, thiserror::Error)]
+#[error("the operator can't start")]
+pub enum AppError {
+    /// The sandbox can't be made.
+    Sandbox(#[from] SandboxError),
+    /// Metrics can't be registered.
+    Metrics(#[from] MetricsError),
+    /// The health server can't listen.
+    Server(#[from] ServerError),
+    /// The hooks directory can't be read.
+    Hooks(#[from] DirectoryError),
+}
+
+/// What the tasks of bindings and schedules work with.
+struct Stages {
+    discovery: Arc<Discovery>,
+    streams: Streams,
+    evaluator: Arc<Evaluator>,
+    snapshots: Arc<Snapshots>,
+    queue: queue::Handle,
+    health: Arc<Health>,
+}
+
+/// A running operator. Dropping it ends it at once; [`App::shutdown`] lets runs end.
+pub struct App {
+    server: Server,
+    health: Arc<Health>,
+    runner: Runner,
+    /// Bindings, schedules, and the tasks of telemetry.
+    tasks: JoinSet<()>,
+    options: Options,
+}
+
+impl App {
+    /// Loads the hooks and starts everything. An API server that does not answer is waited for in
+    /// the background.
+    pub async fn start(options: Options) -> Result<Self, AppError> {
+        let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
+        let health = Arc::new(Health::default());
+        let server = Server::start(options.listen, metrics.clone(), probe(&health)).await?;
+        info!(listen = %server.address(), "listening");
+
+        let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
+        let hooks = Arc::new(Hooks::load(&options.hooks, &sandbox, &metrics).await?);
+        let report = Arc::new(Report::new(metrics.clone()));
+        let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
+        let snapshots = Arc::new(Snapshots::default());
+        let discovery = Arc::new(Discovery::new(options.client.clone()));
+        let programs = Arc::new(PatchPrograms(evaluator.clone()));
+        let access =
+            Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), report.clone());
+        let operator = Arc::new(Operator { access, snapshots: snapshots.clone() });
+        let runs = Arc::new(Runs::new(hooks.clone(), sandbox, operator, metrics.clone()));
+        let action = Arc::new(move |job: Job| {
+            let runs = runs.clone();
+            async move { runs.run(job).await }.boxed()
+        });
+        let runner = Runner::new(options.queue, action, report.clone());
+        let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
+        let queue = runner.handle();
+        let stages = Arc::new(Stages { discovery, streams, evaluator, snapshots, queue, health: health.clone() });
+
+        let mut tasks = JoinSet::new();
+        start_hooks(&hooks, &stages, &mut tasks);
+        tasks.spawn(observers::sample(stages.clone(), metrics.clone(), hooks.quarantined.len()));
+        health.started(runner.handle());
+        Ok(Self { server, health, runner, tasks, options })
+    }
+
+    /// Where health and metrics are served.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// What is still waited for.
+    pub fn readiness(&self) -> Readiness {
+        self.health.readiness()
+    }
+
+    /// The queues, to ask after them.
+    pub fn queue(&self) -> queue::Handle {
+        self.runner.handle()
+    }
+
+    /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.
+    pub async fn shutdown(mut self) -> Drained {
+        // No more triggers first, then no more runs.
+        self.tasks.shutdown().await;
+        let drained = self.runner.drain(self.options.grace_period).await;
+        self.server.shutdown().await;
+        drained
+    }
+}
+
+fn probe(health: &Arc<Health>) -> Probe {
+    let health = health.clone();
+    Arc::new(move || health.readiness())
+}
+
+/// Starts all hooks: start-up runs in their order, then bindings and schedules, in parallel.
+fn start_hooks(hooks: &Hooks, stages: &Arc<Stages>, tasks: &mut JoinSet<()>) {
+    for hook in hooks.live.values() {
+        stages.queue.add_hook(hook.spec.name.clone(), hook.spec.concurrency);
+        stages.health.expect(&hook.spec);
+    }
+    schedules::push_startups(hooks, &stages.queue);
+    for hook in hooks.live.values() {
+        let name = &hook.spec.name;
+        for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
+            tasks.spawn(bindings::keep(stages.clone(), name.clone(), index, binding.clone()));
+        }
+        for binding in &hook.spec.schedules {
+            tasks.spawn(schedules::keep(stages.queue.clone(), name.clone(), binding.clone()));
+        }
+    }
+    info!(hooks = hooks.live.len(), quarantined = hooks.quarantined.len(), "hooks started");
+}
+
+/// The states of hooks, for their metric.
+fn count(readiness: &Readiness, quarantined: usize) -> HookCounts {
+    let ready = readiness.hooks.iter().filter(|hook| hook.missing.is_empty()).count();
+    HookCounts { loading: 0, pending: readiness.hooks.len() - ready, ready, quarantined }
+}

@@ -1,0 +1,130 @@
+//! What the stages report, as log lines and metrics. Decides nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use tracing::{debug, error, info, warn};
+
+use super::Stages;
+use crate::{
+    access::{self, WriteRecord},
+    queue::{self, Enqueued, Finished, Pushed, QueueStats, Verdict},
+    telemetry::{
+        Metrics,
+        metrics::{QueueSample, RunLabels, WatchError},
+    },
+    watch::{self, Selection, WatchErrorKind},
+};
+
+/// Listens to all stages.
+pub(super) struct Report {
+    metrics: Arc<Metrics>,
+}
+
+impl Report {
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        Self { metrics }
+    }
+}
+
+impl watch::Observer for Report {
+    fn on_list(&self, selection: &Selection, objects: u64, took: Duration) {
+        debug!(%selection, objects, ms = took.as_secs_f64() * 1e3, "listed");
+    }
+
+    fn on_watch_error(&self, selection: &Selection, kind: WatchErrorKind, text: &str, retry_in: Duration) {
+        self.metrics.watch_failed(match kind {
+            WatchErrorKind::Expired => WatchError::Expired,
+            WatchErrorKind::Eof => WatchError::Eof,
+            WatchErrorKind::UnexpectedEof => WatchError::UnexpectedEof,
+            _ => WatchError::Fail,
+        });
+        let retry_ms = retry_in.as_secs_f64() * 1e3;
+        warn!(%selection, kind = kind.as_str(), error = text, retry_ms, "watch failed: trying until it succeeds");
+    }
+
+    fn on_rebuilt(&self, selection: &Selection, silent_for: Duration) {
+        warn!(%selection, silent_s = silent_for.as_secs(), "watch was silent for too long: rebuilding it");
+    }
+
+    fn on_invalid_object(&self, selection: &Selection, text: &str) {
+        error!(%selection, error = text, "an object could not be read and is left out");
+    }
+
+    fn on_lagging(&self, selection: &Selection) {
+        warn!(%selection, "a binding is too slow for its changes: it gets a new list when it has caught up");
+    }
+}
+
+impl queue::Observer for Report {
+    fn enqueued(&self, enqueued: &Enqueued) {
+        match enqueued.pushed {
+            Pushed::Queued => {}
+            Pushed::Folded => self.metrics.task_folded(&enqueued.queue),
+            Pushed::Beyond => self.metrics.task_beyond_bound(&enqueued.queue),
+            Pushed::Refused => {
+                debug!(hook = %enqueued.hook, binding = %enqueued.binding, "trigger refused: its hook is gone or the queues are closed");
+            }
+        }
+    }
+
+    fn finished(&self, finished: &Finished) {
+        let Finished { hook, binding, queue, attempt, .. } = finished;
+        let labels = RunLabels { hook, binding, queue };
+        self.metrics.task_waited(labels, finished.waited);
+        match &finished.verdict {
+            Verdict::Done | Verdict::Removed => {}
+            Verdict::AllowedFailure(failure) => {
+                info!(%hook, %binding, %queue, attempt, error = %failure, "failure allowed: the triggers count as done");
+            }
+            Verdict::Retry { after, .. } => {
+                info!(%hook, %binding, %queue, attempt, retry_ms = after.as_secs_f64() * 1e3, "run will be tried again");
+            }
+            Verdict::GivenUp { failure, triggers } => {
+                self.metrics.task_given_up(labels);
+                error!(%hook, %binding, %queue, attempt, triggers = triggers.len(), error = %failure, "triggers given up");
+            }
+            Verdict::Interrupted => info!(%hook, %binding, %queue, "run interrupted by the shutdown"),
+        }
+    }
+}
+
+impl access::Observer for Report {
+    fn wrote(&self, record: &WriteRecord<'_>) {
+        let WriteRecord { hook, run, verb, object, subresource, outcome, code, dry_run, tries } = record;
+        info!(
+            target: "audit",
+            audit = true, %hook, %run, verb, object, subresource, outcome, code, dry_run, tries,
+            "audit"
+        );
+    }
+}
+
+const LIVE_TICK: Duration = Duration::from_secs(10);
+
+/// Keeps the gauges up to date, until it is dropped.
+pub(super) async fn sample(stages: Arc<Stages>, metrics: Arc<Metrics>, quarantined: usize) {
+    let mut every = tokio::time::interval(LIVE_TICK);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        every.tick().await;
+        metrics.live_tick();
+        let queues: Vec<_> = stages.queue.stats().queues.into_iter().map(queue_sample).collect();
+        metrics.set_queues(&queues);
+        metrics.set_hooks(super::count(&stages.health.readiness(), quarantined));
+        for (hook, binding, status) in stages.health.statuses() {
+            let queue = crate::model::QueueName::Own(hook.clone());
+            metrics.set_snapshot_objects(RunLabels { hook: &hook, binding: &binding, queue: &queue }, status.objects());
+        }
+    }
+}
+
+fn queue_sample(stats: QueueStats) -> QueueSample {
+    QueueSample {
+        queue: stats.queue,
+        length: stats.length,
+        bytes: stats.bytes,
+        oldest: stats.oldest,
+        running: stats.running,
+        retrying: stats.retrying,
+    }
+}

@@ -1,0 +1,51 @@
+//! What an operator is made of: one value for each stage. Knows no flag and no environment.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use crate::{
+    access::AccessConfig, filter::WorkerConfig, queue::QueueConfig, sandbox::SandboxConfig, watch::StreamConfig,
+};
+
+/// How to run an operator.
+#[derive(Clone)]
+pub struct Options {
+    /// The cluster; built with `kube::Config::default_retry` off, since retries are decided here.
+    pub client: kube::Client,
+    /// Directory of the hooks.
+    pub hooks: PathBuf,
+    /// Address of health and metrics; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Prefix of the operator's metrics.
+    pub metrics_prefix: String,
+    /// On shutdown, how long running hooks may take to end.
+    pub grace_period: Duration,
+    /// Stage 1.
+    pub streams: StreamConfig,
+    /// Stage 2.
+    pub filter: WorkerConfig,
+    /// Stage 3.
+    pub queue: QueueConfig,
+    /// Stage 4.
+    pub sandbox: SandboxConfig,
+    /// Stage 5.
+    pub access: AccessConfig,
+}
+
+impl Options {
+    /// Defaults for everything but the cluster and the hooks; health on a free loopback port; filters
+    /// in workers of this process's own executable. Fails if that can't be found.
+    pub fn new(client: kube::Client, hooks: impl Into<PathBuf>) -> std::io::Result<Self> {
+        Ok(Self {
+            client,
+            hooks: hooks.into(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            metrics_prefix: "boathook_".to_owned(),
+            grace_period: Duration::from_secs(20),
+            streams: StreamConfig::default(),
+            filter: WorkerConfig::of_this_process()?,
+            queue: QueueConfig::default(),
+            sandbox: SandboxConfig::default(),
+            access: AccessConfig::default(),
+        })
+    }
+}

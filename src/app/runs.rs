@@ -1,0 +1,93 @@
+//! One job: from the queue into the sandbox, with its log line and metrics.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use tracing::{info, warn};
+
+use super::{hooks::Hooks, host::Operator};
+use crate::{
+    model::{BindingName, Caller, Failure, FailureKind, HookName, Job, Outcome, RunId},
+    sandbox::{RunReport, RunRequest, Sandbox},
+    telemetry::{
+        Metrics,
+        metrics::{RunLabels, RunResult, RunUsage},
+    },
+};
+
+/// Runs jobs.
+pub struct Runs {
+    hooks: Arc<Hooks>,
+    sandbox: Arc<Sandbox>,
+    operator: Arc<Operator>,
+    metrics: Arc<Metrics>,
+    /// Distinguishes this process's run ids from those of others.
+    process: String,
+    number: AtomicU64,
+}
+
+/// What the end of a run is told about.
+struct Described {
+    run: RunId,
+    hook: HookName,
+    binding: BindingName,
+    triggers: usize,
+    attempt: u32,
+}
+
+impl Runs {
+    pub fn new(hooks: Arc<Hooks>, sandbox: Arc<Sandbox>, operator: Arc<Operator>, metrics: Arc<Metrics>) -> Self {
+        let process = format!("{:08x}", rand::random::<u32>());
+        Self { hooks, sandbox, operator, metrics, process, number: AtomicU64::new(1) }
+    }
+
+    /// Runs one job to its outcome.
+    pub async fn run(&self, job: Job) -> Outcome {
+        let (Some(hook), Some(first)) = (self.hooks.live.get(&job.hook), job.triggers.first()) else {
+            let message = format!("hook {} is not loaded", job.hook);
+            return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
+        };
+        let run = RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed));
+        let allow_failure = first.allow_failure;
+        let described = Described {
+            run: run.clone(),
+            hook: job.hook.clone(),
+            binding: first.binding.clone(),
+            triggers: job.triggers.len(),
+            attempt: job.attempt,
+        };
+        let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: false };
+        let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
+        let report = self.sandbox.run(&hook.component, request, self.operator.clone()).await;
+        let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &job.queue };
+        let usage = RunUsage { took: report.duration, memory_peak: report.memory_peak, host_calls: report.host_calls };
+        self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
+        describe(&described, &report);
+        report.outcome
+    }
+}
+
+fn result(outcome: &Outcome, allow_failure: bool) -> RunResult {
+    match outcome {
+        Ok(()) => RunResult::Success,
+        Err(failure) if allow_failure => RunResult::AllowedError(failure.kind),
+        Err(failure) => RunResult::Error(failure.kind),
+    }
+}
+
+fn describe(described: &Described, report: &RunReport) {
+    let Described { run, hook, binding, triggers, attempt } = described;
+    let ms = report.duration.as_secs_f64() * 1e3;
+    let RunReport { memory_peak, host_calls, .. } = report;
+    match &report.outcome {
+        Ok(()) => {
+            info!(%hook, %run, %binding, triggers, attempt, ms, memory_peak, host_calls, "run succeeded");
+        }
+        Err(failure) => {
+            let (kind, error, backtrace) = (failure.kind.label(), &failure.message, failure.backtrace.as_deref());
+            warn!(%hook, %run, %binding, triggers, attempt, ms, memory_peak, host_calls, kind, error, backtrace, "run failed");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Start-up runs, and one task for each `schedule` binding.
+
+use std::{sync::Arc, time::Instant};
+
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use tracing::error;
+
+use super::hooks::{Hook, Hooks};
+use crate::{
+    model::{BindingName, Cause, HookName, MissedRuns, QueueName, ScheduleBinding, StartupBinding, Trigger},
+    queue,
+    watch::Schedule,
+};
+
+/// Puts the start-up runs into `main`: lower numbers first, then by name.
+pub(super) fn push_startups(hooks: &Hooks, queue: &queue::Handle) {
+    let with_startup = |hook: &Arc<Hook>| Some((hook.spec.on_startup.clone()?, hook.spec.name.clone()));
+    let mut startups: Vec<_> = hooks.live.values().filter_map(with_startup).collect();
+    startups.sort_by(|(a, x), (b, y)| (a.order, x).cmp(&(b.order, y)));
+    for (binding, hook) in startups {
+        queue.push(startup(hook, &binding));
+    }
+}
+
+fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
+    Trigger {
+        hook,
+        binding: BindingName::new("onStartup"),
+        queue: QueueName::main(),
+        cause: Cause::Startup,
+        snapshots: Arc::default(),
+        allow_failure: false,
+        retry: binding.retry,
+        created: Instant::now(),
+    }
+}
+
+/// Runs until it is dropped.
+pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: ScheduleBinding) {
+    let schedule = match Schedule::new(&binding.crontab, binding.time_zone.as_deref(), MissedRuns::Skip) {
+        Ok(schedule) => schedule,
+        // The document's check lets no such crontab through.
+        Err(error) => return error!(%hook, binding = %binding.name, %error, "schedule can't be used"),
+    };
+    let mut ticks = std::pin::pin!(schedule.ticks(Timestamp::now));
+    while let Some(tick) = ticks.next().await {
+        queue.push(Trigger {
+            hook: hook.clone(),
+            binding: binding.name.clone(),
+            queue: binding.queue.clone(),
+            cause: Cause::Schedule(tick),
+            snapshots: binding.include_snapshots_from.clone(),
+            allow_failure: binding.allow_failure,
+            retry: binding.retry,
+            created: Instant::now(),
+        });
+    }
+}

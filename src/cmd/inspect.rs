@@ -1,0 +1,74 @@
+//! `boathook inspect`: what a component is, what wakes it, what it asks for. Runs nothing but its
+//! `config`, with no grants.
+
+use std::{fmt::Write as _, path::Path, process::ExitCode};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use super::runtime::block_on;
+use crate::{
+    app::{Hook, load},
+    cli::{Inspect, Output},
+    hooks::print,
+    model::HookName,
+    sandbox::{Sandbox, SandboxConfig},
+};
+
+pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
+    let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
+    let name = hook_name(&args.file)?;
+    let hook = block_on(async {
+        let sandbox = Sandbox::new(SandboxConfig::default())?;
+        Ok(load(&name, &bytes, &sandbox).await?)
+    })?;
+    let facts = facts(&hook);
+    match args.output {
+        Output::Text => print!("{}", text(&facts)),
+        Output::Json => println!("{facts:#}"),
+        Output::Yaml => print!("{}", yaml_serde::to_string(&facts)?),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn hook_name(file: &Path) -> anyhow::Result<HookName> {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(HookName::new(&stem)?)
+}
+
+fn facts(hook: &Hook) -> Value {
+    json!({
+        "name": hook.spec.name.as_str(),
+        "digest": hook.component.digest(),
+        "bytes": hook.component.size(),
+        "exports": hook.component.exports(),
+        "imports": hook.component.imports(),
+        "document": print(&hook.spec),
+    })
+}
+
+fn text(facts: &Value) -> String {
+    let mut out = String::new();
+    let get = |key: &str| facts.get(key).cloned().unwrap_or_default();
+    // Writing to a String can't fail.
+    let _ = writeln!(out, "Name:     {}", plain(&get("name")));
+    let _ = writeln!(out, "Digest:   {}", plain(&get("digest")));
+    let _ = writeln!(out, "Size:     {} bytes", get("bytes"));
+    let _ = writeln!(out, "Exports:  {}", words(&get("exports")));
+    let _ = writeln!(out, "Imports:  {}", words(&get("imports")));
+    let document = yaml_serde::to_string(&get("document")).unwrap_or_default();
+    let _ = writeln!(out, "Document, with every default:");
+    for line in document.lines() {
+        let _ = writeln!(out, "  {line}");
+    }
+    out
+}
+
+fn plain(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn words(list: &Value) -> String {
+    let words: Vec<_> = list.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if words.is_empty() { "none".to_owned() } else { words.join("\n          ") }
+}

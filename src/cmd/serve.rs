@@ -1,0 +1,69 @@
+//! `boathook serve`: the operator, until a signal ends it.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Context as _;
+use tracing::{info, warn};
+
+use super::{
+    connect,
+    runtime::{Stop, block_on},
+};
+use crate::{
+    app::{App, Options},
+    cli::{self, Serve},
+    telemetry::{LogFormat, log},
+};
+
+/// Runs had to be interrupted on shutdown.
+const INTERRUPTED: u8 = 3;
+
+pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
+    init_log(&args.log)?;
+    block_on(async {
+        let mut stop = Stop::new()?;
+        let app = App::start(options(args).await?).await?;
+        stop.requested().await;
+        info!("shutting down");
+        let drained = tokio::select! {
+            drained = app.shutdown() => drained,
+            // Whoever asks twice does not want to wait.
+            () = stop.requested() => {
+                warn!("asked again: ending at once");
+                return Ok(ExitCode::from(INTERRUPTED));
+            }
+        };
+        info!(finished = drained.finished, interrupted = drained.interrupted, "shut down");
+        Ok(if drained.interrupted == 0 { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) })
+    })
+}
+
+pub(super) fn init_log(args: &cli::Log) -> anyhow::Result<()> {
+    let format = match args.log_format {
+        cli::LogFormat::Text => LogFormat::Text,
+        cli::LogFormat::Json => LogFormat::Json,
+    };
+    Ok(log::init(format, &args.log_level)?)
+}
+
+async fn options(args: Serve) -> anyhow::Result<Options> {
+    let client = connect::client(&args.connection).await?;
+    let mut options = Options::new(client, args.hooks).context("can't find this program's own file")?;
+    options.listen = args.listen;
+    options.metrics_prefix = args.metrics_prefix;
+    options.grace_period = args.grace_period;
+    options.queue.max_parallel_runs = args.max_parallel_runs.into();
+    options.sandbox.max_concurrent_runs = args.max_parallel_runs.into();
+    options.sandbox.maxima.memory = u64::from(args.max_memory) * 1024 * 1024;
+    options.sandbox.cache_dir = args.cache_dir.or_else(cache_dir);
+    options.access.reporting_instance = std::env::var("HOSTNAME").unwrap_or(options.access.reporting_instance);
+    Ok(options)
+}
+
+/// The user's cache directory, as the XDG base directory specification has it. None where there is no
+/// home: compiled components are not kept then.
+pub(super) fn cache_dir() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(base.join("boathook"))
+}
