@@ -14,7 +14,8 @@ import (
 )
 
 // dataDir is what outlives a restart: etcd's data, the serving certificate, the key that signs
-// ServiceAccount tokens, and the administrator's token. Whatever is missing is made.
+// ServiceAccount tokens, and the administrator's token. Whatever is missing is made. It becomes the
+// working directory.
 type dataDir struct {
 	path      string
 	token     string
@@ -22,7 +23,6 @@ type dataDir struct {
 }
 
 func (d *dataDir) etcd() string       { return filepath.Join(d.path, "etcd") }
-func (d *dataDir) etcdSocket() string { return filepath.Join(d.path, "etcd.sock") }
 func (d *dataDir) certs() string      { return filepath.Join(d.path, "certs") }
 func (d *dataDir) caFile() string     { return filepath.Join(d.certs(), "apiserver.crt") }
 func (d *dataDir) saKey() string      { return filepath.Join(d.path, "service-account.key") }
@@ -59,6 +59,9 @@ func (d *dataDir) fill() error {
 	}
 	d.path = absolute
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return err
+	}
+	if err := os.Chdir(d.path); err != nil {
 		return err
 	}
 	if err := d.fillSAKey(); err != nil {

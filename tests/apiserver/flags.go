@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 )
@@ -39,6 +40,14 @@ func parseFlags(args []string) (commandLine, error) {
 	}
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
+	}
+	if o.kubeconfig != "" {
+		// The data directory is to become the working directory.
+		file, err := filepath.Abs(o.kubeconfig)
+		if err != nil {
+			return o, fmt.Errorf("--write-kubeconfig: %w", err)
+		}
+		o.kubeconfig = file
 	}
 	return o, checkLoopback(o.listen)
 }
