@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::copies::{ensure_source, without_copy};
 use crate::harness::{Test, eventually_within, for_each};
 use crate::objects::create_namespace;
-use crate::registry_secret::{ensure_source, without_copy};
 
 const NAMESPACES: usize = 1_000;
 /// Creations in flight.

@@ -3,72 +3,98 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, ListParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::Value;
 
+use crate::copies::{copied, ensure_source};
 use crate::harness::Test;
-use crate::objects::create_namespace;
-use crate::registry_secret::{copied, ensure_source};
+use crate::objects::{create_namespace, meta, secrets};
 
-/// The hook, the call that it makes without a permission for it, and the object.
+/// For every ConfigMap with this label it tries to delete the Secret of the same name, without a
+/// permission for that.
 const HOOK: &str = "forbidden";
-const VERB: &str = "create";
-const RESOURCE: &str = "configmaps";
-const OBJECT: &str = "default/forbidden";
+const LABEL: (&str, &str) = ("e2e", "forbidden");
+const NAME: &str = "victim";
 
 pub async fn a_write_without_permission_is_refused(test: Arc<Test>) {
     let cluster = test.own_cluster().await;
     let client = &cluster.client;
     ensure_source(client).await;
-    let before = config_maps(client).await;
-    // Not waited for to be ready: this hook's start may well count as failed.
-    let hooks = ["registry-secret", "test/forbidden"];
-    let operator = test.operator_with(&cluster.kubeconfig, &hooks).await;
+    let namespace = test.name("x");
+    create_namespace(client, &namespace, &[]).await;
+    let before = create_victim(client, &namespace).await;
+    let operator = test
+        .operator_with(&cluster.kubeconfig, &["registry-secret", "test/forbidden"])
+        .await;
+    operator.ready().await;
 
-    let line = operator
-        .logs("the call that it refused", is_refusal)
+    provoke(client, &namespace).await;
+    let refused = operator
+        .logs("the refused call", |line| {
+            is_audit(line, "forbidden-by-grant")
+        })
+        .await;
+    assert_eq!(refused["verb"], "delete", "{refused}");
+    let object = refused["object"].as_str().unwrap_or_default();
+    assert!(
+        object.contains(&format!("{namespace}/{NAME}")),
+        "the record names the object: {refused}"
+    );
+    let told = operator
+        .logs("which permission is missing", tells_the_permission)
         .await
         .to_string();
-    for part in [VERB, RESOURCE, OBJECT, "permissions.kubernetes"] {
-        assert!(line.contains(part), "the line names {part:?}: {line}");
+    for part in ["delete", "secrets", NAME, &namespace] {
+        assert!(told.contains(part), "the line names {part:?}: {told}");
     }
 
-    // The neighbour works, and goes on to work while the other one fails.
-    copied(client, "kube-system").await;
-    let name = test.name("x");
+    // The neighbour goes on.
+    let name = test.name("later");
     create_namespace(client, &name, &[]).await;
     copied(client, &name).await;
 
-    assert_eq!(config_maps(client).await, before, "nothing was written");
-    let written = operator.log().into_iter().find(is_write);
+    let after = secrets(client, &namespace)
+        .get(NAME)
+        .await
+        .expect("the Secret is there");
+    assert_eq!(
+        (before.uid(), before.resource_version()),
+        (after.uid(), after.resource_version())
+    );
+    let written = operator.log().into_iter().find(|line| is_audit(line, "ok"));
     assert_eq!(written, None, "the audit log shows a write of the hook");
     operator.stop().await;
 }
 
-fn is_refusal(line: &Value) -> bool {
-    of_hook(line) && line.to_string().contains("forbidden-by-grant")
+fn is_audit(line: &Value, outcome: &str) -> bool {
+    line["message"] == "audit" && line["hook"] == HOOK && line["outcome"] == outcome
 }
 
-fn is_write(line: &Value) -> bool {
-    of_hook(line) && line["message"] == "audit" && line["outcome"] == "ok"
+fn tells_the_permission(line: &Value) -> bool {
+    let serious = matches!(line["level"].as_str(), Some("WARN" | "ERROR"));
+    serious && line["hook"] == HOOK && line.to_string().contains("permissions.kubernetes")
 }
 
-fn of_hook(line: &Value) -> bool {
-    line["hook"] == HOOK
+async fn create_victim(client: &Client, namespace: &str) -> Secret {
+    let secret = Secret {
+        metadata: meta(NAME, &[]),
+        ..Secret::default()
+    };
+    let created = secrets(client, namespace)
+        .create(&PostParams::default(), &secret)
+        .await;
+    created.expect("create a Secret")
 }
 
-/// Kubernetes puts one of its own into every namespace, at a time of its choosing.
-async fn config_maps(client: &Client) -> Vec<String> {
-    let all = Api::<ConfigMap>::all(client.clone())
-        .list(&ListParams::default())
+async fn provoke(client: &Client, namespace: &str) {
+    let map = ConfigMap {
+        metadata: meta(NAME, &[LABEL]),
+        ..ConfigMap::default()
+    };
+    let maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
+    maps.create(&PostParams::default(), &map)
         .await
-        .expect("list ConfigMaps");
-    let names = all
-        .iter()
-        .map(|map| format!("{}/{}", map.namespace().unwrap_or_default(), map.name_any()));
-    names
-        .filter(|name| !name.ends_with("/kube-root-ca.crt") && !name.starts_with("kube-system/"))
-        .collect()
+        .expect("create a ConfigMap");
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::copies::{copied, ensure_source};
 use crate::harness::{ALL_HOOKS, Operator, Proxy, Test};
 use crate::objects::create_namespace;
-use crate::registry_secret::{copied, ensure_source};
 
 pub async fn waits_for_the_api_server(test: Arc<Test>) {
     let cluster = test.own_cluster().await;

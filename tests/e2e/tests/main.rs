@@ -12,6 +12,7 @@
 
 mod burst;
 mod control_plane;
+mod copies;
 mod grants;
 mod harness;
 mod internet_access;

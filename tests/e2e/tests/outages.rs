@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::copies::copied;
 use crate::harness::{ALL_HOOKS, Operator, Proxy, Test, eventually_within};
 use crate::objects::create_namespace;
-use crate::registry_secret::copied;
 use crate::restarts::World;
 
 /// Attempts that an operator has to make while it is turned away: enough to have met every stream.

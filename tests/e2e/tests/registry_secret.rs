@@ -7,19 +7,16 @@ use std::sync::Arc;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::{Api, ListParams, ObjectMeta, PostParams};
+use kube::api::{Api, ObjectMeta, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::json;
 
-use crate::harness::{Test, eventually};
-use crate::objects::{
-    create_namespace, delete, label, label_namespace, merge, meta, namespaces, secrets,
+use crate::copies::{
+    COPY, NAME, SKIP, SOURCE, copied, credentials, data, ensure_source, gone, new_source,
+    set_password, source,
 };
-
-pub const NAME: &str = "registry-credentials";
-pub const SOURCE: &str = "default";
-pub const SKIP: &str = "registry-secret.boathook.dev/skip";
-const COPY: &str = "registry-secret.boathook.dev/copy";
+use crate::harness::Test;
+use crate::objects::{create_namespace, delete, label, label_namespace, merge, meta, secrets};
 
 pub async fn every_namespace_has_a_copy(test: Arc<Test>) {
     let shared = test.shared().await;
@@ -253,92 +250,6 @@ pub async fn copies_go_with_the_source(test: Arc<Test>) {
     operator.stop().await;
 }
 
-/// Makes the source if it is not there.
-pub async fn ensure_source(client: &Client) {
-    match secrets(client, SOURCE)
-        .create(&PostParams::default(), &new_source())
-        .await
-    {
-        Ok(_) => {}
-        Err(kube::Error::Api(status)) if status.code == 409 => {}
-        Err(error) => panic!("create the source: {error}"),
-    }
-}
-
-pub async fn set_password(client: &Client, password: &str) {
-    merge(
-        &secrets(client, SOURCE),
-        NAME,
-        json!({"data": credentials(password)}),
-    )
-    .await;
-}
-
-/// Waits until the namespace has a copy that is as the source is now.
-pub async fn copied(client: &Client, namespace: &str) -> Secret {
-    eventually(
-        &format!("the copy in {namespace} is as the source is"),
-        async || {
-            let source = source(client).await;
-            let copy = secrets(client, namespace)
-                .get_opt(NAME)
-                .await
-                .map_err(|error| error.to_string())?;
-            let copy = copy.ok_or("there is no copy")?;
-            if label(&copy, COPY) != Some("true") {
-                return Err(format!("it is not labelled as a copy: {:?}", copy.labels()));
-            }
-            if (&copy.data, &copy.type_) != (&source.data, &source.type_) {
-                return Err(format!(
-                    "the copy has {:?}, the source {:?}",
-                    copy.data, source.data
-                ));
-            }
-            Ok(copy)
-        },
-    )
-    .await
-}
-
-/// Waits until the namespace has no copy.
-pub async fn gone(client: &Client, namespace: &str) {
-    eventually(
-        &format!("the copy in {namespace} is gone"),
-        async || match secrets(client, namespace).get_opt(NAME).await {
-            Ok(None) => Ok(()),
-            Ok(Some(_)) => Err("it is there".to_owned()),
-            Err(error) => Err(error.to_string()),
-        },
-    )
-    .await;
-}
-
-/// Namespaces that are to have a copy and have none that is as the source is.
-pub async fn without_copy(client: &Client) -> Vec<String> {
-    let wanted = namespaces(client)
-        .list(&ListParams::default())
-        .await
-        .expect("list namespaces");
-    let copies = Api::<Secret>::all(client.clone())
-        .list(&ListParams::default().labels(&format!("{COPY}=true")))
-        .await
-        .expect("list copies");
-    let source = source(client).await;
-    let current: std::collections::BTreeSet<_> = copies
-        .iter()
-        .filter(|copy| copy.name_any() == NAME && copy.data == source.data)
-        .filter_map(ResourceExt::namespace)
-        .collect();
-    let skipped = |namespace: &_| label(namespace, SKIP) == Some("true");
-    let wanted = wanted
-        .iter()
-        .filter(|namespace| !skipped(*namespace))
-        .map(ResourceExt::name_any);
-    wanted
-        .filter(|name| name != SOURCE && !current.contains(name))
-        .collect()
-}
-
 /// Waits until the hook has dealt with everything that happened before the call: it deals with one
 /// thing after the other, and two namespaces made now, one after the other, have their copies.
 async fn settled(test: &Test, client: &Client) {
@@ -347,35 +258,6 @@ async fn settled(test: &Test, client: &Client) {
         create_namespace(client, &name, &[]).await;
         copied(client, &name).await;
     }
-}
-
-async fn source(client: &Client) -> Secret {
-    secrets(client, SOURCE)
-        .get(NAME)
-        .await
-        .expect("the source is there")
-}
-
-fn new_source() -> Secret {
-    Secret {
-        metadata: meta(NAME, &[]),
-        type_: Some("kubernetes.io/dockerconfigjson".to_owned()),
-        data: Some(credentials("first")),
-        ..Secret::default()
-    }
-}
-
-fn credentials(password: &str) -> BTreeMap<String, ByteString> {
-    let config =
-        json!({"auths": {"registry.example.com": {"username": "puller", "password": password}}});
-    BTreeMap::from([(
-        ".dockerconfigjson".to_owned(),
-        ByteString(config.to_string().into_bytes()),
-    )])
-}
-
-fn data(secret: &Secret) -> BTreeMap<String, ByteString> {
-    secret.data.clone().unwrap_or_default()
 }
 
 /// The credentials as they are in the object's JSON, in base64.

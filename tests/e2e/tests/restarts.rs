@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use crate::copies::{NAME, SKIP, copied, ensure_source, gone, set_password};
 use crate::harness::{Cluster, Operator, Test};
 use crate::internet_access::{ALLOW, allowed, refused};
 use crate::node_taint::{create_node, label_node, tainted};
 use crate::objects::{create_namespace, delete, label_namespace, secrets};
-use crate::registry_secret::{NAME, SKIP, copied, ensure_source, gone, set_password};
 
 pub async fn after_sigterm(test: Arc<Test>) {
     let (cluster, operator) = begin(&test).await;

@@ -104,17 +104,11 @@ impl Operator {
 }
 
 fn listen_of(line: &str) -> Option<String> {
-    let line = parse(line)?;
-    Some(field(&line, "listen")?.as_str()?.to_owned())
+    Some(parse(line)?.get("listen")?.as_str()?.to_owned())
 }
 
 fn parse(line: &str) -> Option<Value> {
     serde_json::from_str(line).ok().filter(Value::is_object)
-}
-
-/// A field of a log line, which a JSON logger may put on the line itself or below `fields`.
-fn field<'a>(line: &'a Value, name: &str) -> Option<&'a Value> {
-    line.get(name).or_else(|| line.get("fields")?.get(name))
 }
 
 /// A directory with just these hooks. A restarted operator finds the one of its predecessor.

@@ -37,7 +37,10 @@ pub fn hook(name: &str) -> PathBuf {
 
 /// kubectl: `BOATHOOK_KUBECTL`, by default the one on the path.
 pub fn kubectl() -> PathBuf {
-    from_env("BOATHOOK_KUBECTL").unwrap_or_else(|| "kubectl".into())
+    env::var_os("BOATHOOK_KUBECTL")
+        .filter(|value| !value.is_empty())
+        .unwrap_or_else(|| "kubectl".into())
+        .into()
 }
 
 /// Whether the state of tests that pass is kept, too.

@@ -13,36 +13,28 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Asks again and again until the probe answers `Ok`, and returns that. The last `Err` tells what was
 /// seen instead when [`SOON`] has passed.
-#[track_caller]
-pub fn eventually<T, E: Display>(
-    what: &str,
-    probe: impl AsyncFnMut() -> Result<T, E>,
-) -> impl Future<Output = T> {
-    eventually_within(SOON, what, probe)
+pub async fn eventually<T, E: Display>(what: &str, probe: impl AsyncFnMut() -> Result<T, E>) -> T {
+    eventually_within(SOON, what, probe).await
 }
 
 /// [`eventually`] with a deadline of its own.
-#[track_caller]
-pub fn eventually_within<T, E: Display>(
+pub async fn eventually_within<T, E: Display>(
     within: Duration,
     what: &str,
     mut probe: impl AsyncFnMut() -> Result<T, E>,
-) -> impl Future<Output = T> {
-    let caller = std::panic::Location::caller();
-    async move {
-        let deadline = Instant::now() + within;
-        loop {
-            let last = match tokio::time::timeout(within, probe()).await {
-                Ok(Ok(value)) => return value,
-                Ok(Err(seen)) => seen.to_string(),
-                Err(_) => "the question itself got no answer".to_owned(),
-            };
-            assert!(
-                Instant::now() < deadline,
-                "not within {within:?}: {what} (waited for at {caller})\n  last seen: {last}"
-            );
-            tokio::time::sleep(INTERVAL).await;
-        }
+) -> T {
+    let deadline = Instant::now() + within;
+    loop {
+        let last = match tokio::time::timeout(within, probe()).await {
+            Ok(Ok(value)) => return value,
+            Ok(Err(seen)) => seen.to_string(),
+            Err(_) => "the question itself got no answer".to_owned(),
+        };
+        assert!(
+            Instant::now() < deadline,
+            "not within {within:?}: {what}\n  last seen: {last}"
+        );
+        tokio::time::sleep(INTERVAL).await;
     }
 }
 
