@@ -1,1 +1,90 @@
-//! Black-box suite.
+//! Black-box suite: the real binaries on a real API server, and on the local cluster.
+//!
+//! Every test stands once in the list below and runs on both: `real::…` on etcd and kube-apiserver,
+//! `local::…` on `boathook cluster`, so that the two cannot drift apart. A function missing from the
+//! list is dead code, which the compiler reports. It never calls Boathook's own code.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod burst;
+mod control_plane;
+mod copies;
+mod grants;
+mod harness;
+mod internet_access;
+mod lifecycle;
+mod node_taint;
+mod objects;
+mod outages;
+mod registry_secret;
+mod restarts;
+
+/// Makes a module for a backend, with a test for each listed function.
+macro_rules! on {
+    ($module:ident, $backend:ident, { $($area:ident: $($test:ident),+;)+ }) => {
+        mod $module {
+            $(mod $area {
+                $(#[test]
+                fn $test() {
+                    let name = concat!(stringify!($area), "::", stringify!($test));
+                    crate::harness::run(crate::harness::Backend::$backend, name, crate::$area::$test);
+                })+
+            })+
+        }
+    };
+}
+
+/// Makes the tests of both backends from one list, and those of the real one from another.
+macro_rules! suite {
+    (both: $both:tt, real: { $($real:tt)+ }) => {
+        on!(local, Local, $both);
+        suite!(@real $both, $($real)+);
+    };
+    (@real { $($both:tt)+ }, $($real:tt)+) => {
+        on!(real, Real, { $($both)+ $($real)+ });
+    };
+}
+
+suite! {
+    both: {
+        registry_secret:
+            every_namespace_has_a_copy,
+            copies_follow_the_source,
+            lost_and_changed_copies_come_back,
+            namespaces_opt_out,
+            copies_carry_no_foreign_metadata,
+            foreign_secrets_stay,
+            copies_go_with_the_source;
+        internet_access:
+            policy_exists_while_labelled,
+            removed_policy_comes_back,
+            other_values_allow_nothing;
+        node_taint:
+            taints_follow_labels,
+            other_taints_stay,
+            unknown_effects_are_passed_over;
+        burst:
+            a_thousand_namespaces;
+        restarts:
+            after_sigterm,
+            after_sigkill;
+        outages:
+            connections_cut;
+        grants:
+            a_write_without_permission_is_refused;
+        lifecycle:
+            waits_for_the_api_server,
+            stops_while_it_waits,
+            stops_cleanly;
+    },
+    real: {
+        control_plane:
+            operator_outlives_its_restart,
+            a_restart_keeps_the_cluster,
+            it_ends_with_its_parent;
+    }
+}

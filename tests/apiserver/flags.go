@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+)
+
+// commandLine is what was typed, checked.
+type commandLine struct {
+	data           string
+	listen         string
+	kubeconfig     string
+	controllers    []string
+	exitWithParent bool
+}
+
+func parseFlags(args []string) (commandLine, error) {
+	var o commandLine
+	fs := pflag.NewFlagSet("boathook-apiserver", pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.StringVar(&o.data, "data", "",
+		"directory that keeps etcd's data, certificates and keys; a start on the same one continues the same cluster (default: a temporary one, removed at the end)")
+	fs.StringVar(&o.listen, "listen", "127.0.0.1:0",
+		"loopback address to serve on; port 0 lets the system choose")
+	fs.StringVar(&o.kubeconfig, "write-kubeconfig", "",
+		"file to write the administrator's kubeconfig to, with certificate and token inside")
+	fs.StringSliceVar(&o.controllers, "controllers", nil,
+		"controllers of kube-controller-manager to run, separated by commas (default: none)")
+	fs.BoolVar(&o.exitWithParent, "exit-with-parent", false,
+		"stop when the parent process ends or, if stdin is a pipe, when that is closed")
+	fs.Usage = func() {
+		fmt.Fprintf(os.Stdout, "A Kubernetes control plane in one process, for tests. Prints \"ready\" when it serves.\n\nFlags:\n%s", fs.FlagUsages())
+	}
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
+	}
+	if o.kubeconfig != "" {
+		// The data directory is to become the working directory.
+		file, err := filepath.Abs(o.kubeconfig)
+		if err != nil {
+			return o, fmt.Errorf("--write-kubeconfig: %w", err)
+		}
+		o.kubeconfig = file
+	}
+	return o, checkLoopback(o.listen)
+}
+
+// checkLoopback refuses every address that another machine could reach: the token is in a file
+// and etcd does not sync to disk, so this is nothing to serve to others.
+func checkLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("--listen %q: %w; give IP:PORT, for example 127.0.0.1:0", address, err)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("--listen %q: %q is not a loopback address; give for example 127.0.0.1:0", address, host)
+	}
+	return nil
+}
