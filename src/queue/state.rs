@@ -384,6 +384,11 @@ impl State {
         self.batches.is_empty() && self.lines.values().all(Line::is_empty)
     }
 
+    #[cfg(test)]
+    pub(super) fn check_index(&self) {
+        self.lines.values().for_each(Line::check_index);
+    }
+
     /// What is where. O(queues + hooks + jobs).
     pub fn stats(&self, now: Instant) -> Stats {
         Stats {
