@@ -470,7 +470,7 @@ fn play(max_pending: usize, ops: Vec<Op>) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_state_machine_follows_the_rules(ops in ops()) {
