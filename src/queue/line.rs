@@ -227,4 +227,10 @@ impl Line {
             Kind::Keyed(line) => line.oldest(),
         }
     }
+
+    /// The index knows every waiting trigger and nothing else.
+    #[cfg(test)]
+    pub(super) fn check_index(&self) {
+        assert!(self.index.as_ref().is_none_or(|index| index.len() == self.length));
+    }
 }

@@ -34,6 +34,7 @@
 mod collapse;
 mod combine;
 mod config;
+mod finished;
 mod gate;
 mod item;
 mod keyed;
@@ -52,8 +53,9 @@ mod testing;
 mod tests;
 
 pub use config::QueueConfig;
+pub use finished::{Finished, Verdict};
 pub use observer::{Enqueued, Observer, Pushed};
 pub use retry::{LONGEST_DELAY, SHORTEST_DELAY};
 pub use runner::{Action, Drained, Handle, Runner};
-pub use state::{Finished, State, Verdict};
+pub use state::State;
 pub use stats::{HookStats, QueueStats, Stats};

@@ -2,7 +2,7 @@
 
 use crate::model::{BindingName, HookName, Job, QueueName};
 
-use super::state::Finished;
+use super::Finished;
 
 /// What became of a pushed trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

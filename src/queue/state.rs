@@ -6,66 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::model::{BindingName, Failure, HookName, Job, JobId, Outcome, QueueName, Trigger};
+use crate::model::{HookName, Job, JobId, Outcome, QueueName, Trigger};
 
 use super::{
-    LONGEST_DELAY, Pushed, QueueConfig, Stats,
+    Finished, LONGEST_DELAY, Pushed, QueueConfig, Stats, Verdict,
     gate::Hooks,
     item::{Batch, Batches, Item, LineId, Phase},
     line::{Line, Taken, View},
     retry::{self, Decision},
     stats,
 };
-
-/// What a run's outcome came to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// It succeeded.
-    Done,
-    /// It failed, which `allowFailure` counts as done.
-    AllowedFailure(Failure),
-    /// It failed and is tried again.
-    Retry {
-        /// How long from now.
-        after: Duration,
-        /// Why.
-        failure: Failure,
-    },
-    /// It failed for good.
-    GivenUp {
-        /// Why.
-        failure: Failure,
-        /// What will not run again.
-        triggers: Vec<Trigger>,
-    },
-    /// It was interrupted; its triggers wait as before, and the attempt does not count.
-    Interrupted,
-    /// Its hook was removed while it ran; its triggers are gone.
-    Removed,
-}
-
-/// One run that ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
-    /// Its job.
-    pub job: JobId,
-    /// Its hook.
-    pub hook: HookName,
-    /// Its queue.
-    pub queue: QueueName,
-    /// The binding of its oldest trigger.
-    pub binding: BindingName,
-    /// The number of this attempt.
-    pub attempt: u32,
-    /// How many triggers it had.
-    pub triggers: usize,
-    /// How long the oldest trigger that was new in this attempt had waited.
-    pub waited: Duration,
-    /// From being taken to the outcome.
-    pub took: Duration,
-    /// What the outcome came to.
-    pub verdict: Verdict,
-}
 
 /// All queues of all hooks. See the module [`queue`](super) for the rules.
 #[derive(Debug)]
@@ -382,6 +332,11 @@ impl State {
     /// Nothing waits and nothing runs.
     pub fn is_idle(&self) -> bool {
         self.batches.is_empty() && self.lines.values().all(Line::is_empty)
+    }
+
+    #[cfg(test)]
+    pub(super) fn check_index(&self) {
+        self.lines.values().for_each(Line::check_index);
     }
 
     /// What is where. O(queues + hooks + jobs).
