@@ -12,6 +12,7 @@ pub(crate) mod scale;
 pub(crate) mod schema;
 mod selectable;
 pub(crate) mod shape;
+pub(crate) mod structural;
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use crate::kinds::Resource;
+use crate::kinds::{Resource, structural};
 use crate::kinds::schema::{Field, Schema, Ty, Type};
 
 /// Checks an object in its storage version. Returns the unknown fields that were dropped.
@@ -27,6 +27,11 @@ pub(crate) fn check(resource: &Resource, object: &mut Value) -> Result<Vec<Strin
         if let (Some(ty), Some(value)) = (meta, object.get_mut("metadata")) {
             walk.path.push("metadata".into());
             walk.message(ty, value)?;
+        }
+        let schema = resource.custom.as_ref().and_then(|c| c.schema.as_ref());
+        if let Some(schema) = schema {
+            structural::prune(object, schema, true, &mut Vec::new(), &mut walk.unknown);
+            structural::set_defaults(object, schema);
         }
         return Ok(walk.unknown);
     }
