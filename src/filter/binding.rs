@@ -160,6 +160,18 @@ impl Binding {
         }
     }
 
+    /// Takes the result of a filter that failed before on this state of an object. Nothing happens if
+    /// the object is gone, or there is something newer.
+    pub fn retry(&mut self, object: &Object, projection: Projection, now: Instant) -> Applied {
+        match self.known.get(&object.key) {
+            Some(Known { source, list, state: State::Failed { .. } }) => {
+                let (source, list) = (*source, *list);
+                self.project(source, list, object, projection, now)
+            }
+            _ => Applied::default(),
+        }
+    }
+
     fn upsert(&mut self, source: usize, object: &Object, projection: Projection, now: Instant) -> Applied {
         let list = self.sources.get(source).map_or(0, |source| source.list);
         if self.is_same_state(object) {
@@ -168,6 +180,10 @@ impl Binding {
             }
             return Applied::default();
         }
+        self.project(source, list, object, projection, now)
+    }
+
+    fn project(&mut self, source: usize, list: u32, object: &Object, projection: Projection, now: Instant) -> Applied {
         let mut applied = self.end_of_predecessor(object, now);
         let seen = match projection {
             Projection::None => Ok((self.fingerprints.of_object(object), None)),

@@ -2,18 +2,31 @@
 //!
 //! | module | its job |
 //! | --- | --- |
-//! | [`jq`] | filters: compiled, bounded, run here or in a process that can be killed |
+//! | [`jq`] | filters: compiled, bounded, run |
+//! | [`evaluator`] | where a filter runs: here, or in a process that can be killed |
+//! | [`worker`] | that process |
 //! | `project`, `fingerprint` | what is kept of an object, and whether it changed |
 //! | `binding` | the state machine: objects, events, synchronization |
 //! | `snapshots` | what runs read |
+//! | `drive`, `status` | the task that feeds a binding, and how it is doing |
 //!
 //! Never watches and never queues: changes come in, triggers go out.
 
 mod binding;
+mod drive;
+pub mod evaluator;
 mod fingerprint;
 pub mod jq;
 mod project;
+mod refused;
 mod snapshots;
+mod status;
+pub mod worker;
 
 pub use binding::{Applied, Binding, Projection};
+pub use drive::{Driver, ProjectionError, drive};
+pub use evaluator::{Evaluator, Program, compile};
+pub use jq::{CompileError, FilterError, FilterLimit, Outputs};
 pub use snapshots::{Publisher, Snapshots};
+pub use status::BindingStatus;
+pub use worker::WorkerConfig;

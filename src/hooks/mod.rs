@@ -1,1 +1,9 @@
-//! Stub.
+//! Which hooks exist: components in a directory, and the configuration documents they return.
+//!
+//! Reads and checks; it neither compiles nor runs a component.
+
+mod directory;
+mod document;
+
+pub use directory::{DirectoryError, HookFile, read_directory};
+pub use document::{DocumentError, Problem, ProblemKind, parse, print};

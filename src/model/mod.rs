@@ -4,6 +4,7 @@
 //! arguments.
 
 mod call;
+mod crontab;
 mod failure;
 mod hook;
 mod ids;
@@ -17,6 +18,7 @@ pub use call::{
     CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,
     PatchBody, Propagation, Update,
 };
+pub use crontab::{Crontab, CrontabError};
 pub use failure::{Failure, FailureKind, Limit};
 pub use hook::{
     Content, HookSpec, KubernetesBinding, Limits, MissedRuns, Permission, RetryPolicy, ScheduleBinding, StartupBinding,

@@ -23,6 +23,9 @@ use super::{
 };
 use crate::model::{HookName, Limits};
 
+/// Bytes in WebAssembly's unit of memory.
+const PAGE: u64 = 64 * 1024;
+
 /// A hook that can be run. Cheap to clone.
 #[derive(Clone)]
 pub struct LoadedHook(Arc<Loaded>);
@@ -95,7 +98,7 @@ pub(super) struct Loader {
     pub(super) max_bytes: u64,
 }
 
-/// A component that was recognised, and where its compiled form would be.
+/// A component on its way.
 pub(super) struct Candidate {
     name: HookName,
     bytes: Vec<u8>,
@@ -103,12 +106,19 @@ pub(super) struct Candidate {
     started: Instant,
 }
 
+impl Candidate {
+    /// Takes milliseconds for a large component.
+    pub(super) fn new(name: HookName, bytes: Vec<u8>) -> Self {
+        let started = Instant::now();
+        let digest = Sha256::digest(&bytes).into();
+        Self { name, bytes, digest, started }
+    }
+}
+
 impl Loader {
-    /// Refuses what can't be a component, without compiling.
-    pub(super) fn recognise(&self, name: &HookName, bytes: &[u8]) -> Result<Candidate, LoadError> {
-        shape::check(name, bytes, self.max_bytes)?;
-        let digest = Sha256::digest(bytes).into();
-        Ok(Candidate { name: name.clone(), bytes: bytes.to_vec(), digest, started: Instant::now() })
+    /// Refuses what can't be a component, by its outside.
+    pub(super) fn check(&self, name: &HookName, bytes: &[u8]) -> Result<(), LoadError> {
+        shape::check(name, bytes, self.max_bytes)
     }
 
     /// Loads it from the cache, or gives it back.
@@ -131,26 +141,36 @@ impl Loader {
 
     fn cached(&self, candidate: &Candidate) -> Option<Component> {
         let artifact = self.cache.as_ref()?.get(&self.key(candidate))?;
-        // SAFETY: the cache hands out only what this program wrote: from a directory that no one
-        // else may write to, checked when it was opened, and with the digest that was taken when
-        // the artifact was written.
-        #[allow(unsafe_code)]
-        let component = unsafe { Component::deserialize(&self.engine, artifact) };
-        component
+        self.trusted(&artifact)
             .inspect_err(|error| tracing::warn!(hook = %candidate.name, "compile cache: unusable entry: {error:#}"))
             .ok()
     }
 
     fn compile(&self, candidate: &Candidate) -> Result<Component, LoadError> {
-        let component = Component::from_binary(&self.engine, &candidate.bytes)
-            .map_err(|error| LoadError::Invalid { hook: candidate.name.clone(), source: error.into() })?;
-        if let Some(cache) = &self.cache {
-            let stored = component.serialize().map_err(std::io::Error::other);
-            if let Err(error) = stored.and_then(|artifact| cache.put(&self.key(candidate), &artifact)) {
-                tracing::warn!(hook = %candidate.name, "compile cache: not written: {error}");
-            }
+        let hook = || candidate.name.clone();
+        let artifact = self
+            .engine
+            .precompile_component(&candidate.bytes)
+            .map_err(|error| LoadError::Invalid { hook: hook(), source: error.into() })?;
+        if let Some(cache) = &self.cache
+            && let Err(error) = cache.put(&self.key(candidate), &artifact)
+        {
+            tracing::warn!(hook = %candidate.name, "compile cache: not written: {error}");
         }
-        Ok(component)
+        // It is valid, so what is wrong is its size: the pool has no slot that it would fit.
+        self.trusted(&artifact)
+            .map_err(|error| LoadError::TooLarge { hook: hook(), what: error.root_cause().to_string() })
+    }
+
+    /// Takes an artifact into the engine.
+    fn trusted(&self, artifact: &[u8]) -> wasmtime::Result<Component> {
+        // SAFETY: both callers have it from this program: just compiled, or from the cache, which
+        // reads only files that no one else could have written and whose digest is still the one
+        // that was taken when they were.
+        #[allow(unsafe_code)]
+        unsafe {
+            Component::deserialize(&self.engine, artifact)
+        }
     }
 
     /// Checks it against our world and does all look-ups that a run would do.
@@ -185,13 +205,12 @@ impl Loader {
         if needs.num_tables as usize > limits::TABLES {
             return Err(too_large(format!("it has {} tables; {} are allowed", needs.num_tables, limits::TABLES)));
         }
-        match needs.max_initial_memory_size {
-            Some(size) if size > self.maxima.memory => Err(too_large(format!(
-                "it starts with {size} bytes of memory; the host allows {}",
-                limits::bytes(self.maxima.memory)
-            ))),
-            _ => Ok(()),
+        let memory = needs.max_initial_memory_size.unwrap_or(0).saturating_mul(PAGE);
+        if memory > self.maxima.memory {
+            let (starts, most) = (limits::bytes(memory), limits::bytes(self.maxima.memory));
+            return Err(too_large(format!("it starts with {starts} of memory; {most} are allowed")));
         }
+        Ok(())
     }
 
     fn key(&self, candidate: &Candidate) -> Key {

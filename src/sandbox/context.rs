@@ -68,3 +68,74 @@ impl<'a> Parts<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Instant};
+
+    use super::*;
+    use crate::model::{Item, ObjectKey, QueueName, Resource, RetryPolicy};
+
+    fn trigger(cause: Cause) -> Trigger {
+        Trigger {
+            hook: crate::model::HookName::new("h").unwrap_or_else(|error| unreachable!("{error}")),
+            binding: BindingName::new("pods"),
+            queue: QueueName::main(),
+            cause,
+            snapshots: ["pods", "nodes"].map(BindingName::new).into(),
+            allow_failure: false,
+            retry: RetryPolicy::default(),
+            created: Instant::now(),
+        }
+    }
+
+    #[test]
+    fn an_event_is_told_whole() {
+        let item = Item {
+            key: ObjectKey { namespace: Some("n".into()), name: "p".into() },
+            uid: "u".into(),
+            resource_version: "7".into(),
+            object: Some("{}".into()),
+            filter_result: Some("1".into()),
+        };
+        let resource = Resource {
+            group: "apps".into(),
+            version: "v1".into(),
+            kind: "Deployment".into(),
+            plural: "deployments".into(),
+            namespaced: true,
+        };
+        let triggers = [trigger(Cause::Event(ObjectEvent {
+            kind: WatchEventKind::Modified,
+            resource: Arc::new(resource),
+            item: Arc::new(item),
+            previous_filter_result: Some("0".into()),
+        }))];
+        let parts = parts(&triggers);
+        let contexts = contexts(&parts);
+        let [context] = contexts.as_slice() else { unreachable!("one context for one trigger") };
+        assert_eq!((context.binding, context.snapshots), ("pods", ["pods", "nodes"].as_slice()));
+        let WitTrigger::Event(event) = &context.trigger else { unreachable!("{context:?}") };
+        let target = &event.target;
+        assert_eq!(
+            (target.api_version, target.kind, target.namespace, target.name),
+            ("apps/v1", "Deployment", Some("n"), "p")
+        );
+        assert!(matches!(event.change, Change::Modified));
+        assert_eq!((event.uid, event.resource_version, event.object), ("u", "7", Some("{}")));
+        assert_eq!((event.filter_result, event.previous_filter_result), (Some("1"), Some("0")));
+    }
+
+    #[test]
+    fn the_other_causes() {
+        let tick = Cause::Schedule(crate::model::Tick { scheduled_at: 5, missed: 2 });
+        let triggers = [trigger(Cause::Startup), trigger(tick), trigger(Cause::Synchronization)];
+        let parts = parts(&triggers);
+        let contexts = contexts(&parts);
+        let kinds: Vec<_> = contexts.iter().map(|context| format!("{:?}", context.trigger)).collect();
+        assert_eq!(
+            kinds,
+            ["Trigger::Startup", "Trigger::Schedule(Tick { scheduled-at: 5, missed: 2 })", "Trigger::Synchronization"]
+        );
+    }
+}

@@ -167,7 +167,8 @@ fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
         .max_core_instances_per_component(u32::try_from(limits::INSTANCES).ok()?)
         .max_memories_per_component(u32::try_from(limits::MEMORIES).ok()?)
         .max_tables_per_component(u32::try_from(limits::TABLES).ok()?)
-        .max_memory_size(usize::try_from(config.maxima.memory).ok()?)
+        .max_memories_per_module(u32::try_from(limits::MEMORIES).ok()?)
+        .max_tables_per_module(u32::try_from(limits::TABLES).ok()?)
         .table_elements(limits::TABLE_ELEMENTS)
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(64 * 1024);

@@ -107,7 +107,7 @@ pub enum LoadError {
         source: Source,
     },
     /// Needs more than the host gives any hook.
-    #[error("hook {hook}: {what}")]
+    #[error("hook {hook}: the component needs more than the host gives any hook: {what}")]
     TooLarge {
         /// The hook.
         hook: HookName,

@@ -15,11 +15,12 @@ use super::{
     bindings::{HookPre, boathook::hook::types},
     context,
     host::{Host, NoGrants, snapshots::Readable},
-    output::RunLog,
+    limits::Bounds,
+    output::{RunLog, one_line},
     store::{self, State},
-    trap::{self, Circumstances},
+    trap::{self, NotStarted},
 };
-use crate::model::{BindingName, Caller, Failure, FailureKind, HookName, Limits, RunId};
+use crate::model::{BindingName, Caller, Failure, FailureKind, HookName, RunId};
 
 /// The longest text of a guest's own failure that is kept.
 const MAX_MESSAGE: usize = 8 * 1024;
@@ -32,25 +33,26 @@ pub(super) async fn run(
     engine: &Engine,
     pre: &HookPre<State>,
     request: RunRequest,
-    limits: Limits,
+    bounds: Bounds,
     host: Arc<dyn Host>,
 ) -> RunReport {
     let started = Instant::now();
+    let deadline = bounds.deadline(started);
     let RunRequest { caller, attempt, triggers, .. } = request;
     let binding = triggers.first().map_or_else(|| BindingName::new(""), |trigger| trigger.binding.clone());
-    let log = Arc::new(RunLog::new(caller.hook.clone(), caller.run.clone(), binding, limits.log_bytes));
-    let state = State::new(host, caller.clone(), limits, log.clone(), Readable::by(&triggers));
-    let mut store = store::new(engine, state, started + limits.time);
+    let log = Arc::new(RunLog::new(caller.hook.clone(), caller.run.clone(), binding, bounds.limits().log_bytes));
+    let state = State::new(host, caller.clone(), bounds, log.clone(), Readable::by(&triggers));
+    let mut store = store::new(engine, state, deadline);
 
     let parts = context::parts(&triggers);
     let contexts = context::contexts(&parts);
     let info =
         types::RunInfo { run_id: caller.run.as_str(), hook: caller.hook.as_str(), attempt, dry_run: caller.dry_run };
     let call = async |store: &mut Store<State>| {
-        let hook = pre.instantiate_async(&mut *store).await?;
+        let hook = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
         hook.call_run(store, info, &contexts).await
     };
-    let outcome = match within(&mut store, started + limits.time, call).await {
+    let outcome = match within(&mut store, deadline, call).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(failure)) => Err(own_failure(failure)),
         Err(failure) => Err(failure),
@@ -63,18 +65,20 @@ pub(super) async fn config(
     engine: &Engine,
     pre: &HookPre<State>,
     name: &HookName,
-    limits: Limits,
+    bounds: Bounds,
 ) -> Result<String, Failure> {
     let started = Instant::now();
+    let deadline = bounds.deadline(started);
     let caller = Caller { hook: name.clone(), run: RunId::new("config", 0), permissions: Arc::new([]), dry_run: true };
-    let log = Arc::new(RunLog::new(name.clone(), caller.run.clone(), BindingName::new("config"), limits.log_bytes));
-    let state = State::new(Arc::new(NoGrants), caller, limits, log, Readable::default());
-    let mut store = store::new(engine, state, started + limits.time);
+    let log =
+        Arc::new(RunLog::new(name.clone(), caller.run.clone(), BindingName::new("config"), bounds.limits().log_bytes));
+    let state = State::new(Arc::new(NoGrants), caller, bounds, log, Readable::default());
+    let mut store = store::new(engine, state, deadline);
     let call = async |store: &mut Store<State>| {
-        let hook = pre.instantiate_async(&mut *store).await?;
+        let hook = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
         hook.call_config(store).await
     };
-    let document = within(&mut store, started + limits.time, call).await?;
+    let document = within(&mut store, deadline, call).await?;
     if document.len() > MAX_DOCUMENT {
         let message =
             format!("the configuration document has {} bytes; at most {MAX_DOCUMENT} are read", document.len());
@@ -97,10 +101,8 @@ async fn within<T>(
     state.log.finish();
     match ended {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => {
-            Err(trap::classify(&error, Circumstances { limits: &state.limits, panic: state.log.panic() }))
-        }
-        Err(_) => Err(trap::timed_out(&state.limits, state.waiting_in)),
+        Ok(Err(error)) => Err(trap::classify(&error, &state.bounds, state.log.panic().as_deref())),
+        Err(_) => Err(trap::timed_out(&state.bounds, state.waiting_in)),
     }
 }
 
@@ -114,7 +116,7 @@ fn own_failure(failure: types::Failure) -> Failure {
         types::Failure::Permanent(message) => (FailureKind::Permanent, message),
     };
     message.truncate(message.floor_char_boundary(MAX_MESSAGE));
-    Failure { kind, message, backtrace: None }
+    Failure { kind, message: one_line(&message).into_owned(), backtrace: None }
 }
 
 fn report(outcome: Result<(), Failure>, duration: Duration, store: &Store<State>) -> RunReport {

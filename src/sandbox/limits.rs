@@ -2,7 +2,7 @@
 //!
 //! Never counts calls (`budget.rs`) nor time (`store.rs`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wasmtime::ResourceLimiter;
 
@@ -30,8 +30,75 @@ pub(super) const HANDLES: usize = 1024;
 /// Random bytes in one WASI call.
 pub(super) const RANDOM_BYTES: u64 = 1024 * 1024;
 
+/// The bounds of one call, and where they come from, so that a failure can say what would help.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    limits: Limits,
+    origin: Origin,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Origin {
+    Document { maxima: Limits },
+    ConfigCall,
+}
+
+impl Bounds {
+    /// What a hook's document asks for, held to the host's maxima.
+    pub(super) fn of_run(asked: Limits, maxima: &Limits) -> Self {
+        Self { limits: clamp(asked, maxima), origin: Origin::Document { maxima: *maxima } }
+    }
+
+    /// Those of a `config` call: no document has been read.
+    pub(super) fn of_config(limits: Limits) -> Self {
+        Self { limits, origin: Origin::ConfigCall }
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// When a call that begins now must have ended.
+    pub(super) fn deadline(&self, now: Instant) -> Instant {
+        const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+        now + self.limits.time.min(YEAR)
+    }
+
+    /// Which bound was reached, with its value, and what would help.
+    pub(super) fn explain(&self, limit: Limit) -> String {
+        let of_limit = |limits: &Limits| match limit {
+            Limit::Time => humantime::format_duration(limits.time).to_string(),
+            Limit::Memory => bytes(limits.memory),
+            Limit::HostCalls => format!("{} calls", limits.host_calls),
+            Limit::HostBytes => bytes(limits.host_bytes),
+            Limit::Stack => bytes(STACK as u64),
+        };
+        let less = match limit {
+            Limit::Time | Limit::HostCalls => "do less per run",
+            Limit::Memory => "keep less in memory at a time, for example by reading lists in pages",
+            Limit::HostBytes => "pass less to and from the host per run",
+            Limit::Stack => {
+                let size = of_limit(&self.limits);
+                return format!(
+                    "the call stack of {size} is used up: the hook calls itself too deeply, or without end"
+                );
+            }
+        };
+        let value = of_limit(&self.limits);
+        match &self.origin {
+            Origin::ConfigCall => format!("{limit} of {value} reached; config has no more: it only returns a document"),
+            Origin::Document { maxima } if of_limit(maxima) == value => {
+                format!("{limit} of {value} reached; the host allows no hook more: {less}")
+            }
+            Origin::Document { .. } => {
+                format!("{limit} of {value} reached; raise {limit} in the configuration document or {less}")
+            }
+        }
+    }
+}
+
 /// The lower of both, bound by bound.
-pub(super) fn clamp(asked: Limits, maxima: &Limits) -> Limits {
+fn clamp(asked: Limits, maxima: &Limits) -> Limits {
     Limits {
         memory: asked.memory.min(maxima.memory),
         time: asked.time.min(maxima.time),
@@ -46,27 +113,6 @@ pub(super) fn clamp(asked: Limits, maxima: &Limits) -> Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} reached")]
 pub(super) struct Reached(pub Limit);
-
-/// Which bound it was, with its value, and what would help.
-pub(super) fn explain(limit: Limit, limits: &Limits) -> String {
-    let (value, help) = match limit {
-        Limit::Time => (duration(limits.time), "do less per run"),
-        Limit::Memory => (bytes(limits.memory), "keep less in memory at a time, for example by reading lists in pages"),
-        Limit::HostCalls => (format!("{} calls", limits.host_calls), "do less per run"),
-        Limit::HostBytes => (bytes(limits.host_bytes), "pass less to and from the host per run"),
-        Limit::Stack => {
-            return format!(
-                "the call stack of {} is used up: the hook calls itself too deeply, or without end",
-                bytes(STACK as u64)
-            );
-        }
-    };
-    format!("{limit} of {value} reached; raise {limit} in the configuration document or {help}")
-}
-
-fn duration(time: Duration) -> String {
-    humantime::format_duration(time).to_string()
-}
 
 /// A number of bytes as Kubernetes writes quantities.
 pub(super) fn bytes(count: u64) -> String {
@@ -195,15 +241,29 @@ mod tests {
     }
 
     #[test]
-    fn a_reached_limit_is_worded_with_its_value() {
-        let limits = Limits::default();
+    fn a_reached_limit_is_worded_with_its_value_and_the_mend() {
+        let maxima =
+            Limits { host_calls: 10_000, time: Duration::from_secs(600), memory: u64::MAX, ..Limits::default() };
+        let run = Bounds::of_run(Limits::default(), &maxima);
         assert_eq!(
-            explain(Limit::Time, &limits),
+            run.explain(Limit::Time),
             "limits.time of 10s reached; raise limits.time in the configuration document or do less per run"
         );
-        assert!(explain(Limit::Memory, &limits).starts_with("limits.memory of 64Mi reached"));
-        assert!(explain(Limit::HostCalls, &limits).starts_with("limits.hostCalls of 10000 calls reached"));
-        assert!(explain(Limit::Stack, &limits).contains("512Ki"));
+        assert!(run.explain(Limit::Memory).starts_with("limits.memory of 64Mi reached; raise "));
+        assert_eq!(
+            run.explain(Limit::HostCalls),
+            "limits.hostCalls of 10000 calls reached; the host allows no hook more: do less per run"
+        );
+        assert!(run.explain(Limit::Stack).contains("512Ki"));
+        let config = Bounds::of_config(Limits::default());
+        assert!(config.explain(Limit::Time).starts_with("limits.time of 10s reached; config has no more"));
         assert_eq!(bytes(1500), "1500 bytes");
+    }
+
+    #[test]
+    fn a_deadline_without_end_is_no_overflow() {
+        let bounds = Bounds::of_config(Limits { time: Duration::MAX, ..Limits::default() });
+        let now = Instant::now();
+        assert!(bounds.deadline(now) > now);
     }
 }

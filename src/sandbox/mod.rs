@@ -37,9 +37,10 @@ pub use component::LoadedHook;
 pub use error::{LoadError, SandboxError};
 pub use host::{Host, Written};
 
-use cache::{Bounds, Cache};
+use cache::Cache;
 use component::{Candidate, Loader};
 use engine::TickingEngine;
+use limits::Bounds;
 use store::State;
 
 use crate::model::{Caller, Failure, FailureKind, HookName, Limits, Outcome, Trigger};
@@ -138,9 +139,10 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Starts the engine, and opens the compile cache.
-    pub fn new(config: SandboxConfig) -> Result<Self, SandboxError> {
+    pub fn new(mut config: SandboxConfig) -> Result<Self, SandboxError> {
+        config.max_concurrent_runs = config.max_concurrent_runs.clamp(1, 1 << 20);
         let engine = TickingEngine::new(&config)?;
-        let bounds = Bounds { files: config.cache_files, bytes: config.cache_bytes };
+        let bounds = cache::Bounds { files: config.cache_files, bytes: config.cache_bytes };
         let cache = config.cache_dir.as_deref().map(|path| Cache::open(path, bounds)).transpose()?;
         let loader = Loader {
             linker: linker(engine.engine()).map_err(|error| SandboxError::Engine(error.into()))?,
@@ -153,9 +155,9 @@ impl Sandbox {
             engine,
             loader: Arc::new(loader),
             compiling: Arc::new(Semaphore::new(1)),
-            slots: Semaphore::new(config.max_concurrent_runs.max(1)),
+            slots: Semaphore::new(config.max_concurrent_runs),
             maxima: config.maxima,
-            config_limits: limits::clamp(config.config_limits, &config.maxima),
+            config_limits: config.config_limits,
         })
     }
 
@@ -167,14 +169,16 @@ impl Sandbox {
     /// Recognises, compiles (or takes from the cache) and checks a component. One is compiled at a
     /// time: compiling takes more memory than running.
     pub async fn load(&self, name: &HookName, bytes: &[u8]) -> Result<LoadedHook, LoadError> {
-        let candidate = self.loader.recognise(name, bytes)?;
-        let candidate = match self.blocking(name, candidate, Loader::load_cached).await?? {
+        self.loader.check(name, bytes)?;
+        let (own_name, bytes) = (name.clone(), bytes.to_vec());
+        let cached = move |loader: &Loader| loader.load_cached(Candidate::new(own_name, bytes));
+        let candidate = match self.blocking(name, cached).await?? {
             Ok(loaded) => return Ok(loaded),
             Err(candidate) => candidate,
         };
         // The permit goes with the work, which goes on when the caller does not wait for it.
         let permit = self.compiling.clone().acquire_owned().await;
-        self.blocking(name, candidate, move |loader, candidate| {
+        self.blocking(name, move |loader| {
             let _permit = permit;
             loader.load_compiled(candidate)
         })
@@ -184,11 +188,10 @@ impl Sandbox {
     async fn blocking<T: Send + 'static>(
         &self,
         name: &HookName,
-        candidate: Candidate,
-        work: impl FnOnce(&Loader, Candidate) -> T + Send + 'static,
+        work: impl FnOnce(&Loader) -> T + Send + 'static,
     ) -> Result<T, LoadError> {
         let loader = self.loader.clone();
-        tokio::task::spawn_blocking(move || work(&loader, candidate))
+        tokio::task::spawn_blocking(move || work(&loader))
             .await
             .map_err(|error| LoadError::Compiler { hook: name.clone(), source: error.into() })
     }
@@ -198,7 +201,7 @@ impl Sandbox {
         self.check_origin(hook)?;
         let _slot = self.slots.acquire().await;
         let _running = self.engine.running();
-        invoke::config(self.engine.engine(), hook.pre(), hook.name(), self.config_limits).await
+        invoke::config(self.engine.engine(), hook.pre(), hook.name(), Bounds::of_config(self.config_limits)).await
     }
 
     /// Runs a hook. Dropping the future interrupts the run; its instance is gone then too.
@@ -208,8 +211,8 @@ impl Sandbox {
         }
         let _slot = self.slots.acquire().await;
         let _running = self.engine.running();
-        let limits = limits::clamp(request.limits, &self.maxima);
-        invoke::run(self.engine.engine(), hook.pre(), request, limits, host).await
+        let bounds = Bounds::of_run(request.limits, &self.maxima);
+        invoke::run(self.engine.engine(), hook.pre(), request, bounds, host).await
     }
 
     /// wasmtime panics over a component of another engine.

@@ -58,7 +58,10 @@ impl RunLog {
 
     /// Writes one line. `fields` is a JSON object, or empty.
     pub(super) fn line(&self, level: Level, message: &str, fields: &str) {
-        self.write(&mut self.lock(), level, message, fields);
+        // What the operator does not want to see costs the hook nothing.
+        if level != Level::DEBUG || tracing::enabled!(target: "hook", Level::DEBUG) {
+            self.write(&mut self.lock(), level, message.trim_end(), fields);
+        }
     }
 
     /// Logs what stdout and stderr hold of unfinished lines.
@@ -72,7 +75,7 @@ impl RunLog {
         }
     }
 
-    /// The text of a Rust panic, when that was the last thing on stderr.
+    /// Place and message of a Rust panic, when that was the last thing on stderr.
     pub(super) fn panic(&self) -> Option<String> {
         self.lock().panic.take()
     }
@@ -141,8 +144,8 @@ impl RunLog {
     }
 }
 
-/// No hook may forge a line of the operator: line breaks and other control characters are escaped.
-fn one_line(message: &str) -> Cow<'_, str> {
+/// A guest's text in one line. No hook may forge a line of the operator: line breaks and other control characters are escaped.
+pub(super) fn one_line(message: &str) -> Cow<'_, str> {
     let forbidden = |c: char| c.is_control() && c != '\t';
     if !message.contains(forbidden) {
         return Cow::Borrowed(message);
@@ -154,18 +157,19 @@ fn one_line(message: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Follows stderr for the text that Rust's default panic hook prints.
+/// Follows stderr for what Rust's default panic hook prints: keeps the place and the message.
 fn note_panic(panic: &mut Option<String>, line: &str) {
-    if line.starts_with("thread ") && line.contains(" panicked at ") {
-        *panic = Some(String::new());
-    }
-    let Some(text) = panic else { return };
-    let note = line.starts_with("note: ") || line.is_empty();
-    if !note && text.len() + line.len() < MAX_PANIC {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(line);
+    if let Some((thread, place)) = line.split_once(" panicked at ")
+        && thread.starts_with("thread ")
+    {
+        *panic = Some(one_line(place).into_owned());
+    } else if let Some(text) = panic
+        && !line.is_empty()
+        && !line.starts_with("note: ")
+        && text.len() + line.len() < MAX_PANIC
+    {
+        text.push(' ');
+        text.push_str(&one_line(line));
     }
 }
 
@@ -255,5 +259,38 @@ impl tokio::io::AsyncWrite for Capture {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panic_of(lines: &[&str]) -> Option<String> {
+        let mut panic = None;
+        lines.iter().for_each(|line| note_panic(&mut panic, line));
+        panic
+    }
+
+    #[test]
+    fn no_line_can_be_forged() {
+        assert_eq!(one_line("a\tb é"), "a\tb é");
+        assert_eq!(one_line("a\nINFO \x1b[31mb\u{85}c"), "a\\nINFO \\u{1b}[31mb\\u{85}c");
+    }
+
+    #[test]
+    fn the_last_panic_counts() {
+        assert_eq!(panic_of(&["warning: odd", "thread was busy"]), None);
+        let lines = ["thread 'main' panicked at a.rs:1:2:", "first", "thread '<unnamed>' (7) panicked at b.rs:3:4:"];
+        assert_eq!(panic_of(&lines).as_deref(), Some("b.rs:3:4:"));
+        let lines = ["thread 'main' panicked at a.rs:1:2:", "left: 1", "right: 2", "note: run with", ""];
+        assert_eq!(panic_of(&lines).as_deref(), Some("a.rs:1:2: left: 1 right: 2"));
+    }
+
+    #[test]
+    fn a_panics_text_is_bounded() {
+        let long = "x".repeat(MAX_PANIC - 100);
+        let kept = panic_of(&["thread 'main' panicked at a.rs:1:2:", &long, &long, &long]).unwrap_or_default();
+        assert!(kept.len() > 1000 && kept.len() < MAX_PANIC, "{}", kept.len());
     }
 }

@@ -11,16 +11,19 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use super::{
     budget::Budget,
     host::{Host, snapshots::Readable},
-    limits::{self, MemoryMeter, Reached},
+    limits::{self, Bounds, MemoryMeter, Reached},
     output::{Capture, RunLog, Stream},
 };
-use crate::model::{Caller, Limit, Limits};
+use crate::model::{Caller, Limit};
+
+/// Bytes that an export may return, whatever the host calls may pass.
+const SURPLUS: usize = 1024 * 1024;
 
 /// What the imported functions work on.
 pub(super) struct State {
     pub(super) host: Arc<dyn Host>,
     pub(super) caller: Caller,
-    pub(super) limits: Limits,
+    pub(super) bounds: Bounds,
     pub(super) memory: MemoryMeter,
     pub(super) budget: Budget,
     pub(super) log: Arc<RunLog>,
@@ -35,7 +38,7 @@ impl State {
     pub(super) fn new(
         host: Arc<dyn Host>,
         caller: Caller,
-        limits: Limits,
+        bounds: Bounds,
         log: Arc<RunLog>,
         snapshots: Readable,
     ) -> Self {
@@ -51,9 +54,9 @@ impl State {
         Self {
             host,
             caller,
-            limits,
-            memory: MemoryMeter::new(limits.memory),
-            budget: Budget::new(&limits),
+            bounds,
+            memory: MemoryMeter::new(bounds.limits().memory),
+            budget: Budget::new(bounds.limits()),
             log,
             snapshots,
             waiting_in: None,
@@ -71,11 +74,12 @@ impl WasiView for State {
 
 /// A store that ends its guest at `deadline`.
 pub(super) fn new(engine: &Engine, state: State, deadline: Instant) -> Store<State> {
-    let host_bytes = usize::try_from(state.limits.host_bytes).unwrap_or(usize::MAX);
+    let host_bytes = usize::try_from(state.bounds.limits().host_bytes).unwrap_or(usize::MAX);
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.memory);
-    // What one host call may copy out of the guest, before the budget sees it.
-    store.set_hostcall_fuel(host_bytes);
+    // What one call may copy out of the guest before the budget sees it. What an export returns
+    // counts too, and that is no host call: hence the surplus.
+    store.set_hostcall_fuel(host_bytes.saturating_add(SURPLUS));
     store.set_max_component_handles(limits::HANDLES);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {

@@ -8,31 +8,29 @@ use std::fmt::Write as _;
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-use super::limits::{self, Reached};
-use crate::model::{Failure, FailureKind, Limit, Limits};
+use super::{
+    limits::{Bounds, Reached},
+    output::one_line,
+};
+use crate::model::{Failure, FailureKind, Limit};
 
 /// wasmtime gives this no public type: a host call would have copied more than it may.
 const HOST_CALL_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
 
-/// What a run knows besides the error.
-pub(super) struct Circumstances<'a> {
-    pub(super) limits: &'a Limits,
-    /// The text of a panic, when that was the last thing on stderr.
-    pub(super) panic: Option<String>,
-}
+/// Marks what went wrong before a guest had an instance.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("no instance")]
+pub(super) struct NotStarted;
 
-/// The failure for an error that ended a guest.
-pub(super) fn classify(error: &wasmtime::Error, circumstances: Circumstances<'_>) -> Failure {
-    let (kind, mut message) = cause(error, circumstances.limits);
-    if let Some(panic) = circumstances.panic.filter(|_| kind == FailureKind::Trap) {
-        let _ = write!(message, ": {panic}");
-    }
+/// The failure for an error that ended a guest. `panic`: what a Rust panic said on stderr.
+pub(super) fn classify(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> Failure {
+    let (kind, message) = cause(error, bounds, panic);
     Failure { kind, message, backtrace: backtrace(error) }
 }
 
 /// The failure of a run that did not answer in time, though it was not computing.
-pub(super) fn timed_out(limits: &Limits, waiting_in: Option<&str>) -> Failure {
-    let mut message = limits::explain(Limit::Time, limits);
+pub(super) fn timed_out(bounds: &Bounds, waiting_in: Option<&str>) -> Failure {
+    let mut message = bounds.explain(Limit::Time);
     if let Some(call) = waiting_in {
         let _ = write!(message, " (the run was waiting for {call})");
     }
@@ -40,15 +38,15 @@ pub(super) fn timed_out(limits: &Limits, waiting_in: Option<&str>) -> Failure {
 }
 
 /// The table: first match wins.
-fn cause(error: &wasmtime::Error, limits: &Limits) -> (FailureKind, String) {
+fn cause(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> (FailureKind, String) {
     if let Some(Reached(limit)) = error.downcast_ref::<Reached>() {
-        return limit_of(*limit, limits);
+        return limit_of(*limit, bounds);
     }
     if let Some(trap) = error.downcast_ref::<Trap>() {
         return match trap {
-            Trap::StackOverflow => limit_of(Limit::Stack, limits),
-            Trap::Interrupt => limit_of(Limit::Time, limits),
-            Trap::UnreachableCodeReached => (FailureKind::Trap, "the hook panicked or aborted".to_owned()),
+            Trap::StackOverflow => limit_of(Limit::Stack, bounds),
+            Trap::Interrupt => limit_of(Limit::Time, bounds),
+            Trap::UnreachableCodeReached => (FailureKind::Trap, aborted(panic)),
             Trap::MemoryOutOfBounds => (FailureKind::Trap, "the hook used memory that it does not have".to_owned()),
             other => (FailureKind::Trap, format!("the hook crashed: {}", plain(other))),
         };
@@ -61,13 +59,20 @@ fn cause(error: &wasmtime::Error, limits: &Limits) -> (FailureKind, String) {
     }
     let root = error.root_cause().to_string();
     if root.contains(HOST_CALL_TOO_LARGE) {
-        return limit_of(Limit::HostBytes, limits);
+        return limit_of(Limit::HostBytes, bounds);
+    }
+    if error.is::<NotStarted>() {
+        return (FailureKind::Host, format!("the host could not start the hook: {root}"));
     }
     (FailureKind::Trap, format!("the hook made a call that the host can't carry out: {root}"))
 }
 
-fn limit_of(limit: Limit, limits: &Limits) -> (FailureKind, String) {
-    (FailureKind::Limit(limit), limits::explain(limit, limits))
+fn limit_of(limit: Limit, bounds: &Bounds) -> (FailureKind, String) {
+    (FailureKind::Limit(limit), bounds.explain(limit))
+}
+
+fn aborted(panic: Option<&str>) -> String {
+    panic.map_or_else(|| "the hook aborted".to_owned(), |panic| format!("the hook panicked at {panic}"))
 }
 
 /// wasmtime's text without its own name in it.
@@ -79,23 +84,25 @@ fn plain(trap: &Trap) -> String {
 /// One frame a line, innermost first, with demangled names.
 fn backtrace(error: &wasmtime::Error) -> Option<String> {
     let frames = error.downcast_ref::<WasmBacktrace>()?.to_string();
-    let lines: Vec<_> = frames.lines().skip(1).map(str::trim).collect();
+    let lines: Vec<_> = frames.lines().skip(1).map(|line| one_line(line.trim())).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Limits;
 
     fn classified(error: wasmtime::Error, panic: Option<&str>) -> Failure {
-        let limits = Limits::default();
-        classify(&error, Circumstances { limits: &limits, panic: panic.map(str::to_owned) })
+        classify(&error, &Bounds::of_config(Limits::default()), panic)
     }
 
     #[test]
     fn each_cause_has_its_kind() {
         let limit = FailureKind::Limit;
-        let table: [(wasmtime::Error, FailureKind); 8] = [
+        let table: [(wasmtime::Error, FailureKind); 10] = [
+            (wasmtime::Error::msg("no memory").context(NotStarted), FailureKind::Host),
+            (wasmtime::Error::from(Trap::StackOverflow).context(NotStarted), limit(Limit::Stack)),
             (Reached(Limit::HostCalls).into(), limit(Limit::HostCalls)),
             (Trap::StackOverflow.into(), limit(Limit::Stack)),
             (Trap::Interrupt.into(), limit(Limit::Time)),
@@ -120,7 +127,7 @@ mod tests {
     #[test]
     fn a_panic_is_told_where_it_is_the_reason() {
         let failure = classified(Trap::UnreachableCodeReached.into(), Some("src/lib.rs:3: no such key"));
-        assert!(failure.message.ends_with(": src/lib.rs:3: no such key"), "{}", failure.message);
+        assert_eq!(failure.message, "the hook panicked at src/lib.rs:3: no such key");
         let failure = classified(Trap::StackOverflow.into(), Some("src/lib.rs:3: no such key"));
         assert!(!failure.message.contains("no such key"), "{}", failure.message);
     }

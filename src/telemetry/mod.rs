@@ -1,1 +1,13 @@
-//! Stub.
+//! Logs, metrics, health: what the operator tells the people who run it.
+//!
+//! Never decides anything: other stages and the wiring hand in what is to be shown.
+
+pub mod log;
+pub mod metrics;
+mod readiness;
+pub mod server;
+
+pub use log::LogFormat;
+pub use metrics::Metrics;
+pub use readiness::{HookReadiness, Readiness};
+pub use server::Server;

@@ -1,1 +1,30 @@
-//! Stub.
+//! Stage 1: what happens in the cluster, and when the clock strikes.
+//!
+//! [`Streams`] gives every subscriber of the same [`Selection`] the changes out of one list and
+//! watch; [`Schedule`] gives the ticks of a crontab. They know no hooks, filters or queues, and
+//! store no object.
+
+mod backoff;
+mod config;
+mod connection;
+mod context;
+mod error;
+mod list;
+mod observer;
+mod outlet;
+mod position;
+mod request;
+mod schedule;
+mod selection;
+mod stats;
+mod stream;
+mod streams;
+mod wire;
+
+pub use config::StreamConfig;
+pub use error::WatchErrorKind;
+pub use observer::Observer;
+pub use schedule::Schedule;
+pub use selection::{Selection, selections_for};
+pub use stats::{StreamState, StreamStats};
+pub use streams::{Streams, Subscription};

@@ -1,3 +1,9 @@
-//! In-process integration tests.
+//! In-process tests, stage by stage and then together. One binary: each would link wasmtime.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod access;
+mod document;
+mod filter;
+mod layering;
 mod sandbox;
+mod watch;

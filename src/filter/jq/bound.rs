@@ -19,8 +19,8 @@ use super::{builtin, form::Form, update};
 const MAX_DEPTH: usize = 48;
 /// A program with a larger factor is not taken for linear: it would hardly ever fit [`BUDGET`].
 const MAX_FACTOR: u64 = 4_096;
-/// The most steps of one evaluation in this process; some milliseconds.
-const BUDGET: u64 = 1 << 24;
+/// The most steps of one evaluation in this process: some tens of milliseconds at worst.
+const BUDGET: u64 = 1 << 22;
 /// A number, as text.
 pub(super) const NUMBER: u64 = 32;
 /// Merge sort and comparison of a text of at most 16 MiB.
@@ -165,7 +165,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Whether an input of so many bytes is dealt with in some milliseconds, provably.
+    /// Whether an input of so many bytes is within the budget of this process.
     pub fn fits(self, input: usize) -> bool {
         (input as u64).saturating_mul(self.factor).saturating_add(self.constant) <= BUDGET
     }

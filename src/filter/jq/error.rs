@@ -64,8 +64,8 @@ pub enum FilterError {
     #[error("the filter failed: {0}")]
     Program(String),
     /// The object is no JSON that jq can read; more than 127 levels, for instance.
-    #[error("the filter cannot read the object")]
-    Input(#[source] serde_json::Error),
+    #[error("the filter cannot read the object: {0}")]
+    Input(String),
     /// The result is larger than this many bytes.
     #[error("the filter's result is larger than {0} bytes")]
     TooLarge(usize),
@@ -85,7 +85,7 @@ pub enum FilterError {
         /// Failures in a row.
         failures: u32,
         /// The last one.
-        last: FilterLimit,
+        last: String,
     },
     /// jaq panicked, or its process ended for no known reason.
     #[error("the filter crashed: {0}")]
@@ -96,6 +96,19 @@ pub enum FilterError {
 }
 
 impl FilterError {
+    /// Whether the process that it happened in is of no more use.
+    pub fn ends_worker(&self) -> bool {
+        matches!(self, Self::Limit(_) | Self::Crashed(_) | Self::Worker(_))
+    }
+
+    /// What makes it the same error as before: its text, without what changes with the time.
+    pub fn identity(&self) -> String {
+        match self {
+            Self::BackingOff { .. } => self.label().to_owned(),
+            other => other.to_string(),
+        }
+    }
+
     /// A short word for metric labels.
     pub fn label(&self) -> &'static str {
         match self {

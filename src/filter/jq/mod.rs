@@ -13,6 +13,7 @@ mod syntax;
 mod update;
 mod write;
 
+pub use bound::Cost;
 pub use compile::{Compiled, compile};
 pub use error::{CompileError, FilterError, FilterLimit};
 pub use run::{MAX_RESULT, Outputs, run};

@@ -3,6 +3,7 @@
 //! Never stops by itself: the caller knows that the program is linear, or can kill the process.
 
 use std::{
+    any::Any,
     fmt::{self, Write as _},
     panic::{AssertUnwindSafe, catch_unwind},
 };
@@ -40,20 +41,21 @@ impl Outputs {
     }
 
     /// One value a line; compact JSON has no line breaks.
-    pub(super) fn to_lines(&self) -> String {
+    pub fn to_lines(&self) -> String {
         self.0.join("\n")
     }
 
-    pub(super) fn from_lines(lines: &str) -> Self {
+    /// From one value a line.
+    pub fn from_lines(lines: &str) -> Self {
         Self(lines.lines().map(Box::from).collect())
     }
 }
 
 /// Runs the program on an object's JSON.
 pub fn run(program: &Compiled, json: &str) -> Result<Outputs, FilterError> {
-    let input = serde_json::from_str(json).map_err(FilterError::Input)?;
+    let input = serde_json::from_str(json).map_err(|error| FilterError::Input(error.to_string()))?;
     catch_unwind(AssertUnwindSafe(|| collect(program, input)))
-        .unwrap_or_else(|_| Err(FilterError::Crashed("jq panicked".into())))
+        .unwrap_or_else(|panic| Err(FilterError::Crashed(format!("jq panicked: {}", text_of(panic.as_ref())))))
 }
 
 fn collect(program: &Compiled, input: Val) -> Result<Outputs, FilterError> {
@@ -79,6 +81,10 @@ fn collect(program: &Compiled, input: Val) -> Result<Outputs, FilterError> {
         outputs.push(text.into());
     }
     Ok(Outputs(outputs))
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("?")
 }
 
 /// Errors show whole values; only their beginning is of use.

@@ -79,7 +79,7 @@ impl Writer<'_> {
     fn number(&mut self, number: &Num) -> Result<(), Unwritable> {
         match number {
             Num::Float(f) if f.is_nan() => self.push("null"),
-            Num::Float(f) if f.is_infinite() => self.push(&f64::MAX.copysign(*f).to_string()),
+            Num::Float(f) if f.is_infinite() => self.push(&format!("{:e}", f64::MAX.copysign(*f))),
             Num::Int(i) => self.push(&i.to_string()),
             other => {
                 // Only long numbers are longer than the bound; they are printed before it is checked.

@@ -3,16 +3,19 @@
 //!
 //! Never sees a client, a token or a grant.
 
-use super::len;
+use super::{Written, len};
 use crate::{
     model::{CallError, EmitEvent, Limit, Page},
     sandbox::{
         bindings::boathook::hook::kube::{self, Failure},
-        convert, limits,
+        convert,
         limits::Reached,
         store::State,
     },
 };
+
+/// What is said of a call whose answer is over the budget.
+const DONE: &str = "was done, but its answer does not fit";
 
 type Answer<T> = wasmtime::Result<Result<T, Failure>>;
 
@@ -31,22 +34,41 @@ impl State {
     /// Takes the answer, or answers that the budget does not cover it.
     fn answer<T>(&mut self, call: &'static str, answer: Result<T, CallError>, cost: fn(&T) -> usize) -> Answer<T> {
         self.waiting_in = None;
-        let bytes = answer.as_ref().map_or_else(|error| error.message.len() + len(error.status.as_ref()), cost);
-        match self.budget.take_bytes(bytes) {
+        match self.budget.take_bytes(answer.as_ref().map_or_else(error_bytes, cost)) {
             Ok(()) => Ok(answer.map_err(convert::call_error)),
-            Err(reached) => self.refuse(call, "was done, but its answer does not fit", reached).map(Err),
+            Err(reached) => self.refuse(call, DONE, reached).map(Err),
         }
+    }
+
+    /// As [`Self::answer`], for many; a batch is refused once, however many answers do not fit.
+    fn answers(&mut self, answers: Vec<Written>) -> wasmtime::Result<Vec<Result<Option<String>, Failure>>> {
+        self.waiting_in = None;
+        let mut refusal: Option<Failure> = None;
+        let mut taken = Vec::with_capacity(answers.len());
+        for answer in answers {
+            let bytes = answer.as_ref().map_or_else(error_bytes, |object| len(object.as_ref()));
+            taken.push(match (self.budget.take_bytes(bytes), &refusal) {
+                (Ok(()), _) => answer.map_err(convert::call_error),
+                (Err(_), Some(failure)) => Err(failure.clone()),
+                (Err(reached), None) => Err(refusal.insert(self.refuse("kube.batch", DONE, reached)?).clone()),
+            });
+        }
+        Ok(taken)
     }
 
     fn refuse(&mut self, call: &'static str, what: &str, reached: Reached) -> wasmtime::Result<Failure> {
         let limit = self.budget.refuse(reached)?;
         Ok(Failure {
             reason: kube::Reason::BudgetExceeded,
-            message: format!("{call} {what}: {}", limits::explain(limit, &self.limits)),
+            message: format!("{call} {what}: {}", self.bounds.explain(limit)),
             code: None,
             status: None,
         })
     }
+}
+
+fn error_bytes(error: &CallError) -> usize {
+    error.message.len() + len(error.status.as_ref())
 }
 
 fn page_bytes(page: &Page) -> usize {
@@ -90,7 +112,7 @@ impl kube::Host for State {
         operations: Vec<kube::Operation>,
     ) -> wasmtime::Result<Vec<Result<Option<String>, Failure>>> {
         let count = operations.len();
-        if count as u64 > self.limits.host_calls {
+        if count as u64 > self.bounds.limits().host_calls {
             // Not even an untouched budget covers it, and as many errors would be a flood too.
             return Err(Reached(Limit::HostCalls).into());
         }
@@ -100,7 +122,7 @@ impl kube::Host for State {
             return Ok(vec![Err(refusal); count]);
         }
         let answers = self.host.batch(&self.caller, operations).await;
-        answers.into_iter().map(|answer| self.answer("kube.batch", answer, |object| len(object.as_ref()))).collect()
+        self.answers(answers)
     }
 
     async fn emit_event(

@@ -48,7 +48,6 @@ impl Readable {
 }
 
 /// An opened snapshot and how far it was read.
-#[derive(Clone)]
 pub struct Cursor {
     items: Items,
     last: Option<ObjectKey>,
@@ -144,5 +143,65 @@ impl HostSnapshot for State {
     fn drop(&mut self, snapshot: Resource<Cursor>) -> wasmtime::Result<()> {
         self.table.delete(snapshot)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn items(objects: impl IntoIterator<Item = (Option<&'static str>, String, usize)>) -> Items {
+        let item = |(namespace, name, bytes): (Option<&str>, String, usize)| {
+            let key = ObjectKey { namespace: namespace.map(Arc::from), name: name.into() };
+            let object = Some("x".repeat(bytes).into());
+            let item =
+                Item { key: key.clone(), uid: "u".into(), resource_version: "1".into(), object, filter_result: None };
+            (key, Arc::new(item))
+        };
+        objects.into_iter().map(item).collect()
+    }
+
+    fn names(page: &[WitItem]) -> Vec<String> {
+        page.iter().map(|item| format!("{}/{}", item.namespace.as_deref().unwrap_or(""), item.name)).collect()
+    }
+
+    #[test]
+    fn a_cursor_goes_through_all_in_order() {
+        let objects = [(Some("b"), "a"), (None, "z"), (Some("a"), "y"), (Some("a"), "x")];
+        let mut cursor = Cursor::new(items(objects.map(|(namespace, name)| (namespace, name.to_owned(), 1))));
+        assert_eq!(names(&cursor.next(3).0), ["/z", "a/x", "a/y"]);
+        assert_eq!(names(&cursor.next(0).0), [""; 0]);
+        assert_eq!(names(&cursor.next(3).0), ["b/a"]);
+        assert_eq!(names(&cursor.next(u32::MAX).0), [""; 0]);
+    }
+
+    #[test]
+    fn a_page_ends_early_but_is_never_empty() {
+        let size = PAGE_BYTES / 2 - 100;
+        let mut cursor = Cursor::new(items((0..5).map(|n| (None, format!("{n}"), size))));
+        assert_eq!(names(&cursor.next(100).0), ["/0", "/1"]);
+        assert_eq!(names(&cursor.next(100).0), ["/2", "/3"]);
+        assert_eq!(names(&cursor.next(100).0), ["/4"]);
+        let mut cursor = Cursor::new(items((0..2).map(|n| (None, format!("{n}"), PAGE_BYTES * 2))));
+        assert_eq!(names(&cursor.next(100).0), ["/0"]);
+        assert_eq!(names(&cursor.next(100).0), ["/1"]);
+    }
+
+    #[test]
+    fn tiny_items_are_bounded_too() {
+        let mut cursor = Cursor::new(items((0..20_000).map(|n| (None, format!("{n}"), 0))));
+        let (page, bytes) = cursor.next(u32::MAX);
+        assert_eq!((page.len(), bytes), (PAGE_BYTES / ITEM_BYTES, PAGE_BYTES));
+    }
+
+    #[test]
+    fn a_refusal_names_what_can_be_opened() {
+        let lists = |names: &[&str]| names.iter().map(|name| BindingName::new(*name)).collect();
+        let readable = Readable { names: vec![lists(&["pods", "nodes"]), lists(&["pods"])], moment: None };
+        assert_eq!(readable.find("nodes").map(BindingName::as_str), Some("nodes"));
+        assert!(readable.find("secrets").is_none());
+        assert!(readable.refusal("secrets").contains("it can open: nodes, pods"));
+        assert!(Readable::default().refusal("secrets").contains("it can open none"));
     }
 }

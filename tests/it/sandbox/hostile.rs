@@ -57,7 +57,7 @@ async fn a_spinning_config_is_stopped_by_its_own_limit() {
     let sandbox = Sandbox::new(boathook::sandbox::SandboxConfig { config_limits, ..support::small() }).unwrap();
     let hook = load(&sandbox, "spin-config", &hostile("spin-config")).await;
     let failure = sandbox.config(&hook).await.unwrap_err();
-    assert_limit(&failure, Limit::Time, "limits.time of 50ms reached");
+    assert_limit(&failure, Limit::Time, "limits.time of 50ms reached; config has no more");
     let good = load(&sandbox, "good", &hostile("good")).await;
     assert!(sandbox.config(&good).await.unwrap().starts_with("configVersion: v1"));
 }
@@ -99,7 +99,7 @@ async fn a_memory_bomb_stops_at_the_limit() {
 async fn the_hosts_maximum_holds_where_a_hook_asks_for_more() {
     let limits = Limits { memory: u64::MAX, time: Duration::from_secs(60), ..Limits::default() };
     let failure = failure("memory-bomb", limits).await;
-    assert_limit(&failure, Limit::Memory, "limits.memory of 512Mi reached");
+    assert_limit(&failure, Limit::Memory, "limits.memory of 512Mi reached; the host allows no hook more");
 }
 
 #[tokio::test]
@@ -172,4 +172,38 @@ async fn what_breaks_the_calling_convention_is_a_trap() {
         assert_eq!(failure.kind, FailureKind::Trap, "{fixture}: {failure}");
         assert!(failure.message.len() > 20, "{fixture}: {failure}");
     }
+}
+
+#[tokio::test]
+async fn a_flood_on_stdout_is_dropped_and_harms_no_one() {
+    let sandbox = sandbox();
+    let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
+    for fixture in ["stdout-flood", "endless-line"] {
+        let report = ended(&sandbox, fixture, limits).await;
+        assert_eq!(report.outcome, Ok(()), "{fixture}");
+        let used = limits.log_bytes / 2..=limits.log_bytes;
+        assert!(used.contains(&report.log_bytes), "{fixture}: {}", report.log_bytes);
+    }
+}
+
+#[tokio::test]
+async fn handles_are_bounded() {
+    let failure = failure("handle-flood", one_second()).await;
+    assert_eq!(failure.kind, FailureKind::Trap, "{failure}");
+    assert!(failure.message.contains("handle") || failure.message.contains("table"), "{failure}");
+}
+
+#[tokio::test]
+async fn an_exit_is_no_success() {
+    let failure = failure("exit", one_second()).await;
+    assert_eq!((failure.kind, failure.message.contains("exited with code 1")), (FailureKind::Trap, true), "{failure}");
+}
+
+#[tokio::test]
+async fn a_panic_is_told_with_its_text() {
+    let failure = failure("panic", one_second()).await;
+    assert_eq!(failure.kind, FailureKind::Trap);
+    let expected = "the hook panicked at src/lib.rs:7:9: no source secret";
+    assert_eq!(failure.message, expected);
+    assert!(failure.backtrace.unwrap().contains("panic"));
 }

@@ -1,1 +1,81 @@
-//! Log lines of hooks.
+//! What hooks say, as lines of the operator's log.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use boathook::model::Limits;
+use serde_json::{Value, json};
+
+use super::support::{Lines, component, hostile, load, one_second, run, sandbox};
+
+/// The hook's lines of one run.
+async fn lines(hook: &str, bytes: &[u8], limits: Limits) -> Vec<Value> {
+    let sandbox = sandbox();
+    let hook = load(&sandbox, hook, bytes).await;
+    let (lines, _guard) = Lines::collect();
+    let _ = run(&sandbox, &hook, limits).await;
+    lines.of_hooks()
+}
+
+fn messages(lines: &[Value]) -> Vec<&str> {
+    lines.iter().map(|line| line["fields"]["message"].as_str().unwrap()).collect()
+}
+
+/// An error with a line break and two fields.
+const LOGS: &str = r#"
+    (data (i32.const 3000) "cant\ncopy" "kub\22" "ns")
+    (data (i32.const 3040) "\b8\0b\00\00" "\04\00\00\00" "\c1\0b\00\00" "\04\00\00\00"
+                           "\c5\0b\00\00" "\02\00\00\00" "\b8\0b\00\00" "\01\00\00\00")
+    (func (export "config") (type $config) (global.get $document))
+    (func (export "run") (type $run)
+      (call $log (i32.const 3) (i32.const 3000) (i32.const 9) (i32.const 3040) (i32.const 2))
+      (call $log (i32.const 0) (i32.const 3000) (i32.const 4) (i32.const 0) (i32.const 0))
+      (global.get $success))"#;
+
+#[tokio::test]
+async fn a_line_carries_its_run_and_its_fields() {
+    let lines = lines("talks", &component(LOGS), one_second()).await;
+    assert_eq!(messages(&lines), ["cant\\ncopy", "cant"]);
+    assert_eq!((&lines[0]["level"], &lines[1]["level"]), (&json!("ERROR"), &json!("DEBUG")));
+    let fields = &lines[0]["fields"];
+    assert_eq!((&fields["hook"], &fields["run"]), (&json!("talks"), &json!("test-1")));
+    assert_eq!(fields["binding"], "onStartup");
+    assert_eq!(fields["fields"], r#"{"cant":"kub\"","ns":"c"}"#);
+    assert_eq!(lines[1]["fields"].get("fields"), None);
+}
+
+/// Two pieces of a line, a blank one, and one without end, on each stream.
+const PRINTS: &str = r#"
+    (data (i32.const 3000) "one\ntwo" " goes on\n\nrest")
+    (func (export "config") (type $config) (global.get $document))
+    (func $both (param $stream i32)
+      (call $print (local.get $stream) (i32.const 3000) (i32.const 7) (i32.const 0))
+      (call $print (local.get $stream) (i32.const 3007) (i32.const 14) (i32.const 0)))
+    (func (export "run") (type $run)
+      (call $both (call $stdout)) (call $both (call $stderr)) (global.get $success))"#;
+
+#[tokio::test]
+async fn stdout_and_stderr_become_lines() {
+    let lines = lines("prints", &component(PRINTS), one_second()).await;
+    assert_eq!(messages(&lines), ["one", "two goes on", "one", "two goes on", "rest", "rest"]);
+    let levels: Vec<_> = lines.iter().map(|line| line["level"].as_str().unwrap()).collect();
+    assert_eq!(levels, ["INFO", "INFO", "WARN", "WARN", "INFO", "WARN"]);
+}
+
+#[tokio::test]
+async fn what_goes_over_the_cap_is_dropped_and_that_is_said_once() {
+    let limits = Limits { log_bytes: 1024, ..one_second() };
+    let lines = lines("floods", &hostile("log-flood"), limits).await;
+    let messages = messages(&lines);
+    // Each line counts at least 64 bytes.
+    assert_eq!(messages.len(), 16 + 1);
+    assert!(messages[16].starts_with("limits.logBytes of 1Ki reached"), "{}", messages[16]);
+    assert_eq!(lines[16]["level"], "WARN");
+}
+
+#[tokio::test]
+async fn a_line_without_end_comes_in_pieces() {
+    let lines = lines("endless", &hostile("endless-line"), one_second()).await;
+    let messages = messages(&lines);
+    assert!(messages.len() > 100);
+    assert!(messages.iter().all(|message| message.len() <= 8 * 1024));
+}

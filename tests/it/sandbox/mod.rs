@@ -6,3 +6,4 @@ mod loading;
 mod logs;
 mod runs;
 mod support;
+mod wasi;

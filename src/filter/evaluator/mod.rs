@@ -1,0 +1,155 @@
+//! Evaluates programs: here when they provably end soon, else in a worker of the program's own.
+//!
+//! Never lets an evaluation run beyond its deadline, and never has more workers than it may.
+
+mod backoff;
+mod program;
+mod slot;
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+
+pub use self::program::{Program, compile};
+use self::{
+    backoff::Wait,
+    slot::{Running, Slot},
+};
+use super::{
+    jq::{FilterError, Outputs},
+    worker::{Worker, WorkerConfig},
+};
+
+/// How often an evaluation that waits for a place looks for idle workers.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Runs filters. One for the process.
+#[derive(Debug)]
+pub struct Evaluator {
+    config: WorkerConfig,
+    places: Arc<Semaphore>,
+    /// Evaluations that wait for a place.
+    waiting: AtomicUsize,
+    /// Slots that have, or had, a worker.
+    slots: Mutex<Vec<Weak<Slot>>>,
+}
+
+impl Evaluator {
+    /// No process is started before a program needs one.
+    pub fn new(config: WorkerConfig) -> Self {
+        let places = Arc::new(Semaphore::new(config.max_workers.max(1)));
+        Self { config, places, waiting: AtomicUsize::new(0), slots: Mutex::default() }
+    }
+
+    /// The worker processes that exist.
+    pub fn workers(&self) -> usize {
+        self.config.max_workers.max(1).saturating_sub(self.places.available_permits())
+    }
+
+    /// Runs a program on an object's JSON.
+    pub async fn evaluate(&self, program: &Program, json: &str) -> Result<Outputs, FilterError> {
+        if let Some(result) = program.run_here(json) {
+            return result;
+        }
+        let mut state = program.slot().state.lock().await;
+        state.backoff.check(Instant::now()).map_err(|Wait { wait, failures, last }| FilterError::BackingOff {
+            wait,
+            failures,
+            last,
+        })?;
+        // Taken out for the time of the evaluation: if that is given up, the worker goes with it.
+        let running = state.idle.take();
+        let (result, running) = self.in_worker(program, json, running).await;
+        match (&result, running) {
+            (Err(error), _) if error.ends_worker() => state.backoff.failed(Instant::now(), error.to_string()),
+            (_, running) => {
+                state.backoff.succeeded();
+                if let Some(running) = running.filter(|_| self.waiting.load(Ordering::SeqCst) == 0) {
+                    state.keep(program.slot(), running, self.config.idle);
+                }
+            }
+        }
+        result
+    }
+
+    async fn in_worker(
+        &self,
+        program: &Program,
+        json: &str,
+        running: Option<Running>,
+    ) -> (Result<Outputs, FilterError>, Option<Running>) {
+        let started = match running {
+            Some(running) => Ok(running),
+            None => self.start(program).await,
+        };
+        match started {
+            Ok(mut running) => (running.worker.evaluate(json, self.config.deadline).await, Some(running)),
+            Err(error) => (Err(error), None),
+        }
+    }
+
+    async fn start(&self, program: &Program) -> Result<Running, FilterError> {
+        let _place = self.place(program.slot()).await?;
+        let worker = Worker::start(&self.config, program.text()).await?;
+        Ok(Running { worker, _place })
+    }
+
+    /// A place for a worker; an idle worker of another program gives up its own.
+    async fn place(&self, slot: &Arc<Slot>) -> Result<OwnedSemaphorePermit, FilterError> {
+        self.remember(slot);
+        if let Ok(permit) = self.places.clone().try_acquire_owned() {
+            return Ok(permit);
+        }
+        let _waiting = Waiting::new(&self.waiting);
+        let mut place = std::pin::pin!(self.places.clone().acquire_owned());
+        loop {
+            // One that is busy now may be idle the next time.
+            self.stop_an_idle_worker();
+            if let Ok(permit) = timeout(LOOK_AGAIN, &mut place).await {
+                return permit.map_err(|_| FilterError::Worker(std::io::Error::other("the evaluator is closed")));
+            }
+        }
+    }
+
+    fn remember(&self, slot: &Arc<Slot>) {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|known| known.strong_count() > 0 && !std::ptr::eq(known.as_ptr(), Arc::as_ptr(slot)));
+        slots.push(Arc::downgrade(slot));
+    }
+
+    fn stop_an_idle_worker(&self) {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        for slot in slots.iter().filter_map(Weak::upgrade) {
+            if let Ok(mut state) = slot.state.try_lock()
+                && state.idle.take().is_some()
+            {
+                return;
+            }
+        }
+    }
+}
+
+/// Counts one waiting evaluation, also when it is given up.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}

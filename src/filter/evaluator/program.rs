@@ -1,0 +1,53 @@
+//! A compiled program, with the place for its worker.
+
+use std::{fmt, sync::Arc};
+
+use super::slot::Slot;
+use crate::filter::jq::{self, CompileError, Compiled, Cost, FilterError, Outputs};
+
+/// A compiled jq program. Cheap to clone; clones share one worker and one back-off, so compile it
+/// once for each binding.
+#[derive(Clone)]
+pub struct Program(Arc<Inner>);
+
+struct Inner {
+    text: Box<str>,
+    /// Kept only for linear programs.
+    linear: Option<(Compiled, Cost)>,
+    slot: Arc<Slot>,
+}
+
+/// Compiles a program. The error says where it is wrong.
+pub fn compile(program: &str) -> Result<Program, CompileError> {
+    let (compiled, cost) = jq::compile(program)?;
+    let linear = cost.map(|cost| (compiled, cost));
+    Ok(Program(Arc::new(Inner { text: program.into(), linear, slot: Arc::default() })))
+}
+
+impl Program {
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Whether it provably ends soon, so that it runs in this process on all but very large objects.
+    pub fn is_native(&self) -> bool {
+        self.0.linear.is_some()
+    }
+
+    /// Runs it here, if it provably ends soon on an object of this size.
+    pub(super) fn run_here(&self, json: &str) -> Option<Result<Outputs, FilterError>> {
+        let (compiled, cost) = self.0.linear.as_ref()?;
+        cost.fits(json.len()).then(|| jq::run(compiled, json))
+    }
+
+    pub(super) fn slot(&self) -> &Arc<Slot> {
+        &self.0.slot
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("text", &self.text()).field("native", &self.is_native()).finish()
+    }
+}

@@ -1,0 +1,71 @@
+//! Where one program's worker lives between evaluations.
+//!
+//! Never shared between programs: a filter that hangs delays nobody but its own binding.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Mutex, OwnedSemaphorePermit},
+    time::Instant,
+};
+
+use super::backoff::Backoff;
+use crate::filter::worker::Worker;
+
+/// A running worker and its place among all.
+#[derive(Debug)]
+pub struct Running {
+    /// Dropped first, so that the place is free only when the process is killed.
+    pub worker: Worker,
+    /// Its place.
+    pub _place: OwnedSemaphorePermit,
+}
+
+/// The place of a program's worker.
+#[derive(Debug, Default)]
+pub struct Slot {
+    /// Held for the time of an evaluation.
+    pub state: Mutex<State>,
+}
+
+/// What is in the place.
+#[derive(Debug, Default)]
+pub struct State {
+    /// The worker, between evaluations.
+    pub idle: Option<Running>,
+    /// Whether the program may run.
+    pub backoff: Backoff,
+    used: Option<Instant>,
+    watched: bool,
+}
+
+impl State {
+    /// Keeps a worker for the next evaluation, until it was idle for `limit`.
+    pub fn keep(&mut self, slot: &Arc<Slot>, running: Running, limit: Duration) {
+        self.idle = Some(running);
+        self.used = Some(Instant::now());
+        if !self.watched {
+            self.watched = true;
+            tokio::spawn(stop_when_idle(Arc::downgrade(slot), limit));
+        }
+    }
+}
+
+async fn stop_when_idle(slot: Weak<Slot>, limit: Duration) {
+    let mut wait = limit;
+    loop {
+        tokio::time::sleep(wait).await;
+        let Some(slot) = slot.upgrade() else { return };
+        let mut state = slot.state.lock().await;
+        let left = state.used.map_or(Duration::ZERO, |used| limit.saturating_sub(used.elapsed()));
+        if state.idle.is_none() || left.is_zero() {
+            state.idle = None;
+            state.watched = false;
+            return;
+        }
+        wait = left;
+    }
+}

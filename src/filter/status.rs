@@ -1,0 +1,66 @@
+//! How a binding is doing, readable from outside while it works.
+//!
+//! Never waits for the binding: every field is an atomic, or copied under a short lock.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
+
+use super::Binding;
+
+/// Shared between a binding's driver and those who report on it.
+#[derive(Debug, Default)]
+pub struct BindingStatus {
+    synchronised: AtomicBool,
+    objects: AtomicUsize,
+    bytes: AtomicUsize,
+    failing: AtomicUsize,
+    filter_errors: AtomicU64,
+    last_error: Mutex<Option<Arc<str>>>,
+}
+
+impl BindingStatus {
+    /// Whether all objects were listed once; a part of being ready.
+    pub fn is_synchronised(&self) -> bool {
+        self.synchronised.load(Ordering::Acquire)
+    }
+
+    /// Objects in the snapshot.
+    pub fn objects(&self) -> usize {
+        self.objects.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the snapshot holds; parts that several objects share are counted for each.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Objects that are missing in the snapshot because the filter fails on them.
+    pub fn failing(&self) -> usize {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    /// Evaluations that failed, ever.
+    pub fn filter_errors(&self) -> u64 {
+        self.filter_errors.load(Ordering::Relaxed)
+    }
+
+    /// The last of them, with hook, binding and object.
+    pub fn last_error(&self) -> Option<Arc<str>> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn failed(&self, error: &str) {
+        self.filter_errors.fetch_add(1, Ordering::Relaxed);
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.into());
+    }
+
+    /// Takes over what the binding knows; after its snapshot was published.
+    pub(super) fn update(&self, binding: &Binding) {
+        self.objects.store(binding.items().size(), Ordering::Relaxed);
+        self.bytes.store(binding.bytes(), Ordering::Relaxed);
+        self.failing.store(binding.failing(), Ordering::Relaxed);
+        self.synchronised.store(binding.is_synchronised(), Ordering::Release);
+    }
+}

@@ -1,0 +1,65 @@
+//! Finds the hooks of a directory: each `NAME.wasm` in it is one. Subdirectories and other files
+//! are left alone.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::model::{HookName, InvalidName};
+
+/// A directory that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// It can't be read.
+    #[error("the hooks directory {} can't be read", .0.display())]
+    Unreadable(PathBuf, #[source] io::Error),
+}
+
+/// One file that should be a hook.
+#[derive(Debug)]
+pub struct HookFile {
+    /// The path.
+    pub path: PathBuf,
+    /// The hook's name, if the file has a valid one.
+    pub name: Result<HookName, InvalidName>,
+}
+
+/// The hooks of a directory, ordered by name. Links are followed, as ConfigMap volumes need it.
+pub fn read_directory(directory: &Path) -> Result<Vec<HookFile>, DirectoryError> {
+    let unreadable = |error| DirectoryError::Unreadable(directory.to_owned(), error);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|extension| extension == "wasm") && path.is_file() {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            files.push(HookFile { name: HookName::new(&stem), path });
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn takes_wasm_files_in_order_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["b.wasm", "a.wasm", "notes.md", "-bad.wasm"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        std::fs::create_dir(dir.path().join("c.wasm")).unwrap();
+        let found = read_directory(dir.path()).unwrap();
+        let names: Vec<_> = found.iter().map(|file| file.name.as_ref().map(HookName::as_str).ok()).collect();
+        assert_eq!(names, [None, Some("a"), Some("b")]);
+    }
+
+    #[test]
+    fn names_a_directory_that_is_missing() {
+        let error = read_directory(Path::new("/nonexistent/hooks")).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent/hooks"), "{error}");
+    }
+}

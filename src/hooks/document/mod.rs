@@ -1,0 +1,148 @@
+//! Reads a hook's configuration document (YAML or JSON) into a [`HookSpec`].
+//!
+//! Finds everything that is wrong with a document before it gives up; ignores nothing.
+
+mod kubernetes;
+mod policy;
+mod print;
+mod quantity;
+mod reader;
+mod schedule;
+mod selector;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::model::{HookName, HookSpec, QueueName, StartupBinding};
+pub use print::print;
+use reader::{Fields, Reader};
+pub use reader::{Problem, ProblemKind};
+
+/// No document is larger.
+const MAX_BYTES: usize = 1024 * 1024;
+
+/// Everything that is wrong with a document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct DocumentError {
+    /// At least one, in the document's order.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.problems.len();
+        write!(f, "the configuration document has {count} error{}", if count == 1 { "" } else { "s" })?;
+        self.problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+    }
+}
+
+/// Reads the document that the hook's `config` returned. `check_filter` says what is wrong with
+/// a jq program, if anything is.
+pub fn parse(
+    hook: &HookName,
+    text: &str,
+    check_filter: &dyn Fn(&str) -> Result<(), String>,
+) -> Result<HookSpec, DocumentError> {
+    let reader = Reader::new(check_filter);
+    let spec = load(text)
+        .map_err(|message| reader.wrong("", message))
+        .ok()
+        .and_then(|value| read_document(hook, &value, &reader));
+    match (spec, reader.into_problems()) {
+        (Some(spec), problems) if problems.is_empty() => Ok(spec),
+        (_, problems) => Err(DocumentError { problems }),
+    }
+}
+
+fn load(text: &str) -> Result<Value, String> {
+    if text.len() > MAX_BYTES {
+        return Err(format!("is {} bytes long; at most {MAX_BYTES} are read", text.len()));
+    }
+    let value = yaml_serde::from_str(text).map_err(|error| format!("is neither YAML nor JSON: {error}"))?;
+    match value {
+        Value::Null => Err("is empty; `config` must return at least configVersion and one binding".to_owned()),
+        value => Ok(value),
+    }
+}
+
+fn read_document(hook: &HookName, value: &Value, reader: &Reader<'_>) -> Option<HookSpec> {
+    let document = Fields::of(value, "", reader)?;
+    if !is_v1(&document) {
+        return None;
+    }
+    document.not_yet("kubernetesValidating", "admission hooks are");
+    document.not_yet("kubernetesMutating", "admission hooks are");
+    document.not_yet("kubernetesCustomResourceConversion", "conversion hooks are");
+    document.not_yet("settings", "rate limits (executionMinInterval, executionBurst) are");
+    let retry = document.fields("retry").map(|fields| policy::retry(&fields)).unwrap_or_default();
+    let mut spec = HookSpec {
+        name: hook.clone(),
+        on_startup: document.integer("onStartup").map(|order| StartupBinding { order, retry }),
+        schedules: document.items("schedule").filter_map(|item| schedule::read(&item, hook, retry)).collect(),
+        kubernetes: document.items("kubernetes").filter_map(|item| kubernetes::read(&item, hook, retry)).collect(),
+        permissions: policy::permissions(&document).into(),
+        limits: document.fields("limits").map(|fields| policy::limits(&fields)).unwrap_or_default(),
+        concurrency: document.integer_in("concurrency", 1, 1000).and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
+    };
+    document.finish();
+    check_triggers(&spec, reader);
+    check_snapshots(&mut spec, reader);
+    Some(spec)
+}
+
+fn is_v1(document: &Fields<'_, '_>) -> bool {
+    match document.take("configVersion") {
+        Some(Value::String(version)) if version == "v1" => true,
+        Some(other) => document.wrong("configVersion", format!("is {other}; only \"v1\" is known")),
+        None => document.wrong(
+            "configVersion",
+            "is missing; documents without it (v0) are not supported, add \"configVersion: v1\"",
+        ),
+    }
+}
+
+fn check_triggers(spec: &HookSpec, reader: &Reader<'_>) {
+    let none = spec.on_startup.is_none() && spec.schedules.is_empty() && spec.kubernetes.is_empty();
+    if none && reader.is_clean() {
+        reader.wrong("", "has no binding: add onStartup, schedule or kubernetes");
+    }
+}
+
+/// `includeSnapshotsFrom` must name exactly one `kubernetes` binding each.
+fn check_snapshots(spec: &mut HookSpec, reader: &Reader<'_>) {
+    let count = |name| spec.kubernetes.iter().filter(|binding| binding.name == name).count();
+    let lists = spec
+        .schedules
+        .iter()
+        .enumerate()
+        .map(|(i, binding)| (format!("schedule[{i}]"), &binding.include_snapshots_from))
+        .chain(
+            spec.kubernetes
+                .iter()
+                .enumerate()
+                .map(|(i, binding)| (format!("kubernetes[{i}]"), &binding.include_snapshots_from)),
+        );
+    for (path, names) in lists {
+        for (i, name) in names.iter().enumerate() {
+            let path = format!("{path}.includeSnapshotsFrom[{i}]");
+            match count(name.clone()) {
+                1 => {}
+                0 => reader.wrong(&path, format!("names no kubernetes binding: there is none called \"{name}\"")),
+                n => reader.wrong(&path, format!("is ambiguous: {n} kubernetes bindings are called \"{name}\"")),
+            }
+        }
+    }
+}
+
+/// The queue of a binding: its own choice, or the hook's own.
+fn queue(fields: &Fields<'_, '_>, hook: &HookName) -> QueueName {
+    match fields.string("queue") {
+        Some(name) if name.is_empty() => {
+            fields.wrong("queue", "is empty; name a queue or leave it out");
+            QueueName::Own(hook.clone())
+        }
+        Some(name) => QueueName::Shared(name.into()),
+        None => QueueName::Own(hook.clone()),
+    }
+}

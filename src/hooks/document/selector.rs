@@ -1,0 +1,147 @@
+//! Selectors: checked, and written as the API takes them in a query.
+
+use super::reader::Fields;
+
+/// `nameSelector` or `namespace.nameSelector`.
+pub(super) fn names(fields: &Fields<'_, '_>) -> Vec<String> {
+    let names = fields.strings("matchNames");
+    if names.is_none() && fields.take("matchNames").is_none() {
+        fields.wrong("matchNames", "is missing");
+    }
+    fields.finish();
+    names.unwrap_or_default()
+}
+
+/// `namespace`.
+pub(super) fn namespaces(fields: &Fields<'_, '_>) -> Vec<String> {
+    fields.not_yet("labelSelector", "namespaces chosen by label are");
+    let namespaces = fields.fields("nameSelector").map(|selector| names(&selector)).unwrap_or_default();
+    fields.finish();
+    namespaces
+}
+
+/// `labelSelector`.
+pub(super) fn labels(fields: &Fields<'_, '_>) -> Option<String> {
+    let mut terms = Vec::new();
+    for (key, value) in fields.string_map("matchLabels").unwrap_or_default() {
+        let path = format!("matchLabels.{key}");
+        if check_key(fields, &path, key) & check_value(fields, &path, value) {
+            terms.push(format!("{key}={value}"));
+        }
+    }
+    for item in fields.items("matchExpressions") {
+        terms.extend(label_expression(&item));
+    }
+    if fields.take("matchLabels").is_none() && fields.take("matchExpressions").is_none() {
+        fields.wrong("matchLabels", "is missing; a labelSelector needs matchLabels, matchExpressions or both");
+    }
+    fields.finish();
+    (!terms.is_empty()).then(|| terms.join(","))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Operator {
+    In,
+    NotIn,
+    Exists,
+    DoesNotExist,
+}
+
+fn label_expression(fields: &Fields<'_, '_>) -> Option<String> {
+    let key = fields.required_string("key");
+    let operators = [
+        ("In", Operator::In),
+        ("NotIn", Operator::NotIn),
+        ("Exists", Operator::Exists),
+        ("DoesNotExist", Operator::DoesNotExist),
+    ];
+    let operator = fields.required_string("operator").and_then(|_| fields.word("operator", &operators));
+    let values = fields.strings("values").unwrap_or_default();
+    fields.finish();
+    let (key, operator) = (key?, operator?);
+    let mut valid = check_key(fields, "key", key);
+    for (i, value) in values.iter().enumerate() {
+        valid &= check_value(fields, &format!("values[{i}]"), value);
+    }
+    let wants_values = matches!(operator, Operator::In | Operator::NotIn);
+    if wants_values == values.is_empty() {
+        let rule = if wants_values {
+            "must not be empty with In and NotIn"
+        } else {
+            "must be left out with Exists and DoesNotExist"
+        };
+        valid = fields.wrong("values", rule);
+    }
+    let values = values.join(",");
+    valid.then(|| match operator {
+        Operator::In => format!("{key} in ({values})"),
+        Operator::NotIn => format!("{key} notin ({values})"),
+        Operator::Exists => key.to_owned(),
+        Operator::DoesNotExist => format!("!{key}"),
+    })
+}
+
+/// `fieldSelector`. `by_name` says that a nameSelector is there too.
+pub(super) fn fields(fields: &Fields<'_, '_>, by_name: bool) -> Option<String> {
+    let terms: Vec<_> = fields.items("matchExpressions").filter_map(|item| field_expression(&item, by_name)).collect();
+    if fields.take("matchExpressions").is_none() {
+        fields.wrong("matchExpressions", "is missing");
+    }
+    fields.finish();
+    (!terms.is_empty()).then(|| terms.join(","))
+}
+
+fn field_expression(fields: &Fields<'_, '_>, by_name: bool) -> Option<String> {
+    let field = fields.required_string("field");
+    let operators = [("=", "="), ("==", "="), ("Equals", "="), ("!=", "!="), ("NotEquals", "!=")];
+    let operator = fields.required_string("operator").and_then(|_| fields.word("operator", &operators));
+    let value = fields.string("value");
+    if value.is_none() && fields.take("value").is_none() {
+        fields.wrong("value", "is missing");
+    }
+    fields.finish();
+    if by_name && field == Some("metadata.name") {
+        fields.wrong("field", "is metadata.name, and there is a nameSelector; use one of them");
+    }
+    Some(format!("{}{}{}", field?, operator?, escape(value?)))
+}
+
+/// As `fields.EscapeValue` of apimachinery does it.
+fn escape(value: &str) -> String {
+    value.replace('\\', "\\\\").replace(',', "\\,").replace('=', "\\=")
+}
+
+fn check_key(fields: &Fields<'_, '_>, path: &str, key: &str) -> bool {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    let subdomain = |text: &str| {
+        let part = |part: &str| {
+            !part.is_empty() && is_word(part, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        };
+        text.len() <= 253 && text.split('.').all(part)
+    };
+    if !name.is_empty() && is_label_text(name) && prefix.is_none_or(subdomain) {
+        return true;
+    }
+    fields.wrong(path, format!("has the key {key:?}, which is not a label key (up to 63 letters, digits, '-', '_', '.', optionally after a DNS name and '/')"))
+}
+
+fn check_value(fields: &Fields<'_, '_>, path: &str, value: &str) -> bool {
+    is_label_text(value)
+        || fields.wrong(
+            path,
+            format!("has the value {value:?}, which is not a label value (up to 63 letters, digits, '-', '_', '.')"),
+        )
+}
+
+fn is_label_text(text: &str) -> bool {
+    text.len() <= 63 && is_word(text, |c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+/// Only `inner` characters, with letters or digits at the ends. Empty text is a word.
+fn is_word(text: &str, inner: impl Fn(char) -> bool) -> bool {
+    let end = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
+    text.chars().all(inner) && end(text.chars().next()) && end(text.chars().last())
+}

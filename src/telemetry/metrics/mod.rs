@@ -1,0 +1,257 @@
+//! The operator's own metrics: a registry, and one method for each thing that can be recorded. Never
+//! global: every process, and every test, makes its own.
+
+pub mod names;
+mod register;
+mod samples;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use prometheus::{CounterVec, Encoder as _, GaugeVec, HistogramVec, IntCounterVec, IntGaugeVec, Registry, TextEncoder};
+
+use crate::model::{BindingName, CallReason, FailureKind, HookName, QueueName};
+pub use register::MetricsError;
+use register::{Register, forget};
+pub use samples::{CompileSource, HookCounts, QueueSample, RunLabels, RunResult, RunUsage, WatchError};
+
+/// All metrics of one process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    live_ticks: IntCounterVec,
+    hooks: IntGaugeVec,
+    hook_compile: HistogramVec,
+    hook_run: HistogramVec,
+    hook_run_success: IntCounterVec,
+    hook_run_errors: IntCounterVec,
+    hook_run_allowed_errors: IntCounterVec,
+    hook_run_failures: IntCounterVec,
+    hook_run_memory: HistogramVec,
+    hook_run_host_calls: HistogramVec,
+    host_calls: IntCounterVec,
+    grant_refusals: IntCounterVec,
+    task_wait: CounterVec,
+    tasks_folded: IntCounterVec,
+    tasks_beyond: IntCounterVec,
+    tasks_given_up: IntCounterVec,
+    queue_length: IntGaugeVec,
+    queue_bytes: IntGaugeVec,
+    queue_oldest: GaugeVec,
+    queue_running: IntGaugeVec,
+    queue_retrying: IntGaugeVec,
+    snapshot_objects: IntGaugeVec,
+    jq_filter: HistogramVec,
+    filter_errors: IntCounterVec,
+    watch_errors: IntCounterVec,
+    /// Queues that have series now.
+    known_queues: Mutex<BTreeSet<QueueName>>,
+}
+
+impl Metrics {
+    /// What names begin with, unless the admin chooses otherwise.
+    pub const DEFAULT_PREFIX: &'static str = "boathook_";
+
+    /// A registry with all metrics; names begin with `prefix`.
+    pub fn new(prefix: &str) -> Result<Self, MetricsError> {
+        let registry = Registry::new();
+        let make = Register { registry: &registry, prefix };
+        let build_info: IntGaugeVec = make.vec(&names::BUILD_INFO)?;
+        build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let metrics = Self {
+            live_ticks: make.vec(&names::LIVE_TICKS)?,
+            hooks: make.vec(&names::HOOKS)?,
+            hook_compile: make.vec(&names::HOOK_COMPILE)?,
+            hook_run: make.vec(&names::HOOK_RUN)?,
+            hook_run_success: make.vec(&names::HOOK_RUN_SUCCESS)?,
+            hook_run_errors: make.vec(&names::HOOK_RUN_ERRORS)?,
+            hook_run_allowed_errors: make.vec(&names::HOOK_RUN_ALLOWED_ERRORS)?,
+            hook_run_failures: make.vec(&names::HOOK_RUN_FAILURES)?,
+            hook_run_memory: make.vec(&names::HOOK_RUN_MEMORY)?,
+            hook_run_host_calls: make.vec(&names::HOOK_RUN_HOST_CALLS)?,
+            host_calls: make.vec(&names::HOST_CALLS)?,
+            grant_refusals: make.vec(&names::GRANT_REFUSALS)?,
+            task_wait: make.vec(&names::TASK_WAIT)?,
+            tasks_folded: make.vec(&names::TASKS_FOLDED)?,
+            tasks_beyond: make.vec(&names::TASKS_BEYOND)?,
+            tasks_given_up: make.vec(&names::TASKS_GIVEN_UP)?,
+            queue_length: make.vec(&names::QUEUE_LENGTH)?,
+            queue_bytes: make.vec(&names::QUEUE_BYTES)?,
+            queue_oldest: make.vec(&names::QUEUE_OLDEST)?,
+            queue_running: make.vec(&names::QUEUE_RUNNING)?,
+            queue_retrying: make.vec(&names::QUEUE_RETRYING)?,
+            snapshot_objects: make.vec(&names::SNAPSHOT_OBJECTS)?,
+            jq_filter: make.vec(&names::JQ_FILTER)?,
+            filter_errors: make.vec(&names::FILTER_ERRORS)?,
+            watch_errors: make.vec(&names::WATCH_ERRORS)?,
+            known_queues: Mutex::default(),
+            registry,
+        };
+        metrics.live_ticks.with_label_values::<&str>(&[]).reset();
+        metrics.set_hooks(HookCounts::default());
+        Ok(metrics)
+    }
+
+    /// All values in Prometheus's text format.
+    pub fn text(&self) -> Result<String, MetricsError> {
+        let mut out = Vec::new();
+        TextEncoder::new().encode(&self.registry.gather(), &mut out).map_err(MetricsError::Encode)?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    /// Ten seconds have passed.
+    pub fn live_tick(&self) {
+        self.live_ticks.with_label_values::<&str>(&[]).inc();
+    }
+
+    /// How many hooks are in which state now.
+    pub fn set_hooks(&self, counts: HookCounts) {
+        let HookCounts { loading, pending, ready, quarantined } = counts;
+        for (state, count) in
+            [("loading", loading), ("pending", pending), ("ready", ready), ("quarantined", quarantined)]
+        {
+            self.hooks.with_label_values(&[state]).set(gauge(count));
+        }
+    }
+
+    /// A component is ready to run.
+    pub fn hook_compiled(&self, source: CompileSource, took: Duration) {
+        self.hook_compile.with_label_values(&[source.label()]).observe(took.as_secs_f64());
+    }
+
+    /// A run ended. All three counters of results exist from then on.
+    pub fn run_finished(&self, run: RunLabels<'_>, result: RunResult, usage: RunUsage) {
+        let queue = run.queue.to_string();
+        let labels = [run.hook.as_str(), run.binding.as_str(), &queue];
+        self.hook_run.with_label_values(&labels).observe(usage.took.as_secs_f64());
+        let (success, error, allowed, failure) = match result {
+            RunResult::Success => (1, 0, 0, None),
+            // The shutdown's doing: neither success nor the hook's error.
+            RunResult::Error(FailureKind::Interrupted) | RunResult::AllowedError(FailureKind::Interrupted) => {
+                (0, 0, 0, Some(FailureKind::Interrupted))
+            }
+            RunResult::Error(kind) => (0, 1, 0, Some(kind)),
+            RunResult::AllowedError(kind) => (0, 0, 1, Some(kind)),
+        };
+        self.hook_run_success.with_label_values(&labels).inc_by(success);
+        self.hook_run_errors.with_label_values(&labels).inc_by(error);
+        self.hook_run_allowed_errors.with_label_values(&labels).inc_by(allowed);
+        let hook = run.hook.as_str();
+        if let Some(kind) = failure {
+            self.hook_run_failures.with_label_values(&[hook, kind.label()]).inc();
+        }
+        // Sizes and counts are far below 2^52.
+        self.hook_run_memory.with_label_values(&[hook]).observe(usage.memory_peak as f64);
+        self.hook_run_host_calls.with_label_values(&[hook]).observe(usage.host_calls as f64);
+    }
+
+    /// A hook called Kubernetes. `verb` is a word out of the code, not out of the call.
+    pub fn host_call(&self, verb: &'static str, outcome: Result<(), CallReason>) {
+        self.host_calls.with_label_values(&[verb, samples::outcome_label(outcome)]).inc();
+    }
+
+    /// A hook's call was refused for want of a permission.
+    pub fn grant_refused(&self, hook: &HookName, verb: &'static str) {
+        self.grant_refusals.with_label_values(&[hook.as_str(), verb]).inc();
+    }
+
+    /// A trigger is about to run for the first time, after this time in its queue.
+    pub fn task_waited(&self, run: RunLabels<'_>, waited: Duration) {
+        let queue = run.queue.to_string();
+        let labels = [run.hook.as_str(), run.binding.as_str(), &queue];
+        self.task_wait.with_label_values(&labels).inc_by(waited.as_secs_f64());
+    }
+
+    /// A trigger was folded into another.
+    pub fn task_folded(&self, queue: &QueueName) {
+        self.tasks_folded.with_label_values(&[queue.to_string()]).inc();
+    }
+
+    /// A trigger was taken beyond the bound of its queue.
+    pub fn task_beyond_bound(&self, queue: &QueueName) {
+        self.tasks_beyond.with_label_values(&[queue.to_string()]).inc();
+    }
+
+    /// A trigger failed for good.
+    pub fn task_given_up(&self, run: RunLabels<'_>) {
+        let queue = run.queue.to_string();
+        self.tasks_given_up.with_label_values(&[run.hook.as_str(), run.binding.as_str(), &queue]).inc();
+    }
+
+    /// The queues as they are now; those that are not named lose their gauges.
+    pub fn set_queues(&self, samples: &[QueueSample]) {
+        let now: BTreeSet<QueueName> = samples.iter().map(|sample| sample.queue.clone()).collect();
+        let mut known = self.known_queues.lock().unwrap_or_else(PoisonError::into_inner);
+        for gone in known.difference(&now) {
+            let name = gone.to_string();
+            for vec in [&self.queue_length, &self.queue_bytes, &self.queue_running, &self.queue_retrying] {
+                // It may never have been set; then there is nothing to remove.
+                let _ = vec.remove_label_values(&[&name]);
+            }
+            let _ = self.queue_oldest.remove_label_values(&[&name]);
+        }
+        *known = now;
+        for sample in samples {
+            let name = sample.queue.to_string();
+            self.queue_length.with_label_values(&[&name]).set(gauge(sample.length));
+            self.queue_bytes.with_label_values(&[&name]).set(gauge(sample.bytes));
+            self.queue_running.with_label_values(&[&name]).set(gauge(sample.running));
+            self.queue_retrying.with_label_values(&[&name]).set(gauge(sample.retrying));
+            let oldest = sample.oldest.unwrap_or_default().as_secs_f64();
+            self.queue_oldest.with_label_values(&[&name]).set(oldest);
+        }
+    }
+
+    /// How many objects a binding matches now.
+    pub fn set_snapshot_objects(&self, run: RunLabels<'_>, objects: usize) {
+        let queue = run.queue.to_string();
+        let labels = [run.hook.as_str(), run.binding.as_str(), &queue];
+        self.snapshot_objects.with_label_values(&labels).set(gauge(objects));
+    }
+
+    /// A `jqFilter` was applied to one object.
+    pub fn jq_filtered(&self, run: RunLabels<'_>, took: Duration) {
+        let queue = run.queue.to_string();
+        let labels = [run.hook.as_str(), run.binding.as_str(), &queue];
+        self.jq_filter.with_label_values(&labels).observe(took.as_secs_f64());
+    }
+
+    /// A `jqFilter` failed on one object.
+    pub fn filter_failed(&self, hook: &HookName, binding: &BindingName) {
+        self.filter_errors.with_label_values(&[hook.as_str(), binding.as_str()]).inc();
+    }
+
+    /// A watch stream ended in an error.
+    pub fn watch_failed(&self, error: WatchError) {
+        self.watch_errors.with_label_values(&[error.label()]).inc();
+    }
+
+    /// Drops all series of a hook that is gone, so that reloading hooks does not pile them up.
+    pub fn forget_hook(&self, hook: &HookName) {
+        for vec in [&self.hook_run, &self.hook_run_memory, &self.hook_run_host_calls, &self.jq_filter] {
+            forget(vec, hook);
+        }
+        for vec in [
+            &self.hook_run_success,
+            &self.hook_run_errors,
+            &self.hook_run_allowed_errors,
+            &self.hook_run_failures,
+            &self.grant_refusals,
+            &self.tasks_given_up,
+            &self.filter_errors,
+        ] {
+            forget(vec, hook);
+        }
+        forget(&self.task_wait, hook);
+        forget(&self.snapshot_objects, hook);
+    }
+}
+
+fn gauge(value: usize) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,135 @@
+//! The table of all metrics of the operator itself: names, types, labels, help. Never records a value.
+//!
+//! Labels are `hook`, `binding`, `queue`, or a word out of a closed set; never an object's name.
+
+/// How a metric counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Counts values in buckets with these upper bounds.
+    Histogram(Buckets),
+}
+
+/// Upper bounds of a histogram's buckets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Buckets {
+    /// Seconds, from 10 µs to a minute.
+    Seconds,
+    /// Bytes, from 64 KiB to 1 GiB.
+    Bytes,
+    /// A count, from 1 to 10 000.
+    Count,
+}
+
+impl Buckets {
+    /// The bounds, ascending.
+    pub fn bounds(self) -> &'static [f64] {
+        const MIB: f64 = 1024.0 * 1024.0;
+        match self {
+            Self::Seconds => &[
+                0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05,
+                0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+            ],
+            Self::Bytes => &[
+                MIB / 16.0,
+                MIB / 4.0,
+                MIB,
+                2.0 * MIB,
+                4.0 * MIB,
+                8.0 * MIB,
+                16.0 * MIB,
+                32.0 * MIB,
+                64.0 * MIB,
+                128.0 * MIB,
+                256.0 * MIB,
+                1024.0 * MIB,
+            ],
+            Self::Count => &[1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 10_000.0],
+        }
+    }
+}
+
+/// One metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Def {
+    /// Without the prefix.
+    pub name: &'static str,
+    /// How it counts.
+    pub kind: Kind,
+    /// Label names.
+    pub labels: &'static [&'static str],
+    /// One line for people.
+    pub help: &'static str,
+}
+
+const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Def {
+    Def { name, kind: Kind::Counter, labels, help }
+}
+
+const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Def {
+    Def { name, kind: Kind::Gauge, labels, help }
+}
+
+const fn histogram(name: &'static str, buckets: Buckets, labels: &'static [&'static str], help: &'static str) -> Def {
+    Def { name, kind: Kind::Histogram(buckets), labels, help }
+}
+
+const RUN: &[&str] = &["hook", "binding", "queue"];
+
+/// Defines the constants and, out of the same lines, the table.
+macro_rules! table {
+    ($($id:ident = $def:expr;)*) => {
+        $(pub(super) const $id: Def = $def;)*
+        /// Every metric, in the order of the documentation.
+        pub const TABLE: &[Def] = &[$($id),*];
+    };
+}
+
+table! {
+    BUILD_INFO = gauge("build_info", &["version"], "1, with the version of the operator.");
+    LIVE_TICKS = counter("live_ticks", &[], "Grows by 1 every 10 seconds while the process lives.");
+    HOOKS = gauge("hooks", &["state"], "Hooks by state: loading, pending, ready, quarantined.");
+    HOOK_COMPILE = histogram("hook_compile_seconds", Buckets::Seconds, &["source"], "Time to get a component ready to run; source is compiled or cached.");
+    HOOK_RUN = histogram("hook_run_seconds", Buckets::Seconds, RUN, "Duration of a run, host calls included.");
+    HOOK_RUN_SUCCESS = counter("hook_run_success_total", RUN, "Runs that succeeded.");
+    HOOK_RUN_ERRORS = counter("hook_run_errors_total", RUN, "Runs that failed, without those that allowFailure counts as done.");
+    HOOK_RUN_ALLOWED_ERRORS = counter("hook_run_allowed_errors_total", RUN, "Runs that failed and that allowFailure counts as done.");
+    HOOK_RUN_FAILURES = counter("hook_run_failures_total", &["hook", "kind"], "Runs that failed or were interrupted, by kind: retry, retry-after, permanent, trap, limit-time, limit-memory, limit-stack, limit-host-calls, limit-host-bytes, interrupted, host.");
+    HOOK_RUN_MEMORY = histogram("hook_run_memory_peak_bytes", Buckets::Bytes, &["hook"], "Most memory that a run had, linear memories and tables together.");
+    HOOK_RUN_HOST_CALLS = histogram("hook_run_host_calls", Buckets::Count, &["hook"], "Calls of imported functions in a run.");
+    HOST_CALLS = counter("host_calls_total", &["verb", "outcome"], "Calls of hooks to Kubernetes, by verb and outcome: ok or the reason of the error.");
+    GRANT_REFUSALS = counter("grant_refusals_total", &["hook", "verb"], "Calls that were refused because the hook has no permission for them.");
+    TASK_WAIT = counter("task_wait_in_queue_seconds_total", RUN, "Time that triggers waited before their first run.");
+    TASKS_FOLDED = counter("tasks_folded_total", &["queue"], "Triggers that were folded into another of the same object because the queue was over its bound.");
+    TASKS_BEYOND = counter("tasks_beyond_bound_total", &["queue"], "Triggers that a queue took beyond its bound because no other of their object waited.");
+    TASKS_GIVEN_UP = counter("tasks_given_up_total", RUN, "Triggers that failed for good.");
+    QUEUE_LENGTH = gauge("tasks_queue_length", &["queue"], "Triggers that wait, for their first run or for the next try.");
+    QUEUE_BYTES = gauge("tasks_queue_bytes", &["queue"], "Bytes of objects and filter results of the triggers that wait.");
+    QUEUE_OLDEST = gauge("tasks_queue_oldest_seconds", &["queue"], "Age of the oldest trigger that is not done; 0 for an empty queue.");
+    QUEUE_RUNNING = gauge("tasks_queue_running", &["queue"], "Runs in progress.");
+    QUEUE_RETRYING = gauge("tasks_queue_retrying", &["queue"], "Failed runs that wait for the next try.");
+    SNAPSHOT_OBJECTS = gauge("kube_snapshot_objects", RUN, "Objects that a binding matches.");
+    JQ_FILTER = histogram("kube_jq_filter_duration_seconds", Buckets::Seconds, RUN, "Time that a jqFilter takes for one object.");
+    FILTER_ERRORS = counter("filter_errors_total", &["hook", "binding"], "Objects that a jqFilter failed on.");
+    WATCH_ERRORS = counter("kubernetes_client_watch_errors_total", &["error_type"], "Watch streams that ended in an error: expired, eof, unexpected-eof, fail.");
+}
+
+/// The table as Markdown, for the documentation.
+pub fn markdown(prefix: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::from("| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n");
+    for def in TABLE {
+        let kind = match def.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram(_) => "histogram",
+        };
+        let labels = if def.labels.is_empty() { "–".to_owned() } else { def.labels.join(", ") };
+        // Writing to a String can't fail.
+        let _ = writeln!(out, "| `{prefix}{}` | {kind} | {labels} | {} |", def.name, def.help);
+    }
+    out
+}

@@ -1,0 +1,54 @@
+//! What the operator still waits for, hook by hook, and how it is shown. Never finds out by itself.
+
+use std::fmt::Write as _;
+
+/// One hook's share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookReadiness {
+    /// Its name.
+    pub hook: String,
+    /// What it still waits for, in words for people; empty when it is ready.
+    pub missing: Vec<String>,
+}
+
+/// Whether the operator has started, and is ready.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Readiness {
+    /// All hooks were loaded or refused.
+    pub started: bool,
+    /// Every loaded hook.
+    pub hooks: Vec<HookReadiness>,
+}
+
+impl Readiness {
+    /// It has started, and no hook waits for anything.
+    pub fn ready(&self) -> bool {
+        self.started && self.hooks.iter().all(|hook| hook.missing.is_empty())
+    }
+
+    /// One line a hook, as the API server's `/readyz?verbose` has it.
+    pub(super) fn text(&self) -> String {
+        let mut out = String::new();
+        if !self.started {
+            out.push_str("[-]hooks are being loaded\n");
+        }
+        for hook in &self.hooks {
+            // Writing to a String can't fail.
+            let _ = match hook.missing.as_slice() {
+                [] => writeln!(out, "[+]{} ok", hook.hook),
+                missing => writeln!(out, "[-]{} waits for: {}", hook.hook, missing.join("; ")),
+            };
+        }
+        out.push_str(if self.ready() { "ready\n" } else { "not ready\n" });
+        out
+    }
+
+    pub(super) fn json(&self) -> serde_json::Value {
+        let hook = |hook: &HookReadiness| serde_json::json!({ "hook": hook.hook, "ready": hook.missing.is_empty(), "missing": hook.missing });
+        serde_json::json!({
+            "ready": self.ready(),
+            "started": self.started,
+            "hooks": self.hooks.iter().map(hook).collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,22 @@
+//! What all parts of one stream share. Holds; does nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{Observer, Selection, StreamConfig, list::PagedOnly, stats::Board, wire::Kind};
+
+pub(super) struct Context {
+    pub client: kube::Client,
+    pub config: Arc<StreamConfig>,
+    pub selection: Selection,
+    pub kind: Kind,
+    pub observer: Arc<dyn Observer>,
+    pub paged_only: Arc<PagedOnly>,
+    pub board: Arc<Board>,
+}
+
+impl Context {
+    /// What the next watch asks for; spread, so that watches do not end together.
+    pub fn watch_timeout(&self) -> Duration {
+        self.config.watch_timeout.mul_f64(rand::random_range(0.9..=1.1))
+    }
+}

@@ -1,0 +1,123 @@
+//! Why a list or a watch failed: one error for a request, and the kind under which it is counted.
+//! Decides nothing about what happens next.
+
+use std::{error::Error, fmt, time::Duration};
+
+use kube::Error as ClientError;
+
+/// Kinds of failure, as they appear in logs and metric labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WatchErrorKind {
+    /// The server no longer has the history that was asked for (410); a list follows.
+    Expired,
+    /// The server ended a watch as soon as it had begun.
+    Eof,
+    /// The connection broke in the middle.
+    UnexpectedEof,
+    /// The host's own identity may not list or watch this (401, 403).
+    Forbidden,
+    /// The server does not serve this kind (404).
+    NotFound,
+    /// The server can't be reached, is silent, or asks for patience (429, 5xx).
+    Unavailable,
+    /// Anything else.
+    Other,
+}
+
+impl WatchErrorKind {
+    /// For a metric label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Eof => "eof",
+            Self::UnexpectedEof => "unexpected-eof",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "not-found",
+            Self::Unavailable => "unavailable",
+            Self::Other => "other",
+        }
+    }
+
+    fn of_code(code: u16) -> Self {
+        match code {
+            410 => Self::Expired,
+            401 | 403 => Self::Forbidden,
+            404 => Self::NotFound,
+            429 | 500..=599 => Self::Unavailable,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl fmt::Display for WatchErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One request failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RequestError {
+    #[error("the request could not be made")]
+    Request(#[source] http::Error),
+    #[error("the API server could not be asked")]
+    Unreachable(#[source] ClientError),
+    #[error("the API server answered {code}: {message}")]
+    Status { code: u16, message: String, retry_after: Option<Duration> },
+    #[error("the connection broke")]
+    Broken(#[source] ClientError),
+    #[error("the connection ended in the middle of a line")]
+    HalfLine,
+    #[error("the list ended before it was complete")]
+    HalfList,
+    #[error("the API server ended the watch as soon as it had begun")]
+    EndedAtOnce,
+    #[error("the API server sent nothing for {} s", .0.as_secs_f32())]
+    Silent(Duration),
+    #[error("the answer is longer than {0} bytes")]
+    TooLong(usize),
+    #[error("the answer is not a list of objects")]
+    NotAList(#[source] serde_json::Error),
+}
+
+impl RequestError {
+    pub fn kind(&self) -> WatchErrorKind {
+        match self {
+            Self::Status { code, .. } => WatchErrorKind::of_code(*code),
+            Self::Broken(_) | Self::HalfLine | Self::HalfList => WatchErrorKind::UnexpectedEof,
+            Self::EndedAtOnce => WatchErrorKind::Eof,
+            Self::Unreachable(_) | Self::Silent(_) => WatchErrorKind::Unavailable,
+            Self::Request(_) | Self::TooLong(_) | Self::NotAList(_) => WatchErrorKind::Other,
+        }
+    }
+
+    /// What the server asked for.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// Whether the server refused a list as a part of a watch. Servers that know the parameter and
+    /// have it switched off answer 422 or 400.
+    pub fn refuses_streaming(&self) -> bool {
+        matches!(self, Self::Status { code: 400 | 422, .. })
+    }
+}
+
+/// An error with all its sources, in one line.
+pub(super) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(next) = source {
+        let more = next.to_string();
+        // Some libraries repeat the source's text in their own.
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        source = next.source();
+    }
+    text
+}

@@ -1,0 +1,22 @@
+//! How streams tell the outside what happens to them. Reports only; nothing is decided by it.
+
+use std::time::Duration;
+
+use super::{Selection, WatchErrorKind};
+
+/// Is told what happens to streams. Called from their tasks: it must not block.
+pub trait Observer: Send + Sync + 'static {
+    /// A list was delivered.
+    fn on_list(&self, _selection: &Selection, _objects: u64, _took: Duration) {}
+    /// A list or a watch failed, and is tried again after `retry_in`.
+    fn on_watch_error(&self, _selection: &Selection, _kind: WatchErrorKind, _text: &str, _retry_in: Duration) {}
+    /// A watch gave no sign of life for `silent_for`; it is rebuilt where it stood.
+    fn on_rebuilt(&self, _selection: &Selection, _silent_for: Duration) {}
+    /// An object or a line could not be read, and was skipped.
+    fn on_invalid_object(&self, _selection: &Selection, _text: &str) {}
+    /// A subscriber did not take its changes in time. It gets a list when it has caught up.
+    fn on_lagging(&self, _selection: &Selection) {}
+}
+
+/// Ignores everything.
+impl Observer for () {}

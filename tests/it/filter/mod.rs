@@ -1,0 +1,76 @@
+//! Stage 2 on its own: filters in this process and in workers, bindings, drivers.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod binding;
+mod driver;
+mod history;
+mod hostile;
+mod semantics;
+
+use std::{sync::Arc, time::Duration};
+
+use boathook::{
+    filter::{Evaluator, WorkerConfig},
+    model::{
+        BindingName, Content, HookName, KubernetesBinding, Object, QueueName, Resource, RetryPolicy, WatchEventKind,
+    },
+};
+
+/// Workers are this crate's own binary.
+fn config() -> WorkerConfig {
+    WorkerConfig::new(env!("CARGO_BIN_EXE_boathook"))
+}
+
+fn evaluator() -> Arc<Evaluator> {
+    // Tests share two cores; only hostile programs come near this.
+    Arc::new(Evaluator::new(WorkerConfig { deadline: Duration::from_secs(20), ..config() }))
+}
+
+fn hook() -> HookName {
+    HookName::new("hook").unwrap()
+}
+
+fn spec(filter: Option<&str>) -> KubernetesBinding {
+    KubernetesBinding {
+        name: BindingName::new("pods"),
+        api_version: None,
+        kind: "Pod".into(),
+        names: vec![],
+        namespaces: vec![],
+        label_selector: None,
+        field_selector: None,
+        events: vec![WatchEventKind::Added, WatchEventKind::Modified, WatchEventKind::Deleted],
+        on_synchronization: true,
+        content: Content::Full,
+        jq_filter: filter.map(Arc::from),
+        include_snapshots_from: Arc::new([]),
+        queue: QueueName::Own(hook()),
+        allow_failure: false,
+        retry: RetryPolicy::default(),
+    }
+}
+
+fn pods() -> Arc<Resource> {
+    Arc::new(Resource {
+        group: String::new(),
+        version: "v1".into(),
+        kind: "Pod".into(),
+        plural: "pods".into(),
+        namespaced: true,
+    })
+}
+
+fn pod(json: &serde_json::Value) -> Arc<Object> {
+    Arc::new(Object::from_json(&json.to_string(), &"v1".into(), &"Pod".into()).unwrap())
+}
+
+/// Waits until something is so; fails after a while, which is long because machines are slow.
+async fn eventually(what: &str, mut so: impl FnMut() -> bool) {
+    let wait = async {
+        while !so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap_or_else(|_| panic!("never: {what}"));
+}

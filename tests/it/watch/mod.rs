@@ -1,0 +1,8 @@
+//! Stage 1 against servers on real sockets.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod follower;
+mod recorder;
+mod recovery;
+mod scripted;
+mod sharing;
