@@ -74,3 +74,8 @@ pub mod prelude {
     pub use crate::kube::{self, ObjectRef};
     pub use crate::{log, snapshots};
 }
+
+/// Compiles the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

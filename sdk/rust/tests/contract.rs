@@ -1,0 +1,170 @@
+//! The crate's copy of the WIT package is the repository's, and the configuration builder speaks
+//! the document's language.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use boathook_sdk::prelude::*;
+use boathook_sdk::serde_json::{self, Value};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+fn texts(dir: &Path) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let read = |entry: std::io::Result<std::fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(&path).unwrap())
+    };
+    entries.map(read).collect()
+}
+
+/// A published crate cannot reach `../../wit`, so it has a copy: `cp wit/*.wit sdk/rust/wit/`.
+#[test]
+fn the_copy_of_the_wit_package_is_the_repositorys() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let package = here.join("../../wit");
+    assert!(!texts(&package).is_empty());
+    assert_eq!(texts(&here.join("wit")), texts(&package));
+}
+
+fn read(config: impl IntoConfig) -> Value {
+    serde_json::from_str(&config.into_config()).unwrap()
+}
+
+fn yaml(text: &str) -> Value {
+    yaml_serde::from_str(text).unwrap()
+}
+
+#[test]
+fn every_field_of_a_kubernetes_binding() {
+    let binding = Kubernetes::new("pods")
+        .api_version("v1")
+        .kind("Pod")
+        .on_events([Change::Added, Change::Modified, Change::Deleted])
+        .on_synchronization(false)
+        .wait_for_synchronization(false)
+        .resynchronization_period(Duration::from_secs(3600))
+        .keep_full_objects_in_memory(false)
+        .content(Content::Metadata)
+        .names(["a", "b"])
+        .labels(
+            Labels::new()
+                .eq("app", "web")
+                .is_in("tier", ["x", "y"])
+                .not_in("env", ["dev"])
+                .exists("team")
+                .missing("skip"),
+        )
+        .label("more", "yes")
+        .field_eq("spec.nodeName", "n1")
+        .field_not("status.phase", "Failed")
+        .namespaces(["one"])
+        .namespace_labels(Labels::new().eq("kind", "app"))
+        .jq_filter(r#".metadata.labels["a/b"]"#)
+        .include_snapshots_from(["others"])
+        .ignore_own_writes(true)
+        .queue("main")
+        .group("all")
+        .allow_failure(true)
+        .retry(Retry::new().attempts(3));
+    let expected = yaml(
+        r#"
+        configVersion: v1
+        kubernetes:
+          - name: pods
+            apiVersion: v1
+            kind: Pod
+            executeHookOnEvent: [Added, Modified, Deleted]
+            executeHookOnSynchronization: false
+            waitForSynchronization: false
+            resynchronizationPeriod: 3600s
+            keepFullObjectsInMemory: false
+            content: metadata
+            nameSelector: {matchNames: [a, b]}
+            labelSelector:
+              matchLabels: {app: web, more: "yes"}
+              matchExpressions:
+                - {key: tier, operator: In, values: [x, y]}
+                - {key: env, operator: NotIn, values: [dev]}
+                - {key: team, operator: Exists}
+                - {key: skip, operator: DoesNotExist}
+            fieldSelector:
+              matchExpressions:
+                - {field: spec.nodeName, operator: Equals, value: n1}
+                - {field: status.phase, operator: NotEquals, value: Failed}
+            namespace:
+              nameSelector: {matchNames: [one]}
+              labelSelector: {matchLabels: {kind: app}}
+            jqFilter: .metadata.labels["a/b"]
+            includeSnapshotsFrom: [others]
+            ignoreOwnWrites: true
+            queue: main
+            group: all
+            allowFailure: true
+            retry: {attempts: 3}
+        "#,
+    );
+    assert_eq!(read(Config::new().kubernetes(binding)), expected);
+}
+
+#[test]
+fn every_other_field() {
+    let tick = Schedule::new("*/5 * * * *")
+        .name("tick")
+        .time_zone("Europe/Berlin")
+        .missed_runs(MissedRuns::Once)
+        .jitter(Duration::from_millis(1500))
+        .include_snapshots_from(["pods"])
+        .queue("slow")
+        .group("all")
+        .allow_failure(true)
+        .retry(Retry::new().max(Duration::from_secs(60)));
+    let config = Config::new()
+        .on_startup(-5)
+        .schedule(tick)
+        .schedule(Schedule::new("@hourly").missed_runs(MissedRuns::Skip))
+        .permission(Permission::new().resources(["pods"]).verbs(["get"]))
+        .permission(
+            Permission::new()
+                .groups(["apps"])
+                .resources(["deployments/scale"])
+                .verbs(["patch"])
+                .names(["web"])
+                .namespaces(["one"]),
+        )
+        .limits(
+            Limits::new().memory("32Mi").time(Duration::from_secs(2)).host_calls(5).host_bytes("1Mi").log_bytes("1k"),
+        )
+        .retry(Retry::new().initial(Duration::from_millis(500)).multiplier(1.5).jitter(0.25))
+        .concurrency(4);
+    let expected = yaml(
+        r#"
+        configVersion: v1
+        onStartup: -5
+        schedule:
+          - crontab: "*/5 * * * *"
+            name: tick
+            timeZone: Europe/Berlin
+            missedRuns: once
+            jitter: 1500ms
+            includeSnapshotsFrom: [pods]
+            queue: slow
+            group: all
+            allowFailure: true
+            retry: {max: 60s}
+          - {crontab: "@hourly", missedRuns: skip}
+        permissions:
+          kubernetes:
+            - {apiGroups: [""], resources: [pods], verbs: [get]}
+            - {apiGroups: [apps], resources: [deployments/scale], verbs: [patch], resourceNames: [web], namespaces: [one]}
+        limits: {memory: 32Mi, time: 2s, hostCalls: 5, hostBytes: 1Mi, logBytes: 1k}
+        retry: {initial: 500ms, multiplier: 1.5, jitter: 0.25}
+        concurrency: 4
+        "#,
+    );
+    assert_eq!(read(config), expected);
+}
+
+#[test]
+fn a_text_is_taken_as_it_is() {
+    assert_eq!("configVersion: v1\n".into_config(), "configVersion: v1\n");
+}
