@@ -40,7 +40,7 @@ pub struct AccessConfig {
     /// How often a request is repeated at most. Default 5.
     pub retries: u32,
     /// When the API server asks for a longer pause than this, the call fails at once instead of
-    /// waiting. Default 10 s.
+    /// waiting. Default 5 s, half of a run's default time, so that the hook learns of it.
     pub max_retry_after: Duration,
     /// Operations of one batch in flight at the same time, at least 1. Default 16.
     pub batch_concurrency: usize,
@@ -59,7 +59,7 @@ impl Default for AccessConfig {
         Self {
             request_timeout: Duration::from_secs(10),
             retries: 5,
-            max_retry_after: Duration::from_secs(10),
+            max_retry_after: Duration::from_secs(5),
             batch_concurrency: 16,
             max_object_bytes: 4 * MIB,
             max_list_bytes: 32 * MIB,
