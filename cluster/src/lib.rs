@@ -23,6 +23,7 @@ mod jsonpath;
 mod kinds;
 mod lifecycle;
 mod patch;
+mod proto;
 mod selectors;
 mod server;
 mod shared;

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Options;
+use crate::kinds::schema::Schema;
 use crate::kinds::{Registry, crd};
 use crate::lifecycle;
 use crate::store::{HistoryLimits, Query, Store};
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     pub options: Options,
     pub address: SocketAddr,
     pub stop: CancellationToken,
+    pub schema: Arc<Schema>,
     registry: RwLock<Arc<Registry>>,
     disconnects: watch::Sender<u64>,
 }
@@ -30,13 +32,15 @@ impl Shared {
         address: SocketAddr,
         stop: CancellationToken,
     ) -> Self {
+        let schema = Arc::new(Schema::builtin());
         let shared = Self {
             store: Store::new(limits),
             options: options.clone(),
             address,
             stop,
-            registry: RwLock::new(Arc::new(Registry::new([]))),
+            registry: RwLock::new(Arc::new(Registry::new(&schema, []))),
             disconnects: watch::Sender::new(0),
+            schema,
         };
         lifecycle::seed(&shared.store, &shared.registry());
         shared
@@ -66,8 +70,10 @@ impl Shared {
             .store
             .list("customresourcedefinitions.apiextensions.k8s.io", &query);
         let definitions = definitions.map(|page| page.items).unwrap_or_default();
-        let custom = definitions.iter().flat_map(|d| crd::resources(&d.value()));
-        *slot = Arc::new(Registry::new(custom));
+        let custom = definitions
+            .iter()
+            .flat_map(|d| crd::resources(&d.value(), &self.schema));
+        *slot = Arc::new(Registry::new(&self.schema, custom));
     }
 
     pub(crate) fn disconnect_watches(&self) {

@@ -2,6 +2,9 @@
 //!
 //! Never holds behaviour: a row names things and sets flags.
 
+use std::sync::Arc;
+
+use super::schema::Schema;
 use super::{Conversion, Resource, Sub, group_version};
 use crate::validate::Naming;
 
@@ -230,7 +233,7 @@ impl Row {
         self
     }
 
-    pub(crate) fn resource(&self) -> Resource {
+    pub(crate) fn resource(&self, schema: &Arc<Schema>) -> Resource {
         // Both event groups show one collection, kept in the core form.
         let events = self.group == "events.k8s.io";
         let group = if events { "" } else { self.group };
@@ -259,6 +262,8 @@ impl Row {
             custom: None,
             delete_returns_object: self.returns,
             create_on_update: self.upsert,
+            schema: schema.clone(),
+            root_type: schema.of_kind(group, self.kind),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::schema::Schema;
 use super::{Conversion, Resource, Sub, builtin, group_version};
 use crate::json;
 use crate::status::Cause;
@@ -85,7 +86,7 @@ fn dotted(path: &str) -> Vec<String> {
 }
 
 /// The resources a definition serves.
-pub(crate) fn resources(definition: &Value) -> Vec<Arc<Resource>> {
+pub(crate) fn resources(definition: &Value, schema: &Arc<Schema>) -> Vec<Arc<Resource>> {
     let versions = json::list(definition, &["spec", "versions"]);
     let stored = versions
         .iter()
@@ -102,11 +103,17 @@ pub(crate) fn resources(definition: &Value) -> Vec<Arc<Resource>> {
         Conversion::ApiVersion
     };
     served
-        .map(|version| Arc::new(resource(definition, version, stored, conversion)))
+        .map(|version| Arc::new(resource(definition, version, stored, conversion, schema)))
         .collect()
 }
 
-fn resource(definition: &Value, version: &Value, stored: &str, conversion: Conversion) -> Resource {
+fn resource(
+    definition: &Value,
+    version: &Value,
+    stored: &str,
+    conversion: Conversion,
+    schema: &Arc<Schema>,
+) -> Resource {
     let name = |key: &str| json::text(definition, &["spec", "names", key]).to_owned();
     let group = json::text(definition, &["spec", "group"]);
     let plural = name("plural");
@@ -141,6 +148,8 @@ fn resource(definition: &Value, version: &Value, stored: &str, conversion: Conve
         }),
         delete_returns_object: false,
         create_on_update: false,
+        schema: schema.clone(),
+        root_type: None,
         plural,
     }
 }

@@ -8,9 +8,10 @@ pub(crate) mod discovery;
 pub(crate) mod events;
 pub(crate) mod openapi;
 mod registry;
+pub(crate) mod scale;
+pub(crate) mod schema;
 mod selectable;
 pub(crate) mod shape;
-mod shapes;
 
 use std::sync::Arc;
 
@@ -80,6 +81,10 @@ pub(crate) struct Resource {
     pub custom: Option<crd::Custom>,
     pub delete_returns_object: bool,
     pub create_on_update: bool,
+    /// The table of built-in types.
+    pub schema: Arc<schema::Schema>,
+    /// This kind's type in it; none for custom resources.
+    pub root_type: Option<usize>,
 }
 
 impl Resource {

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::schema::Schema;
 use super::{Resource, builtin};
 
 /// One API group in discovery order.
@@ -25,8 +26,13 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// The built-in table and `custom`, which loses against a built-in of the same path.
-    pub(crate) fn new(custom: impl IntoIterator<Item = Arc<Resource>>) -> Self {
-        let builtin = builtin::ROWS.iter().map(|row| Arc::new(row.resource()));
+    pub(crate) fn new(
+        schema: &Arc<Schema>,
+        custom: impl IntoIterator<Item = Arc<Resource>>,
+    ) -> Self {
+        let builtin = builtin::ROWS
+            .iter()
+            .map(|row| Arc::new(row.resource(schema)));
         let mut registry = Self {
             resources: Vec::new(),
             by_path: HashMap::new(),
@@ -74,12 +80,6 @@ impl Registry {
         self.resources
             .iter()
             .find(|r| r.group == group && r.plural == plural)
-    }
-
-    pub(crate) fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
-        self.resources
-            .iter()
-            .find(|r| r.group == group && r.version == version && r.kind == kind)
     }
 
     /// The core group is the one with the empty name.

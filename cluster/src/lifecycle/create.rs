@@ -5,12 +5,13 @@
 use rand::Rng;
 use serde_json::{Map, Value};
 
-use super::{Context, defaults, kinds};
+use super::update::Origin;
+use super::{Context, Validation, defaults, kinds};
 use crate::json;
 use crate::kinds::Resource;
 use crate::patch::managed;
 use crate::status::Failure;
-use crate::validate::{metadata, objects};
+use crate::validate::{metadata, objects, typed};
 
 /// The alphabet of generated names: no vowels and nothing that reads like another character.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -102,12 +103,14 @@ pub(crate) fn set_namespace(
 }
 
 /// Turns a decoded body into an object that is ready to be stored, in its storage version, without a revision.
+/// Returns warnings about fields that were dropped.
 pub(crate) fn prepare(
     resource: &Resource,
     object: &mut Value,
     namespace: &str,
+    origin: Origin,
     context: &Context,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
     check_type(resource, object)?;
     set_namespace(resource, object, namespace)?;
     let meta = json::metadata(object);
@@ -118,17 +121,11 @@ pub(crate) fn prepare(
     }
     generate_name(meta);
     meta.retain(|_, value| !value.is_null());
-    for key in [
-        "uid",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-        "generation",
-        "resourceVersion",
-        "managedFields",
-    ] {
-        meta.shift_remove(key);
+    for key in SYSTEM {
+        meta.shift_remove(*key);
+    }
+    if origin != Origin::Apply {
+        meta.shift_remove("managedFields");
     }
     meta.insert("uid".into(), uid().into());
     meta.insert("creationTimestamp".into(), context.stamp().into());
@@ -136,6 +133,7 @@ pub(crate) fn prepare(
         meta.insert("generation".into(), 1.into());
     }
     resource.to_storage(object);
+    let warnings = check_fields(resource, object, context)?;
     defaults::apply(resource, object);
     kinds::on_create(resource, object, context);
     let mut causes = metadata::for_create(object, resource.naming, resource.namespaced);
@@ -143,8 +141,44 @@ pub(crate) fn prepare(
     if !causes.is_empty() {
         return Err(resource.invalid(json::text(object, &["metadata", "name"]), &causes));
     }
-    managed::on_update(resource, None, object, "", context);
-    Ok(())
+    if origin != Origin::Apply {
+        managed::on_update(resource, None, object, "", context);
+    }
+    Ok(warnings)
+}
+
+/// Metadata that a client cannot set.
+const SYSTEM: &[&str] = &[
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "generation",
+    "resourceVersion",
+];
+
+/// Checks the object against its type, and answers for unknown fields as the request wants.
+pub(crate) fn check_fields(
+    resource: &Resource,
+    object: &mut Value,
+    context: &Context,
+) -> Result<Vec<String>, Failure> {
+    let refused = |why: String| {
+        Failure::bad_request(format!(
+            "{} in version \"{}\" cannot be handled as a {}: {why}",
+            resource.kind, resource.version, resource.kind
+        ))
+    };
+    let unknown = typed::check(resource, object).map_err(refused)?;
+    match context.validation {
+        Validation::Strict if !unknown.is_empty() => Err(refused(format!(
+            "strict decoding error: {}",
+            unknown.join(", ")
+        ))),
+        Validation::Warn => Ok(unknown),
+        _ => Ok(Vec::new()),
+    }
 }
 
 fn generate_name(meta: &mut Map<String, Value>) {

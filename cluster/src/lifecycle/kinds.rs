@@ -31,13 +31,81 @@ pub(crate) fn on_create(resource: &Resource, object: &mut Value, context: &Conte
 /// The next version of an object, with defaults applied.
 pub(crate) fn on_update(
     resource: &Resource,
-    _old: &Value,
     object: &mut Value,
     sub: Option<Sub>,
     context: &Context,
 ) {
     if sub.is_none() {
         common(resource, object, context);
+    }
+}
+
+/// What the server chose when the object was made stays, even when the client leaves it out.
+pub(crate) fn carry_over(resource: &Resource, old: &Value, object: &mut Value, sub: Option<Sub>) {
+    match &*resource.storage {
+        "namespaces" if sub != Some(Sub::Finalize) => {
+            let kept = json::at(old, &["spec", "finalizers"]).cloned();
+            let spec = json::child(json::object(object), "spec");
+            match kept {
+                Some(kept) => spec.insert("finalizers".into(), kept),
+                None => spec.shift_remove("finalizers"),
+            };
+        }
+        "services" => service(old, object),
+        "jobs.batch" => {
+            let spec = json::child(json::object(object), "spec");
+            if let Some(selector) = json::at(old, &["spec", "selector"]) {
+                json::default(spec, "selector", selector.clone());
+            }
+            let labels = json::at(old, &["spec", "template", "metadata", "labels"]);
+            if let Some(Value::Object(labels)) = labels {
+                let new = json::child(
+                    json::child(json::child(spec, "template"), "metadata"),
+                    "labels",
+                );
+                for (key, value) in labels {
+                    json::default(new, key, value.clone());
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn service(old: &Value, object: &mut Value) {
+    let spec = json::child(json::object(object), "spec");
+    if spec.get("type").and_then(Value::as_str) == Some("ExternalName") {
+        return;
+    }
+    for key in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        if let Some(value) = json::at(old, &["spec", key]) {
+            json::default(spec, key, value.clone());
+        }
+    }
+    if !matches!(
+        spec.get("type").and_then(Value::as_str),
+        Some("NodePort" | "LoadBalancer")
+    ) {
+        return;
+    }
+    let before = json::list(old, &["spec", "ports"]);
+    for port in spec
+        .get_mut("ports")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        let same = |p: &&Value| {
+            p.get("port") == port.get("port") && p.get("protocol") == port.get("protocol")
+        };
+        if let Some(node) = before
+            .iter()
+            .find(same)
+            .and_then(|p| p.get("nodePort"))
+            .cloned()
+        {
+            json::default(json::object(port), "nodePort", node);
+        }
     }
 }
 

@@ -13,12 +13,22 @@ pub(crate) mod update;
 
 pub(crate) use seed::seed;
 
+/// What happens to fields that a kind does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Validation {
+    Ignore,
+    #[default]
+    Warn,
+    Strict,
+}
+
 /// Who writes, when, and whether it counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub now: jiff::Timestamp,
     pub manager: String,
     pub dry_run: bool,
+    pub validation: Validation,
 }
 
 impl Context {

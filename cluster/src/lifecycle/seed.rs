@@ -4,7 +4,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Context, create};
+use super::update::Origin;
+use super::{Context, Validation, create};
 use crate::kinds::Registry;
 use crate::store::{Store, Stored};
 
@@ -18,11 +19,12 @@ pub(crate) fn seed(store: &Store, registry: &Registry) {
         now: crate::time::now(),
         manager: "boathook".into(),
         dry_run: false,
+        validation: Validation::Ignore,
     };
     for name in NAMESPACES {
         let mut object =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-        if let Err(failure) = create::prepare(resource, &mut object, "", &context) {
+        if let Err(failure) = create::prepare(resource, &mut object, "", Origin::Put, &context) {
             tracing::error!(name, message = failure.message(), "cannot seed a namespace");
             continue;
         }

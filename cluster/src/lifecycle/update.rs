@@ -31,7 +31,8 @@ pub(crate) enum Origin {
     Apply,
 }
 
-/// Completes `new`, given in the resource's version, on top of `old`, given in the storage version.
+/// Completes `new`, given in the resource's version, on top of `old`, given in the storage version. Returns warnings
+/// about fields that were dropped.
 pub(crate) fn prepare(
     resource: &Resource,
     old: &Value,
@@ -39,7 +40,7 @@ pub(crate) fn prepare(
     sub: Option<Sub>,
     origin: Origin,
     context: &Context,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
     create::check_type(resource, new)?;
     let name = json::text(old, &["metadata", "name"]).to_owned();
     create::set_namespace(resource, new, json::text(old, &["metadata", "namespace"]))?;
@@ -54,9 +55,11 @@ pub(crate) fn prepare(
     } else if origin == Origin::Put && json::at(new, &["metadata", "managedFields"]).is_none() {
         copy(old, new, "managedFields");
     }
+    let warnings = create::check_fields(resource, new, context)?;
     separate(resource, old, new, sub);
+    kinds::carry_over(resource, old, new, sub);
     defaults::apply(resource, new);
-    kinds::on_update(resource, old, new, sub, context);
+    kinds::on_update(resource, new, sub, context);
     let mut causes = metadata::common(new);
     causes.extend(finalizer_problem(old, new));
     causes.extend(objects::problems(resource, new, Some(old)));
@@ -67,7 +70,7 @@ pub(crate) fn prepare(
     if origin != Origin::Apply {
         managed::on_update(resource, Some(old), new, sub.map_or("", Sub::name), context);
     }
-    Ok(())
+    Ok(warnings)
 }
 
 fn check_identity(

@@ -1,33 +1,46 @@
-//! JSON patch (RFC 6902) with the real server's error texts.
+//! JSON patch (RFC 6902), bounded in what copies may add up to.
 //!
 //! Never leaves a half-patched object behind: the caller gives a copy.
 
+use json_patch::{Patch, PatchOperation};
 use serde_json::Value;
 
 use crate::status::Failure;
 
 /// The real server's bound on one patch.
 const MAX_OPERATIONS: usize = 10_000;
+/// Bytes that copy operations may add in one patch.
+const MAX_COPIED: usize = 3 << 20;
 
 /// Applies the operations in `patch` to `target`.
 pub(crate) fn apply(target: &mut Value, patch: &Value) -> Result<(), Failure> {
-    if patch
-        .as_array()
-        .is_some_and(|list| list.len() > MAX_OPERATIONS)
-    {
-        let count = patch.as_array().map_or(0, Vec::len);
+    let count = patch.as_array().map_or(0, Vec::len);
+    if count > MAX_OPERATIONS {
         let message = format!(
             "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}"
         );
         return Err(Failure::new(413, "RequestEntityTooLarge", message));
     }
-    let patch: json_patch::Patch = serde_json::from_value(patch.clone())
+    let patch: Patch = serde_json::from_value(patch.clone())
         .map_err(|e| Failure::bad_request(format!("error decoding patch: {e}")))?;
-    json_patch::patch(target, &patch).map_err(|e| {
-        Failure::new(
-            422,
-            "Invalid",
-            format!("the server rejected our request due to an error in our request: {e}"),
-        )
-    })
+    let mut copied = 0;
+    for operation in patch.0 {
+        if let PatchOperation::Copy(copy) = &operation {
+            copied += target
+                .pointer(copy.from.as_str())
+                .map_or(0, |v| v.to_string().len());
+            if copied > MAX_COPIED {
+                return Err(Failure::bad_request(
+                    "the copy operations of the patch add up to more than 3 MiB",
+                ));
+            }
+            super::check_depth(target)?;
+        }
+        json_patch::patch(target, &[operation]).map_err(|e| {
+            let message =
+                format!("the server rejected our request due to an error in our request: {e}");
+            Failure::new(422, "Invalid", message)
+        })?;
+    }
+    Ok(())
 }

@@ -1,17 +1,181 @@
 //! `metadata.managedFields`: which manager wrote which field.
 //!
-//! Never decides conflicts.
+//! Never refuses a write; `apply` decides conflicts.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use crate::kinds::Resource;
+use super::compare::{compare, ownable};
+use super::fields::FieldSet;
+use crate::json;
+use crate::kinds::shape::Shape;
+use crate::kinds::{Resource, Sub};
 use crate::lifecycle::Context;
 
+/// More managers that update than this are folded into one.
+const MAX_UPDATE_MANAGERS: usize = 10;
+
+/// One manager's entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    pub api_version: String,
+    pub subresource: String,
+    pub time: String,
+    pub fields: FieldSet,
+}
+
+impl Entry {
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        (
+            &self.manager,
+            &self.operation,
+            &self.api_version,
+            &self.subresource,
+        ) == (
+            &other.manager,
+            &other.operation,
+            &other.api_version,
+            &other.subresource,
+        )
+    }
+
+    pub(crate) fn is_apply(&self) -> bool {
+        self.operation == "Apply"
+    }
+
+    fn to_json(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("manager".into(), self.manager.clone().into());
+        map.insert("operation".into(), self.operation.clone().into());
+        map.insert("apiVersion".into(), self.api_version.clone().into());
+        if !self.time.is_empty() {
+            map.insert("time".into(), self.time.clone().into());
+        }
+        map.insert("fieldsType".into(), "FieldsV1".into());
+        map.insert("fieldsV1".into(), self.fields.to_json());
+        if !self.subresource.is_empty() {
+            map.insert("subresource".into(), self.subresource.clone().into());
+        }
+        Value::Object(map)
+    }
+}
+
+/// Reads the entries of an object.
+pub(crate) fn entries(object: &Value) -> Vec<Entry> {
+    let list = json::list(object, &["metadata", "managedFields"]).iter();
+    list.map(|entry| {
+        let text = |key: &str| json::text(entry, &[key]).to_owned();
+        Entry {
+            manager: text("manager"),
+            operation: text("operation"),
+            api_version: text("apiVersion"),
+            subresource: text("subresource"),
+            time: text("time"),
+            fields: entry
+                .get("fieldsV1")
+                .map(FieldSet::from_json)
+                .unwrap_or_default(),
+        }
+    })
+    .collect()
+}
+
+/// Writes the entries, those that apply first, then by time.
+pub(crate) fn set_entries(object: &mut Value, mut entries: Vec<Entry>) {
+    entries.retain(|e| !e.fields.is_empty());
+    entries.sort_by(|a, b| {
+        let rank = |e: &Entry| {
+            (
+                e.operation.clone(),
+                e.time.clone(),
+                e.manager.clone(),
+                e.api_version.clone(),
+            )
+        };
+        rank(a).cmp(&rank(b))
+    });
+    let meta = json::metadata(object);
+    if entries.is_empty() {
+        meta.shift_remove("managedFields");
+    } else {
+        meta.insert(
+            "managedFields".into(),
+            entries.iter().map(Entry::to_json).collect(),
+        );
+    }
+}
+
+/// Records that `context.manager` turned `old` into `new` by a create, an update or a patch.
 pub(crate) fn on_update(
-    _resource: &Resource,
-    _old: Option<&Value>,
-    _new: &mut Value,
-    _sub: &str,
-    _context: &Context,
+    resource: &Resource,
+    old: Option<&Value>,
+    new: &mut Value,
+    sub: &str,
+    context: &Context,
 ) {
+    let shape = Shape::of(resource);
+    let before = old.map_or_else(|| json!({}), |old| part(resource, old, sub));
+    let difference = compare(&before, &part(resource, new, sub), shape);
+    let mut entries = entries(new);
+    if difference.changed.is_empty() && difference.removed.is_empty() {
+        return;
+    }
+    let mut mine = Entry {
+        manager: context.manager.clone(),
+        operation: "Update".into(),
+        api_version: resource.stored_api_version.clone(),
+        subresource: sub.to_owned(),
+        time: context.stamp(),
+        fields: FieldSet::default(),
+    };
+    entries.retain_mut(|entry| {
+        if entry.is(&mine) {
+            mine.fields = std::mem::take(&mut entry.fields);
+            return false;
+        }
+        entry.fields.subtract(&difference.changed);
+        entry.fields.subtract(&difference.removed);
+        true
+    });
+    mine.fields.union(&difference.changed);
+    mine.fields.subtract(&difference.removed);
+    entries.push(mine);
+    fold_ancient(&mut entries, &resource.stored_api_version);
+    set_entries(new, entries);
+}
+
+/// What a write to `sub` can own: the status belongs to its subresource.
+fn part(resource: &Resource, object: &Value, sub: &str) -> Value {
+    let mut object = ownable(object);
+    if resource.has(Sub::Status) && sub != "status" {
+        json::object(&mut object).shift_remove("status");
+    }
+    object
+}
+
+fn fold_ancient(entries: &mut Vec<Entry>, api_version: &str) {
+    let mut updates: Vec<Entry> = Vec::new();
+    entries.retain(|entry| {
+        if entry.is_apply() {
+            return true;
+        }
+        updates.push(entry.clone());
+        false
+    });
+    updates.sort_by(|a, b| a.time.cmp(&b.time));
+    while updates.len() > MAX_UPDATE_MANAGERS {
+        let (first, second) = (updates.remove(0), updates.remove(0));
+        let mut fields = first.fields;
+        fields.union(&second.fields);
+        let folded = Entry {
+            manager: "ancient-changes".into(),
+            api_version: api_version.to_owned(),
+            fields,
+            ..second
+        };
+        updates.insert(0, folded);
+    }
+    entries.append(&mut updates);
 }

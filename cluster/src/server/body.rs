@@ -9,7 +9,15 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use serde_json::Value;
 
+use crate::kinds::schema::Schema;
+use crate::proto;
 use crate::status::Failure;
+
+const ACCEPTED: &[&str] = &[
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+];
 
 /// The media type of a request, without parameters; JSON when none is given.
 pub(crate) fn media_type(request: &Request<Incoming>) -> String {
@@ -36,18 +44,21 @@ pub(crate) async fn read(request: Request<Incoming>, limit: usize) -> Result<Byt
 }
 
 /// Decodes a whole object in JSON or YAML; `kind` is what the path expects.
-pub(crate) fn object(bytes: &Bytes, media: &str, kind: &str) -> Result<Value, Failure> {
+pub(crate) fn object(
+    bytes: &Bytes,
+    media: &str,
+    kind: &str,
+    schema: &Schema,
+) -> Result<Value, Failure> {
     let decoded = match media {
         "application/json" => {
             serde_json::from_slice(bytes).map_err(|e| format!("json parse error: {e}"))
         }
         "application/yaml" | "text/yaml" | "application/x-yaml" => yaml(bytes),
-        _ => {
-            return Err(Failure::unsupported_media(&[
-                "application/json",
-                "application/yaml",
-            ]));
+        "application/vnd.kubernetes.protobuf" => {
+            proto::decode(schema, bytes).map_err(|e| e.to_string())
         }
+        _ => return Err(Failure::unsupported_media(ACCEPTED)),
     };
     let unusable = |why: String| {
         let start: String = String::from_utf8_lossy(bytes.get(..30).unwrap_or(bytes)).into_owned();

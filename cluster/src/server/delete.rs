@@ -2,23 +2,19 @@
 //!
 //! Never decides what holds an object; `lifecycle::delete` does.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use serde_json::Value;
 
-use super::negotiate::Accept;
+use super::call::Call;
 use super::params::{self, Params};
 use super::respond::{self, Body};
-use super::{body, list, render, write};
+use super::{body, list, render};
 use crate::json;
-use crate::kinds::Resource;
 use crate::lifecycle::delete::{Outcome, Preconditions, delete};
-use crate::shared::Shared;
 use crate::status::{self, Cause, Failure};
-use crate::store::{Query, key};
+use crate::store::Query;
 
 /// What a deletion's body and parameters say.
 pub(crate) struct Options {
@@ -28,16 +24,16 @@ pub(crate) struct Options {
 }
 
 /// Reads DeleteOptions: the body wins over the parameters.
-pub(crate) fn options(bytes: &Bytes, media: &str, params: &Params) -> Result<Options, Failure> {
+pub(crate) fn options(bytes: &Bytes, media: &str, call: &Call<'_>) -> Result<Options, Failure> {
     let given = if bytes.is_empty() {
         Value::Null
     } else {
-        body::object(bytes, media, "DeleteOptions")?
+        body::object(bytes, media, "DeleteOptions", &call.resource.schema)?
     };
-    parse(&given, params)
+    parse(&given, call.params)
 }
 
-fn parse(given: &Value, params: &Params) -> Result<Options, Failure> {
+pub(crate) fn parse(given: &Value, params: &Params) -> Result<Options, Failure> {
     let precondition = |key: &str| {
         json::at(given, &["preconditions", key])
             .and_then(Value::as_str)
@@ -71,56 +67,59 @@ fn parse(given: &Value, params: &Params) -> Result<Options, Failure> {
 }
 
 pub(crate) async fn one(
-    shared: &Shared,
+    call: &Call<'_>,
     request: Request<Incoming>,
-    resource: &Arc<Resource>,
-    namespace: &str,
-    name: &str,
-    params: &Params,
-    accept: &Accept,
 ) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);
-    let mut context = write::context(params, request.headers());
-    let bytes = body::read(request, shared.options.max_body_bytes).await?;
-    let options = options(&bytes, &media, params)?;
+    let mut context = call.context(request.headers());
+    let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
+    let options = options(&bytes, &media, call)?;
     context.dry_run = options.dry_run;
+    let resource = call.resource;
     match delete(
-        shared,
+        call.shared,
         resource,
-        &key(namespace, name),
+        &call.key(),
         &options.preconditions,
         &context,
     )? {
         Outcome::Held(stored) => {
             let code = if options.foreground { 202 } else { 200 };
-            Ok(render::one(code, resource, &stored, params, accept))
+            Ok(render::one(
+                code,
+                resource,
+                &stored,
+                call.params,
+                call.accept,
+            ))
         }
-        Outcome::Gone(stored) if resource.delete_returns_object => {
-            Ok(render::one(200, resource, &stored, params, accept))
-        }
+        Outcome::Gone(stored) if resource.delete_returns_object => Ok(render::one(
+            200,
+            resource,
+            &stored,
+            call.params,
+            call.accept,
+        )),
         Outcome::Gone(stored) => Ok(respond::value(
             200,
-            &status::deleted(resource.gr(), name, &stored.uid),
-            accept,
+            &status::deleted(resource.gr(), call.name, &stored.uid),
+            call.accept,
         )),
     }
 }
 
 pub(crate) async fn collection(
-    shared: &Shared,
+    call: &Call<'_>,
     request: Request<Incoming>,
-    resource: &Arc<Resource>,
-    namespace: &str,
-    params: &Params,
-    accept: &Accept,
 ) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);
-    let mut context = write::context(params, request.headers());
-    let bytes = body::read(request, shared.options.max_body_bytes).await?;
-    let options = options(&bytes, &media, params)?;
+    let mut context = call.context(request.headers());
+    let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
+    let options = options(&bytes, &media, call)?;
     context.dry_run = options.dry_run;
-    let selection = list::selection(resource, params)?;
-    let prefix = list::prefix(namespace);
+    let resource = call.resource;
+    let selection = list::selection(resource, call.params)?;
+    let prefix = list::prefix(call.namespace);
     let query = Query {
         prefix: &prefix,
         after: None,
@@ -128,12 +127,12 @@ pub(crate) async fn collection(
         limit: 0,
         matches: &|o| selection.matches(o),
     };
-    let page = shared.store.list(&resource.storage, &query);
+    let page = call.shared.store.list(&resource.storage, &query);
     let page = page.map_err(|_| Failure::internal("the newest state is always there"))?;
     let mut deleted = Vec::with_capacity(page.items.len());
     for item in &page.items {
         match delete(
-            shared,
+            call.shared,
             resource,
             &item.key,
             &options.preconditions,
@@ -150,5 +149,11 @@ pub(crate) async fn collection(
         next: None,
         remaining: None,
     };
-    Ok(render::list(resource, deleted, &meta, params, accept))
+    Ok(render::list(
+        resource,
+        deleted,
+        &meta,
+        call.params,
+        call.accept,
+    ))
 }

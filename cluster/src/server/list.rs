@@ -2,41 +2,38 @@
 //!
 //! Never mixes two revisions in one list, nor across its pages.
 
-use std::sync::Arc;
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Response;
 use serde_json::{Value, json};
 
-use super::negotiate::Accept;
+use super::call::Call;
 use super::params::Params;
 use super::render::{self, ListMeta};
 use super::respond::Body;
 use crate::json;
 use crate::kinds::Resource;
 use crate::selectors::{FieldSelector, LabelSelector, Selection};
-use crate::shared::Shared;
 use crate::status::{Cause, Failure};
-use crate::store::{OutOfRange, Query, key};
+use crate::store::{OutOfRange, Query};
 
-pub(crate) fn get(
-    shared: &Shared,
-    resource: &Arc<Resource>,
-    namespace: &str,
-    name: &str,
-    params: &Params,
-    accept: &Accept,
-) -> Result<Response<Body>, Failure> {
-    if let Some(asked) = revision(&params.resource_version)? {
-        let current = shared.store.revision();
+pub(crate) fn get(call: &Call<'_>) -> Result<Response<Body>, Failure> {
+    let resource = call.resource;
+    if let Some(asked) = revision(&call.params.resource_version)? {
+        let current = call.shared.store.revision();
         if asked > current {
             return Err(Failure::future_revision(asked, current));
         }
     }
-    let stored = shared.store.get(&resource.storage, &key(namespace, name));
-    let stored = stored.ok_or_else(|| Failure::not_found(resource.gr(), name))?;
-    Ok(render::one(200, resource, &stored, params, accept))
+    let stored = call.shared.store.get(&resource.storage, &call.key());
+    let stored = stored.ok_or_else(|| Failure::not_found(resource.gr(), call.name))?;
+    Ok(render::one(
+        200,
+        resource,
+        &stored,
+        call.params,
+        call.accept,
+    ))
 }
 
 /// Parses a resourceVersion; the empty one is none.
@@ -157,16 +154,16 @@ fn decode_continue(token: &str) -> Result<(Option<u64>, String), Failure> {
     Ok((u64::try_from(rv).ok(), last.to_owned()))
 }
 
-pub(crate) fn list(
-    shared: &Shared,
-    resource: &Arc<Resource>,
-    namespace: &str,
-    params: &Params,
-    accept: &Accept,
-) -> Result<Response<Body>, Failure> {
+pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, Failure> {
+    let Call {
+        shared,
+        resource,
+        params,
+        ..
+    } = call;
     let selection = selection(resource, params)?;
     let start = start(params, shared.store.revision())?;
-    let prefix = prefix(namespace);
+    let prefix = prefix(call.namespace);
     let query = Query {
         prefix: &prefix,
         after: start.after.as_deref(),
@@ -180,9 +177,7 @@ pub(crate) fn list(
         .map_err(|problem| match problem {
             OutOfRange::Expired { .. } => match &start.after {
                 Some(last) => Failure::continue_expired(&encode_continue(None, last)),
-                None => Failure::expired(format!(
-                    "The resourceVersion for the provided list is too old."
-                )),
+                None => Failure::expired("The resourceVersion for the provided list is too old."),
             },
             OutOfRange::Future { current } => {
                 Failure::future_revision(start.at.unwrap_or_default(), current)
@@ -200,7 +195,13 @@ pub(crate) fn list(
         next,
         remaining,
     };
-    Ok(render::list(resource, page.items, &meta, params, accept))
+    Ok(render::list(
+        resource,
+        page.items,
+        &meta,
+        params,
+        call.accept,
+    ))
 }
 
 #[cfg(test)]

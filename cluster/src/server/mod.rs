@@ -3,6 +3,7 @@
 //! Never decides what an object may look like; `lifecycle` and `validate` do.
 
 mod body;
+mod call;
 mod delete;
 mod documents;
 mod list;
@@ -27,9 +28,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::kinds::Sub;
 use crate::shared::Shared;
 use crate::status::Failure;
+use call::Call;
 use negotiate::Accept;
 use params::Params;
 use respond::Body;
@@ -109,54 +110,38 @@ async fn resource(
     if path.namespace.is_some() && !resource.namespaced {
         return Err(Failure::no_such_path());
     }
-    if let Some(sub) = &path.subresource {
-        let known = resource.subresources.iter().find(|s| s.name() == sub);
-        let sub = *known.ok_or_else(Failure::no_such_path)?;
-        return sub::handle(shared, request, resource, &path, sub, &params, accept).await;
-    }
     if resource.namespaced && path.namespace.is_none() && path.name.is_some() {
         return Err(Failure::no_such_path());
     }
+    let mut call = Call {
+        shared,
+        resource,
+        namespace: path.namespace.as_deref().unwrap_or_default(),
+        name: path.name.as_deref().unwrap_or_default(),
+        sub: None,
+        params: &params,
+        accept,
+    };
+    if let Some(sub) = &path.subresource {
+        let known = resource.subresources.iter().find(|s| s.name() == sub);
+        call.sub = Some(*known.ok_or_else(Failure::no_such_path)?);
+        return sub::handle(&call, request).await;
+    }
     let method = request.method().clone();
-    let namespace = path.namespace.as_deref().unwrap_or_default();
-    match (method, path.name.as_deref()) {
-        (Method::GET, None) if params.watch => {
-            watch::start(shared, resource, namespace, None, &params, accept)
-        }
-        (Method::GET, None) => list::list(shared, resource, namespace, &params, accept),
-        (Method::GET, Some(name)) if params.watch => {
-            watch::start(shared, resource, namespace, Some(name), &params, accept)
-        }
-        (Method::GET, Some(name)) => list::get(shared, resource, namespace, name, &params, accept),
-        (Method::POST, None) if resource.namespaced && path.namespace.is_none() => {
+    match (method, path.name.is_some()) {
+        (Method::GET, _) if params.watch => watch::start(&call),
+        (Method::GET, false) => list::list(&call),
+        (Method::GET, true) => list::get(&call),
+        (Method::POST, false) if resource.namespaced && path.namespace.is_none() => {
             Err(Failure::method_not_allowed())
         }
-        (Method::POST, None) => {
-            write::create(shared, request, resource, namespace, &params, accept).await
-        }
-        (Method::PUT, Some(name)) => {
-            write::put(
-                shared, request, resource, namespace, name, None, &params, accept,
-            )
-            .await
-        }
-        (Method::PATCH, Some(name)) => {
-            write::patch(
-                shared, request, resource, namespace, name, None, &params, accept,
-            )
-            .await
-        }
-        (Method::DELETE, Some(name)) => {
-            delete::one(shared, request, resource, namespace, name, &params, accept).await
-        }
-        (Method::DELETE, None) if resource.verbs().contains(&"deletecollection") => {
-            delete::collection(shared, request, resource, namespace, &params, accept).await
+        (Method::POST, false) => write::create(&call, request).await,
+        (Method::PUT, true) => write::put(&call, request).await,
+        (Method::PATCH, true) => write::patch(&call, request).await,
+        (Method::DELETE, true) => delete::one(&call, request).await,
+        (Method::DELETE, false) if resource.verbs().contains(&"deletecollection") => {
+            delete::collection(&call, request).await
         }
         _ => Err(Failure::method_not_allowed()),
     }
-}
-
-/// The subresource that a write goes to, as managed fields record it.
-fn sub_name(sub: Option<Sub>) -> &'static str {
-    sub.map_or("", Sub::name)
 }

@@ -2,6 +2,7 @@
 //!
 //! Never applies them.
 
+use crate::lifecycle::Validation;
 use crate::status::Failure;
 
 /// All parameters any verb knows; absent ones are empty.
@@ -21,6 +22,7 @@ pub(crate) struct Params {
     pub field_manager: String,
     pub force: Option<bool>,
     pub include_object: String,
+    pub field_validation: Validation,
     pub propagation: String,
 }
 
@@ -51,6 +53,7 @@ impl Params {
                 "fieldManager" => p.field_manager = text,
                 "force" => p.force = Some(flag(&text)),
                 "includeObject" => p.include_object = text,
+                "fieldValidation" => p.field_validation = validation(&text)?,
                 "propagationPolicy" => p.propagation = text,
                 _ => {}
             }
@@ -90,5 +93,24 @@ pub(crate) fn dry_run(text: &str) -> Result<bool, Failure> {
                 &["All"],
             )],
         )),
+    }
+}
+
+fn validation(text: &str) -> Result<Validation, Failure> {
+    match text {
+        "" | "Warn" => Ok(Validation::Warn),
+        "Strict" => Ok(Validation::Strict),
+        "Ignore" => Ok(Validation::Ignore),
+        other => {
+            let supported = ["Ignore", "Strict", "Warn"];
+            let cause =
+                crate::status::Cause::unsupported("fieldValidation", &other.into(), &supported);
+            Err(Failure::invalid(
+                "meta.k8s.io",
+                "CreateOptions",
+                "",
+                &[cause],
+            ))
+        }
     }
 }

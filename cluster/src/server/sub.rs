@@ -4,69 +4,185 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
+use serde_json::{Value, json};
 
+use super::call::Call;
 use super::negotiate::Accept;
-use super::params::Params;
-use super::respond::Body;
+use super::respond::{self, Body};
 use super::route::ResourcePath;
-use super::{list, write};
-use crate::kinds::{Resource, Sub};
+use super::write::{self, PatchType};
+use super::{body, delete, list};
+use crate::json;
+use crate::kinds::{Sub, scale};
+use crate::lifecycle::delete::delete as remove;
+use crate::lifecycle::update::Origin;
 use crate::shared::Shared;
-use crate::status::Failure;
+use crate::status::{self, Failure};
+use crate::store::Stored;
 
 pub(crate) async fn handle(
-    shared: &Arc<Shared>,
+    call: &Call<'_>,
     request: Request<Incoming>,
-    resource: &Arc<Resource>,
-    path: &ResourcePath,
-    sub: Sub,
-    params: &Params,
-    accept: &Accept,
 ) -> Result<Response<Body>, Failure> {
-    let namespace = path.namespace.as_deref().unwrap_or_default();
-    let Some(name) = path.name.as_deref() else {
-        return Err(Failure::no_such_path());
-    };
-    match (sub, request.method().clone()) {
-        (Sub::Status, Method::GET) => list::get(shared, resource, namespace, name, params, accept),
-        (Sub::Status, Method::PUT) => {
-            write::put(
-                shared,
-                request,
-                resource,
-                namespace,
-                name,
-                Some(sub),
-                params,
-                accept,
-            )
-            .await
+    match (call.sub, request.method().clone()) {
+        (Some(Sub::Status), Method::GET) => list::get(call),
+        (Some(Sub::Status), Method::PUT) => write::put(call, request).await,
+        (Some(Sub::Status), Method::PATCH) => write::patch(call, request).await,
+        (Some(Sub::Finalize), Method::PUT) => write::put(call, request).await,
+        (Some(Sub::Scale), Method::GET) => {
+            let stored = find(call)?;
+            Ok(respond::value(
+                200,
+                &scale::read(call.resource, &call.resource.value(&stored)),
+                call.accept,
+            ))
         }
-        (Sub::Status, Method::PATCH) => {
-            write::patch(
-                shared,
-                request,
-                resource,
-                namespace,
-                name,
-                Some(sub),
-                params,
-                accept,
-            )
-            .await
+        (Some(Sub::Scale), Method::PUT) => change_scale(call, request, None).await,
+        (Some(Sub::Scale), Method::PATCH) => {
+            let kind = PatchType::of(&body::media_type(&request), call.resource)?;
+            change_scale(call, request, Some(kind)).await
         }
+        (Some(Sub::Eviction), Method::POST) => evict(call, request).await,
+        (Some(Sub::Binding), Method::POST) => bind(call, request).await,
         _ => Err(Failure::method_not_allowed()),
     }
 }
 
-/// Resources that exist only as requests.
-pub(crate) async fn virtual_resource(
-    _shared: &Arc<Shared>,
-    _request: Request<Incoming>,
-    _path: &ResourcePath,
-    _accept: &Accept,
+fn find(call: &Call<'_>) -> Result<Arc<Stored>, Failure> {
+    let stored = call.shared.store.get(&call.resource.storage, &call.key());
+    stored.ok_or_else(|| Failure::not_found(call.resource.gr(), call.name))
+}
+
+/// Writes the replica count, given as a whole Scale or as a patch of one.
+async fn change_scale(
+    call: &Call<'_>,
+    request: Request<Incoming>,
+    kind: Option<PatchType>,
 ) -> Result<Response<Body>, Failure> {
-    Err(Failure::no_such_path())
+    let media = body::media_type(&request);
+    let context = call.context(request.headers());
+    let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
+    for _ in 0..100 {
+        let current = find(call)?;
+        let before = scale::read(call.resource, &call.resource.value(&current));
+        let wanted = wanted_scale(call, kind, &bytes, &media, &before)?;
+        let version = json::text(&wanted, &["metadata", "resourceVersion"]);
+        if !version.is_empty() && version != json::text(&before, &["metadata", "resourceVersion"]) {
+            return Err(Failure::modified(call.resource.gr(), call.name));
+        }
+        let replicas = json::int(&wanted, &["spec", "replicas"]).unwrap_or_default();
+        let change = |_: &Value| {
+            let mut object = call.resource.value(&current);
+            scale::write(call.resource, &mut object, replicas)?;
+            Ok(object)
+        };
+        if let Some((stored, _)) = write::write(call, &current, Origin::Patch, &context, change)? {
+            return Ok(respond::value(
+                200,
+                &scale::read(call.resource, &call.resource.value(&stored)),
+                call.accept,
+            ));
+        }
+    }
+    Err(Failure::modified(call.resource.gr(), call.name))
+}
+
+fn wanted_scale(
+    call: &Call<'_>,
+    kind: Option<PatchType>,
+    bytes: &Bytes,
+    media: &str,
+    before: &Value,
+) -> Result<Value, Failure> {
+    let Some(kind) = kind else {
+        return body::object(bytes, media, "Scale", &call.resource.schema);
+    };
+    let mut scale = before.clone();
+    let patch = write::decode_patch(kind, bytes)?;
+    // A Scale has no lists, so a strategic patch of it is a merge patch.
+    let kind = if kind == PatchType::Json {
+        kind
+    } else {
+        PatchType::Merge
+    };
+    write::apply_patch(call.resource, &mut scale, kind, &patch)?;
+    Ok(scale)
+}
+
+async fn evict(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
+    let media = body::media_type(&request);
+    let mut context = call.context(request.headers());
+    let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
+    let eviction = body::object(&bytes, &media, "Eviction", &call.resource.schema)?;
+    let options = delete::parse(
+        eviction.get("deleteOptions").unwrap_or(&Value::Null),
+        call.params,
+    )?;
+    context.dry_run |= options.dry_run;
+    remove(
+        call.shared,
+        call.resource,
+        &call.key(),
+        &options.preconditions,
+        &context,
+    )?;
+    Ok(respond::value(201, &status::success(201), call.accept))
+}
+
+async fn bind(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
+    let media = body::media_type(&request);
+    let context = call.context(request.headers());
+    let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
+    let binding = body::object(&bytes, &media, "Binding", &call.resource.schema)?;
+    let node = json::text(&binding, &["target", "name"]).to_owned();
+    for _ in 0..100 {
+        let current = find(call)?;
+        let assign = |old: &Value| {
+            let assigned = json::text(old, &["spec", "nodeName"]);
+            if !assigned.is_empty() {
+                let why = format!(
+                    "pod {} is already assigned to node \"{assigned}\"",
+                    call.name
+                );
+                return Err(Failure::conflict(call.resource.gr(), call.name, &why));
+            }
+            let mut pod = old.clone();
+            json::child(json::object(&mut pod), "spec")
+                .insert("nodeName".into(), node.clone().into());
+            Ok(pod)
+        };
+        if write::write(call, &current, Origin::Patch, &context, assign)?.is_some() {
+            return Ok(respond::value(201, &status::success(201), call.accept));
+        }
+    }
+    Err(Failure::modified(call.resource.gr(), call.name))
+}
+
+/// Resources that exist only as requests: reviews of one's own access, which is unlimited here.
+pub(crate) async fn virtual_resource(
+    shared: &Arc<Shared>,
+    request: Request<Incoming>,
+    path: &ResourcePath,
+    accept: &Accept,
+) -> Result<Response<Body>, Failure> {
+    let known = path.group == "authorization.k8s.io"
+        && path.version == "v1"
+        && path.plural == "selfsubjectaccessreviews";
+    if !known || path.name.is_some() {
+        return Err(Failure::no_such_path());
+    }
+    if request.method() != Method::POST {
+        return Err(Failure::method_not_allowed());
+    }
+    let media = body::media_type(&request);
+    let bytes = body::read(request, shared.options.max_body_bytes).await?;
+    let mut review = body::object(&bytes, &media, "SelfSubjectAccessReview", &shared.schema)?;
+    json::object(&mut review).insert(
+        "status".into(),
+        json!({ "allowed": true, "reason": "the local cluster has no authorization" }),
+    );
+    Ok(respond::value(201, &review, accept))
 }

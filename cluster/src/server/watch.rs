@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
+use super::call::Call;
 use super::list::{prefix, revision, selection};
-use super::negotiate::{Accept, Shape};
+use super::negotiate::Shape;
 use super::params::Params;
 use super::render::{self, Renderer};
 use super::respond::{self, Body};
@@ -60,21 +61,20 @@ struct Watch {
     expired: Option<u64>,
 }
 
-pub(crate) fn start(
-    shared: &Arc<Shared>,
-    resource: &Arc<Resource>,
-    namespace: &str,
-    name: Option<&str>,
-    params: &Params,
-    accept: &Accept,
-) -> Result<Response<Body>, Failure> {
+pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
+    let Call {
+        shared,
+        resource,
+        params,
+        ..
+    } = *call;
     let mut selection = selection(resource, params)?;
-    if let Some(name) = name {
-        let selector = format!("metadata.name={name}");
+    if !call.name.is_empty() {
+        let selector = format!("metadata.name={}", call.name);
         selection.fields = crate::selectors::FieldSelector::parse(&selector, |_| true)?;
     }
     let from = check_options(params)?;
-    let prefix = prefix(namespace);
+    let prefix = prefix(call.namespace);
     // Subscribed before the state is read, so that no change falls between the two.
     let changed = shared.store.subscribe(&resource.storage);
     let disconnects = shared.disconnects();
@@ -137,7 +137,7 @@ pub(crate) fn start(
             include_object: params.include_object.clone(),
             ..Params::default()
         },
-        shape: accept.shape,
+        shape: call.accept.shape,
         phase,
         cursor,
         columns_sent: false,

@@ -5,13 +5,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::USER_AGENT;
-use http::{HeaderMap, Request, Response};
+use http::{Request, Response};
 use hyper::body::Incoming;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::negotiate::Accept;
-use super::params::Params;
+use super::call::{Call, warn};
 use super::respond::Body;
 use super::{body, render};
 use crate::json;
@@ -19,147 +17,121 @@ use crate::kinds::{Resource, Sub};
 use crate::lifecycle::update::Origin;
 use crate::lifecycle::{Context, commit, create as creation, update};
 use crate::patch;
-use crate::shared::Shared;
-use crate::status::Failure;
-use crate::store::{Stored, key};
+use crate::status::{Cause, Failure};
+use crate::store::Stored;
 
 /// How often a generated name is tried.
 const NAME_ATTEMPTS: usize = 8;
-/// How often a patch without a resourceVersion starts over when others write the same object.
-const PATCH_ATTEMPTS: usize = 100;
+/// How often a write without a resourceVersion starts over when others write the same object.
+const ATTEMPTS: usize = 100;
 
-/// Who writes: the fieldManager parameter, or the client's name from its User-Agent.
-pub(crate) fn context(params: &Params, headers: &HeaderMap) -> Context {
-    let manager = if params.field_manager.is_empty() {
-        let agent = headers
-            .get(USER_AGENT)
-            .and_then(|v| v.to_str().ok())
-            .unwrap_or("unknown");
-        agent
-            .split('/')
-            .next()
-            .unwrap_or(agent)
-            .chars()
-            .take(128)
-            .collect()
-    } else {
-        params.field_manager.clone()
-    };
-    Context {
-        now: crate::time::now(),
-        manager,
-        dry_run: params.dry_run,
-    }
-}
+type Written = (Arc<Stored>, Vec<String>);
 
 pub(crate) async fn create(
-    shared: &Shared,
+    call: &Call<'_>,
     request: Request<Incoming>,
-    resource: &Arc<Resource>,
-    namespace: &str,
-    params: &Params,
-    accept: &Accept,
 ) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);
-    let context = context(params, request.headers());
-    let bytes = body::read(request, shared.options.max_body_bytes).await?;
-    let object = body::object(&bytes, &media, &resource.kind)?;
-    let stored = insert(shared, resource, namespace, object, &context)?;
-    Ok(render::one(201, resource, &stored, params, accept))
+    let context = call.context(request.headers());
+    let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
+    let object = body::object(&bytes, &media, &call.resource.kind, &call.resource.schema)?;
+    let (stored, warnings) = insert(call, object, Origin::Put, &context)?;
+    Ok(warn(
+        render::one(201, call.resource, &stored, call.params, call.accept),
+        &warnings,
+    ))
 }
 
 /// Creates an object, trying again when a generated name is taken.
 fn insert(
-    shared: &Shared,
-    resource: &Resource,
-    namespace: &str,
+    call: &Call<'_>,
     object: Value,
+    origin: Origin,
     context: &Context,
-) -> Result<Arc<Stored>, Failure> {
+) -> Result<Written, Failure> {
     let generated = json::text(&object, &["metadata", "name"]).is_empty()
         && !json::text(&object, &["metadata", "generateName"]).is_empty();
-    let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
-    loop {
-        attempts -= 1;
-        let mut candidate = if attempts == 0 && !generated {
-            object.clone()
-        } else {
-            object.clone()
-        };
-        creation::prepare(resource, &mut candidate, namespace, context)?;
-        match commit::insert(shared, resource, candidate, context) {
-            Err(failure) if attempts > 0 && failure.reason() == "AlreadyExists" => {}
-            result => return result,
+    if generated {
+        for _ in 1..NAME_ATTEMPTS {
+            match insert_once(call, object.clone(), origin, context) {
+                Err(failure) if failure.reason() == "AlreadyExists" => {}
+                result => return result,
+            }
         }
     }
+    insert_once(call, object, origin, context)
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one request, seen from all sides"
-)]
+fn insert_once(
+    call: &Call<'_>,
+    mut object: Value,
+    origin: Origin,
+    context: &Context,
+) -> Result<Written, Failure> {
+    let warnings = creation::prepare(call.resource, &mut object, call.namespace, origin, context)?;
+    Ok((
+        commit::insert(call.shared, call.resource, object, context)?,
+        warnings,
+    ))
+}
+
 pub(crate) async fn put(
-    shared: &Shared,
+    call: &Call<'_>,
     request: Request<Incoming>,
-    resource: &Arc<Resource>,
-    namespace: &str,
-    name: &str,
-    sub: Option<Sub>,
-    params: &Params,
-    accept: &Accept,
 ) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);
-    let context = context(params, request.headers());
-    let bytes = body::read(request, shared.options.max_body_bytes).await?;
-    let object = body::object(&bytes, &media, &resource.kind)?;
-    let key = key(namespace, name);
-    loop {
-        let Some(current) = shared.store.get(&resource.storage, &key) else {
-            if resource.create_on_update && sub.is_none() {
-                let stored = insert_at(shared, resource, namespace, name, object, &context)?;
-                return Ok(render::one(201, resource, &stored, params, accept));
-            }
-            return Err(Failure::not_found(resource.gr(), name));
+    let context = call.context(request.headers());
+    let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
+    let object = body::object(&bytes, &media, &call.resource.kind, &call.resource.schema)?;
+    for _ in 0..ATTEMPTS {
+        let Some(current) = call.shared.store.get(&call.resource.storage, &call.key()) else {
+            return upsert(call, object, &context);
         };
-        let old = current.value();
-        let mut new = object.clone();
-        update::prepare(resource, &old, &mut new, sub, Origin::Put, &context)?;
-        if let Ok(stored) = write(shared, resource, &current, &old, new, &context) {
-            return Ok(render::one(200, resource, &stored, params, accept));
+        let next = |_: &Value| Ok(object.clone());
+        if let Some((stored, warnings)) = write(call, &current, Origin::Put, &context, next)? {
+            return Ok(warn(
+                render::one(200, call.resource, &stored, call.params, call.accept),
+                &warnings,
+            ));
         }
     }
+    Err(Failure::modified(call.resource.gr(), call.name))
 }
 
-fn insert_at(
-    shared: &Shared,
-    resource: &Resource,
-    namespace: &str,
-    name: &str,
-    object: Value,
-    context: &Context,
-) -> Result<Arc<Stored>, Failure> {
+fn upsert(call: &Call<'_>, object: Value, context: &Context) -> Result<Response<Body>, Failure> {
+    if !call.resource.create_on_update || call.sub.is_some() {
+        return Err(Failure::not_found(call.resource.gr(), call.name));
+    }
     let given = json::text(&object, &["metadata", "name"]);
-    if given != name {
+    if given != call.name {
         return Err(Failure::bad_request(format!(
-            "the name of the object ({given}) does not match the name on the URL ({name})"
+            "the name of the object ({given}) does not match the name on the URL ({})",
+            call.name
         )));
     }
-    insert(shared, resource, namespace, object, context)
+    let (stored, warnings) = insert(call, object, Origin::Put, context)?;
+    Ok(warn(
+        render::one(201, call.resource, &stored, call.params, call.accept),
+        &warnings,
+    ))
 }
 
-/// Commits `new` unless nothing changed.
-fn write(
-    shared: &Shared,
-    resource: &Resource,
+/// Makes and commits the next version of `current`; none when somebody else was faster.
+pub(crate) fn write(
+    call: &Call<'_>,
     current: &Arc<Stored>,
-    old: &Value,
-    new: Value,
+    origin: Origin,
     context: &Context,
-) -> Result<Arc<Stored>, commit::Lost> {
-    if *old == new {
-        return Ok(current.clone());
+    next: impl FnOnce(&Value) -> Result<Value, Failure>,
+) -> Result<Option<Written>, Failure> {
+    let old = current.value();
+    let mut new = next(&old)?;
+    let warnings = update::prepare(call.resource, &old, &mut new, call.sub, origin, context)?;
+    if old == new {
+        return Ok(Some((current.clone(), warnings)));
     }
-    commit::replace(shared, resource, current, new, context)
+    let committed = commit::replace(call.shared, call.resource, current, new, context);
+    Ok(committed.ok().map(|stored| (stored, warnings)))
 }
 
 /// The kinds of patch.
@@ -172,7 +144,7 @@ pub(crate) enum PatchType {
 }
 
 impl PatchType {
-    fn of(media: &str, resource: &Resource) -> Result<Self, Failure> {
+    pub(crate) fn of(media: &str, resource: &Resource) -> Result<Self, Failure> {
         match media {
             "application/json-patch+json" => Ok(Self::Json),
             "application/merge-patch+json" => Ok(Self::Merge),
@@ -188,17 +160,14 @@ impl PatchType {
                 if resource.custom.is_none() {
                     accepted.push("application/strategic-merge-patch+json");
                 }
-                accepted.extend([
-                    "application/apply-patch+yaml",
-                    "application/apply-patch+cbor",
-                ]);
+                accepted.push("application/apply-patch+yaml");
                 Err(Failure::unsupported_media(&accepted))
             }
         }
     }
 }
 
-fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Failure> {
+pub(crate) fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Failure> {
     let value: Value = match kind {
         PatchType::Apply => body::yaml(bytes)
             .map_err(|e| Failure::bad_request(format!("error decoding YAML: {e}")))?,
@@ -213,37 +182,120 @@ fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Failure> {
     Ok(value)
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one request, seen from all sides"
-)]
 pub(crate) async fn patch(
-    shared: &Shared,
+    call: &Call<'_>,
     request: Request<Incoming>,
-    resource: &Arc<Resource>,
-    namespace: &str,
-    name: &str,
-    sub: Option<Sub>,
-    params: &Params,
-    accept: &Accept,
 ) -> Result<Response<Body>, Failure> {
-    let kind = PatchType::of(&body::media_type(&request), resource)?;
-    let context = context(params, request.headers());
-    let bytes = body::read(request, shared.options.max_body_bytes).await?;
+    let kind = PatchType::of(&body::media_type(&request), call.resource)?;
+    let context = call.context(request.headers());
+    let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let patch = decode_patch(kind, &bytes)?;
-    let key = key(namespace, name);
-    for _ in 0..PATCH_ATTEMPTS {
-        let Some(current) = shared.store.get(&resource.storage, &key) else {
-            return Err(Failure::not_found(resource.gr(), name));
+    check_options(call, kind)?;
+    let config = if kind == PatchType::Apply {
+        Some(configuration(call, &patch)?)
+    } else {
+        None
+    };
+    for _ in 0..ATTEMPTS {
+        let Some(current) = call.shared.store.get(&call.resource.storage, &call.key()) else {
+            let Some(config) = config.filter(|_| call.sub.is_none()) else {
+                return Err(Failure::not_found(call.resource.gr(), call.name));
+            };
+            return create_applied(call, &config, &context);
         };
-        let old = current.value();
-        let mut new = patched(resource, &current, kind, &patch)?;
-        update::prepare(resource, &old, &mut new, sub, Origin::Patch, &context)?;
-        if let Ok(stored) = write(shared, resource, &current, &old, new, &context) {
-            return Ok(render::one(200, resource, &stored, params, accept));
+        let written = match &config {
+            Some(config) => write(call, &current, Origin::Apply, &context, |old| {
+                applied(call, old, config, &context)
+            })?,
+            None => write(call, &current, Origin::Patch, &context, |_| {
+                patched(call.resource, &current, kind, &patch)
+            })?,
+        };
+        if let Some((stored, warnings)) = written {
+            return Ok(warn(
+                render::one(200, call.resource, &stored, call.params, call.accept),
+                &warnings,
+            ));
         }
     }
-    Err(Failure::modified(resource.gr(), name))
+    Err(Failure::modified(call.resource.gr(), call.name))
+}
+
+fn check_options(call: &Call<'_>, kind: PatchType) -> Result<(), Failure> {
+    let problem = |cause| Failure::invalid("meta.k8s.io", "PatchOptions", "", &[cause]);
+    if kind == PatchType::Apply && call.params.field_manager.is_empty() {
+        return Err(problem(Cause::required(
+            "fieldManager",
+            "is required for apply patch",
+        )));
+    }
+    if kind != PatchType::Apply && call.params.force.is_some() {
+        return Err(problem(Cause::forbidden(
+            "force",
+            "may not be specified for non-apply patch",
+        )));
+    }
+    Ok(())
+}
+
+/// An applied configuration, checked, in the storage version, without what this request may not own.
+fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Failure> {
+    let mut config = patch.clone();
+    if json::text(&config, &["apiVersion"]).is_empty() || json::text(&config, &["kind"]).is_empty()
+    {
+        return Err(Failure::bad_request(
+            "Object 'apiVersion' and 'kind' must be set in an applied configuration",
+        ));
+    }
+    creation::check_type(call.resource, &mut config)?;
+    if !json::is_empty(json::at(&config, &["metadata", "managedFields"])) {
+        return Err(Failure::bad_request("metadata.managedFields must be nil"));
+    }
+    let name = json::text(&config, &["metadata", "name"]);
+    if !name.is_empty() && name != call.name {
+        return Err(Failure::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.name
+        )));
+    }
+    json::metadata(&mut config).insert("name".into(), call.name.into());
+    creation::set_namespace(call.resource, &mut config, call.namespace)?;
+    call.resource.to_storage(&mut config);
+    if call.resource.has(Sub::Status) {
+        let status = call.sub == Some(Sub::Status);
+        json::object(&mut config).retain(|key, _| {
+            matches!(key.as_str(), "apiVersion" | "kind" | "metadata")
+                || (key == "status") == status
+        });
+    }
+    Ok(config)
+}
+
+fn applied(
+    call: &Call<'_>,
+    old: &Value,
+    config: &Value,
+    context: &Context,
+) -> Result<Value, Failure> {
+    let force = call.params.force.unwrap_or_default();
+    let mut merged =
+        patch::apply::apply(call.resource, old, config, call.sub_name(), force, context)?;
+    patch::check_depth(&merged)?;
+    call.resource.from_storage(&mut merged);
+    Ok(merged)
+}
+
+fn create_applied(
+    call: &Call<'_>,
+    config: &Value,
+    context: &Context,
+) -> Result<Response<Body>, Failure> {
+    let merged = applied(call, &json!({}), config, context)?;
+    let (stored, warnings) = insert(call, merged, Origin::Apply, context)?;
+    Ok(warn(
+        render::one(201, call.resource, &stored, call.params, call.accept),
+        &warnings,
+    ))
 }
 
 /// The current object in the resource's version, with the patch applied.
@@ -254,11 +306,29 @@ fn patched(
     patch: &Value,
 ) -> Result<Value, Failure> {
     let mut object = resource.value(current);
-    match kind {
-        PatchType::Json => patch::json::apply(&mut object, patch)?,
-        PatchType::Merge => patch::merge::apply(&mut object, patch),
-        PatchType::Strategic => patch::merge::apply(&mut object, patch),
-        PatchType::Apply => {}
-    }
+    apply_patch(resource, &mut object, kind, patch)?;
     Ok(object)
+}
+
+/// Applies a patch of any kind but server-side apply.
+pub(crate) fn apply_patch(
+    resource: &Resource,
+    object: &mut Value,
+    kind: PatchType,
+    patch: &Value,
+) -> Result<(), Failure> {
+    match kind {
+        PatchType::Json => patch::json::apply(object, patch)?,
+        PatchType::Strategic => {
+            patch::strategic::apply(object, patch, crate::kinds::shape::Shape::of(resource))?;
+        }
+        PatchType::Merge | PatchType::Apply => patch::merge::apply(object, patch),
+    }
+    patch::check_depth(object)?;
+    if object.is_object() {
+        return Ok(());
+    }
+    Err(Failure::bad_request(
+        "the patched document is not an object",
+    ))
 }

@@ -5,5 +5,6 @@
 pub(crate) mod metadata;
 mod names;
 pub(crate) mod objects;
+pub(crate) mod typed;
 
 pub(crate) use names::{Naming, label_value, qualified_name};

@@ -1,0 +1,122 @@
+//! The scale subresource: `autoscaling/v1` Scale over the replica fields of a kind.
+//!
+//! Never stores.
+
+use serde_json::{Value, json};
+
+use super::Resource;
+use crate::json;
+use crate::status::{Cause, Failure};
+
+fn paths(resource: &Resource) -> (Vec<String>, Vec<String>, Option<Vec<String>>) {
+    match resource.custom.as_ref().and_then(|c| c.scale.clone()) {
+        Some(paths) => (paths.spec, paths.status, paths.selector),
+        None => {
+            let path = |first: &str| vec![first.to_owned(), "replicas".to_owned()];
+            (path("spec"), path("status"), None)
+        }
+    }
+}
+
+fn count(object: &Value, path: &[String]) -> i64 {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    json::int(object, &path).unwrap_or_default()
+}
+
+/// The Scale of an object.
+pub(crate) fn read(resource: &Resource, object: &Value) -> Value {
+    let (spec, status, selector) = paths(resource);
+    let selector = match &selector {
+        Some(path) => {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            json::text(object, &path).to_owned()
+        }
+        None => selector_text(json::at(object, &["spec", "selector"])),
+    };
+    let mut metadata = json!({});
+    for key in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
+        if let Some(value) = json::at(object, &["metadata", key]) {
+            json::object(&mut metadata).insert(key.to_owned(), value.clone());
+        }
+    }
+    let mut shown = json!({ "replicas": count(object, &status) });
+    if !selector.is_empty() {
+        json::object(&mut shown).insert("selector".into(), selector.into());
+    }
+    let replicas = count(object, &spec);
+    let wanted = if replicas == 0 {
+        json!({})
+    } else {
+        json!({ "replicas": replicas })
+    };
+    json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": wanted, "status": shown })
+}
+
+/// A label selector, or a plain map of labels, as text.
+pub(crate) fn selector_text(selector: Option<&Value>) -> String {
+    let Some(Value::Object(map)) = selector else {
+        return String::new();
+    };
+    let pairs = |labels: &serde_json::Map<String, Value>| -> Vec<String> {
+        labels
+            .iter()
+            .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
+            .collect()
+    };
+    let mut parts = Vec::new();
+    match (map.get("matchLabels"), map.get("matchExpressions")) {
+        (None, None) => parts = pairs(map),
+        (labels, expressions) => {
+            parts.extend(
+                labels
+                    .and_then(Value::as_object)
+                    .map(pairs)
+                    .unwrap_or_default(),
+            );
+            for e in expressions.and_then(Value::as_array).into_iter().flatten() {
+                let values: Vec<&str> = json::list(e, &["values"])
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .collect();
+                let key = json::text(e, &["key"]);
+                parts.push(match json::text(e, &["operator"]) {
+                    "In" => format!("{key} in ({})", values.join(",")),
+                    "NotIn" => format!("{key} notin ({})", values.join(",")),
+                    "DoesNotExist" => format!("!{key}"),
+                    _ => key.to_owned(),
+                });
+            }
+        }
+    }
+    parts.sort();
+    parts.join(",")
+}
+
+/// Sets the wanted replicas.
+pub(crate) fn write(resource: &Resource, object: &mut Value, replicas: i64) -> Result<(), Failure> {
+    if replicas < 0 {
+        let name = json::text(object, &["metadata", "name"]);
+        let cause = Cause::invalid(
+            "spec.replicas",
+            &replicas.into(),
+            "must be greater than or equal to 0",
+        );
+        return Err(Failure::invalid("autoscaling", "Scale", name, &[cause]));
+    }
+    let (spec, ..) = paths(resource);
+    let Some((last, parents)) = spec.split_last() else {
+        return Ok(());
+    };
+    let mut map = json::object(object);
+    for parent in parents {
+        map = json::child(map, parent);
+    }
+    map.insert(last.clone(), replicas.into());
+    Ok(())
+}

@@ -1,3 +1,0 @@
-//! The merge table of built-in kinds.
-//!
-//! Never holds values.

@@ -1,0 +1,225 @@
+//! Which fields an object has, and which differ between two versions of it.
+//!
+//! Never changes an object.
+
+use serde_json::{Map, Value};
+
+use super::fields::{FieldSet, Step};
+use crate::kinds::schema::ListType;
+use crate::kinds::shape::Shape;
+
+/// The differences between two versions.
+#[derive(Debug, Default)]
+pub(crate) struct Difference {
+    /// Added or of another value.
+    pub changed: FieldSet,
+    pub removed: FieldSet,
+}
+
+/// Metadata that nobody owns.
+const UNOWNED: &[&str] = &[
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+];
+
+/// The object without the fields that nobody owns.
+pub(crate) fn ownable(object: &Value) -> Value {
+    let mut map: Map<String, Value> = object.as_object().cloned().unwrap_or_default();
+    map.shift_remove("apiVersion");
+    map.shift_remove("kind");
+    if let Some(Value::Object(meta)) = map.get_mut("metadata") {
+        meta.retain(|key, _| !UNOWNED.contains(&key.as_str()));
+        if meta.is_empty() {
+            map.shift_remove("metadata");
+        }
+    }
+    Value::Object(map)
+}
+
+/// The step that identifies an item of a list, when the list has such.
+pub(crate) fn item_step(item: &Value, list: &ListType, shape: Shape<'_>) -> Option<Step> {
+    match list {
+        ListType::Atomic => None,
+        ListType::Set => Some(format!("v:{item}")),
+        ListType::Keyed(keys) => {
+            let mut sorted: Vec<&String> = keys.iter().collect();
+            sorted.sort();
+            let mut map = Map::new();
+            for key in sorted {
+                if let Some(value) = item.get(key).cloned().or_else(|| shape.key_default(key)) {
+                    map.insert(key.clone(), value);
+                }
+            }
+            (!map.is_empty()).then(|| format!("k:{}", Value::Object(map)))
+        }
+    }
+}
+
+/// The steps of all items, when every one has its own.
+fn steps<'v>(
+    items: &'v [Value],
+    list: &ListType,
+    shape: Shape<'_>,
+) -> Option<Vec<(Step, &'v Value)>> {
+    let found: Option<Vec<_>> = items
+        .iter()
+        .map(|item| Some((item_step(item, list, shape.item())?, item)))
+        .collect();
+    found
+}
+
+/// The fields that an applied configuration speaks of.
+pub(crate) fn field_set(object: &Value, shape: Shape<'_>) -> FieldSet {
+    let mut set = FieldSet::default();
+    leaves(object, shape, &mut Vec::new(), &mut set);
+    set
+}
+
+fn leaves(value: &Value, shape: Shape<'_>, path: &mut Vec<Step>, set: &mut FieldSet) {
+    match value {
+        Value::Object(map) if !shape.is_atomic() && !(map.is_empty() && !path.is_empty()) => {
+            for (key, value) in map {
+                path.push(format!("f:{key}"));
+                if value.is_null()
+                    || !shape.declares(key)
+                    || value.as_object().is_some_and(Map::is_empty)
+                {
+                    set.insert(path);
+                }
+                leaves(value, shape.field(key), path, set);
+                path.pop();
+            }
+        }
+        Value::Array(items) => match steps(items, &shape.list(), shape) {
+            Some(steps) if !items.is_empty() => {
+                for (step, item) in steps {
+                    path.push(step);
+                    set.insert(path);
+                    if item.is_object() {
+                        leaves(item, shape.item(), path, set);
+                    }
+                    path.pop();
+                }
+            }
+            _ => set.insert(path),
+        },
+        _ => set.insert(path),
+    }
+}
+
+/// What is different in `new`.
+pub(crate) fn compare(old: &Value, new: &Value, shape: Shape<'_>) -> Difference {
+    let mut difference = Difference::default();
+    walk(
+        Some(old),
+        Some(new),
+        shape,
+        true,
+        &mut Vec::new(),
+        &mut difference,
+    );
+    difference
+}
+
+/// `present`: the place exists even in an empty object of the kind, so that nobody adds it.
+fn walk(
+    old: Option<&Value>,
+    new: Option<&Value>,
+    shape: Shape<'_>,
+    present: bool,
+    path: &mut Vec<Step>,
+    out: &mut Difference,
+) {
+    if old == new {
+        return;
+    }
+    match (old, new) {
+        (None, Some(_)) if !present => out.changed.insert(path),
+        (Some(_), None) if !present => out.removed.insert(path),
+        _ => {}
+    }
+    let some = old.or(new);
+    let same_type = match (old, new) {
+        (Some(a), Some(b)) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        _ => true,
+    };
+    if same_type && some.is_some_and(Value::is_object) && !shape.is_atomic() {
+        return walk_maps(old, new, shape, present, path, out);
+    }
+    if same_type && some.is_some_and(Value::is_array) {
+        let list = shape.list();
+        let items = |v: Option<&'_ Value>| {
+            v.and_then(Value::as_array)
+                .map_or(&[] as &[Value], Vec::as_slice)
+                .to_vec()
+        };
+        let (before, after) = (items(old), items(new));
+        if let (Some(before), Some(after)) =
+            (steps(&before, &list, shape), steps(&after, &list, shape))
+        {
+            return walk_items(&before, &after, shape, path, out);
+        }
+    }
+    match (old, new) {
+        (_, Some(_)) => out.changed.insert(path),
+        (Some(_), None) => out.removed.insert(path),
+        (None, None) => {}
+    }
+}
+
+fn walk_maps(
+    old: Option<&Value>,
+    new: Option<&Value>,
+    shape: Shape<'_>,
+    present: bool,
+    path: &mut Vec<Step>,
+    out: &mut Difference,
+) {
+    let empty = Map::new();
+    let before = old.and_then(Value::as_object).unwrap_or(&empty);
+    let after = new.and_then(Value::as_object).unwrap_or(&empty);
+    let gone = before.keys().filter(|key| !after.contains_key(*key));
+    for key in after.keys().chain(gone) {
+        path.push(format!("f:{key}"));
+        let there = present && shape.always_there(key);
+        walk(
+            before.get(key),
+            after.get(key),
+            shape.field(key),
+            there,
+            path,
+            out,
+        );
+        path.pop();
+    }
+}
+
+fn walk_items(
+    before: &[(Step, &Value)],
+    after: &[(Step, &Value)],
+    shape: Shape<'_>,
+    path: &mut Vec<Step>,
+    out: &mut Difference,
+) {
+    let find = |list: &[(Step, &Value)], step: &Step| {
+        list.iter()
+            .find(|(s, _)| s == step)
+            .map(|(_, v)| (*v).clone())
+    };
+    let gone = before
+        .iter()
+        .filter(|(step, _)| !after.iter().any(|(s, _)| s == step));
+    for (step, _) in after.iter().chain(gone) {
+        let (old, new) = (find(before, step), find(after, step));
+        path.push(step.clone());
+        walk(old.as_ref(), new.as_ref(), shape.item(), false, path, out);
+        path.pop();
+    }
+}

@@ -1,0 +1,326 @@
+//! Strategic merge patch: lists merge by key where the kind's table says so, and directives steer.
+//!
+//! Never used for custom resources, as in the real server.
+
+use serde_json::{Map, Value};
+
+use crate::kinds::shape::Shape;
+use crate::status::Failure;
+
+const ORDER: &str = "$setElementOrder/";
+const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
+
+fn bad(why: impl Into<String>) -> Failure {
+    Failure::bad_request(why)
+}
+
+/// Applies `patch` to `target`.
+pub(crate) fn apply(target: &mut Value, patch: &Value, shape: Shape<'_>) -> Result<(), Failure> {
+    match patch {
+        Value::Object(changes) => merge_map(crate::json::object(target), changes, shape),
+        _ => Err(bad("the patch is not an object")),
+    }
+}
+
+fn merge_map(
+    target: &mut Map<String, Value>,
+    patch: &Map<String, Value>,
+    shape: Shape<'_>,
+) -> Result<(), Failure> {
+    match patch.get("$patch").map(|v| v.as_str().unwrap_or_default()) {
+        None | Some("merge") => {}
+        Some("replace") => {
+            *target = patch
+                .iter()
+                .filter(|(k, _)| *k != "$patch")
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect();
+            return Ok(());
+        }
+        Some("delete") => {
+            target.clear();
+            return Ok(());
+        }
+        Some(other) => return Err(bad(format!("unknown patch type found: {other}"))),
+    }
+    if let Some(kept) = patch.get("$retainKeys") {
+        let kept = kept
+            .as_array()
+            .ok_or_else(|| bad("unable to parse $retainKeys: it is not a list"))?;
+        target.retain(|key, _| kept.iter().any(|k| k == key));
+    }
+    for (key, change) in patch {
+        if let Some(list) = key.strip_prefix(DELETE_FROM) {
+            delete_values(target.get_mut(list), change);
+        } else if !key.starts_with('$') {
+            let order = patch.get(&format!("{ORDER}{key}"));
+            merge_key(target, key, change, order, shape.field(key))?;
+        }
+    }
+    // An order without a change of the list itself still reorders it.
+    for (key, order) in patch {
+        if let Some(list) = key.strip_prefix(ORDER)
+            && !patch.contains_key(list)
+            && let Some(Value::Array(items)) = target.get_mut(list)
+        {
+            let shape = shape.field(list);
+            let original = items.clone();
+            reorder(
+                items,
+                &original,
+                order,
+                shape.merge_key().unwrap_or_default(),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn delete_values(target: Option<&mut Value>, gone: &Value) {
+    if let (Some(Value::Array(list)), Value::Array(gone)) = (target, gone) {
+        list.retain(|item| !gone.contains(item));
+    }
+}
+
+fn merge_key(
+    target: &mut Map<String, Value>,
+    key: &str,
+    change: &Value,
+    order: Option<&Value>,
+    shape: Shape<'_>,
+) -> Result<(), Failure> {
+    if change.is_null() {
+        target.shift_remove(key);
+        return Ok(());
+    }
+    let merge_by = shape.merge_key();
+    match (target.get_mut(key), change) {
+        (Some(Value::Object(map)), Value::Object(changes)) => merge_map(map, changes, shape),
+        (Some(Value::Array(list)), Value::Array(changes)) if merge_by.is_some() => {
+            merge_list(list, changes, order, merge_by.unwrap_or_default(), shape)
+        }
+        (_, Value::Array(changes)) if merge_by.is_some() => {
+            let mut list = Vec::new();
+            merge_list(
+                &mut list,
+                changes,
+                order,
+                merge_by.unwrap_or_default(),
+                shape,
+            )?;
+            target.insert(key.to_owned(), list.into());
+            Ok(())
+        }
+        (_, Value::Object(changes)) => {
+            let mut map = Map::new();
+            merge_map(&mut map, changes, shape)?;
+            target.insert(key.to_owned(), map.into());
+            Ok(())
+        }
+        (_, other) => {
+            target.insert(key.to_owned(), other.clone());
+            Ok(())
+        }
+    }
+}
+
+fn merge_list(
+    list: &mut Vec<Value>,
+    changes: &[Value],
+    order: Option<&Value>,
+    key: &str,
+    shape: Shape<'_>,
+) -> Result<(), Failure> {
+    let original = list.clone();
+    if key.is_empty() {
+        for change in changes {
+            if !list.contains(change) {
+                list.push(change.clone());
+            }
+        }
+    } else {
+        merge_items(list, changes, key, shape)?;
+    }
+    if let Some(order) = order {
+        reorder(list, &original, order, key);
+    }
+    Ok(())
+}
+
+fn merge_items(
+    list: &mut Vec<Value>,
+    changes: &[Value],
+    key: &str,
+    shape: Shape<'_>,
+) -> Result<(), Failure> {
+    let directive = |v: &Value| v.get("$patch").and_then(Value::as_str).map(str::to_owned);
+    if changes
+        .iter()
+        .any(|c| directive(c).as_deref() == Some("replace"))
+    {
+        let kept = changes
+            .iter()
+            .filter(|c| directive(c).as_deref() != Some("replace"));
+        *list = kept.cloned().collect();
+        return Ok(());
+    }
+    for change in changes {
+        let map = change
+            .as_object()
+            .ok_or_else(|| bad("the list merges by key, but an item is not an object"))?;
+        let id = map.get(key).ok_or_else(|| {
+            bad(format!(
+                "map: {change} does not contain declared merge key: {key}"
+            ))
+        })?;
+        let found = list.iter().position(|item| item.get(key) == Some(id));
+        if directive(change).as_deref() == Some("delete") {
+            list.retain(|item| item.get(key) != Some(id));
+            continue;
+        }
+        match found.and_then(|index| list.get_mut(index)) {
+            Some(item) => merge_map(crate::json::object(item), map, shape.item())?,
+            None => {
+                let mut item = Map::new();
+                merge_map(&mut item, map, shape.item())?;
+                list.push(item.into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sorts the items that `order` names in its order; the others keep their place relative to what they stood before.
+fn reorder(list: &mut Vec<Value>, original: &[Value], order: &Value, key: &str) {
+    let Value::Array(order) = order else { return };
+    let id = |item: &Value| {
+        if key.is_empty() {
+            Some(item.clone())
+        } else {
+            item.get(key).cloned()
+        }
+    };
+    let wanted: Vec<Option<Value>> = order.iter().map(id).collect();
+    let was: Vec<Option<Value>> = original.iter().map(id).collect();
+    let (mut named, others): (Vec<Value>, Vec<Value>) =
+        list.drain(..).partition(|item| wanted.contains(&id(item)));
+    named.sort_by_key(|item| wanted.iter().position(|w| *w == id(item)));
+    let place = |item: &Value| was.iter().position(|w| *w == id(item));
+    let mut others = others.into_iter().peekable();
+    for item in named {
+        while let Some(other) =
+            others.next_if(|o| place(&item).is_some_and(|at| place(o).is_some_and(|o| o < at)))
+        {
+            list.push(other);
+        }
+        list.push(item);
+    }
+    list.extend(others);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::kinds::schema::Schema;
+    use serde_json::json;
+
+    fn patched(kind: &str, mut target: Value, patch: Value) -> Value {
+        let schema = Schema::builtin();
+        let ty = schema.get(schema.find(kind).unwrap()).unwrap();
+        apply(
+            &mut target,
+            &patch,
+            Shape::Root {
+                schema: &schema,
+                ty,
+            },
+        )
+        .unwrap();
+        target
+    }
+
+    #[test]
+    fn lists_merge_by_their_key_and_atomic_ones_are_replaced() {
+        let spec = json!({
+            "containers": [{ "name": "a", "image": "1", "env": [{ "name": "X", "value": "1" }] }, { "name": "b" }],
+            "tolerations": [{ "key": "k" }],
+        });
+        let patch = json!({
+            "containers": [{ "name": "a", "image": "2", "env": [{ "name": "Y", "value": "2" }] }],
+            "tolerations": [{ "key": "l" }],
+        });
+        let got = patched("core.PodSpec", spec, patch);
+        assert_eq!(
+            got,
+            json!({
+                "containers": [
+                    { "name": "a", "image": "2", "env": [{ "name": "X", "value": "1" }, { "name": "Y", "value": "2" }] },
+                    { "name": "b" },
+                ],
+                "tolerations": [{ "key": "l" }],
+            })
+        );
+    }
+
+    #[test]
+    fn directives() {
+        let two = || json!({ "containers": [{ "name": "a" }, { "name": "b" }] });
+        let cases = [
+            (
+                json!({ "containers": [{ "name": "a", "$patch": "delete" }] }),
+                json!({ "containers": [{ "name": "b" }] }),
+            ),
+            (
+                json!({ "containers": [{ "$patch": "replace" }, { "name": "c" }] }),
+                json!({ "containers": [{ "name": "c" }] }),
+            ),
+            (
+                json!({ "$setElementOrder/containers": [{ "name": "c" }, { "name": "a" }], "containers": [{ "name": "c" }] }),
+                json!({ "containers": [{ "name": "c" }, { "name": "a" }, { "name": "b" }] }),
+            ),
+            (json!({ "containers": null }), json!({})),
+            (
+                json!({ "$patch": "replace", "nodeName": "n" }),
+                json!({ "nodeName": "n" }),
+            ),
+        ];
+        for (patch, wanted) in cases {
+            assert_eq!(
+                patched("core.PodSpec", two(), patch.clone()),
+                wanted,
+                "{patch}"
+            );
+        }
+        let meta = json!({ "finalizers": ["a/x", "b/x"] });
+        let got = patched(
+            "meta.ObjectMeta",
+            meta,
+            json!({ "$deleteFromPrimitiveList/finalizers": ["a/x"], "finalizers": ["c/x"] }),
+        );
+        assert_eq!(got, json!({ "finalizers": ["b/x", "c/x"] }));
+        let volumes = json!({ "volumes": [{ "name": "v", "emptyDir": {} }] });
+        let patch = json!({ "volumes": [{ "name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": { "path": "/" } }] });
+        assert_eq!(
+            patched("core.PodSpec", volumes, patch),
+            json!({ "volumes": [{ "name": "v", "hostPath": { "path": "/" } }] })
+        );
+    }
+
+    #[test]
+    fn an_item_without_its_key_is_refused() {
+        let schema = Schema::builtin();
+        let ty = schema.get(schema.find("core.PodSpec").unwrap()).unwrap();
+        let patch = json!({ "containers": [{ "image": "x" }] });
+        let failure = apply(
+            &mut json!({}),
+            &patch,
+            Shape::Root {
+                schema: &schema,
+                ty,
+            },
+        )
+        .unwrap_err();
+        assert_eq!(failure.code(), 400);
+    }
+}

@@ -1,0 +1,77 @@
+//! One request to a resource, with everything its handlers need.
+//!
+//! Never reads the body.
+
+use std::sync::Arc;
+
+use http::header::USER_AGENT;
+use http::{HeaderMap, HeaderValue, Response};
+
+use super::negotiate::Accept;
+use super::params::Params;
+use super::respond::Body;
+use crate::kinds::{Resource, Sub};
+use crate::lifecycle::Context;
+use crate::shared::Shared;
+use crate::store::key;
+
+pub(crate) struct Call<'a> {
+    pub shared: &'a Arc<Shared>,
+    pub resource: &'a Arc<Resource>,
+    /// Empty for cluster-scoped resources and for all namespaces.
+    pub namespace: &'a str,
+    /// Empty for collections.
+    pub name: &'a str,
+    pub sub: Option<Sub>,
+    pub params: &'a Params,
+    pub accept: &'a Accept,
+}
+
+impl Call<'_> {
+    pub(crate) fn key(&self) -> String {
+        key(self.namespace, self.name)
+    }
+
+    pub(crate) fn sub_name(&self) -> &'static str {
+        self.sub.map_or("", Sub::name)
+    }
+
+    /// Who writes: the fieldManager parameter, or the client's name from its User-Agent.
+    pub(crate) fn context(&self, headers: &HeaderMap) -> Context {
+        let manager = if self.params.field_manager.is_empty() {
+            let agent = headers
+                .get(USER_AGENT)
+                .and_then(|v| v.to_str().ok())
+                .unwrap_or("unknown");
+            agent
+                .split('/')
+                .next()
+                .unwrap_or(agent)
+                .chars()
+                .take(128)
+                .collect()
+        } else {
+            self.params.field_manager.clone()
+        };
+        Context {
+            now: crate::time::now(),
+            manager,
+            dry_run: self.params.dry_run,
+            validation: self.params.field_validation,
+        }
+    }
+}
+
+/// Adds `Warning` headers, which kubectl prints.
+pub(crate) fn warn(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
+    for warning in warnings {
+        let text = format!(
+            "299 - \"{}\"",
+            warning.replace('\\', "\\\\").replace('"', "\\\"")
+        );
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            response.headers_mut().append(http::header::WARNING, value);
+        }
+    }
+    response
+}

@@ -1,0 +1,198 @@
+//! Built-in objects against their types: wrong JSON types are refused, unknown fields are dropped and named.
+//!
+//! Never checks values beyond their type; what Go's JSON would leave out is left out.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use crate::kinds::Resource;
+use crate::kinds::schema::{Field, Schema, Ty, Type};
+
+/// Checks an object in its storage version. Returns the unknown fields that were dropped.
+///
+/// # Errors
+/// What the real server's decoder would say about a value of the wrong type.
+pub(crate) fn check(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
+    let schema = &*resource.schema;
+    let mut walk = Walk {
+        schema,
+        unknown: Vec::new(),
+        path: Vec::new(),
+    };
+    if resource.custom.is_some() {
+        let meta = schema
+            .find("meta.ObjectMeta")
+            .and_then(|index| schema.get(index));
+        if let (Some(ty), Some(value)) = (meta, object.get_mut("metadata")) {
+            walk.path.push("metadata".into());
+            walk.message(ty, value)?;
+        }
+        return Ok(walk.unknown);
+    }
+    let Some(ty) = resource.root_type.and_then(|index| schema.get(index)) else {
+        return Ok(Vec::new());
+    };
+    walk.message(ty, object)?;
+    Ok(walk.unknown)
+}
+
+struct Walk<'a> {
+    schema: &'a Schema,
+    unknown: Vec<String>,
+    path: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn mismatch(&self, value: &Value, wanted: &str) -> String {
+        let got = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        format!(
+            "json: cannot unmarshal {got} into Go struct field {} of type {wanted}",
+            self.path.join(".")
+        )
+    }
+
+    fn message(&mut self, ty: &Type, value: &mut Value) -> Result<(), String> {
+        let Value::Object(map) = value else {
+            return Err(self.mismatch(value, &ty.name));
+        };
+        let keys: Vec<String> = map.keys().cloned().collect();
+        for key in keys {
+            let Some(field) = ty.fields.get(&key) else {
+                if !(self.path.is_empty() && matches!(key.as_str(), "kind" | "apiVersion")) {
+                    self.path.push(key.clone());
+                    self.unknown
+                        .push(format!("unknown field \"{}\"", self.path.join(".")));
+                    self.path.pop();
+                    map.shift_remove(&key);
+                }
+                continue;
+            };
+            self.field(field, &key, map)?;
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        field: &Field,
+        key: &str,
+        map: &mut Map<String, Value>,
+    ) -> Result<(), String> {
+        let Some(value) = map.get_mut(key) else {
+            return Ok(());
+        };
+        if value.is_null() {
+            map.shift_remove(key);
+            return Ok(());
+        }
+        self.path.push(key.to_owned());
+        self.value(&field.ty, value)?;
+        self.path.pop();
+        let empty = match (&field.ty, &*value) {
+            (Ty::IntOrString | Ty::Raw | Ty::Any | Ty::Message(_), _) => false,
+            (_, Value::String(text)) => text.is_empty(),
+            (_, Value::Bool(on)) => !on,
+            (_, Value::Number(number)) => number.as_f64() == Some(0.0),
+            (_, Value::Array(list)) => list.is_empty(),
+            (_, Value::Object(map)) => map.is_empty(),
+            _ => false,
+        };
+        if empty && field.optional && !field.pointer {
+            map.shift_remove(key);
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, ty: &Ty, value: &mut Value) -> Result<(), String> {
+        let fits = match ty {
+            Ty::Message(index) => {
+                return match self.schema.get(*index) {
+                    Some(ty) => self.message(ty, value),
+                    None => Ok(()),
+                };
+            }
+            Ty::List(item) => {
+                let Value::Array(items) = value else {
+                    return Err(self.mismatch(value, "slice"));
+                };
+                for (index, entry) in items.iter_mut().enumerate() {
+                    let last = self
+                        .path
+                        .last_mut()
+                        .map(|p| (p.clone(), p.push_str(&format!("[{index}]"))));
+                    self.value(item, entry)?;
+                    if let (Some((name, ())), Some(slot)) = (last, self.path.last_mut()) {
+                        *slot = name;
+                    }
+                }
+                return Ok(());
+            }
+            Ty::Map(item) => {
+                let Value::Object(map) = value else {
+                    return Err(self.mismatch(value, "map"));
+                };
+                for (key, entry) in map.iter_mut() {
+                    if entry.is_null() && **item == Ty::String {
+                        *entry = "".into();
+                    }
+                    self.path.push(key.clone());
+                    self.value(item, entry)?;
+                    self.path.pop();
+                }
+                return Ok(());
+            }
+            Ty::Raw | Ty::Any | Ty::Fields => return Ok(()),
+            Ty::Bytes => return self.bytes(value),
+            Ty::Quantity => {
+                if let Value::Number(number) = value {
+                    *value = number.to_string().into();
+                }
+                value.is_string()
+            }
+            Ty::String | Ty::Duration => value.is_string(),
+            Ty::Time | Ty::MicroTime => value
+                .as_str()
+                .is_some_and(|t| t.parse::<jiff::Timestamp>().is_ok()),
+            Ty::Bool => value.is_boolean(),
+            Ty::Int => value.is_i64() || value.is_u64(),
+            Ty::Float => value.is_number(),
+            Ty::IntOrString => value.is_string() || value.is_i64(),
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(self.mismatch(value, go_name(ty)))
+        }
+    }
+
+    fn bytes(&self, value: &Value) -> Result<(), String> {
+        let Value::String(text) = value else {
+            return Err(self.mismatch(value, "[]uint8"));
+        };
+        STANDARD
+            .decode(text)
+            .map(drop)
+            .map_err(|_| "illegal base64 data at input byte 0".to_owned())
+    }
+}
+
+fn go_name(ty: &Ty) -> &'static str {
+    match ty {
+        Ty::String => "string",
+        Ty::Bool => "bool",
+        Ty::Int => "int32",
+        Ty::Float => "float64",
+        Ty::Quantity => "resource.Quantity",
+        Ty::Time | Ty::MicroTime => "time.Time",
+        Ty::IntOrString => "intstr.IntOrString",
+        _ => "string",
+    }
+}
