@@ -1,4 +1,4 @@
-//! Texts that a hook chose and that become a part of a URL, a message or a log line. Pure.
+//! Texts that a hook chose and that become a part of a URL, a message or a log line. Pure: never looks anything up.
 
 use std::{borrow::Cow, fmt::Write as _};
 
