@@ -1,1 +1,2 @@
 //! In-process integration tests.
+mod access;
