@@ -99,3 +99,26 @@ impl Access {
         Self { sender, discovery, jq, config, observer }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CallError, Caller, EmitEvent, ListQuery, ObjectRef, Operation};
+
+    /// Calls are awaited inside runs, which move between threads. It is enough that this compiles.
+    #[allow(dead_code)]
+    fn every_call_can_move_between_threads<'a>(
+        access: &'a Access,
+        caller: &'a Caller,
+        (target, query): (&'a ObjectRef, &'a ListQuery),
+        operations: &'a [Operation],
+        event: &'a EmitEvent,
+    ) -> Vec<BoxFuture<'a, Result<(), CallError>>> {
+        vec![
+            Box::pin(async move { access.get(caller, target, None).await.map(drop) }),
+            Box::pin(async move { access.list(caller, query).await.map(drop) }),
+            Box::pin(async move { access.batch(caller, operations).await.pop().map_or(Ok(()), |done| done.map(drop)) }),
+            Box::pin(async move { access.emit_event(caller, event).await }),
+        ]
+    }
+}
