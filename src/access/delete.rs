@@ -45,7 +45,7 @@ impl Access {
         };
         if let Some(wait) = delete.wait.filter(|_| !caller.dry_run) {
             let uid = delete.uid.clone().or_else(|| uid_of(&answer));
-            self.wait_until_gone(&place, uid.as_deref(), wait.min(MAX_WAIT), audit).await?;
+            self.wait_until_gone(&place, uid.as_deref(), wait.min(MAX_WAIT), &answer, audit).await?;
         }
         Ok(is_object(&answer).then_some(answer))
     }
@@ -55,22 +55,24 @@ impl Access {
         place: &Place<'_>,
         uid: Option<&str>,
         wait: Duration,
+        deleted: &str,
         audit: &mut Audit<'_>,
     ) -> Result<(), CallError> {
         let what = format!("wait for the end of {}", place.named);
         let deadline = Instant::now() + wait;
         let mut pause = FIRST_POLL;
+        let mut last = deleted.to_owned();
         loop {
             let read = tokio::time::timeout_at(deadline, self.fetch(&what, place.uri(""), &mut audit.meter)).await;
-            let seen = match read {
+            match read {
                 Ok(Err(error)) if error.reason == CallReason::NotFound => return Ok(()),
                 Ok(Err(error)) => return Err(error),
                 Ok(Ok(seen)) if uid.is_some() && Head::read(&seen)?.uid() != uid => return Ok(()),
-                Ok(Ok(seen)) => Some(seen),
-                Err(_) => None,
-            };
+                Ok(Ok(seen)) => last = seen,
+                Err(_) => {}
+            }
             if Instant::now() + pause > deadline {
-                return Err(still_there(&what, wait, seen.as_deref()));
+                return Err(still_there(&what, wait, &last));
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 3 / 2).min(MAX_POLL);
@@ -115,9 +117,9 @@ fn uid_of(answer: &str) -> Option<String> {
     uid.as_str().map(str::to_owned)
 }
 
-fn still_there(what: &str, wait: Duration, seen: Option<&str>) -> CallError {
-    let finalizers = seen
-        .and_then(|seen| serde_json::from_str::<Value>(seen).ok())
+fn still_there(what: &str, wait: Duration, seen: &str) -> CallError {
+    let finalizers = serde_json::from_str::<Value>(seen)
+        .ok()
         .and_then(|seen| seen.pointer("/metadata/finalizers").cloned())
         .map(|finalizers| format!("; its finalizers: {}", super::request::clipped(&finalizers.to_string())))
         .unwrap_or_default();

@@ -40,7 +40,7 @@ pub struct AccessConfig {
     /// How often a request is repeated at most. Default 5.
     pub retries: u32,
     /// When the API server asks for a longer pause than this, the call fails at once instead of
-    /// waiting. Default 10 s.
+    /// waiting. Default 5 s, half of a run's default time, so that the hook learns of it.
     pub max_retry_after: Duration,
     /// Operations of one batch in flight at the same time, at least 1. Default 16.
     pub batch_concurrency: usize,
@@ -59,7 +59,7 @@ impl Default for AccessConfig {
         Self {
             request_timeout: Duration::from_secs(10),
             retries: 5,
-            max_retry_after: Duration::from_secs(10),
+            max_retry_after: Duration::from_secs(5),
             batch_concurrency: 16,
             max_object_bytes: 4 * MIB,
             max_list_bytes: 32 * MIB,
@@ -97,5 +97,28 @@ impl Access {
     ) -> Self {
         let sender = send::Sender::new(client, &config);
         Self { sender, discovery, jq, config, observer }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CallError, Caller, EmitEvent, ListQuery, ObjectRef, Operation};
+
+    /// Calls are awaited inside runs, which move between threads. It is enough that this compiles.
+    #[allow(dead_code)]
+    fn every_call_can_move_between_threads<'a>(
+        access: &'a Access,
+        caller: &'a Caller,
+        (target, query): (&'a ObjectRef, &'a ListQuery),
+        operations: &'a [Operation],
+        event: &'a EmitEvent,
+    ) -> Vec<BoxFuture<'a, Result<(), CallError>>> {
+        vec![
+            Box::pin(async move { access.get(caller, target, None).await.map(drop) }),
+            Box::pin(async move { access.list(caller, query).await.map(drop) }),
+            Box::pin(async move { access.batch(caller, operations).await.pop().map_or(Ok(()), |done| done.map(drop)) }),
+            Box::pin(async move { access.emit_event(caller, event).await }),
+        ]
     }
 }

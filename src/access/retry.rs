@@ -61,7 +61,7 @@ pub(super) fn decide(symptom: Symptom, repeatable: bool, tried: u32, policy: Pol
         Symptom::Answered { retry_after: Some(asked), .. } if asked > policy.max_retry_after => Next::GiveUp,
         Symptom::Answered { retry_after: Some(asked), .. } => {
             // Never earlier than asked; the spread keeps many clients from coming back as one.
-            Next::Repeat { after: asked + FIRST_DELAY.mul_f64(dice), uncertain }
+            Next::Repeat { after: asked.saturating_add(FIRST_DELAY.mul_f64(dice)), uncertain }
         }
         _ => Next::Repeat { after: backoff(tried, dice), uncertain },
     }

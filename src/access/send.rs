@@ -198,9 +198,11 @@ fn retry_after(headers: &HeaderMap, body: &[u8]) -> Option<Duration> {
 }
 
 fn never_connected(error: &kube::Error) -> bool {
-    sources(error).any(|source| {
-        source.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(|error| error.is_connect())
-    })
+    // Without credentials, nothing was sent either.
+    matches!(error, kube::Error::Auth(_))
+        || sources(error).any(|source| {
+            source.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(|error| error.is_connect())
+        })
 }
 
 fn innermost(error: &(dyn StdError + 'static)) -> String {

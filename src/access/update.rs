@@ -30,6 +30,11 @@ impl Access {
     ) -> Result<Option<String>, CallError> {
         let named = head.named(update.subresource.as_deref())?;
         let what = format!("update {named}");
+        if update.subresource.as_deref() == Some("scale") {
+            return Err(errors::invalid(format!(
+                "{what}: a Scale does not say what it scales; patch the object with subresource `scale` instead"
+            )));
+        }
         if named.name.is_none() {
             return Err(errors::invalid(format!("{what}: set metadata.name")));
         }

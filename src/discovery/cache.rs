@@ -15,6 +15,10 @@ struct Entry {
     asked: Instant,
 }
 
+/// Hooks choose what is asked for. Beyond so many versions, those that the server does not have
+/// are forgotten.
+const MAX_VERSIONS: usize = 512;
+
 pub(super) struct Cache {
     client: Client,
     refresh_after: Duration,
@@ -43,6 +47,9 @@ impl Cache {
             return Ok(entry.resources.clone());
         }
         let resources: Arc<[Served]> = self.ask(api_version).await?.into();
+        if versions.len() >= MAX_VERSIONS {
+            versions.retain(|_, entry| !entry.resources.is_empty());
+        }
         versions.insert(api_version.to_owned(), Entry { resources: resources.clone(), asked: Instant::now() });
         Ok(resources)
     }

@@ -7,3 +7,5 @@ mod filter;
 mod layering;
 mod sandbox;
 mod watch;
+//! In-process integration tests.
+mod access;

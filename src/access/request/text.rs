@@ -1,4 +1,4 @@
-//! Texts that a hook chose and that become a part of a URL, a message or a log line. Pure.
+//! Texts that a hook chose and that become a part of a URL, a message or a log line. Pure: never looks anything up.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -41,11 +41,10 @@ pub(in crate::access) fn clipped(value: &str) -> Cow<'_, str> {
 
 /// The value as YAML of one line: plain where that can't be misread.
 pub(in crate::access) fn quoted(value: &str) -> Cow<'_, str> {
-    const WORDS: [&str; 8] = ["true", "false", "null", "yes", "no", "on", "off", "y"];
+    const WORDS: [&str; 7] = ["true", "false", "null", "yes", "no", "on", "off"];
     let plain = value.starts_with(|c: char| c.is_ascii_lowercase())
         && value.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '/' | '_'))
-        && !WORDS.contains(&value)
-        && value != "n";
+        && !WORDS.contains(&value);
     if plain { Cow::Borrowed(value) } else { Cow::Owned(serde_json::Value::from(value).to_string()) }
 }
 
@@ -102,7 +101,7 @@ mod tests {
         for plain in ["a", "kube-system", "pods/eviction", "networking.k8s.io"] {
             assert_eq!(quoted(plain), plain);
         }
-        for other in ["", "1", "1e3", "no", "n", "y", "null", "true", "a: b", "a, b", "]", "*", "~", "\"", "A"] {
+        for other in ["", "1", "1e3", "no", "null", "true", "a: b", "a, b", "]", "*", "~", "\"", "A"] {
             let text = quoted(other);
             assert!(text.starts_with('"'), "{other:?}");
             assert_eq!(yaml_serde::from_str::<String>(&text).ok().as_deref(), Some(other));

@@ -1,0 +1,183 @@
+//! An `Access` on an API server of its own, and what it reported.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::sync::{Arc, Mutex};
+
+use boathook::{
+    access::{Access, AccessConfig, JqRunner, Observer, WriteRecord},
+    discovery::Discovery,
+    model::{CallError, Caller, HookName, ObjectRef, Operation, Patch, PatchBody, Permission, RunId},
+};
+use boathook_cluster::{Cluster, Options};
+use futures::{FutureExt, future::BoxFuture};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+
+/// jaq in this process: the programs of these tests end.
+struct Jaq;
+
+impl JqRunner for Jaq {
+    fn run(&self, _hook: &HookName, program: &str, object: String) -> BoxFuture<'_, Result<String, String>> {
+        let result = run_jq(program, &object);
+        async move { result }.boxed()
+    }
+}
+
+fn run_jq(program: &str, object: &str) -> Result<String, String> {
+    use jaq_core::{Compiler, Ctx, Vars, data::JustLut, load};
+    let arena = load::Arena::default();
+    let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    let modules = load::Loader::new(defs)
+        .load(&arena, load::File { code: program, path: () })
+        .map_err(|errors| format!("{errors:?}"))?;
+    let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let filter = Compiler::default().with_funs(funs).compile(modules).map_err(|errors| format!("{errors:?}"))?;
+    let input = jaq_json::read::parse_single(object.as_bytes()).map_err(|error| error.to_string())?;
+    let context = Ctx::<JustLut<jaq_json::Val>>::new(&filter.lut, Vars::new([]));
+    let mut results = filter.id.run((context, input)).map(jaq_core::unwrap_valr);
+    let result = results.next().ok_or("the program gave nothing")?;
+    result.map(|value| value.to_string()).map_err(|error| error.to_string())
+}
+
+/// `verb object subresource? outcome code dry-run tries` of each write.
+#[derive(Default)]
+pub struct Records(Mutex<Vec<String>>);
+
+impl Observer for Records {
+    fn wrote(&self, record: &WriteRecord<'_>) {
+        let WriteRecord { verb, object, subresource, outcome, code, dry_run, tries, .. } = record;
+        let subresource = subresource.map(|name| format!(" ({name})")).unwrap_or_default();
+        let code = code.map_or_else(|| "-".to_owned(), |code| code.to_string());
+        let dry_run = if *dry_run { " dry-run" } else { "" };
+        self.0.lock().unwrap().push(format!("{verb} {object}{subresource}: {outcome} {code}{dry_run} {tries}"));
+    }
+}
+
+impl Records {
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+pub struct Fixture {
+    pub access: Access,
+    pub records: Arc<Records>,
+    pub client: kube::Client,
+    pub namespace: String,
+    _cluster: Option<Cluster>,
+}
+
+impl Fixture {
+    /// A server with one namespace that no other test uses.
+    pub async fn start(test: &str) -> Self {
+        let (cluster, config) = match std::env::var_os("BOATHOOK_IT_KUBECONFIG") {
+            None => {
+                let cluster = Cluster::start(Options::default()).await.unwrap();
+                let config = kube::Config::new(cluster.url().parse().unwrap());
+                (Some(cluster), config)
+            }
+            Some(file) => {
+                let kubeconfig = Kubeconfig::read_from(file).unwrap();
+                let options = KubeConfigOptions::default();
+                (None, kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap())
+            }
+        };
+        let (access, records, client) = access(config, AccessConfig::default());
+        let namespace = format!("it-{test}-{:08x}", rand::random::<u32>());
+        let fixture = Self { access, records, client, namespace, _cluster: cluster };
+        let name = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fixture.namespace}});
+        fixture.raw("POST", "/api/v1/namespaces", Some(name)).await.unwrap();
+        fixture
+    }
+
+    pub fn object(&self, kind: &str, name: &str) -> ObjectRef {
+        ObjectRef {
+            api_version: "v1".into(),
+            kind: kind.into(),
+            namespace: Some(self.namespace.clone()),
+            name: name.into(),
+        }
+    }
+
+    /// A ConfigMap as text, with `data`.
+    pub fn config_map(&self, name: &str, data: Value) -> String {
+        let metadata = json!({"name": name, "namespace": self.namespace});
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}).to_string()
+    }
+
+    pub fn apply(&self, name: &str, data: Value) -> Operation {
+        patch(
+            self.object("ConfigMap", name),
+            PatchBody::Apply { object: self.config_map(name, data), force: false, field_manager: None },
+        )
+    }
+
+    /// A ConfigMap as the server has it, past everything under test.
+    pub async fn live(&self, name: &str) -> Option<Value> {
+        self.raw("GET", &format!("/api/v1/namespaces/{}/configmaps/{name}", self.namespace), None).await
+    }
+
+    pub async fn create(&self, name: &str, data: Value) -> Value {
+        let path = format!("/api/v1/namespaces/{}/configmaps", self.namespace);
+        let body = serde_json::from_str(&self.config_map(name, data)).unwrap();
+        self.raw("POST", &path, Some(body)).await.unwrap()
+    }
+
+    pub async fn raw(&self, method: &str, path: &str, body: Option<Value>) -> Option<Value> {
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let request = http::Request::builder().method(method).uri(path).header("content-type", content_type);
+        match self.client.request(request.body(body).unwrap()).await {
+            Ok(value) => Some(value),
+            Err(kube::Error::Api(status)) if status.code == 404 => None,
+            Err(error) => panic!("{method} {path}: {error}"),
+        }
+    }
+}
+
+/// An `Access` without kube's own retries, as `Access::new` wants it.
+pub fn access(mut config: kube::Config, bounds: AccessConfig) -> (Access, Arc<Records>, kube::Client) {
+    config.default_retry = false;
+    let client = kube::Client::try_from(config).unwrap();
+    let records = Arc::new(Records::default());
+    let discovery = Arc::new(Discovery::new(client.clone()));
+    (Access::new(client.clone(), discovery, Arc::new(Jaq), bounds, records.clone()), records, client)
+}
+
+pub fn patch(target: ObjectRef, body: PatchBody) -> Operation {
+    Operation::Patch(Patch { target, body, subresource: None, ignore_missing: false })
+}
+
+pub fn permission(groups: &[&str], resources: &[&str], verbs: &[&str], namespaces: &[&str]) -> Permission {
+    let list = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect();
+    Permission {
+        api_groups: list(groups),
+        resources: list(resources),
+        verbs: list(verbs),
+        resource_names: Vec::new(),
+        namespaces: list(namespaces),
+    }
+}
+
+pub fn caller(permissions: Vec<Permission>) -> Caller {
+    Caller {
+        hook: HookName::new("probe").unwrap(),
+        run: RunId::new("it", 1),
+        permissions: permissions.into(),
+        dry_run: false,
+    }
+}
+
+/// A caller that may do all.
+pub fn anyone() -> Caller {
+    caller(vec![permission(&["*"], &["*"], &["*"], &[])])
+}
+
+pub fn parsed(object: &str) -> Value {
+    serde_json::from_str(object).unwrap()
+}
+
+/// The object of a write that must have succeeded with one.
+pub fn written(result: Result<Option<String>, CallError>) -> Value {
+    parsed(&result.unwrap().expect("an object"))
+}

@@ -1,0 +1,12 @@
+//! Hooks' calls: on the local cluster, and on a server that fails as told.
+//!
+//! With `BOATHOOK_IT_KUBECONFIG` set, the calls go to that API server instead of the local cluster.
+
+mod batch;
+mod events;
+mod faults;
+mod fixture;
+mod grants;
+mod reads;
+mod script;
+mod writes;
