@@ -104,7 +104,7 @@ async fn servers_without_streaming_lists_are_asked_for_pages_and_remembered() {
 
 #[tokio::test]
 async fn a_server_that_ignores_the_parameter_is_found_out() {
-    let config = StreamConfig { streaming_lists: true, list_silence: Duration::from_millis(200), ..quick() };
+    let config = StreamConfig { streaming_lists: true, list_silence: Duration::from_millis(500), ..quick() };
     let mut bench = bench(config).await;
     let lines = bench.server.next().await.lines();
     lines.event("ADDED", "a", "3");
@@ -200,7 +200,7 @@ async fn a_watch_that_ends_at_once_is_not_asked_for_in_a_loop() {
 
 #[tokio::test]
 async fn silence_ends_a_connection_and_is_reported() {
-    let (mut bench, lines) = watching(StreamConfig { silence: Duration::from_millis(300), ..quick() }).await;
+    let (mut bench, lines) = watching(StreamConfig { silence: Duration::from_millis(500), ..quick() }).await;
     lines.bookmark("8");
     let watch = bench.server.next().await;
     assert!(watch.is_watch_from("8"));
