@@ -4,6 +4,7 @@
 //! Never compiles and never runs anything.
 
 use std::{
+    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -144,7 +145,8 @@ fn base() -> Config {
         .wasm_memory64(false)
         // Names of functions come with every component. Lines would need DWARF, written by the
         // hook's author, to be parsed in a worker.
-        .wasm_backtrace_details(WasmBacktraceDetails::Disable);
+        .wasm_backtrace_details(WasmBacktraceDetails::Disable)
+        .wasm_backtrace_max_frames(NonZeroUsize::new(limits::FRAMES));
     config
 }
 

@@ -11,6 +11,9 @@ use crate::model::{Limit, Limits};
 /// Bytes of stack that a guest may use.
 pub(super) const STACK: usize = 512 * 1024;
 
+/// Frames of a back-trace, innermost first.
+pub(super) const FRAMES: usize = 32;
+
 /// Core instances in one component: a component made by `wit-component` has 3 to 10, a scripted
 /// one with shared libraries some 40.
 pub(super) const INSTANCES: usize = 100;

@@ -144,6 +144,13 @@ impl RunLog {
     }
 }
 
+impl Drop for RunLog {
+    /// A run that is interrupted does not get to its end.
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
 /// A guest's text in one line. No hook may forge a line of the operator: line breaks and other control characters are escaped.
 pub(super) fn one_line(message: &str) -> Cow<'_, str> {
     let forbidden = |c: char| c.is_control() && c != '\t';

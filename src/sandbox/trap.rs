@@ -3,19 +3,22 @@
 //!
 //! Never logs.
 
-use std::fmt::Write as _;
+use std::{collections::HashSet, fmt::Write as _};
 
-use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
+use wasmtime::{FrameInfo, PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use super::{
-    limits::{Bounds, Reached},
+    limits::{self, Bounds, Reached},
     output::one_line,
 };
 use crate::model::{Failure, FailureKind, Limit};
 
 /// wasmtime gives this no public type: a host call would have copied more than it may.
 const HOST_CALL_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// As for the call stack, but its size is the component's own choice.
+const OWN_STACK: &str = "the stack in the hook's memory is used up: the hook calls itself too deeply, or without end";
 
 /// Marks what went wrong before a guest had an instance.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
@@ -47,6 +50,7 @@ fn cause(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> (Fail
             Trap::StackOverflow => limit_of(Limit::Stack, bounds),
             Trap::Interrupt => limit_of(Limit::Time, bounds),
             Trap::UnreachableCodeReached => (FailureKind::Trap, aborted(panic)),
+            Trap::MemoryOutOfBounds if recursing(error) => (FailureKind::Limit(Limit::Stack), OWN_STACK.to_owned()),
             Trap::MemoryOutOfBounds => (FailureKind::Trap, "the hook used memory that it does not have".to_owned()),
             other => (FailureKind::Trap, format!("the hook crashed: {}", plain(other))),
         };
@@ -69,6 +73,14 @@ fn cause(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> (Fail
 
 fn limit_of(limit: Limit, bounds: &Bounds) -> (FailureKind, String) {
     (FailureKind::Limit(limit), bounds.explain(limit))
+}
+
+/// Compilers keep a second stack in linear memory, below everything else: growing too far it leaves
+/// the memory. What tells it from a wild pointer is a deep trace of ever the same functions.
+fn recursing(error: &wasmtime::Error) -> bool {
+    let Some(trace) = error.downcast_ref::<WasmBacktrace>() else { return false };
+    let functions: HashSet<_> = trace.frames().iter().map(FrameInfo::func_index).collect();
+    trace.frames().len() >= limits::FRAMES && functions.len() <= limits::FRAMES / 2
 }
 
 fn aborted(panic: Option<&str>) -> String {

@@ -142,3 +142,170 @@ impl kube::Host for State {
         self.answer("kube.emit-event", answer, |()| 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::{Arc, Mutex};
+
+    use futures::future::{BoxFuture, FutureExt, ready};
+
+    use super::*;
+    use crate::{
+        model::{
+            BindingName, Caller, HookName, IfExists, Limits, ListQuery, Moment, ObjectRef, Operation, PatchBody, RunId,
+        },
+        sandbox::{
+            host::{Host, snapshots::Readable},
+            limits::Bounds,
+            output::RunLog,
+        },
+    };
+
+    /// Answers each write with 100 bytes, and keeps it.
+    #[derive(Default)]
+    struct Writes(Mutex<Vec<Operation>>);
+
+    impl Host for Writes {
+        fn get<'a>(
+            &'a self,
+            _: &'a Caller,
+            _: ObjectRef,
+            _: Option<String>,
+        ) -> BoxFuture<'a, Result<String, CallError>> {
+            unreachable!()
+        }
+        fn list<'a>(&'a self, _: &'a Caller, _: ListQuery) -> BoxFuture<'a, Result<Page, CallError>> {
+            let page = Page {
+                items: vec!["1234".into(); 3],
+                continue_token: Some("next".into()),
+                resource_version: "9".into(),
+            };
+            ready(Ok(page)).boxed()
+        }
+        fn write<'a>(&'a self, _: &'a Caller, operation: Operation) -> BoxFuture<'a, Written> {
+            self.0.lock().unwrap().push(operation);
+            ready(Ok(Some("x".repeat(100)))).boxed()
+        }
+        fn batch<'a>(&'a self, _: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
+            let answers = operations.iter().map(|_| Ok(Some("x".repeat(100)))).collect();
+            self.0.lock().unwrap().extend(operations);
+            ready(answers).boxed()
+        }
+        fn emit_event<'a>(&'a self, _: &'a Caller, _: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
+            unreachable!()
+        }
+        fn moment(&self, _: &HookName) -> Moment {
+            unreachable!()
+        }
+    }
+
+    fn state(host_calls: u64, host_bytes: u64) -> (State, Arc<Writes>) {
+        let hook = HookName::new("h").unwrap();
+        let host = Arc::new(Writes::default());
+        let caller = Caller { hook: hook.clone(), run: RunId::new("t", 1), permissions: Arc::new([]), dry_run: false };
+        let limits = Limits { host_calls, host_bytes, ..Limits::default() };
+        let log = Arc::new(RunLog::new(hook, caller.run.clone(), BindingName::new("b"), 0));
+        (State::new(host.clone(), caller, Bounds::of_config(limits), log, Readable::default()), host)
+    }
+
+    fn update(bytes: usize) -> kube::Operation {
+        kube::Operation::Update(kube::UpdateOp { object: "o".repeat(bytes), subresource: None })
+    }
+
+    fn target() -> kube::ObjectRef {
+        kube::ObjectRef { api_version: "v1".into(), kind: "Pod".into(), namespace: None, name: "p".into() }
+    }
+
+    #[tokio::test]
+    async fn a_batch_costs_a_call_for_each_operation() {
+        let (mut state, host) = state(5, 10_000);
+        let answers = kube::Host::batch(&mut state, vec![update(10); 3]).await.unwrap();
+        assert!(answers.iter().all(Result::is_ok));
+        assert_eq!((state.budget.calls(), state.budget.bytes()), (3, 3 * (10 + 100)));
+        let answers = kube::Host::batch(&mut state, vec![update(10); 3]).await.unwrap();
+        assert!(answers.iter().all(|answer| answer.as_ref().unwrap_err().reason == kube::Reason::BudgetExceeded));
+        assert_eq!((answers.len(), host.0.lock().unwrap().len()), (3, 3));
+    }
+
+    #[tokio::test]
+    async fn of_a_batch_those_answers_are_lost_that_do_not_fit() {
+        let (mut state, host) = state(5000, 2000 + 250);
+        let answers = kube::Host::batch(&mut state, vec![update(1); 2000]).await.unwrap();
+        assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 2);
+        let refusal = answers.iter().find_map(|answer| answer.as_ref().err()).unwrap();
+        assert!(refusal.message.starts_with("kube.batch was done, but its answer does not fit: limits.hostBytes"));
+        assert_eq!(host.0.lock().unwrap().len(), 2000);
+    }
+
+    #[tokio::test]
+    async fn a_batch_beyond_any_budget_ends_the_run() {
+        let (mut state, _) = state(5, 10_000);
+        let error = kube::Host::batch(&mut state, vec![update(1); 6]).await.unwrap_err();
+        assert_eq!(error.downcast_ref::<Reached>(), Some(&Reached(Limit::HostCalls)));
+    }
+
+    #[tokio::test]
+    async fn operations_arrive_as_they_were_meant() {
+        let (mut state, host) = state(10, 10_000);
+        let create = kube::CreateOp {
+            object: "{}".into(),
+            if_exists: kube::IfExists::Keep,
+            subresource: Some(("eviction".into(), target())),
+        };
+        let options = kube::ApplyOptions { force: true, field_manager: Some("m".into()) };
+        let patch = kube::PatchOp {
+            target: target(),
+            patch: kube::Patch::Apply(("{}".into(), options)),
+            subresource: Some("status".into()),
+            ignore_missing: true,
+        };
+        let options = kube::DeleteOptions {
+            propagation: kube::Propagation::Orphan,
+            ignore_missing: false,
+            uid: Some("u".into()),
+            resource_version: None,
+            wait: Some(1500),
+        };
+        let delete = kube::DeleteOp { target: target(), options };
+        let operations =
+            [kube::Operation::Create(create), kube::Operation::Patch(patch), kube::Operation::Delete(delete)];
+        for operation in operations {
+            kube::Host::write(&mut state, operation).await.unwrap().unwrap();
+        }
+        let operations = host.0.lock().unwrap();
+        let [Operation::Create(create), Operation::Patch(patch), Operation::Delete(delete)] = operations.as_slice()
+        else {
+            unreachable!("{operations:?}")
+        };
+        assert_eq!((create.object.as_str(), create.if_exists), ("{}", IfExists::Keep));
+        assert_eq!(
+            create.subresource.as_ref().map(|(name, target)| (name.as_str(), target.name.as_str())),
+            Some(("eviction", "p"))
+        );
+        assert!(matches!(&patch.body, PatchBody::Apply { force: true, field_manager: Some(name), .. } if name == "m"));
+        assert_eq!((patch.subresource.as_deref(), patch.ignore_missing), (Some("status"), true));
+        assert_eq!(delete.propagation, crate::model::Propagation::Orphan);
+        assert_eq!((delete.uid.as_deref(), delete.wait), (Some("u"), Some(std::time::Duration::from_millis(1500))));
+    }
+
+    #[tokio::test]
+    async fn a_page_is_counted_and_passed() {
+        let (mut state, _) = state(10, 10_000);
+        let query = kube::ListQuery {
+            api_version: "v1".into(),
+            kind: "Pod".into(),
+            namespace: Some("n".into()),
+            label_selector: None,
+            field_selector: None,
+            limit: Some(3),
+            continue_: None,
+        };
+        let page = kube::Host::list(&mut state, query).await.unwrap().unwrap();
+        assert_eq!(
+            (page.items.len(), page.continue_.as_deref(), page.resource_version.as_str()),
+            (3, Some("next"), "9")
+        );
+        assert_eq!(state.budget.bytes(), 6 + 12 + 4 + 1);
+    }
+}

@@ -9,7 +9,7 @@ use boathook::{
     sandbox::{RunReport, RunRequest},
 };
 
-use super::support::{self, Memory, caller, component, guest, load, one_second, sandbox, trigger};
+use super::support::{self, Memory, caller, component, guest, load, plenty, sandbox, trigger};
 
 /// Gets `v1 config vconf/con` `times` times; then crashes unless the last answer's first bytes
 /// are `discriminant`, and for an error `reason`.
@@ -46,7 +46,7 @@ async fn calls(bytes: &[u8], limits: Limits, host: Arc<Memory>) -> RunReport {
 #[tokio::test]
 async fn a_call_reaches_the_host_and_its_answer_the_guest() {
     let host = Arc::new(Memory { answer_bytes: 100, ..Memory::default() });
-    let report = calls(&gets(3, IS_OK), one_second(), host.clone()).await;
+    let report = calls(&gets(3, IS_OK), plenty(), host.clone()).await;
     assert_eq!(report.outcome, Ok(()));
     assert_eq!(report.host_calls, 3);
     assert_eq!(report.host_bytes, 3 * (16 + 100));
@@ -62,7 +62,7 @@ async fn a_call_reaches_the_host_and_its_answer_the_guest() {
 #[tokio::test]
 async fn calls_over_the_budget_are_answered_and_not_made() {
     let host = Arc::new(Memory::default());
-    let limits = Limits { host_calls: 10, ..one_second() };
+    let limits = Limits { host_calls: 10, ..plenty() };
     let report = calls(&gets(500, IS_BUDGET_EXCEEDED), limits, host.clone()).await;
     assert_eq!(report.outcome, Ok(()));
     assert_eq!((report.host_calls, host.gets.lock().unwrap().len()), (10, 10));
@@ -71,7 +71,7 @@ async fn calls_over_the_budget_are_answered_and_not_made() {
 #[tokio::test]
 async fn a_hook_that_does_not_listen_is_ended() {
     let host = Arc::new(Memory::default());
-    let limits = Limits { host_calls: 10, ..one_second() };
+    let limits = Limits { host_calls: 10, ..plenty() };
     let failure = calls(&gets(1011, IS_BUDGET_EXCEEDED), limits, host).await.outcome.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Limit(Limit::HostCalls));
     assert!(failure.message.contains("limits.hostCalls of 10 calls"), "{failure}");
@@ -80,7 +80,7 @@ async fn a_hook_that_does_not_listen_is_ended() {
 #[tokio::test]
 async fn an_answer_that_does_not_fit_is_not_passed() {
     let host = Arc::new(Memory { answer_bytes: 1000, ..Memory::default() });
-    let limits = Limits { host_bytes: 3000, ..one_second() };
+    let limits = Limits { host_bytes: 3000, ..plenty() };
     let report = calls(&gets(3, IS_BUDGET_EXCEEDED), limits, host.clone()).await;
     assert_eq!(report.outcome, Ok(()));
     assert!(report.host_bytes <= 3000);
@@ -130,7 +130,7 @@ async fn a_hook_reads_its_snapshots_of_one_moment() {
     let hook = load(&sandbox, "registry-secret", &guest("registry-secret")).await;
     let mut trigger = trigger("registry-secret", "namespaces", Cause::Synchronization);
     trigger.snapshots = ["namespaces", "source", "copies"].map(BindingName::new).into();
-    let limits = one_second();
+    let limits = plenty();
     let request = RunRequest { caller: caller("registry-secret"), attempt: 1, triggers: vec![trigger], limits };
     let report = sandbox.run(&hook, request, host.clone()).await;
     assert_eq!(report.outcome, Ok(()));
@@ -147,7 +147,7 @@ async fn a_snapshot_that_no_context_lists_can_not_be_opened() {
     let mut trigger = trigger("registry-secret", "namespaces", Cause::Synchronization);
     trigger.snapshots = ["copies", "namespaces"].map(BindingName::new).into();
     let request =
-        RunRequest { caller: caller("registry-secret"), attempt: 1, triggers: vec![trigger], limits: one_second() };
+        RunRequest { caller: caller("registry-secret"), attempt: 1, triggers: vec![trigger], limits: plenty() };
     let failure = sandbox.run(&hook, request, Arc::new(Memory::default())).await.outcome.unwrap_err();
     assert!(failure.message.contains("it can open: copies, namespaces"), "{failure}");
 }

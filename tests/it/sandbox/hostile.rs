@@ -9,7 +9,7 @@ use boathook::{
     sandbox::{RunReport, Sandbox},
 };
 
-use super::support::{self, Memory, hostile, load, one_second, run, sandbox};
+use super::support::{self, Memory, hostile, load, one_second, plenty, run, sandbox};
 
 /// Runs a hostile hook, checks that the next one is served, and gives the failure.
 async fn failure(fixture: &str, limits: Limits) -> Failure {
@@ -86,7 +86,7 @@ async fn spinning_hooks_share_the_one_worker_with_others() {
 
 #[tokio::test]
 async fn a_memory_bomb_stops_at_the_limit() {
-    let limits = Limits { memory: 16 * 1024 * 1024, ..one_second() };
+    let limits = Limits { memory: 16 * 1024 * 1024, ..plenty() };
     let sandbox = sandbox();
     let report = ended(&sandbox, "memory-bomb", limits).await;
     let failure = report.outcome.unwrap_err();
@@ -104,34 +104,34 @@ async fn the_hosts_maximum_holds_where_a_hook_asks_for_more() {
 
 #[tokio::test]
 async fn a_table_bomb_counts_as_memory() {
-    let limits = Limits { memory: 256 * 1024, ..one_second() };
+    let limits = Limits { memory: 256 * 1024, ..plenty() };
     assert_limit(&failure("table-bomb", limits).await, Limit::Memory, "limits.memory of 256Ki reached");
 }
 
 #[tokio::test]
 async fn deep_recursion_is_named() {
-    let failure = failure("recursion", one_second()).await;
+    let failure = failure("recursion", plenty()).await;
     assert_limit(&failure, Limit::Stack, "call stack of 512Ki");
     assert!(failure.backtrace.unwrap().contains("deeper"));
 }
 
 #[tokio::test]
 async fn a_gigabyte_is_not_made_for_a_guest() {
-    let failure = failure("huge-request", one_second()).await;
+    let failure = failure("huge-request", plenty()).await;
     assert_eq!(failure.kind, FailureKind::Trap);
     assert!(failure.message.contains("1073741824"), "{failure}");
 }
 
 #[tokio::test]
 async fn a_huge_argument_is_not_copied() {
-    let limits = Limits { host_bytes: 1024 * 1024, ..one_second() };
+    let limits = Limits { host_bytes: 1024 * 1024, ..plenty() };
     assert_limit(&failure("huge-argument", limits).await, Limit::HostBytes, "limits.hostBytes of 1Mi reached");
 }
 
 #[tokio::test]
 async fn a_flood_of_host_calls_is_refused_then_ended() {
     let sandbox = sandbox();
-    let report = ended(&sandbox, "host-call-flood", one_second()).await;
+    let report = ended(&sandbox, "host-call-flood", plenty()).await;
     assert_limit(&report.outcome.unwrap_err(), Limit::HostCalls, "limits.hostCalls of 10000 calls reached");
     assert_eq!(report.host_calls, 10_000);
 }
@@ -139,7 +139,7 @@ async fn a_flood_of_host_calls_is_refused_then_ended() {
 #[tokio::test]
 async fn a_flood_of_log_lines_is_ended() {
     let sandbox = sandbox();
-    let report = ended(&sandbox, "log-flood", one_second()).await;
+    let report = ended(&sandbox, "log-flood", plenty()).await;
     assert_limit(&report.outcome.unwrap_err(), Limit::HostCalls, "limits.hostCalls of 10000 calls reached");
     assert!(report.log_bytes <= Limits::default().log_bytes);
 }
@@ -151,12 +151,12 @@ async fn a_call_that_is_never_answered_ends_with_its_name() {
     let host = Arc::new(Memory { never_answers: true, ..Memory::default() });
     let report = sandbox.run(&hook, support::request(&hook, soon()), host).await;
     assert_limit(&report.outcome.unwrap_err(), Limit::Time, "waiting for kube.get");
-    assert_eq!(run(&sandbox, &hook, one_second()).await.outcome, Ok(()));
+    assert_eq!(run(&sandbox, &hook, plenty()).await.outcome, Ok(()));
 }
 
 #[tokio::test]
 async fn a_crash_shows_where() {
-    let failure = failure("crash", one_second()).await;
+    let failure = failure("crash", plenty()).await;
     assert_eq!(
         (failure.kind, failure.message.as_str()),
         (FailureKind::Trap, "the hook crashed: integer divide by zero")
@@ -168,7 +168,7 @@ async fn a_crash_shows_where() {
 #[tokio::test]
 async fn what_breaks_the_calling_convention_is_a_trap() {
     for fixture in ["bad-pointer", "bad-utf8", "invalid-result"] {
-        let failure = failure(fixture, one_second()).await;
+        let failure = failure(fixture, plenty()).await;
         assert_eq!(failure.kind, FailureKind::Trap, "{fixture}: {failure}");
         assert!(failure.message.len() > 20, "{fixture}: {failure}");
     }
@@ -177,7 +177,7 @@ async fn what_breaks_the_calling_convention_is_a_trap() {
 #[tokio::test]
 async fn a_flood_on_stdout_is_dropped_and_harms_no_one() {
     let sandbox = sandbox();
-    let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
+    let limits = plenty();
     for fixture in ["stdout-flood", "endless-line"] {
         let report = ended(&sandbox, fixture, limits).await;
         assert_eq!(report.outcome, Ok(()), "{fixture}");
@@ -188,20 +188,20 @@ async fn a_flood_on_stdout_is_dropped_and_harms_no_one() {
 
 #[tokio::test]
 async fn handles_are_bounded() {
-    let failure = failure("handle-flood", one_second()).await;
+    let failure = failure("handle-flood", plenty()).await;
     assert_eq!(failure.kind, FailureKind::Trap, "{failure}");
     assert!(failure.message.contains("handle") || failure.message.contains("table"), "{failure}");
 }
 
 #[tokio::test]
 async fn an_exit_is_no_success() {
-    let failure = failure("exit", one_second()).await;
+    let failure = failure("exit", plenty()).await;
     assert_eq!((failure.kind, failure.message.contains("exited with code 1")), (FailureKind::Trap, true), "{failure}");
 }
 
 #[tokio::test]
 async fn a_panic_is_told_with_its_text() {
-    let failure = failure("panic", one_second()).await;
+    let failure = failure("panic", plenty()).await;
     assert_eq!(failure.kind, FailureKind::Trap);
     let expected = "the hook panicked at src/lib.rs:7:9: no source secret";
     assert_eq!(failure.message, expected);

@@ -10,7 +10,7 @@ use std::{
 
 use boathook::sandbox::{LoadError, Sandbox, SandboxConfig, SandboxError};
 
-use super::support::{self, component, hostile, load, name, one_second, run, sandbox};
+use super::support::{self, component, hostile, load, name, plenty, run, sandbox};
 
 async fn refusal(bytes: &[u8]) -> LoadError {
     let error = sandbox().load(&name("bad"), bytes).await.unwrap_err();
@@ -115,7 +115,7 @@ async fn a_component_is_compiled_once() {
     let sandbox = cached(&dir);
     let again = load(&sandbox, "good", &hostile("good")).await;
     assert!(again.from_cache());
-    assert_eq!(run(&sandbox, &again, one_second()).await.outcome, Ok(()));
+    assert_eq!(run(&sandbox, &again, plenty()).await.outcome, Ok(()));
     assert!(!load(&sandbox, "crash", &hostile("crash")).await.from_cache());
 }
 
@@ -134,7 +134,7 @@ async fn a_damaged_entry_is_compiled_again() {
         let sandbox = cached(&dir);
         let hook = load(&sandbox, "good", &hostile("good")).await;
         assert!(!hook.from_cache());
-        assert_eq!(run(&sandbox, &hook, one_second()).await.outcome, Ok(()));
+        assert_eq!(run(&sandbox, &hook, plenty()).await.outcome, Ok(()));
         assert_eq!(fs::read(&entry).unwrap().len(), whole.len());
     }
     assert!(load(&cached(&dir), "good", &hostile("good")).await.from_cache());

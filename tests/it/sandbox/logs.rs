@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+use std::sync::Arc;
+
 use boathook::model::Limits;
 use serde_json::{Value, json};
 
-use super::support::{Lines, component, hostile, load, one_second, run, sandbox};
+use super::support::{Lines, Memory, component, hostile, load, plenty, request, run, sandbox};
 
 /// The hook's lines of one run.
 async fn lines(hook: &str, bytes: &[u8], limits: Limits) -> Vec<Value> {
@@ -33,7 +35,7 @@ const LOGS: &str = r#"
 
 #[tokio::test]
 async fn a_line_carries_its_run_and_its_fields() {
-    let lines = lines("talks", &component(LOGS), one_second()).await;
+    let lines = lines("talks", &component(LOGS), plenty()).await;
     assert_eq!(messages(&lines), ["cant\\ncopy", "cant"]);
     assert_eq!((&lines[0]["level"], &lines[1]["level"]), (&json!("ERROR"), &json!("DEBUG")));
     let fields = &lines[0]["fields"];
@@ -55,15 +57,42 @@ const PRINTS: &str = r#"
 
 #[tokio::test]
 async fn stdout_and_stderr_become_lines() {
-    let lines = lines("prints", &component(PRINTS), one_second()).await;
+    let lines = lines("prints", &component(PRINTS), plenty()).await;
     assert_eq!(messages(&lines), ["one", "two goes on", "one", "two goes on", "rest", "rest"]);
     let levels: Vec<_> = lines.iter().map(|line| line["level"].as_str().unwrap()).collect();
     assert_eq!(levels, ["INFO", "INFO", "WARN", "WARN", "INFO", "WARN"]);
 }
 
+/// A line without end, then a call that is never answered.
+const PRINTS_AND_WAITS: &str = r#"
+    (data (i32.const 3000) "so far")
+    (func (export "config") (type $config) (global.get $document))
+    (func (export "run") (type $run)
+      (call $print (call $stdout) (i32.const 3000) (i32.const 6) (i32.const 0))
+      (call $get (i32.const 3000) (i32.const 2) (i32.const 3000) (i32.const 2)
+        (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 3000) (i32.const 2)
+        (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+      unreachable)"#;
+
+#[tokio::test]
+async fn an_interrupted_run_still_says_what_it_began() {
+    let sandbox = sandbox();
+    let hook = load(&sandbox, "waits", &component(PRINTS_AND_WAITS)).await;
+    let (lines, _guard) = Lines::collect();
+    let host = Arc::new(Memory { never_answers: true, ..Memory::default() });
+    {
+        let run = sandbox.run(&hook, request(&hook, Limits::default()), host.clone());
+        tokio::select! {
+            _ = run => panic!("answered"),
+            () = host.asked() => {}
+        }
+    }
+    assert_eq!(messages(&lines.of_hooks()), ["so far"]);
+}
+
 #[tokio::test]
 async fn what_goes_over_the_cap_is_dropped_and_that_is_said_once() {
-    let limits = Limits { log_bytes: 1024, ..one_second() };
+    let limits = Limits { log_bytes: 1024, ..plenty() };
     let lines = lines("floods", &hostile("log-flood"), limits).await;
     let messages = messages(&lines);
     // Each line counts at least 64 bytes.
@@ -74,7 +103,7 @@ async fn what_goes_over_the_cap_is_dropped_and_that_is_said_once() {
 
 #[tokio::test]
 async fn a_line_without_end_comes_in_pieces() {
-    let lines = lines("endless", &hostile("endless-line"), one_second()).await;
+    let lines = lines("endless", &hostile("endless-line"), plenty()).await;
     let messages = messages(&lines);
     assert!(messages.len() > 100);
     assert!(messages.iter().all(|message| message.len() <= 8 * 1024));

@@ -9,7 +9,7 @@ use boathook::{
     sandbox::{Sandbox, SandboxConfig},
 };
 
-use super::support::{self, Memory, component, hostile, load, one_second, request, run, sandbox};
+use super::support::{self, Memory, component, hostile, load, plenty, request, run, sandbox};
 
 /// Fails when it finds what an earlier run left in its memory.
 const REMEMBERS: &str = r#"
@@ -24,7 +24,7 @@ async fn nothing_is_kept_between_runs() {
     let sandbox = sandbox();
     let hook = load(&sandbox, "remembers", &component(REMEMBERS)).await;
     for _ in 0..20 {
-        assert_eq!(run(&sandbox, &hook, one_second()).await.outcome, Ok(()));
+        assert_eq!(run(&sandbox, &hook, plenty()).await.outcome, Ok(()));
     }
 }
 
@@ -48,7 +48,7 @@ async fn a_hooks_own_failure_is_handed_on() {
     let hook = load(&sandbox, "later", &component(RETRY_AFTER)).await;
     let kind = FailureKind::RetryAfter(Duration::from_millis(1500));
     let expected = Failure { kind, message: "configVersion".into(), backtrace: None };
-    assert_eq!(run(&sandbox, &hook, one_second()).await.outcome, Err(expected));
+    assert_eq!(run(&sandbox, &hook, plenty()).await.outcome, Err(expected));
 }
 
 #[tokio::test]
@@ -58,25 +58,19 @@ async fn a_dropped_run_frees_its_slot() {
     for _ in 0..10 {
         let host = Arc::new(Memory { never_answers: true, ..Memory::default() });
         let waiting = sandbox.run(&hook, request(&hook, Limits::default()), host.clone());
-        // Until the guest waits in its host call.
-        let called = async {
-            while host.gets.lock().unwrap().is_empty() {
-                tokio::task::yield_now().await;
-            }
-        };
         tokio::select! {
             _ = waiting => panic!("answered"),
-            () = called => {}
+            () = host.asked() => {}
         }
     }
-    assert_eq!(run(&sandbox, &hook, one_second()).await.outcome, Ok(()));
+    assert_eq!(run(&sandbox, &hook, plenty()).await.outcome, Ok(()));
 }
 
 #[tokio::test]
 async fn further_runs_wait_for_a_slot() {
     let sandbox = Sandbox::new(SandboxConfig { max_concurrent_runs: 2, ..support::small() }).unwrap();
     let hook = load(&sandbox, "good", &hostile("good")).await;
-    let runs = (0..50).map(|_| run(&sandbox, &hook, one_second()));
+    let runs = (0..50).map(|_| run(&sandbox, &hook, plenty()));
     for report in futures::future::join_all(runs).await {
         assert_eq!(report.outcome, Ok(()));
     }
@@ -87,9 +81,9 @@ async fn without_a_pool_all_is_the_same() {
     let sandbox = Sandbox::new(SandboxConfig { pooling: false, ..support::small() }).unwrap();
     assert!(!sandbox.pooled());
     let good = load(&sandbox, "good", &hostile("good")).await;
-    assert_eq!(run(&sandbox, &good, one_second()).await.outcome, Ok(()));
+    assert_eq!(run(&sandbox, &good, plenty()).await.outcome, Ok(()));
     let bomb = load(&sandbox, "memory-bomb", &hostile("memory-bomb")).await;
-    assert!(run(&sandbox, &bomb, one_second()).await.outcome.is_err());
+    assert!(run(&sandbox, &bomb, plenty()).await.outcome.is_err());
 }
 
 #[tokio::test]
@@ -98,12 +92,12 @@ async fn a_pool_that_does_not_fit_is_done_without() {
     let sandbox = Sandbox::new(SandboxConfig { max_concurrent_runs: 40_000, ..support::small() }).unwrap();
     assert!(!sandbox.pooled());
     let good = load(&sandbox, "good", &hostile("good")).await;
-    assert_eq!(run(&sandbox, &good, one_second()).await.outcome, Ok(()));
+    assert_eq!(run(&sandbox, &good, plenty()).await.outcome, Ok(()));
 }
 
 #[tokio::test]
 async fn a_hook_of_another_sandbox_is_refused() {
     let hook = load(&sandbox(), "good", &hostile("good")).await;
-    let failure = run(&sandbox(), &hook, one_second()).await.outcome.unwrap_err();
+    let failure = run(&sandbox(), &hook, plenty()).await.outcome.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Host);
 }

@@ -92,7 +92,12 @@ pub async fn run(sandbox: &Sandbox, hook: &LoadedHook, limits: Limits) -> RunRep
     sandbox.run(hook, request(hook, limits), Arc::new(Memory::default())).await
 }
 
-/// Limits that a well-behaved run never meets, and that fail a test soon.
+/// Limits for runs that are not about time.
+pub fn plenty() -> Limits {
+    Limits { time: Duration::from_secs(60), ..Limits::default() }
+}
+
+/// Limits for the run after a hostile one.
 pub fn one_second() -> Limits {
     Limits { time: Duration::from_secs(1), ..Limits::default() }
 }
@@ -106,6 +111,15 @@ pub struct Memory {
     pub gets: Mutex<Vec<ObjectRef>>,
     pub operations: Mutex<Vec<Operation>>,
     pub moments: AtomicUsize,
+}
+
+impl Memory {
+    /// Ends when a guest waits in `kube.get`.
+    pub async fn asked(&self) {
+        while self.gets.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 fn no() -> CallError {
