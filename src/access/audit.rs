@@ -31,8 +31,11 @@ pub struct WriteRecord<'a> {
 /// Told what happens here.
 pub trait Observer: Send + Sync + 'static {
     /// A write has ended.
-    fn wrote(&self, record: &WriteRecord<'_>);
+    fn wrote(&self, _record: &WriteRecord<'_>) {}
 }
+
+/// Is told in vain.
+impl Observer for () {}
 
 /// A write under way. When it is dropped, the record is made.
 pub(super) struct Audit<'a> {

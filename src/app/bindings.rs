@@ -35,7 +35,9 @@ pub(super) async fn keep(stages: Arc<Stages>, hook: HookName, index: usize, spec
         evaluator: stages.evaluator.clone(),
         filter,
         binding: Binding::new(hook, spec, resource, sources.len()),
-        out: move |trigger| drop(queue.push(trigger)),
+        out: move |trigger| {
+            queue.push(trigger);
+        },
     };
     filter::drive(driver, stream::select_all(sources)).await;
 }

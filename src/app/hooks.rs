@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use tracing::{error, info};
 
+use super::ms;
 use crate::{
     filter,
     hooks::{DirectoryError, DocumentError, HookFile, parse, read_directory},
@@ -72,7 +73,7 @@ impl Hooks {
             hook = %hook.spec.name,
             digest = %component.digest(),
             bytes = component.size(),
-            compile_ms = component.compile_time().as_secs_f64() * 1e3,
+            compile_ms = ms(component.compile_time()),
             from_cache = component.from_cache(),
             "hook loaded"
         );

@@ -8,8 +8,9 @@ use futures::{FutureExt as _, future::BoxFuture};
 use crate::{
     access::{Access, JqRunner},
     filter::{self, Evaluator, Outputs, Snapshots},
-    model::{CallError, Caller, EmitEvent, HookName, ListQuery, Moment, ObjectRef, Operation, Page},
+    model::{CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, Moment, ObjectRef, Operation, Page},
     sandbox::{Host, Written},
+    telemetry::Metrics,
 };
 
 /// The operator, as a run sees it.
@@ -18,6 +19,29 @@ pub struct Operator {
     pub access: Access,
     /// What bindings match.
     pub snapshots: Arc<Snapshots>,
+    /// Counts calls.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Operator {
+    /// Counts a call by how it ended.
+    fn counted<T>(&self, caller: &Caller, verb: &'static str, result: Result<T, CallError>) -> Result<T, CallError> {
+        let outcome = result.as_ref().map(drop).map_err(|error| error.reason);
+        self.metrics.host_call(verb, outcome);
+        if outcome == Err(CallReason::ForbiddenByGrant) {
+            self.metrics.grant_refused(&caller.hook, verb);
+        }
+        result
+    }
+}
+
+fn verb(operation: &Operation) -> &'static str {
+    match operation {
+        Operation::Create(_) => "create",
+        Operation::Update(_) => "update",
+        Operation::Patch(_) => "patch",
+        Operation::Delete(_) => "delete",
+    }
 }
 
 impl Host for Operator {
@@ -27,23 +51,29 @@ impl Host for Operator {
         target: ObjectRef,
         subresource: Option<String>,
     ) -> BoxFuture<'a, Result<String, CallError>> {
-        async move { self.access.get(caller, &target, subresource.as_deref()).await }.boxed()
+        async move { self.counted(caller, "get", self.access.get(caller, &target, subresource.as_deref()).await) }
+            .boxed()
     }
 
     fn list<'a>(&'a self, caller: &'a Caller, query: ListQuery) -> BoxFuture<'a, Result<Page, CallError>> {
-        async move { self.access.list(caller, &query).await }.boxed()
+        async move { self.counted(caller, "list", self.access.list(caller, &query).await) }.boxed()
     }
 
     fn write<'a>(&'a self, caller: &'a Caller, operation: Operation) -> BoxFuture<'a, Written> {
-        async move { self.access.write(caller, &operation).await }.boxed()
+        async move { self.counted(caller, verb(&operation), self.access.write(caller, &operation).await) }.boxed()
     }
 
     fn batch<'a>(&'a self, caller: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
-        async move { self.access.batch(caller, &operations).await }.boxed()
+        async move {
+            let written = self.access.batch(caller, &operations).await;
+            let each = operations.iter().zip(written);
+            each.map(|(operation, result)| self.counted(caller, verb(operation), result)).collect()
+        }
+        .boxed()
     }
 
     fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
-        async move { self.access.emit_event(caller, &event).await }.boxed()
+        async move { self.counted(caller, "emit-event", self.access.emit_event(caller, &event).await) }.boxed()
     }
 
     fn moment(&self, hook: &HookName) -> Moment {

@@ -10,7 +10,7 @@ mod options;
 mod runs;
 mod schedules;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use tokio::task::JoinSet;
@@ -91,8 +91,8 @@ impl App {
         let discovery = Arc::new(Discovery::new(options.client.clone()));
         let programs = Arc::new(PatchPrograms(evaluator.clone()));
         let access =
-            Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), report.clone());
-        let operator = Arc::new(Operator { access, snapshots: snapshots.clone() });
+            Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
+        let operator = Arc::new(Operator { access, snapshots: snapshots.clone(), metrics: metrics.clone() });
         let runs = Arc::new(Runs::new(hooks.clone(), sandbox, operator, metrics.clone()));
         let action = Arc::new(move |job: Job| {
             let runs = runs.clone();
@@ -163,4 +163,9 @@ fn start_hooks(hooks: &Hooks, stages: &Arc<Stages>, tasks: &mut JoinSet<()>) {
 fn count(readiness: &Readiness, quarantined: usize) -> HookCounts {
     let ready = readiness.hooks.iter().filter(|hook| hook.missing.is_empty()).count();
     HookCounts { loading: 0, pending: readiness.hooks.len() - ready, ready, quarantined }
+}
+
+/// For log lines: milliseconds to the microsecond.
+fn ms(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
 }

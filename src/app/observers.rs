@@ -4,9 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use tracing::{debug, error, info, warn};
 
-use super::Stages;
+use super::{Stages, ms};
 use crate::{
-    access::{self, WriteRecord},
     queue::{self, Enqueued, Finished, Pushed, QueueStats, Verdict},
     telemetry::{
         Metrics,
@@ -28,7 +27,7 @@ impl Report {
 
 impl watch::Observer for Report {
     fn on_list(&self, selection: &Selection, objects: u64, took: Duration) {
-        debug!(%selection, objects, ms = took.as_secs_f64() * 1e3, "listed");
+        debug!(%selection, objects, ms = ms(took), "listed");
     }
 
     fn on_watch_error(&self, selection: &Selection, kind: WatchErrorKind, text: &str, retry_in: Duration) {
@@ -38,7 +37,7 @@ impl watch::Observer for Report {
             WatchErrorKind::UnexpectedEof => WatchError::UnexpectedEof,
             _ => WatchError::Fail,
         });
-        let retry_ms = retry_in.as_secs_f64() * 1e3;
+        let retry_ms = ms(retry_in);
         warn!(%selection, kind = kind.as_str(), error = text, retry_ms, "watch failed: trying until it succeeds");
     }
 
@@ -77,7 +76,7 @@ impl queue::Observer for Report {
                 info!(%hook, %binding, %queue, attempt, error = %failure, "failure allowed: the triggers count as done");
             }
             Verdict::Retry { after, .. } => {
-                info!(%hook, %binding, %queue, attempt, retry_ms = after.as_secs_f64() * 1e3, "run will be tried again");
+                info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), "run will be tried again");
             }
             Verdict::GivenUp { failure, triggers } => {
                 self.metrics.task_given_up(labels);
@@ -85,17 +84,6 @@ impl queue::Observer for Report {
             }
             Verdict::Interrupted => info!(%hook, %binding, %queue, "run interrupted by the shutdown"),
         }
-    }
-}
-
-impl access::Observer for Report {
-    fn wrote(&self, record: &WriteRecord<'_>) {
-        let WriteRecord { hook, run, verb, object, subresource, outcome, code, dry_run, tries } = record;
-        info!(
-            target: "audit",
-            audit = true, %hook, %run, verb, object, subresource, outcome, code, dry_run, tries,
-            "audit"
-        );
     }
 }
 

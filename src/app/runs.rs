@@ -7,7 +7,7 @@ use std::sync::{
 
 use tracing::{info, warn};
 
-use super::{hooks::Hooks, host::Operator};
+use super::{hooks::Hooks, host::Operator, ms};
 use crate::{
     model::{BindingName, Caller, Failure, FailureKind, HookName, Job, Outcome, RunId},
     sandbox::{RunReport, RunRequest, Sandbox},
@@ -79,7 +79,7 @@ fn result(outcome: &Outcome, allow_failure: bool) -> RunResult {
 
 fn describe(described: &Described, report: &RunReport) {
     let Described { run, hook, binding, triggers, attempt } = described;
-    let ms = report.duration.as_secs_f64() * 1e3;
+    let ms = ms(report.duration);
     let RunReport { memory_peak, host_calls, .. } = report;
     match &report.outcome {
         Ok(()) => {

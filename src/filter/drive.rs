@@ -134,9 +134,10 @@ impl<F: Fn(Trigger) + Send> Running<F> {
         if applied.changed && self.driver.binding.is_synchronised() {
             self.driver.publisher.publish(self.driver.binding.items().clone());
         }
-        self.driver.status.update(&self.driver.binding);
         for trigger in applied.triggers {
             (self.driver.out)(trigger);
         }
+        // Last: who sees that the binding is synchronised finds its synchronization in the queue.
+        self.driver.status.update(&self.driver.binding);
     }
 }

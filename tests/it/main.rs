@@ -7,5 +7,3 @@ mod filter;
 mod layering;
 mod sandbox;
 mod watch;
-//! In-process integration tests.
-mod access;

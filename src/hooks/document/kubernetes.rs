@@ -73,9 +73,7 @@ fn read_events(fields: &Fields<'_, '_>, key: &'static str) -> Option<Vec<WatchEv
     for (i, text) in fields.strings(key)?.iter().enumerate() {
         match EVENTS.iter().find(|(word, _)| word == text) {
             Some((_, event)) => events.push(*event),
-            None => {
-                drop(fields.wrong(&format!("{key}[{i}]"), format!("is {text:?}; allowed: Added, Modified, Deleted")))
-            }
+            None => fields.wrong(&format!("{key}[{i}]"), format!("is {text:?}; allowed: Added, Modified, Deleted")),
         }
     }
     Some(events)

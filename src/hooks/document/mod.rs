@@ -93,14 +93,11 @@ fn read_document(hook: &HookName, value: &Value, reader: &Reader<'_>) -> Option<
 }
 
 fn is_v1(document: &Fields<'_, '_>) -> bool {
-    match document.take("configVersion") {
-        Some(Value::String(version)) if version == "v1" => true,
-        Some(other) => document.wrong("configVersion", format!("is {other}; only \"v1\" is known")),
-        None => document.wrong(
-            "configVersion",
-            "is missing; documents without it (v0) are not supported, add \"configVersion: v1\"",
-        ),
-    }
+    let version = document.take("configVersion");
+    document.check(version.is_some_and(|version| version == "v1"), "configVersion", || match version {
+        Some(other) => format!("is {other}; only \"v1\" is known"),
+        None => "is missing; documents without it (v0) are not supported, add \"configVersion: v1\"".to_owned(),
+    })
 }
 
 fn check_triggers(spec: &HookSpec, reader: &Reader<'_>) {

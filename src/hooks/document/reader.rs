@@ -84,10 +84,17 @@ impl<'v, 'r> Fields<'v, 'r> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Reports something about a key. Always false, so that it can end a condition.
-    pub fn wrong(&self, key: &str, message: impl Into<String>) -> bool {
+    /// Reports something about a key.
+    pub fn wrong(&self, key: &str, message: impl Into<String>) {
         self.reader.wrong(&self.child(key), message);
-        false
+    }
+
+    /// The same unless a condition holds, which it gives back.
+    pub fn check(&self, holds: bool, key: &str, message: impl FnOnce() -> String) -> bool {
+        if !holds {
+            self.wrong(key, message());
+        }
+        holds
     }
 
     /// The key's value; `null` counts as absent.
@@ -191,12 +198,6 @@ impl<'v, 'r> Fields<'v, 'r> {
         Fields::of(self.take(key)?, &self.child(key), self.reader)
     }
 
-    /// The mapping at the key, which must be there.
-    pub fn required_fields(&self, key: &'static str) -> Option<Fields<'v, 'r>> {
-        let fields = self.fields(key);
-        self.need(key, fields)
-    }
-
     /// The mappings of a list; an empty list is a problem, as in shell-operator.
     pub fn items(&self, key: &'static str) -> impl Iterator<Item = Fields<'v, 'r>> {
         let items = self.typed(key, "a list", Value::as_array).map(Vec::as_slice);
@@ -215,7 +216,7 @@ impl<'v, 'r> Fields<'v, 'r> {
         for (i, value) in list.iter().enumerate() {
             match value.as_str() {
                 Some(text) => strings.push(text.to_owned()),
-                None => drop(self.wrong(&format!("{key}[{i}]"), format!("must be a string, not {}", describe(value)))),
+                None => self.wrong(&format!("{key}[{i}]"), format!("must be a string, not {}", describe(value))),
             }
         }
         Some(strings)

@@ -70,7 +70,8 @@ fn label_expression(fields: &Fields<'_, '_>) -> Option<String> {
         } else {
             "must be left out with Exists and DoesNotExist"
         };
-        valid = fields.wrong("values", rule);
+        fields.wrong("values", rule);
+        valid = false;
     }
     let values = values.join(",");
     valid.then(|| match operator {
@@ -116,24 +117,24 @@ fn check_key(fields: &Fields<'_, '_>, path: &str, key: &str) -> bool {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
     };
-    let subdomain = |text: &str| {
-        let part = |part: &str| {
-            !part.is_empty() && is_word(part, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-        };
-        text.len() <= 253 && text.split('.').all(part)
-    };
-    if !name.is_empty() && is_label_text(name) && prefix.is_none_or(subdomain) {
-        return true;
-    }
-    fields.wrong(path, format!("has the key {key:?}, which is not a label key (up to 63 letters, digits, '-', '_', '.', optionally after a DNS name and '/')"))
+    let valid = !name.is_empty() && is_label_text(name) && prefix.is_none_or(is_subdomain);
+    fields.check(valid, path, || {
+        format!(
+            "has the key {key:?}, which is not a label key (up to 63 letters, digits, '-', '_', '.', optionally after \
+             a DNS name and '/')"
+        )
+    })
 }
 
 fn check_value(fields: &Fields<'_, '_>, path: &str, value: &str) -> bool {
-    is_label_text(value)
-        || fields.wrong(
-            path,
-            format!("has the value {value:?}, which is not a label value (up to 63 letters, digits, '-', '_', '.')"),
-        )
+    fields.check(is_label_text(value), path, || {
+        format!("has the value {value:?}, which is not a label value (up to 63 letters, digits, '-', '_', '.')")
+    })
+}
+
+fn is_subdomain(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    text.len() <= 253 && text.split('.').all(|part| !part.is_empty() && is_word(part, inner))
 }
 
 fn is_label_text(text: &str) -> bool {
