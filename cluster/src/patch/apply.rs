@@ -170,7 +170,13 @@ fn conflict_failure(conflicts: &[Conflict<'_>]) -> Failure {
 }
 
 /// Removes what this manager no longer wants and nobody else owns.
-fn prune(object: &mut Value, dropped: &FieldSet, wanted: &FieldSet, others: &[Entry], shape: Shape<'_>) {
+fn prune(
+    object: &mut Value,
+    dropped: &FieldSet,
+    wanted: &FieldSet,
+    others: &[Entry],
+    shape: Shape<'_>,
+) {
     // Parents come first: an item that goes takes its fields along, keys included.
     for path in dropped.paths() {
         let owned = wanted.touches(&path) || others.iter().any(|e| e.fields.touches(&path));
@@ -184,8 +190,12 @@ fn prune(object: &mut Value, dropped: &FieldSet, wanted: &FieldSet, others: &[En
 
 /// Whether the path is the field that identifies its list item: it lives as long as the item.
 fn is_key(path: &[Step]) -> bool {
-    let [.., item, field] = path else { return false };
-    let (Some(keys), Some(name)) = (item.strip_prefix("k:"), field.strip_prefix("f:")) else { return false };
+    let [.., item, field] = path else {
+        return false;
+    };
+    let (Some(keys), Some(name)) = (item.strip_prefix("k:"), field.strip_prefix("f:")) else {
+        return false;
+    };
     serde_json::from_str::<Map<String, Value>>(keys).is_ok_and(|keys| keys.contains_key(name))
 }
 

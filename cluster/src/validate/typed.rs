@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use crate::kinds::{Resource, structural};
 use crate::kinds::schema::{Field, Schema, Ty, Type};
+use crate::kinds::{Resource, structural};
 
 /// Checks an object in its storage version. Returns the unknown fields that were dropped.
 ///

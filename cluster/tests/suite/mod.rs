@@ -1,3 +1,12 @@
-//! A module per client and concern.
+//! A module per concern, and one for the real kubectl.
 
+mod apply;
+mod crds;
+mod faults;
+mod hostile;
+mod kubectl;
+mod lifecycle;
+mod lists;
 mod objects;
+mod support;
+mod watches;

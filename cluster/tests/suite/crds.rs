@@ -1,0 +1,177 @@
+//! CustomResourceDefinitions: served at once, gone with their objects.
+
+use kube::api::{ApiResource, GroupVersionKind};
+use kube::discovery::Discovery;
+use serde_json::{Value, json};
+
+use super::support::{Fixture, message, start};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+fn version(name: &str, storage: bool) -> Value {
+    json!({
+        "name": name, "served": true, "storage": storage,
+        "subresources": { "status": {}, "scale": { "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" } },
+        "additionalPrinterColumns": [{ "name": "Color", "type": "string", "jsonPath": ".spec.color" }],
+        "selectableFields": [{ "jsonPath": ".spec.color" }],
+        "schema": { "openAPIV3Schema": { "type": "object", "properties": {
+            "spec": { "type": "object", "properties": {
+                "color": { "type": "string", "enum": ["red", "blue"], "default": "red" },
+                "replicas": { "type": "integer" },
+            } },
+            "status": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+        } } },
+    })
+}
+
+async fn defined() -> Fixture {
+    let f = start().await;
+    let body = json!({
+        "metadata": { "name": "widgets.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": { "plural": "widgets", "kind": "Widget", "shortNames": ["wd"] },
+            "versions": [version("v1", true), version("v1beta1", false)],
+        },
+    });
+    let (code, made) = f.post(DEFINITIONS, body).await;
+    assert_eq!(code, 201, "{made}");
+    let established = made["status"]["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|c| c["type"] == "Established");
+    assert!(established, "{made}");
+    f
+}
+
+fn widget(spec: Value) -> Value {
+    json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "w" }, "spec": spec })
+}
+
+#[tokio::test]
+async fn a_definition_is_served_in_all_versions() {
+    let f = defined().await;
+    let discovery = Discovery::new(f.client.clone()).run().await.unwrap();
+    let gvk = GroupVersionKind::gvk("example.com", "v1", "Widget");
+    let (resource, _) = discovery.resolve_gvk(&gvk).unwrap();
+    assert_eq!(resource, ApiResource::from_gvk_with_plural(&gvk, "widgets"));
+    assert_eq!(f.post(WIDGETS, widget(json!({}))).await.0, 201);
+    let (_, older) = f
+        .get("/apis/example.com/v1beta1/namespaces/default/widgets/w")
+        .await;
+    assert_eq!(
+        (&older["apiVersion"], &older["spec"]["color"]),
+        (&json!("example.com/v1beta1"), &json!("red"))
+    );
+    let (_, found) = f
+        .get(&format!("{WIDGETS}?fieldSelector=spec.color%3Dred"))
+        .await;
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    let unconditional = f.put(&format!("{WIDGETS}/w"), widget(json!({}))).await;
+    assert_eq!(unconditional.0, 422);
+    assert_eq!(
+        f.patch(&format!("{WIDGETS}/w"), "strategic-merge", json!({}))
+            .await
+            .0,
+        415
+    );
+}
+
+#[tokio::test]
+async fn objects_follow_their_schema() {
+    let f = defined().await;
+    let refused = f.post(WIDGETS, widget(json!({ "color": "green" }))).await;
+    assert_eq!(refused.0, 422);
+    assert_eq!(
+        message(&refused),
+        "Widget.example.com \"w\" is invalid: spec.color: Unsupported value: \"green\": supported values: \"red\", \"blue\""
+    );
+    let strict = f
+        .post(
+            &format!("{WIDGETS}?fieldValidation=Strict"),
+            widget(json!({ "colour": "red" })),
+        )
+        .await;
+    assert_eq!(strict.0, 400);
+    let (_, made) = f.post(WIDGETS, widget(json!({ "colour": "red" }))).await;
+    assert_eq!(made["spec"], json!({ "color": "red" }));
+}
+
+#[tokio::test]
+async fn status_and_scale_are_subresources() {
+    let f = defined().await;
+    let mut body = widget(json!({ "replicas": 1 }));
+    body["status"] = json!({ "replicas": 9 });
+    let (_, made) = f.post(WIDGETS, body).await;
+    assert_eq!(
+        (made.get("status"), &made["metadata"]["generation"]),
+        (None, &json!(1))
+    );
+    let path = format!("{WIDGETS}/w");
+    let (_, status) = f
+        .patch(
+            &format!("{path}/status"),
+            "merge",
+            json!({ "status": { "replicas": 2 }, "spec": { "replicas": 5 } }),
+        )
+        .await;
+    assert_eq!(
+        (&status["status"]["replicas"], &status["spec"]["replicas"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(status["metadata"]["generation"], 1);
+    let (_, scale) = f
+        .patch(
+            &format!("{path}/scale"),
+            "merge",
+            json!({ "spec": { "replicas": 4 } }),
+        )
+        .await;
+    assert_eq!(
+        (&scale["spec"]["replicas"], &scale["status"]["replicas"]),
+        (&json!(4), &json!(2))
+    );
+    assert_eq!(f.get(&path).await.1["metadata"]["generation"], 2);
+}
+
+#[tokio::test]
+async fn a_definition_goes_with_its_objects() {
+    let f = defined().await;
+    let mut body = widget(json!({}));
+    body["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    f.post(WIDGETS, body).await;
+    f.delete(&format!("{DEFINITIONS}/widgets.example.com"))
+        .await;
+    let (_, held) = f.get(&format!("{WIDGETS}/w")).await;
+    assert!(held["metadata"]["deletionTimestamp"].is_string());
+    f.patch(
+        &format!("{WIDGETS}/w"),
+        "merge",
+        json!({ "metadata": { "finalizers": null } }),
+    )
+    .await;
+    assert_eq!(
+        f.get(&format!("{DEFINITIONS}/widgets.example.com")).await.0,
+        404
+    );
+    assert_eq!(f.get(WIDGETS).await.0, 404);
+}
+
+#[tokio::test]
+async fn unusable_definitions_are_refused() {
+    let f = start().await;
+    let body = json!({
+        "metadata": { "name": "wrong.example.com" },
+        "spec": { "group": "example.com", "scope": "Everywhere", "names": { "plural": "widgets", "kind": "Widget" }, "versions": [] },
+    });
+    let refused = f.post(DEFINITIONS, body).await;
+    assert_eq!(refused.0, 422);
+    let fields: Vec<&Value> = refused.1["details"]["causes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| &c["field"])
+        .collect();
+    assert_eq!(fields, ["metadata.name", "spec.scope", "spec.versions"]);
+}
