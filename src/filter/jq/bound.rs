@@ -167,8 +167,20 @@ pub struct Cost {
 impl Cost {
     /// Whether an input of so many bytes is within the budget of this process.
     pub fn fits(self, input: usize) -> bool {
-        (input as u64).saturating_mul(self.factor).saturating_add(self.constant) <= BUDGET
+        self.at(input) <= BUDGET
     }
+
+    /// For an input of so many bytes.
+    pub fn at(self, input: usize) -> u64 {
+        (input as u64).saturating_mul(self.factor).saturating_add(self.constant)
+    }
+}
+
+/// The most output of a linear program for an input of so many bytes, `null` counted as one.
+#[cfg(test)]
+pub(super) fn most_output(program: &Term<&str>, input: u64) -> Option<u64> {
+    let out = term(program, &Scope { plain: true, ..Scope::default() })?.out;
+    Some(out.input.saturating_mul(input).saturating_add(out.constant))
 }
 
 /// The cost of a program, if it is linear.

@@ -100,7 +100,12 @@ fn with_argument<'t>(name: &str, arg: &'t Term<&'t str>, scope: &Scope<'t>) -> O
             let tested = Bound::reads(1, 0, true).pairs(&arg)?;
             Some(tested.becoming(5))
         }
-        "ltrimstr" | "rtrimstr" => {
+        "IN" => {
+            let wanted = Bound::identity(scope.plain).pairs(&term(arg, scope)?)?;
+            let comparing = wanted.out.times(2);
+            Some(Bound { count: one(), ..wanted.costing(&comparing).becoming(5) })
+        }
+        "ltrimstr" | "rtrimstr" | "trimstr" => {
             let arg = term(arg, scope).filter(|arg| arg.scalar)?;
             Some(Bound { scalar: false, ..Bound::identity(scope.plain).pairs(&arg)? })
         }

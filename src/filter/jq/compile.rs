@@ -14,6 +14,7 @@ use jaq_json::Val;
 use super::{
     bound::{self, Cost},
     error::CompileError,
+    prelude,
     syntax::{self, Refusal},
 };
 
@@ -45,11 +46,12 @@ pub fn compile(program: &str) -> Result<(Compiled, Option<Cost>), CompileError> 
 
 fn parse(program: &str) -> Result<(Compiled, Option<Cost>), CompileError> {
     let arena = Arena::default();
-    let loader = Loader::new(jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()));
+    let (defs, names) = prelude::needed(program);
+    let loader = Loader::new(defs);
     let modules =
         loader.load(&arena, File { code: program, path: () }).map_err(|errors| load_error(program, errors))?;
     let filter = Compiler::default()
-        .with_funs(funs())
+        .with_funs(funs().filter(|(name, ..)| names.as_ref().is_none_or(|names| names.contains(name))))
         .with_global_vars(["$ENV"])
         .compile(modules)
         .map_err(|errors| undefined(program, errors))?;
@@ -203,6 +205,7 @@ mod tests {
             "now",
             "[.items[] | .a + \"x\"]",
             ".[2:4]",
+            "select(.status.phase | IN(\"Running\", \"Pending\"))",
         ] {
             assert!(is_linear(program), "{program}");
         }
@@ -243,6 +246,7 @@ mod tests {
             "from_entries | keys",
             "{(.a): 1} | keys",
             "test(\"a\")",
+            "IN(.[])",
             "env",
             "fromjson",
             "tonumber",

@@ -8,7 +8,10 @@ mod builtin;
 mod compile;
 mod error;
 mod form;
+mod prelude;
 mod run;
+#[cfg(test)]
+mod soundness;
 mod syntax;
 mod update;
 mod write;

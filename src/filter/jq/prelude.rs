@@ -1,0 +1,157 @@
+//! The part of jq's standard library that a program uses.
+//!
+//! A compiled program holds all definitions that it was compiled with: 100 kB for the whole library.
+//! Never leaves out what may be called: names count, whatever the number of arguments.
+
+use std::collections::HashSet;
+
+use jaq_core::{
+    load::{
+        self,
+        lex::StrPart,
+        parse::{Def, Pattern, Term},
+    },
+    path::Part,
+};
+
+type Names<'a> = HashSet<&'a str>;
+
+/// The definitions that a program needs, and the names of all that is called.
+pub fn needed(program: &str) -> (Vec<Def<&'static str>>, Option<Names<'_>>) {
+    let all: Vec<_> = library().collect();
+    // What can't be parsed is for the loader to explain.
+    let Some(term) = load::parse(program, |parser| parser.term()) else { return (all, None) };
+    let mut names = Names::new();
+    collect(&term, &mut names);
+    loop {
+        let before = names.len();
+        for def in all.iter().filter(|def| names.contains(def.name)).collect::<Vec<_>>() {
+            collect(&def.body, &mut names);
+        }
+        if names.len() == before {
+            break;
+        }
+    }
+    let defs = all.into_iter().filter(|def| names.contains(def.name)).collect();
+    (defs, Some(names))
+}
+
+/// All definitions: jaq's, and what jq has and jaq lacks.
+fn library() -> impl Iterator<Item = Def<&'static str>> {
+    let own = load::parse(include_str!("defs.jq"), |parser| parser.defs()).unwrap_or_default();
+    jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(own)
+}
+
+fn collect<'s>(term: &Term<&'s str>, names: &mut Names<'s>) {
+    match term {
+        Term::Id | Term::Recurse | Term::Num(_) | Term::Var(_) | Term::Break(_) | Term::Arr(None) => {}
+        Term::Arr(Some(inner)) | Term::Neg(inner) | Term::Label(_, inner) => collect(inner, names),
+        Term::Str(format, parts) => {
+            names.extend(format);
+            for part in parts {
+                if let StrPart::Term(inner) = part {
+                    collect(inner, names);
+                }
+            }
+        }
+        Term::Obj(entries) => {
+            for (key, value) in entries {
+                collect(key, names);
+                value.iter().for_each(|value| collect(value, names));
+            }
+        }
+        Term::BinOp(left, op, right) => {
+            collect(left, names);
+            collect(right, names);
+            if let load::parse::BinaryOp::Pipe(Some(pattern)) = op {
+                collect_pattern(pattern, names);
+            }
+        }
+        Term::Fold(_, source, pattern, args) => {
+            collect(source, names);
+            collect_pattern(pattern, names);
+            args.iter().for_each(|arg| collect(arg, names));
+        }
+        Term::TryCatch(body, catch) => {
+            collect(body, names);
+            catch.iter().for_each(|catch| collect(catch, names));
+        }
+        Term::IfThenElse(branches, otherwise) => {
+            for (condition, body) in branches {
+                collect(condition, names);
+                collect(body, names);
+            }
+            otherwise.iter().for_each(|otherwise| collect(otherwise, names));
+        }
+        Term::Def(defs, body) => {
+            defs.iter().for_each(|def| collect(&def.body, names));
+            collect(body, names);
+        }
+        Term::Call(name, args) => {
+            names.insert(name);
+            args.iter().for_each(|arg| collect(arg, names));
+        }
+        Term::Path(head, path) => {
+            collect(head, names);
+            for (part, _) in &path.0 {
+                match part {
+                    Part::Index(index) => collect(index, names),
+                    Part::Range(from, to) => [from, to].into_iter().flatten().for_each(|end| collect(end, names)),
+                }
+            }
+        }
+    }
+}
+
+fn collect_pattern<'s>(pattern: &Pattern<&'s str>, names: &mut Names<'s>) {
+    match pattern {
+        Pattern::Var(_) => {}
+        Pattern::Arr(parts) => parts.iter().for_each(|part| collect_pattern(part, names)),
+        Pattern::Obj(entries) => {
+            for (key, part) in entries {
+                collect(key, names);
+                collect_pattern(part, names);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn names(program: &str) -> Vec<&'static str> {
+        let mut names: Vec<_> = needed(program).0.iter().map(|def| def.name).collect();
+        names.dedup();
+        names
+    }
+
+    #[test]
+    fn a_path_needs_nothing_and_a_call_what_it_calls() {
+        assert!(names(".metadata.labels").is_empty());
+        assert_eq!(names("@base64 \"x\""), ["tostring", "@base64"]);
+        assert_eq!(names("def f: keys; f"), ["keys"]);
+        for (program, call) in [
+            (". as [$a, {(add): $b}] | $b", "add"),
+            ("reduce .[] as $x (0; if . then flatten else . end)", "flatten"),
+            (".a[first]?", "first"),
+            ("try . catch (.. | [{a: -(min)}])", "min"),
+            ("label $x | \"\\(unique)\"", "unique"),
+        ] {
+            assert!(names(program).contains(&call), "{program}");
+        }
+    }
+
+    /// Compiling finds every name that is missing.
+    #[test]
+    fn every_definition_finds_what_it_needs() {
+        assert!(library().any(|def| def.name == "toarray"));
+        for def in library() {
+            let args = vec!["."; def.args.len()].join("; ");
+            let call = if def.args.is_empty() { def.name.to_owned() } else { format!("{}({args})", def.name) };
+            let compiled = super::super::compile(&call);
+            assert!(compiled.is_ok(), "{call}: {}", compiled.err().unwrap());
+        }
+    }
+}
