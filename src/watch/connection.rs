@@ -8,7 +8,7 @@ use futures::StreamExt;
 use http::{Request, Response, header::RETRY_AFTER};
 use http_body_util::{BodyDataStream, BodyExt};
 use kube::{Client, client::Body};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use super::{error::RequestError, wire};
 
@@ -26,7 +26,7 @@ struct Chunks {
 impl Chunks {
     /// Cancel-safe.
     async fn next(&mut self) -> Result<Option<Bytes>, RequestError> {
-        let chunk = timeout_at(self.last + self.silence, self.body.next())
+        let chunk = timeout(self.silence.saturating_sub(self.last.elapsed()), self.body.next())
             .await
             .map_err(|_| RequestError::Silent(self.silence))?
             .transpose()

@@ -140,7 +140,8 @@ impl Entry {
 /// The changes of one selection. Never ends by itself. Dropping it unsubscribes; the last one ends
 /// the stream.
 ///
-/// A list may start anew at any time, also in the middle of another. Who takes changes too slowly
+/// A list may start anew at any time, also in the middle of another, and a change, also a deletion,
+/// may come before the list is complete. What comes last is right. Who takes changes too slowly
 /// holds up the others for [`StreamConfig::grace`] at most: then it gets only what waits in its
 /// channel already, and a list when it has taken that.
 pub struct Subscription {

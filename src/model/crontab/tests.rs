@@ -1,7 +1,8 @@
 //! Tables: what is read and what is refused, and when it strikes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, Zoned, tz::TimeZone};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -236,4 +237,62 @@ fn the_end_of_time_is_none() {
     assert_eq!(crontab.next_after(Timestamp::MAX, &TimeZone::UTC), None);
     let every = Crontab::parse("@every 1h").unwrap();
     assert_eq!(every.next_after(Timestamp::MAX, &TimeZone::UTC), None);
+}
+
+/// A field's numbers; `None` is a star.
+type Numbers = Option<Vec<i8>>;
+
+fn numbers(min: i8, max: i8) -> impl Strategy<Value = Numbers> {
+    prop::option::of(prop::collection::vec(min..=max, 1..4))
+}
+
+fn text(numbers: &Numbers) -> String {
+    let list = |numbers: &Vec<i8>| numbers.iter().map(i8::to_string).collect::<Vec<_>>().join(",");
+    numbers.as_ref().map_or("*".to_owned(), list)
+}
+
+fn holds(numbers: &Numbers, number: i8) -> bool {
+    numbers.as_ref().is_none_or(|numbers| numbers.contains(&number))
+}
+
+/// Whether a minute strikes, by looking at that minute alone.
+fn strikes(at: &Zoned, [minutes, hours, days, weekdays]: &[Numbers; 4]) -> bool {
+    let by_day = holds(days, at.day());
+    let by_weekday = holds(weekdays, at.weekday().to_sunday_zero_offset());
+    let day = if days.is_none() || weekdays.is_none() { by_day && by_weekday } else { by_day || by_weekday };
+    let first = at.datetime().to_zoned(at.time_zone().clone()).unwrap();
+    let every_hour = hours.as_ref().is_none_or(|hours| (0..24).all(|hour| hours.contains(&hour)));
+    day && holds(hours, at.hour()) && holds(minutes, at.minute()) && (every_hour || first == *at)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_does_harm(text in "(TZ=UTC )?[@0-9a-z*?/, -]{0,40}|.{0,60}") {
+        if let Ok(crontab) = Crontab::parse(&text) {
+            let after = Timestamp::UNIX_EPOCH;
+            prop_assert!(crontab.next_after(after, &TimeZone::UTC).is_none_or(|next| next > after));
+        }
+    }
+
+    /// Around both changes of the clock.
+    #[test]
+    fn the_next_time_is_the_first_minute_that_strikes(
+        fields in (numbers(0, 59), numbers(0, 23), numbers(1, 31), numbers(0, 6)).prop_map(<[_; 4]>::from),
+        start in prop_oneof![Just("2026-03-28T12:00:00Z"), Just("2026-10-24T12:00:00Z")],
+        offset in 0_i64..2160,
+    ) {
+        let [minutes, hours, days, weekdays] = &fields;
+        let crontab = format!("{} {} {} * {}", text(minutes), text(hours), text(days), text(weekdays));
+        let zone = TimeZone::get("Europe/Berlin").unwrap();
+        let start = start.parse::<Timestamp>().unwrap() + SignedDuration::from_mins(offset);
+        let minute = |n: i64| (start + SignedDuration::from_mins(n)).to_zoned(zone.clone());
+        let expected = (1..4000).map(minute).find(|at| strikes(at, &fields));
+        let found = Crontab::parse(&crontab).unwrap().next_after(start, &zone).unwrap().to_zoned(zone.clone());
+        match expected {
+            Some(expected) => prop_assert_eq!(found, expected, "{}", crontab),
+            None => prop_assert!(found >= minute(4000), "{} {}", crontab, found),
+        }
+    }
 }
