@@ -13,7 +13,7 @@ help: ## this list
 
 demo: guests ## a hook copies a secret into a namespace that was created a moment ago
 	$(CARGO) build --quiet
-	target/debug/boathook demo
+	target/debug/boathook demo $(if $(KEEP),--keep)
 
 test: guests ## unit and integration tests, on the local cluster
 	$(CARGO) test

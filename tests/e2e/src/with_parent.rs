@@ -22,9 +22,7 @@ fn become_command() -> Result<std::convert::Infallible, Box<dyn Error>> {
         .next()
         .and_then(|pid| pid.to_str()?.parse().ok())
         .ok_or("the first argument is the process id of the parent")?;
-    let command = arguments
-        .next()
-        .ok_or("the second argument is the command")?;
+    let command = arguments.next().ok_or("the second argument is the command")?;
     die_with_parent()?;
     // A parent that ended before the request above would not be noticed any more.
     if rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(parent) {
@@ -38,9 +36,7 @@ fn become_command() -> Result<std::convert::Infallible, Box<dyn Error>> {
 #[cfg(target_os = "linux")]
 fn die_with_parent() -> std::io::Result<()> {
     let kill = rustix::process::Signal::KILL;
-    Ok(rustix::process::set_parent_process_death_signal(Some(
-        kill,
-    ))?)
+    Ok(rustix::process::set_parent_process_death_signal(Some(kill))?)
 }
 
 /// Elsewhere the suite's own clean-up has to do.

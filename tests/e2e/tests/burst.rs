@@ -25,18 +25,12 @@ pub async fn a_thousand_namespaces(test: Arc<Test>) {
     })
     .await;
 
-    eventually_within(
-        Duration::from_secs(120),
-        "every namespace has a copy",
-        async || match without_copy(client).await.as_slice() {
+    eventually_within(Duration::from_secs(120), "every namespace has a copy", async || {
+        match without_copy(client).await.as_slice() {
             [] => Ok(()),
-            missing => Err(format!(
-                "{} have none, {} among them",
-                missing.len(),
-                missing[0]
-            )),
-        },
-    )
+            missing => Err(format!("{} have none, {} among them", missing.len(), missing[0])),
+        }
+    })
     .await;
     operator.stop().await;
 }

@@ -25,9 +25,7 @@ pub async fn operator_outlives_its_restart(test: Arc<Test>) {
     world.make(&cluster).await;
 
     cluster.stop().await;
-    operator
-        .logs("that the API server does not answer", is_complaint)
-        .await;
+    operator.logs("that the API server does not answer", is_complaint).await;
     is_alive(&operator).await;
     cluster.start_again().await;
 
@@ -41,25 +39,17 @@ pub async fn a_restart_keeps_the_cluster(test: Arc<Test>) {
     let cluster = test.own_cluster().await;
     let name = test.name("x");
     create_namespace(&cluster.client, &name, &[]).await;
-    let before = namespaces(&cluster.client)
-        .get(&name)
-        .await
-        .expect("the namespace is there");
+    let before = namespaces(&cluster.client).get(&name).await.expect("the namespace is there");
 
     // The same address, the same certificate, the same token: the client goes on with what it has.
     cluster.stop().await;
     cluster.start_again().await;
     let get = async || namespaces(&cluster.client).get(&name).await;
     let after = eventually("the namespace is there again", get).await;
-    assert_eq!(
-        (before.uid(), before.resource_version()),
-        (after.uid(), after.resource_version())
-    );
+    assert_eq!((before.uid(), before.resource_version()), (after.uid(), after.resource_version()));
 
     // The controllers are back, too: only they finish the deletion.
-    cluster
-        .kubectl(&["delete", "namespace", &name, "--timeout=30s"])
-        .await;
+    cluster.kubectl(&["delete", "namespace", &name, "--timeout=30s"]).await;
 }
 
 /// A suite that was killed leaves no server behind, and no data.
@@ -68,33 +58,15 @@ pub async fn it_ends_with_its_parent(test: Arc<Test>) {
     std::fs::create_dir(&temporary).expect("make a directory");
     // A shell gives what it starts in the background no pipe: the server has to see the shell die.
     let mut shell = Command::new("sh");
-    shell
-        .arg("-c")
-        .arg("\"$0\" --exit-with-parent & echo pid $!; wait");
+    shell.arg("-c").arg("\"$0\" --exit-with-parent & echo pid $!; wait");
     shell.arg(apiserver()).env("TMPDIR", &temporary);
     let shell = Process::start("the shell", shell, &test.dir().join("shell.log")).await;
-    let pid = shell
-        .logged(START, "the shell tells the process id", pid_of)
-        .await;
-    shell
-        .logged(START, "the server is ready", |line| {
-            (line == "ready").then_some(())
-        })
-        .await;
-    assert!(
-        left_in(&temporary),
-        "its data is in the temporary directory"
-    );
+    let pid = shell.logged(START, "the shell tells the process id", pid_of).await;
+    shell.logged(START, "the server is ready", |line| (line == "ready").then_some(())).await;
+    assert!(left_in(&temporary), "its data is in the temporary directory");
 
     drop(shell);
-    eventually("the server ends", async || {
-        if running(&pid) {
-            Err("it runs")
-        } else {
-            Ok(())
-        }
-    })
-    .await;
+    eventually("the server ends", async || if running(&pid) { Err("it runs") } else { Ok(()) }).await;
     assert!(!left_in(&temporary), "it leaves no data behind");
 }
 
@@ -109,14 +81,9 @@ fn pid_of(line: &str) -> Option<String> {
 /// A zombie that nobody has reaped yet is as good as gone.
 fn running(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    status
-        .lines()
-        .any(|line| line.starts_with("State:") && !line.contains('Z'))
+    status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
 }
 
 fn left_in(dir: &Path) -> bool {
-    std::fs::read_dir(dir)
-        .expect("read a directory")
-        .next()
-        .is_some()
+    std::fs::read_dir(dir).expect("read a directory").next().is_some()
 }

@@ -25,27 +25,15 @@ pub async fn a_write_without_permission_is_refused(test: Arc<Test>) {
     let namespace = test.name("x");
     create_namespace(client, &namespace, &[]).await;
     let before = create_victim(client, &namespace).await;
-    let operator = test
-        .operator_with(&cluster.kubeconfig, &["registry-secret", "test/forbidden"])
-        .await;
+    let operator = test.operator_with(&cluster.kubeconfig, &["registry-secret", "test/forbidden"]).await;
     operator.ready().await;
 
     provoke(client, &namespace).await;
-    let refused = operator
-        .logs("the refused call", |line| {
-            is_audit(line, "forbidden-by-grant")
-        })
-        .await;
+    let refused = operator.logs("the refused call", |line| is_audit(line, "forbidden-by-grant")).await;
     assert_eq!(refused["verb"], "delete", "{refused}");
     let object = refused["object"].as_str().unwrap_or_default();
-    assert!(
-        object.contains(&format!("{namespace}/{NAME}")),
-        "the record names the object: {refused}"
-    );
-    let told = operator
-        .logs("which permission is missing", tells_the_permission)
-        .await
-        .to_string();
+    assert!(object.contains(&format!("{namespace}/{NAME}")), "the record names the object: {refused}");
+    let told = operator.logs("which permission is missing", tells_the_permission).await.to_string();
     for part in ["delete", "secrets", NAME, &namespace] {
         assert!(told.contains(part), "the line names {part:?}: {told}");
     }
@@ -55,14 +43,8 @@ pub async fn a_write_without_permission_is_refused(test: Arc<Test>) {
     create_namespace(client, &name, &[]).await;
     copied(client, &name).await;
 
-    let after = secrets(client, &namespace)
-        .get(NAME)
-        .await
-        .expect("the Secret is there");
-    assert_eq!(
-        (before.uid(), before.resource_version()),
-        (after.uid(), after.resource_version())
-    );
+    let after = secrets(client, &namespace).get(NAME).await.expect("the Secret is there");
+    assert_eq!((before.uid(), before.resource_version()), (after.uid(), after.resource_version()));
     let written = operator.log().into_iter().find(|line| is_audit(line, "ok"));
     assert_eq!(written, None, "the audit log shows a write of the hook");
     operator.stop().await;
@@ -78,23 +60,13 @@ fn tells_the_permission(line: &Value) -> bool {
 }
 
 async fn create_victim(client: &Client, namespace: &str) -> Secret {
-    let secret = Secret {
-        metadata: meta(NAME, &[]),
-        ..Secret::default()
-    };
-    let created = secrets(client, namespace)
-        .create(&PostParams::default(), &secret)
-        .await;
+    let secret = Secret { metadata: meta(NAME, &[]), ..Secret::default() };
+    let created = secrets(client, namespace).create(&PostParams::default(), &secret).await;
     created.expect("create a Secret")
 }
 
 async fn provoke(client: &Client, namespace: &str) {
-    let map = ConfigMap {
-        metadata: meta(NAME, &[LABEL]),
-        ..ConfigMap::default()
-    };
+    let map = ConfigMap { metadata: meta(NAME, &[LABEL]), ..ConfigMap::default() };
     let maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
-    maps.create(&PostParams::default(), &map)
-        .await
-        .expect("create a ConfigMap");
+    maps.create(&PostParams::default(), &map).await.expect("create a ConfigMap");
 }

@@ -25,14 +25,10 @@ pub async fn policy_exists_while_labelled(test: Arc<Test>) {
     let policy = allowed(client, &labelled).await;
     check(&policy);
 
-    cluster
-        .kubectl(&["label", "namespace", &later, &format!("{ALLOW}=true")])
-        .await;
+    cluster.kubectl(&["label", "namespace", &later, &format!("{ALLOW}=true")]).await;
     allowed(client, &later).await;
 
-    cluster
-        .kubectl(&["label", "namespace", &labelled, &format!("{ALLOW}-")])
-        .await;
+    cluster.kubectl(&["label", "namespace", &labelled, &format!("{ALLOW}-")]).await;
     refused(client, &labelled).await;
 
     label_namespace(client, &later, ALLOW, Some("false")).await;
@@ -46,9 +42,7 @@ pub async fn removed_policy_comes_back(test: Arc<Test>) {
     create_namespace(client, &name, &[(ALLOW, "true")]).await;
     let before = allowed(client, &name).await;
 
-    cluster
-        .kubectl(&["delete", "networkpolicy", "--namespace", &name, NAME])
-        .await;
+    cluster.kubectl(&["delete", "networkpolicy", "--namespace", &name, NAME]).await;
     let after = allowed(client, &name).await;
     assert_ne!(before.uid(), after.uid(), "the policy is another one");
 
@@ -71,10 +65,7 @@ pub async fn other_values_allow_nothing(test: Arc<Test>) {
         allowed(client, &name).await;
     }
     for name in [&unlabelled, &denied] {
-        let policy = policies(client, name)
-            .get_opt(NAME)
-            .await
-            .expect("ask for a policy");
+        let policy = policies(client, name).get_opt(NAME).await.expect("ask for a policy");
         assert!(policy.is_none(), "{name} has a policy");
     }
 }
@@ -83,33 +74,23 @@ pub async fn other_values_allow_nothing(test: Arc<Test>) {
 pub async fn allowed(client: &Client, namespace: &str) -> NetworkPolicy {
     eventually(&format!("{namespace} has a policy"), async || {
         let policy = policies(client, namespace).get_opt(NAME).await;
-        policy
-            .map_err(|error| error.to_string())?
-            .ok_or_else(|| "there is none".to_owned())
+        policy.map_err(|error| error.to_string())?.ok_or_else(|| "there is none".to_owned())
     })
     .await
 }
 
 /// Waits until the namespace does not have the policy.
 pub async fn refused(client: &Client, namespace: &str) {
-    eventually(
-        &format!("{namespace} has no policy"),
-        async || match policies(client, namespace).get_opt(NAME).await {
-            Ok(None) => Ok(()),
-            Ok(Some(_)) => Err("there is one".to_owned()),
-            Err(error) => Err(error.to_string()),
-        },
-    )
+    eventually(&format!("{namespace} has no policy"), async || match policies(client, namespace).get_opt(NAME).await {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => Err("there is one".to_owned()),
+        Err(error) => Err(error.to_string()),
+    })
     .await;
 }
 
 fn check(policy: &NetworkPolicy) {
-    assert_eq!(
-        label(policy, MANAGED),
-        Some("true"),
-        "labels: {:?}",
-        policy.labels()
-    );
+    assert_eq!(label(policy, MANAGED), Some("true"), "labels: {:?}", policy.labels());
     let spec = policy.spec.as_ref().expect("a policy has a spec");
     let types = spec.policy_types.clone().unwrap_or_default();
     assert_eq!(types, ["Egress"], "it says nothing of what comes in");
@@ -124,9 +105,6 @@ fn check(policy: &NetworkPolicy) {
     assert_eq!(blocks.len(), 1, "one rule opens the internet: {spec:?}");
     let except = blocks[0].except.clone().unwrap_or_default();
     for range in PRIVATE {
-        assert!(
-            except.iter().any(|other| other == range),
-            "{range} is not excepted: {except:?}"
-        );
+        assert!(except.iter().any(|other| other == range), "{range} is not excepted: {except:?}");
     }
 }

@@ -12,12 +12,7 @@ use crate::objects::create_namespace;
 pub async fn waits_for_the_api_server(test: Arc<Test>) {
     let cluster = test.own_cluster().await;
     let mut proxy = Proxy::closed(&cluster);
-    let operator = unreachable(
-        &test,
-        &test.kubeconfig_via(&cluster, &proxy.address),
-        &proxy.address,
-    )
-    .await;
+    let operator = unreachable(&test, &test.kubeconfig_via(&cluster, &proxy.address), &proxy.address).await;
 
     ensure_source(&cluster.client).await;
     proxy.open();
@@ -29,12 +24,7 @@ pub async fn waits_for_the_api_server(test: Arc<Test>) {
 pub async fn stops_while_it_waits(test: Arc<Test>) {
     let cluster = &test.shared().await.cluster;
     let proxy = Proxy::closed(cluster);
-    let operator = unreachable(
-        &test,
-        &test.kubeconfig_via(cluster, &proxy.address),
-        &proxy.address,
-    )
-    .await;
+    let operator = unreachable(&test, &test.kubeconfig_via(cluster, &proxy.address), &proxy.address).await;
     operator.stop().await;
 }
 
@@ -45,10 +35,7 @@ pub async fn stops_cleanly(test: Arc<Test>) {
     operator.ready().await;
     let (code, metrics) = operator.get("/metrics").await.expect("/metrics answers");
     assert_eq!(code, 200, "/metrics");
-    assert!(
-        metrics.lines().any(|line| line.starts_with("boathook_")),
-        "metrics of its own: {metrics}"
-    );
+    assert!(metrics.lines().any(|line| line.starts_with("boathook_")), "metrics of its own: {metrics}");
 
     // With work on its hands.
     for number in 0..20 {
@@ -60,16 +47,9 @@ pub async fn stops_cleanly(test: Arc<Test>) {
 /// Starts an operator that cannot reach the API server, and waits until it says so.
 async fn unreachable(test: &Test, kubeconfig: &std::path::Path, address: &str) -> Operator {
     let operator = test.operator_with(kubeconfig, &ALL_HOOKS).await;
-    operator
-        .logs("which API server it cannot reach", |line| {
-            complains_of(line, address)
-        })
-        .await;
+    operator.logs("which API server it cannot reach", |line| complains_of(line, address)).await;
     for (path, expected) in [("/healthz", 200), ("/readyz", 503)] {
-        let (code, body) = operator
-            .get(path)
-            .await
-            .unwrap_or_else(|error| panic!("{path}: {error}"));
+        let (code, body) = operator.get(path).await.unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!(code, expected, "{path} without an API server: {body}");
     }
     assert!(operator.is_running(), "it keeps trying");

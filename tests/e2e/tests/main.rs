@@ -3,12 +3,7 @@
 //! Every test stands once in the list below and runs on both: `real::…` on etcd and kube-apiserver,
 //! `local::…` on `boathook cluster`, so that the two cannot drift apart. A function missing from the
 //! list is dead code, which the compiler reports. It never calls Boathook's own code.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod burst;
 mod control_plane;

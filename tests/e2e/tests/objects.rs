@@ -29,25 +29,13 @@ pub fn policies(client: &Client, namespace: &str) -> Api<NetworkPolicy> {
 }
 
 pub fn meta(name: &str, labels: Labels<'_>) -> ObjectMeta {
-    let labels = labels
-        .iter()
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-        .collect();
-    ObjectMeta {
-        name: Some(name.to_owned()),
-        labels: Some(labels),
-        ..ObjectMeta::default()
-    }
+    let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    ObjectMeta { name: Some(name.to_owned()), labels: Some(labels), ..ObjectMeta::default() }
 }
 
 pub async fn create_namespace(client: &Client, name: &str, labels: Labels<'_>) {
-    let namespace = Namespace {
-        metadata: meta(name, labels),
-        ..Namespace::default()
-    };
-    let created = namespaces(client)
-        .create(&PostParams::default(), &namespace)
-        .await;
+    let namespace = Namespace { metadata: meta(name, labels), ..Namespace::default() };
+    let created = namespaces(client).create(&PostParams::default(), &namespace).await;
     created.unwrap_or_else(|error| panic!("create namespace {name}: {error}"));
 }
 
@@ -61,9 +49,7 @@ pub async fn merge<K>(api: &Api<K>, name: &str, patch: Value)
 where
     K: Clone + Debug + DeserializeOwned,
 {
-    let patched = api
-        .patch(name, &PatchParams::default(), &Patch::Merge(patch))
-        .await;
+    let patched = api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
     patched.unwrap_or_else(|error| panic!("patch {name}: {error}"));
 }
 

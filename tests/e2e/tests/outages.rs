@@ -24,18 +24,10 @@ pub async fn connections_cut(test: Arc<Test>) {
 
     proxy.cut();
     world.change(&cluster).await;
-    eventually_within(
-        Duration::from_secs(60),
-        "the operator tries to come back",
-        async || {
-            let attempts = proxy.turned_away();
-            if attempts >= ATTEMPTS {
-                Ok(())
-            } else {
-                Err(format!("{attempts} attempts"))
-            }
-        },
-    )
+    eventually_within(Duration::from_secs(60), "the operator tries to come back", async || {
+        let attempts = proxy.turned_away();
+        if attempts >= ATTEMPTS { Ok(()) } else { Err(format!("{attempts} attempts")) }
+    })
     .await;
     is_alive(&operator).await;
     proxy.open();

@@ -12,8 +12,7 @@ use kube::{Client, ResourceExt};
 use serde_json::json;
 
 use crate::copies::{
-    COPY, NAME, SKIP, SOURCE, copied, credentials, data, ensure_source, gone, new_source,
-    set_password, source,
+    COPY, NAME, SKIP, SOURCE, copied, credentials, data, ensure_source, gone, new_source, set_password, source,
 };
 use crate::harness::Test;
 use crate::objects::{create_namespace, delete, label, label_namespace, merge, meta, secrets};
@@ -28,14 +27,7 @@ pub async fn every_namespace_has_a_copy(test: Arc<Test>) {
     cluster.kubectl(&["create", "namespace", &name]).await;
     copied(&cluster.client, &name).await;
     let data = cluster
-        .kubectl(&[
-            "get",
-            "secret",
-            "--namespace",
-            &name,
-            NAME,
-            "--output=jsonpath={.data.\\.dockerconfigjson}",
-        ])
+        .kubectl(&["get", "secret", "--namespace", &name, NAME, "--output=jsonpath={.data.\\.dockerconfigjson}"])
         .await;
     let source = source(&cluster.client).await;
     assert_eq!(data, encoded(&source), "the copy as kubectl shows it");
@@ -44,11 +36,7 @@ pub async fn every_namespace_has_a_copy(test: Arc<Test>) {
     for name in ["kube-system", "kube-public", "kube-node-lease"] {
         copied(&cluster.client, name).await;
     }
-    assert_eq!(
-        label(&source, COPY),
-        None,
-        "the source is not labelled as a copy"
-    );
+    assert_eq!(label(&source, COPY), None, "the source is not labelled as a copy");
 }
 
 pub async fn copies_follow_the_source(test: Arc<Test>) {
@@ -81,18 +69,11 @@ pub async fn lost_and_changed_copies_come_back(test: Arc<Test>) {
     create_namespace(client, &name, &[]).await;
     let before = copied(client, &name).await;
 
-    cluster
-        .kubectl(&["delete", "secret", "--namespace", &name, NAME])
-        .await;
+    cluster.kubectl(&["delete", "secret", "--namespace", &name, NAME]).await;
     let after = copied(client, &name).await;
     assert_ne!(before.uid(), after.uid(), "the copy is another one");
 
-    merge(
-        &secrets(client, &name),
-        NAME,
-        json!({"data": {"intruder": "eA=="}}),
-    )
-    .await;
+    merge(&secrets(client, &name), NAME, json!({"data": {"intruder": "eA=="}})).await;
     copied(client, &name).await;
 }
 
@@ -107,25 +88,15 @@ pub async fn namespaces_opt_out(test: Arc<Test>) {
     copied(client, &sometimes).await;
 
     let label = format!("{SKIP}=true");
-    cluster
-        .kubectl(&["label", "namespace", &sometimes, &label])
-        .await;
+    cluster.kubectl(&["label", "namespace", &sometimes, &label]).await;
     gone(client, &sometimes).await;
 
-    cluster
-        .kubectl(&["label", "namespace", &sometimes, &format!("{SKIP}-")])
-        .await;
+    cluster.kubectl(&["label", "namespace", &sometimes, &format!("{SKIP}-")]).await;
     copied(client, &sometimes).await;
 
     settled(&test, client).await;
-    let copy = secrets(client, &never)
-        .get_opt(NAME)
-        .await
-        .expect("ask for a copy");
-    assert!(
-        copy.is_none(),
-        "a namespace that opted out from the start has a copy"
-    );
+    let copy = secrets(client, &never).get_opt(NAME).await.expect("ask for a copy");
+    assert!(copy.is_none(), "a namespace that opted out from the start has a copy");
 }
 
 pub async fn copies_carry_no_foreign_metadata(test: Arc<Test>) {
@@ -147,40 +118,17 @@ pub async fn copies_carry_no_foreign_metadata(test: Arc<Test>) {
         "data": {".dockerconfigjson": encoded(&source(client).await)},
     });
     std::fs::write(&manifest, source.to_string()).expect("write a manifest");
-    cluster
-        .kubectl(&["apply", "--filename", &manifest.to_string_lossy()])
-        .await;
+    cluster.kubectl(&["apply", "--filename", &manifest.to_string_lossy()]).await;
 
     let name = test.name("x");
     create_namespace(client, &name, &[]).await;
     let copy = copied(client, &name).await;
-    assert_eq!(
-        copy.labels().keys().collect::<Vec<_>>(),
-        [COPY],
-        "labels of the copy"
-    );
-    assert!(
-        copy.annotations().is_empty(),
-        "annotations of the copy: {:?}",
-        copy.annotations()
-    );
-    assert!(
-        copy.owner_references().is_empty(),
-        "owners of the copy: {:?}",
-        copy.owner_references()
-    );
-    assert!(
-        copy.finalizers().is_empty(),
-        "finalizers of the copy: {:?}",
-        copy.finalizers()
-    );
+    assert_eq!(copy.labels().keys().collect::<Vec<_>>(), [COPY], "labels of the copy");
+    assert!(copy.annotations().is_empty(), "annotations of the copy: {:?}", copy.annotations());
+    assert!(copy.owner_references().is_empty(), "owners of the copy: {:?}", copy.owner_references());
+    assert!(copy.finalizers().is_empty(), "finalizers of the copy: {:?}", copy.finalizers());
 
-    merge(
-        &secrets(client, SOURCE),
-        NAME,
-        json!({"metadata": {"ownerReferences": null}}),
-    )
-    .await;
+    merge(&secrets(client, SOURCE), NAME, json!({"metadata": {"ownerReferences": null}})).await;
 }
 
 pub async fn foreign_secrets_stay(test: Arc<Test>) {
@@ -193,28 +141,15 @@ pub async fn foreign_secrets_stay(test: Arc<Test>) {
     create_namespace(client, &name, &[(SKIP, "true")]).await;
     let own = Secret {
         metadata: meta(NAME, &[("owner", "somebody")]),
-        data: Some(BTreeMap::from([(
-            "own".to_owned(),
-            ByteString(b"data".to_vec()),
-        )])),
+        data: Some(BTreeMap::from([("own".to_owned(), ByteString(b"data".to_vec()))])),
         ..Secret::default()
     };
-    let own = secrets(client, &name)
-        .create(&PostParams::default(), &own)
-        .await
-        .expect("create a Secret");
+    let own = secrets(client, &name).create(&PostParams::default(), &own).await.expect("create a Secret");
     label_namespace(client, &name, SKIP, None).await;
 
     settled(&test, client).await;
-    let now = secrets(client, &name)
-        .get(NAME)
-        .await
-        .expect("the user's own Secret is there");
-    assert_eq!(
-        (now.uid(), now.resource_version()),
-        (own.uid(), own.resource_version()),
-        "untouched"
-    );
+    let now = secrets(client, &name).get(NAME).await.expect("the user's own Secret is there");
+    assert_eq!((now.uid(), now.resource_version()), (own.uid(), own.resource_version()), "untouched");
 }
 
 pub async fn copies_go_with_the_source(test: Arc<Test>) {
@@ -237,14 +172,8 @@ pub async fn copies_go_with_the_source(test: Arc<Test>) {
     ensure_source(client).await;
     let before = copied(client, &name).await;
     delete(&secrets(client, SOURCE), NAME).await;
-    let opaque = Secret {
-        type_: Some("Opaque".to_owned()),
-        ..new_source()
-    };
-    secrets(client, SOURCE)
-        .create(&PostParams::default(), &opaque)
-        .await
-        .expect("create the source");
+    let opaque = Secret { type_: Some("Opaque".to_owned()), ..new_source() };
+    secrets(client, SOURCE).create(&PostParams::default(), &opaque).await.expect("create the source");
     let after = copied(client, &name).await;
     assert_ne!(before.uid(), after.uid(), "the copy is another one");
     operator.stop().await;
@@ -263,25 +192,16 @@ async fn settled(test: &Test, client: &Client) {
 /// The credentials as they are in the object's JSON, in base64.
 fn encoded(secret: &Secret) -> String {
     let secret = serde_json::to_value(secret).expect("a Secret is JSON");
-    secret["data"][".dockerconfigjson"]
-        .as_str()
-        .expect("it has credentials")
-        .to_owned()
+    secret["data"][".dockerconfigjson"].as_str().expect("it has credentials").to_owned()
 }
 
 async fn owner(client: &Client, name: &str) -> OwnerReference {
     let owner = ConfigMap {
-        metadata: ObjectMeta {
-            name: Some(name.to_owned()),
-            ..ObjectMeta::default()
-        },
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
         ..ConfigMap::default()
     };
     let api = Api::<ConfigMap>::namespaced(client.clone(), SOURCE);
-    let owner = api
-        .create(&PostParams::default(), &owner)
-        .await
-        .expect("create an owner");
+    let owner = api.create(&PostParams::default(), &owner).await.expect("create an owner");
     OwnerReference {
         api_version: "v1".to_owned(),
         kind: "ConfigMap".to_owned(),

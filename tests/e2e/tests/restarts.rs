@@ -71,12 +71,7 @@ impl World {
             create_namespace(client, name, &[]).await;
         }
         create_namespace(client, &self.was_allowed, &[(ALLOW, "true")]).await;
-        create_node(
-            client,
-            &self.node,
-            &[("taint.boathook.dev/gpu", "NoSchedule")],
-        )
-        .await;
+        create_node(client, &self.node, &[("taint.boathook.dev/gpu", "NoSchedule")]).await;
 
         for name in [&self.stays, &self.opts_out, &self.was_allowed] {
             copied(client, name).await;

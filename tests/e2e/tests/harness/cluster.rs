@@ -53,24 +53,12 @@ impl Cluster {
             .expect("use the cluster's kubeconfig");
         let client = Client::try_from(config).expect("make a client");
         let process = Mutex::new(Some(Arc::new(process)));
-        Arc::new(Self {
-            backend,
-            client,
-            kubeconfig,
-            address,
-            dir: dir.to_owned(),
-            keeps_data,
-            process,
-        })
+        Arc::new(Self { backend, client, kubeconfig, address, dir: dir.to_owned(), keeps_data, process })
     }
 
     /// Stops the API server as a node that shuts down would: SIGTERM.
     pub async fn stop(&self) {
-        let process = self
-            .process
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).take();
         let process = process.expect("the API server runs");
         process.signal(Signal::TERM);
         let status = process.ended(STOP).await;
@@ -93,30 +81,20 @@ async fn spawn(backend: Backend, dir: &Path, listen: &str, keeps_data: bool) -> 
         Backend::Real => real(dir, keeps_data),
         Backend::Local => local(),
     };
-    command
-        .arg("--listen")
-        .arg(listen)
-        .arg("--write-kubeconfig")
-        .arg(dir.join("kubeconfig"));
+    command.arg("--listen").arg(listen).arg("--write-kubeconfig").arg(dir.join("kubeconfig"));
     // A log for each start: the word "ready" is to be that of this one.
     let log = (1..)
         .map(|n| dir.join(format!("apiserver-{n}.log")))
         .find(|path| !path.exists())
         .expect("there is always another number");
     let process = Process::start("the API server", command, &log).await;
-    process
-        .logged(START, "the API server is ready", |line| {
-            (line == "ready").then_some(())
-        })
-        .await;
+    process.logged(START, "the API server is ready", |line| (line == "ready").then_some(())).await;
     process
 }
 
 fn real(dir: &Path, keeps_data: bool) -> Command {
     let mut command = Command::new(settings::apiserver());
-    command
-        .arg("--exit-with-parent")
-        .arg(format!("--controllers={CONTROLLERS}"));
+    command.arg("--exit-with-parent").arg(format!("--controllers={CONTROLLERS}"));
     if keeps_data {
         command.arg("--data").arg(dir.join("data"));
     }
@@ -130,13 +108,8 @@ fn local() -> Command {
 }
 
 fn address(config: &Kubeconfig) -> String {
-    let cluster = config
-        .clusters
-        .first()
-        .and_then(|named| named.cluster.as_ref());
-    let server = cluster
-        .and_then(|cluster| cluster.server.as_deref())
-        .expect("the kubeconfig names a server");
+    let cluster = config.clusters.first().and_then(|named| named.cluster.as_ref());
+    let server = cluster.and_then(|cluster| cluster.server.as_deref()).expect("the kubeconfig names a server");
     let address = server.split("://").nth(1).expect("the server is a URL");
     address.trim_end_matches('/').to_owned()
 }

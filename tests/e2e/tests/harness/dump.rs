@@ -10,20 +10,13 @@ use super::test::Test;
 const TAIL: usize = 60;
 
 pub async fn dump(test: &Test) {
-    let mut text = format!(
-        "\n==== {} failed; all of it is in {}\n",
-        test.slug(),
-        test.dir().display()
-    );
+    let mut text = format!("\n==== {} failed; all of it is in {}\n", test.slug(), test.dir().display());
     for log in logs(test) {
         tail(&mut text, &log);
     }
     for cluster in test.clusters() {
         for question in QUESTIONS {
-            let answer = cluster
-                .try_kubectl(question)
-                .await
-                .unwrap_or_else(|complaint| complaint);
+            let answer = cluster.try_kubectl(question).await.unwrap_or_else(|complaint| complaint);
             let _ = writeln!(text, "---- kubectl {}", question.join(" "));
             let relevant = |line: &&str| line.contains(&test.slug()) || line.starts_with("NAME");
             for line in answer.lines().filter(relevant) {
@@ -37,12 +30,7 @@ pub async fn dump(test: &Test) {
 /// Nodes are asked for by template, for no table of kubectl's shows taints.
 const QUESTIONS: [&[&str]; 3] = [
     &["get", "namespaces", "--show-labels"],
-    &[
-        "get",
-        "secrets,networkpolicies",
-        "--all-namespaces",
-        "--show-labels",
-    ],
+    &["get", "secrets,networkpolicies", "--all-namespaces", "--show-labels"],
     &[
         "get",
         "nodes",
@@ -53,16 +41,8 @@ const QUESTIONS: [&[&str]; 3] = [
 /// The logs of the test and of the clusters that it used.
 fn logs(test: &Test) -> Vec<PathBuf> {
     let mut dirs = vec![test.dir().to_owned()];
-    dirs.extend(
-        test.clusters()
-            .iter()
-            .filter_map(|cluster| Some(cluster.kubeconfig.parent()?.to_owned())),
-    );
-    let files = dirs
-        .iter()
-        .filter_map(|dir| std::fs::read_dir(dir).ok())
-        .flatten()
-        .flatten();
+    dirs.extend(test.clusters().iter().filter_map(|cluster| Some(cluster.kubeconfig.parent()?.to_owned())));
+    let files = dirs.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten();
     let mut logs: Vec<_> = files
         .map(|file| file.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "log"))

@@ -32,10 +32,7 @@ impl Cluster {
             .output()
             .await
             .unwrap_or_else(|error| {
-                panic!(
-                    "start {}: {error}; install kubectl or set BOATHOOK_KUBECTL",
-                    program.display()
-                )
+                panic!("start {}: {error}; install kubectl or set BOATHOOK_KUBECTL", program.display())
             });
         if output.status.success() {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -42,9 +42,7 @@ impl Operator {
             .find(|path| !path.exists())
             .expect("there is always another number");
         let process = Process::start("the operator", command, &log).await;
-        let listen = process
-            .logged(SOON, "the operator logs where it listens", listen_of)
-            .await;
+        let listen = process.logged(SOON, "the operator logs where it listens", listen_of).await;
         Self { listen, process }
     }
 

@@ -23,11 +23,7 @@ impl Process {
     /// Starts the command, stdout and stderr going to the log, which a later process may continue.
     /// Its stdin is a pipe that nobody writes to and that the suite's end closes.
     pub async fn start(name: &str, mut command: Command, log: &Path) -> Self {
-        let file = File::options()
-            .create(true)
-            .append(true)
-            .open(log)
-            .expect("open a log file");
+        let file = File::options().create(true).append(true).open(log).expect("open a log file");
         command
             .stdin(Stdio::piped())
             .stdout(file.try_clone().expect("share a log file"))
@@ -36,18 +32,10 @@ impl Process {
         let described = format!("{command:?}");
         // A thread of the runtime lives as long as the suite; that of a test does not, and
         // `with-parent` binds the child to the thread.
-        let child = RUNTIME
-            .spawn(async move { command.spawn() })
-            .await
-            .expect("spawn task");
+        let child = RUNTIME.spawn(async move { command.spawn() }).await.expect("spawn task");
         let child = child.unwrap_or_else(|error| panic!("start {described}: {error}"));
         let pid = Pid::from_child(&child);
-        Self {
-            name: name.to_owned(),
-            log: log.to_owned(),
-            pid,
-            child: Mutex::new(child),
-        }
+        Self { name: name.to_owned(), log: log.to_owned(), pid, child: Mutex::new(child) }
     }
 
     /// A command that the kernel kills with the suite.
@@ -71,19 +59,11 @@ impl Process {
     /// Waits for its end.
     pub async fn ended(&self, within: Duration) -> ExitStatus {
         let what = format!("{} ends", self.name);
-        eventually_within(within, &what, async || {
-            self.status().ok_or("it is still running")
-        })
-        .await
+        eventually_within(within, &what, async || self.status().ok_or("it is still running")).await
     }
 
     /// Waits until its log has a line that `find` takes. The wait is over at once when it ends.
-    pub async fn logged<T>(
-        &self,
-        within: Duration,
-        what: &str,
-        find: impl Fn(&str) -> Option<T>,
-    ) -> T {
+    pub async fn logged<T>(&self, within: Duration, what: &str, find: impl Fn(&str) -> Option<T>) -> T {
         let found = eventually_within(within, what, async || {
             let ended = self.status();
             match (self.log().lines().find_map(&find), ended) {

@@ -27,13 +27,8 @@ impl Proxy {
     /// A port that refuses connections, and that nobody else can get, until [`Proxy::open`].
     pub fn closed(cluster: &Cluster) -> Self {
         let socket = TcpSocket::new_v4().expect("make a socket");
-        socket
-            .bind("127.0.0.1:0".parse().expect("an address"))
-            .expect("bind a port");
-        let address = socket
-            .local_addr()
-            .expect("the port that was bound")
-            .to_string();
+        socket.bind("127.0.0.1:0".parse().expect("an address")).expect("bind a port");
+        let address = socket.local_addr().expect("the port that was bound").to_string();
         Self {
             address,
             target: cluster.address.clone(),
@@ -73,12 +68,7 @@ impl Proxy {
 }
 
 /// Ends with the proxy, whose end of the watch channel it listens to.
-async fn accept(
-    listener: TcpListener,
-    target: String,
-    mut open: watch::Receiver<bool>,
-    turned_away: Arc<AtomicUsize>,
-) {
+async fn accept(listener: TcpListener, target: String, mut open: watch::Receiver<bool>, turned_away: Arc<AtomicUsize>) {
     loop {
         let client = tokio::select! {
             accepted = listener.accept() => accepted,

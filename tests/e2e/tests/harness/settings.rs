@@ -10,21 +10,15 @@ const KEEP: &str = "BOATHOOK_E2E_KEEP";
 
 /// The operator's binary: `BOATHOOK_BIN`, by default the workspace's release build.
 pub fn boathook() -> PathBuf {
-    let path =
-        from_env("BOATHOOK_BIN").unwrap_or_else(|| workspace().join("target/release/boathook"));
-    existing(
-        path,
-        "BOATHOOK_BIN",
-        "run `make build`, or set it to a built boathook",
-    )
+    let path = from_env("BOATHOOK_BIN").unwrap_or_else(|| workspace().join("target/release/boathook"));
+    existing(path, "BOATHOOK_BIN", "run `make build`, or set it to a built boathook")
 }
 
 /// The real control plane's binary: `BOATHOOK_APISERVER`. There is no default, for only the Makefile
 /// knows where it was built.
 pub fn apiserver() -> PathBuf {
     let hint = "run `make e2e`, which builds the control plane of tests/apiserver and sets it";
-    let path = from_env("BOATHOOK_APISERVER")
-        .unwrap_or_else(|| panic!("BOATHOOK_APISERVER is not set: {hint}"));
+    let path = from_env("BOATHOOK_APISERVER").unwrap_or_else(|| panic!("BOATHOOK_APISERVER is not set: {hint}"));
     existing(path, "BOATHOOK_APISERVER", hint)
 }
 
@@ -37,10 +31,7 @@ pub fn hook(name: &str) -> PathBuf {
 
 /// kubectl: `BOATHOOK_KUBECTL`, by default the one on the path.
 pub fn kubectl() -> PathBuf {
-    env::var_os("BOATHOOK_KUBECTL")
-        .filter(|value| !value.is_empty())
-        .unwrap_or_else(|| "kubectl".into())
-        .into()
+    env::var_os("BOATHOOK_KUBECTL").filter(|value| !value.is_empty()).unwrap_or_else(|| "kubectl".into()).into()
 }
 
 /// Whether the state of tests that pass is kept, too.
@@ -77,19 +68,11 @@ fn from_env(name: &str) -> Option<PathBuf> {
 }
 
 fn existing(path: PathBuf, variable: &str, hint: &str) -> PathBuf {
-    assert!(
-        path.exists(),
-        "{} does not exist ({variable}): {hint}",
-        path.display()
-    );
+    assert!(path.exists(), "{} does not exist ({variable}): {hint}", path.display());
     path
 }
 
 fn workspace() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package
-        .ancestors()
-        .nth(2)
-        .expect("the package lies in tests/e2e")
-        .to_owned()
+    package.ancestors().nth(2).expect("the package lies in tests/e2e").to_owned()
 }

@@ -36,9 +36,5 @@ async fn start(backend: Backend, name: &str) -> Shared {
     let cluster = Cluster::start(backend, &dir, false).await;
     let operator = Operator::start(&dir, &cluster.kubeconfig, &ALL_HOOKS).await;
     operator.ready().await;
-    Shared {
-        cluster,
-        changing: Mutex::new(()),
-        _operator: operator,
-    }
+    Shared { cluster, changing: Mutex::new(()), _operator: operator }
 }

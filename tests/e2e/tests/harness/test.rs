@@ -14,11 +14,7 @@ use super::{dump, settings};
 
 /// One runtime for all tests, for the shared clusters outlive each of them.
 pub static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("start a runtime")
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("start a runtime")
 });
 
 pub struct Test {
@@ -56,10 +52,7 @@ impl Test {
     /// The cluster's kubeconfig with another address in it.
     pub fn kubeconfig_via(&self, cluster: &Cluster, address: &str) -> PathBuf {
         let text = std::fs::read_to_string(&cluster.kubeconfig).expect("read a kubeconfig");
-        assert!(
-            text.contains(&cluster.address),
-            "the kubeconfig names its server"
-        );
+        assert!(text.contains(&cluster.address), "the kubeconfig names its server");
         let file = self.dir.join("kubeconfig-via-proxy");
         std::fs::write(&file, text.replace(&cluster.address, address)).expect("write a kubeconfig");
         file
@@ -81,34 +74,19 @@ impl Test {
     }
 
     pub fn clusters(&self) -> Vec<Arc<Cluster>> {
-        self.clusters
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.clusters.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn remember(&self, cluster: &Arc<Cluster>) {
-        self.clusters
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(cluster.clone());
+        self.clusters.lock().unwrap_or_else(PoisonError::into_inner).push(cluster.clone());
     }
 }
 
 /// Runs a test; called by the functions that the `suite!` macro makes.
 pub fn run<F: Future<Output = ()>>(backend: Backend, name: &'static str, test: fn(Arc<Test>) -> F) {
-    let dir = settings::run_dir().join(
-        format!("{backend:?}-{name}")
-            .replace("::", "-")
-            .to_lowercase(),
-    );
+    let dir = settings::run_dir().join(format!("{backend:?}-{name}").replace("::", "-").to_lowercase());
     std::fs::create_dir_all(&dir).expect("make the test's directory");
-    let context = Arc::new(Test {
-        backend,
-        name,
-        dir,
-        clusters: Mutex::default(),
-    });
+    let context = Arc::new(Test { backend, name, dir, clusters: Mutex::default() });
 
     let result = catch_unwind(AssertUnwindSafe(|| RUNTIME.block_on(test(context.clone()))));
     match result {

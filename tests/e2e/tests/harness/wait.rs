@@ -30,10 +30,7 @@ pub async fn eventually_within<T, E: Display>(
             Ok(Err(seen)) => seen.to_string(),
             Err(_) => "the question itself got no answer".to_owned(),
         };
-        assert!(
-            Instant::now() < deadline,
-            "not within {within:?}: {what}\n  last seen: {last}"
-        );
+        assert!(Instant::now() < deadline, "not within {within:?}: {what}\n  last seen: {last}");
         tokio::time::sleep(INTERVAL).await;
     }
 }
@@ -46,11 +43,7 @@ where
     let mut running = JoinSet::new();
     for item in items {
         if running.len() >= width {
-            running
-                .join_next()
-                .await
-                .expect("one is running")
-                .expect("the work of one item");
+            running.join_next().await.expect("one is running").expect("the work of one item");
         }
         running.spawn(work(item));
     }
