@@ -1,19 +1,17 @@
 # What a person types. .ci/run calls the same targets.
 
-# Caches may live outside of the clone; everything passes without them.
 CARGO ?= cargo
-GO ?= go
-GUESTS := hooks-wasm/dist
-APISERVER ?= target/apiserver/boathook-apiserver
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+APISERVER ?= $(TARGET)/apiserver/boathook-apiserver
 
 .PHONY: help demo test check e2e bench build guests apiserver fmt clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-10s %s\n", $$1, $$2 }'
 
-demo: guests ## a hook copies a secret into a namespace that was created a moment ago
-	$(CARGO) build --quiet
-	target/debug/boathook demo $(if $(KEEP),--keep)
+demo: guests ## a hook copies a secret into a namespace that was created a moment ago (KEEP=1: play on)
+	$(CARGO) build --quiet --package boathook
+	$(TARGET)/debug/boathook demo $(if $(KEEP),--keep)
 
 test: guests ## unit and integration tests, on the local cluster
 	$(CARGO) test
@@ -22,23 +20,25 @@ check: ## formatting, lints, documentation, generated files
 	tools/check
 
 e2e: build guests apiserver ## the real binary against a real kube-apiserver and the local cluster
-	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test -p boathook-e2e
+	BOATHOOK_BIN=$(abspath $(TARGET)/release/boathook) BOATHOOK_APISERVER=$(abspath $(APISERVER)) \
+		$(CARGO) test --package boathook-e2e
 
 bench: build guests ## figures next to a bare kube-rs loop; see bench/RESULTS.md
 	tools/bench
 
 build: ## target/release/boathook
-	$(CARGO) build --release
+	$(CARGO) build --release --package boathook
 
 guests: ## hooks-wasm/dist/NAME.wasm
 	tools/build-guests
 
-apiserver: ## the real control plane for e2e (6 minutes the first time)
+apiserver: ## the real control plane for e2e (8 minutes the first time)
 	tools/build-apiserver $(APISERVER)
 
 fmt:
 	$(CARGO) fmt --all
+	cd hooks-wasm && $(CARGO) fmt --all
 
 clean:
 	$(CARGO) clean
-	rm -rf hooks-wasm/target $(GUESTS)
+	rm -rf hooks-wasm/target hooks-wasm/dist

@@ -3,10 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::{StreamExt as _, stream};
+use futures::StreamExt as _;
 use tracing::{info, warn};
 
-use super::{Stages, hooks::error_chain};
+use super::{Stages, gate::Gate, hooks::error_chain};
 use crate::{
     discovery::DiscoveryError,
     filter::{self, Binding, Driver},
@@ -19,31 +19,31 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Runs until it is dropped. `index` is the binding's place in the document.
-pub(super) async fn keep(stages: Arc<Stages>, hook: HookName, index: usize, spec: KubernetesBinding) {
+pub(super) async fn keep(stages: Arc<Stages>, gate: Arc<Gate>, hook: HookName, index: usize, spec: KubernetesBinding) {
     let filter = match spec.jq_filter.as_deref().map(filter::compile).transpose() {
         Ok(filter) => filter,
         // The document's check lets no such filter through.
         Err(error) => return stages.health.pending(&hook, index, &error.to_string()),
     };
-    let resource = find(&stages, &hook, index, &spec).await;
+    // From the beginning, so that a pending binding has an empty snapshot.
+    let publisher = stages.snapshots.publisher(&hook, &spec.name);
+    let resource = find(&stages, &gate, &hook, index, &spec).await;
     let subscribe = |(source, selection)| stages.streams.subscribe(selection).map(move |change| (source, change));
     let sources: Vec<_> = selections_for(&spec, &resource).into_iter().enumerate().map(subscribe).collect();
-    let queue = stages.queue.clone();
+    let triggers = gate.clone();
     let driver = Driver {
-        publisher: stages.snapshots.publisher(&hook, &spec.name),
+        publisher,
         status: stages.health.enabled(&hook, index),
         evaluator: stages.evaluator.clone(),
         filter,
         binding: Binding::new(hook, spec, resource, sources.len()),
-        out: move |trigger| {
-            queue.push(trigger);
-        },
+        out: move |trigger| triggers.push(trigger),
     };
-    filter::drive(driver, stream::select_all(sources)).await;
+    filter::drive(driver, gate.changes(index, sources)).await;
 }
 
 /// Looks until the kind is found; says once what it waits for.
-async fn find(stages: &Stages, hook: &HookName, index: usize, spec: &KubernetesBinding) -> Arc<Resource> {
+async fn find(stages: &Stages, gate: &Gate, hook: &HookName, index: usize, spec: &KubernetesBinding) -> Arc<Resource> {
     let mut wait = FIRST_WAIT;
     let mut said = String::new();
     loop {
@@ -56,6 +56,9 @@ async fn find(stages: &Stages, hook: &HookName, index: usize, spec: &KubernetesB
         };
         let reason = error_chain(&error);
         stages.health.pending(hook, index, &reason);
+        if matches!(error, DiscoveryError::Unknown { .. }) {
+            gate.listed(index);
+        }
         if reason != said {
             report(hook, spec, &error, &reason);
             said = reason;

@@ -2,6 +2,7 @@
 //! names every stage; it holds no rule of any.
 
 mod bindings;
+mod gate;
 mod health;
 mod hooks;
 mod host;
@@ -34,6 +35,7 @@ use crate::{
     },
     watch::Streams,
 };
+use gate::Gate;
 use health::Health;
 use hooks::Hooks;
 use host::{Operator, PatchPrograms};
@@ -127,9 +129,9 @@ impl App {
 
     /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.
     pub async fn shutdown(mut self) -> Drained {
-        // No more triggers first, then no more runs.
-        self.tasks.shutdown().await;
+        // Runs first: they read the snapshots that bindings keep.
         let drained = self.runner.drain(self.options.grace_period).await;
+        self.tasks.shutdown().await;
         self.server.shutdown().await;
         drained
     }
@@ -149,11 +151,12 @@ fn start_hooks(hooks: &Hooks, stages: &Arc<Stages>, tasks: &mut JoinSet<()>) {
     schedules::push_startups(hooks, &stages.queue);
     for hook in hooks.live.values() {
         let name = &hook.spec.name;
+        let gate = Arc::new(Gate::new(hook.spec.kubernetes.len(), stages.queue.clone()));
         for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-            tasks.spawn(bindings::keep(stages.clone(), name.clone(), index, binding.clone()));
+            tasks.spawn(bindings::keep(stages.clone(), gate.clone(), name.clone(), index, binding.clone()));
         }
         for binding in &hook.spec.schedules {
-            tasks.spawn(schedules::keep(stages.queue.clone(), name.clone(), binding.clone()));
+            tasks.spawn(schedules::keep(gate.clone(), name.clone(), binding.clone()));
         }
     }
     info!(hooks = hooks.live.len(), quarantined = hooks.quarantined.len(), "hooks started");
