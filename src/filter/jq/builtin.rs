@@ -6,7 +6,8 @@
 use jaq_core::load::parse::Term;
 
 use super::{
-    bound::{Bound, LOG, NUMBER, Scope, one, term},
+    analysis::{Scope, term},
+    bound::{Bound, LOG, NUMBER, one},
     form::Form,
     update,
 };
