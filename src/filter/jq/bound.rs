@@ -1,7 +1,7 @@
 //! An upper bound of what a filter gives and does, and how bounds combine.
 //!
-//! Knows no jq syntax. Sizes are lengths of compact JSON, with `null` counted as 1 so that a missing
-//! field is never larger than the value it was looked up in.
+//! Knows no jq syntax. Sizes are lengths of compact JSON as jq writes it (`1e3` is `1000.0`), with
+//! `null` counted as 1, so that a missing field is never larger than the value it was looked up in.
 
 use super::form::Form;
 

@@ -258,6 +258,8 @@ mod tests {
             "unique",
             "from_entries | keys",
             "{(.a): 1} | keys",
+            "{(.a): 1} | map_values(1) | keys",
+            "sort_by(abs)",
             "test(\"a\")",
             "IN(.[])",
             "env",

@@ -65,6 +65,8 @@ fn builtin() -> impl Strategy<Value = &'static str> {
         "@json",
         "ascii_upcase",
         "type",
+        "abs",
+        "floor",
         "not",
         "values",
         "strings",
