@@ -6,7 +6,8 @@
 use jaq_core::load::parse::Term;
 
 use super::{
-    bound::{Bound, LOG, NUMBER, Scope, one, term},
+    analysis::{Scope, term},
+    bound::{Bound, LOG, NUMBER, one},
     form::Form,
     update,
 };
@@ -20,6 +21,9 @@ pub(super) fn format_factor(name: &str) -> Option<u64> {
         _ => return None,
     })
 }
+
+/// The digits of the largest number.
+const DIGITS: u64 = 310;
 
 pub(super) fn call<'t>(name: &'t str, args: &'t [Term<&'t str>], scope: &Scope<'t>) -> Option<Bound> {
     match args {
@@ -45,9 +49,11 @@ fn plain_call(name: &str, scope: &Scope<'_>) -> Option<Bound> {
         "empty" | "error" => Some(Bound { count: Form::default(), out: Form::default(), ..Bound::identity(true) }),
         "null" | "true" | "false" | "not" => Some(Bound::literal(5)),
         "type" => Some(Bound::literal(10)),
-        "now" | "infinite" | "nan" | "floor" | "round" | "ceil" | "sqrt" | "abs" | "fabs" | "trunc" => {
-            Some(Bound::literal(NUMBER))
-        }
+        "now" | "infinite" | "nan" | "sqrt" | "fabs" => Some(Bound::literal(NUMBER)),
+        // Whole numbers are written with all their digits.
+        "floor" | "round" | "ceil" | "trunc" => Some(Bound::literal(DIGITS)),
+        // Gives back what is no number.
+        "abs" => Some(Bound::identity(scope.plain).grown()),
         "isboolean" | "isnumber" | "isstring" | "isarray" | "isobject" | "isnan" | "isinfinite" | "isfinite"
         | "isnormal" => Some(Bound::literal(5)),
         "values" | "nulls" | "booleans" | "numbers" | "strings" | "arrays" | "objects" | "iterables" | "scalars" => {
@@ -58,7 +64,7 @@ fn plain_call(name: &str, scope: &Scope<'_>) -> Option<Bound> {
         "tostring" | "tojson" => read(4, 2, true),
         "@text" | "@json" | "@base64" | "@uri" | "@html" | "@sh" => read(format_factor(name)?, 2, true),
         "ascii_downcase" | "ascii_upcase" | "trim" | "ltrim" | "rtrim" => read(1, 0, true),
-        "keys_unsorted" => read(4, 2, false),
+        "keys_unsorted" => read(4, 2, false).map(|bound| Bound { plain: scope.plain, ..bound }),
         // Sorts the keys, which is cheap as long as none of them is a container.
         "keys" if scope.plain => Some(Bound::reads(4, 2, false).costing(&Form::input(LOG))),
         "to_entries" => read(6, 2, false).map(|bound| Bound { plain: scope.plain, ..bound }),
@@ -73,7 +79,12 @@ fn plain_call(name: &str, scope: &Scope<'_>) -> Option<Bound> {
 
 fn with_argument<'t>(name: &str, arg: &'t Term<&'t str>, scope: &Scope<'t>) -> Option<Bound> {
     match name {
-        "map" | "map_values" => Some(each(arg, scope)?.collected().costing(&Form::input(1))),
+        "map" => Some(each(arg, scope)?.collected()),
+        // Keeps the keys of objects.
+        "map_values" => {
+            let values = each(arg, scope)?.collected().costing(&Form::input(1));
+            Some(Bound { out: values.out.plus(&Form::input(1)), plain: values.plain && scope.plain, ..values })
+        }
         // The objects {key, value} cost 16 bytes around an entry of at least 5.
         "with_entries" => {
             let entries = plain_call("to_entries", scope)?;

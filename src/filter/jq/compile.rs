@@ -3,6 +3,8 @@
 //! Never runs a program. Parsing recurses, so it happens on a thread with a stack for the deepest
 //! program that is let through.
 
+use std::collections::BTreeSet;
+
 use jaq_core::{
     Bind, Compiler, Ctx, Vars,
     data::JustLut,
@@ -12,9 +14,9 @@ use jaq_core::{
 use jaq_json::Val;
 
 use super::{
-    bound::{self, Cost},
+    analysis::{self, Cost},
     error::CompileError,
-    prelude,
+    input, prelude, roots,
     syntax::{self, Refusal},
 };
 
@@ -24,7 +26,11 @@ const STACK: usize = 64 * 1024 * 1024;
 type Data = JustLut<Val>;
 
 /// What jaq runs.
-pub struct Compiled(jaq_core::Filter<Data>);
+pub struct Compiled {
+    filter: jaq_core::Filter<Data>,
+    /// The top-level fields that it can see, if not all.
+    roots: Option<BTreeSet<Box<str>>>,
+}
 
 /// Compiles the program; with its cost if it is linear.
 pub fn compile(program: &str) -> Result<(Compiled, Option<Cost>), CompileError> {
@@ -55,8 +61,10 @@ fn parse(program: &str) -> Result<(Compiled, Option<Cost>), CompileError> {
         .with_global_vars(["$ENV"])
         .compile(modules)
         .map_err(|errors| undefined(program, errors))?;
-    let cost = load::parse(program, |parser| parser.term()).and_then(|term| bound::cost(&term));
-    Ok((Compiled(filter), cost))
+    let term = load::parse(program, |parser| parser.term());
+    let cost = term.as_ref().and_then(analysis::cost);
+    let roots = term.as_ref().and_then(roots::roots);
+    Ok((Compiled { filter, roots }, cost))
 }
 
 /// jaq's natives, without the process's environment.
@@ -75,10 +83,15 @@ fn no_env() -> Val {
 }
 
 impl Compiled {
+    /// What it sees of an object.
+    pub fn read(&self, json: &str) -> serde_json::Result<Val> {
+        input::read(json, self.roots.as_ref())
+    }
+
     /// The outputs for an input, lazily.
     pub fn run(&self, input: Val) -> impl Iterator<Item = jaq_core::ValX<'_, Val>> {
-        let context = Ctx::<Data>::new(&self.0.lut, Vars::new([no_env()]));
-        self.0.id.run((context, input))
+        let context = Ctx::<Data>::new(&self.filter.lut, Vars::new([no_env()]));
+        self.filter.id.run((context, input))
     }
 }
 
@@ -245,6 +258,8 @@ mod tests {
             "unique",
             "from_entries | keys",
             "{(.a): 1} | keys",
+            "{(.a): 1} | map_values(1) | keys",
+            "sort_by(abs)",
             "test(\"a\")",
             "IN(.[])",
             "env",

@@ -3,12 +3,15 @@
 //! Programs that provably end soon run in this process; all others run in a worker process that is
 //! killed at its deadline. Knows nothing of bindings.
 
+mod analysis;
 mod bound;
 mod builtin;
 mod compile;
 mod error;
 mod form;
+mod input;
 mod prelude;
+mod roots;
 mod run;
 #[cfg(test)]
 mod soundness;
@@ -16,7 +19,7 @@ mod syntax;
 mod update;
 mod write;
 
-pub use bound::Cost;
+pub use analysis::Cost;
 pub use compile::{Compiled, compile};
 pub use error::{CompileError, FilterError, FilterLimit};
 pub use run::{MAX_RESULT, Outputs, run};

@@ -53,7 +53,7 @@ impl Outputs {
 
 /// Runs the program on an object's JSON.
 pub fn run(program: &Compiled, json: &str) -> Result<Outputs, FilterError> {
-    let input = serde_json::from_str(json).map_err(|error| FilterError::Input(error.to_string()))?;
+    let input = program.read(json).map_err(|error| FilterError::Input(error.to_string()))?;
     catch_unwind(AssertUnwindSafe(|| collect(program, input)))
         .unwrap_or_else(|panic| Err(FilterError::Crashed(format!("jq panicked: {}", text_of(panic.as_ref())))))
 }

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 
-use super::{bound::most_output, compile, run};
+use super::{analysis::most_output, compile, run};
 
 /// Programs of what the analysis knows, linear or not.
 fn program() -> impl Strategy<Value = String> {
@@ -65,6 +65,8 @@ fn builtin() -> impl Strategy<Value = &'static str> {
         "@json",
         "ascii_upcase",
         "type",
+        "abs",
+        "floor",
         "not",
         "values",
         "strings",
@@ -131,6 +133,24 @@ proptest! {
             let bound = most_output(&term, input.len() as u64).unwrap().saturating_mul(4);
             prop_assert!(size as u64 <= bound, "{size} > {bound}: {program} on {input}");
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// What `roots` leaves out is not missed. Naming the whole input makes a program see all of it.
+    #[test]
+    fn fields_that_are_not_read_are_not_seen(program in program(), input in json()) {
+        let program = format!(".a? as $v | {program}");
+        let Ok((compiled, Some(_))) = compile(&program) else { return Ok(()) };
+        let (seeing_all, _) = compile(&format!(". as $all | {program}")).unwrap();
+        let input = serde_json::json!({"a": input, "b": [1, {"a": 2}], "key": "k"}).to_string();
+        let show = |result: Result<super::Outputs, super::FilterError>| match result {
+            Ok(outputs) => outputs.combined().to_string(),
+            Err(error) => error.to_string(),
+        };
+        prop_assert_eq!(show(run(&compiled, &input)), show(run(&seeing_all, &input)), "{}", program);
     }
 }
 

@@ -8,7 +8,8 @@ use jaq_core::{
 };
 
 use super::{
-    bound::{Bound, Scope, one, term},
+    analysis::{Scope, term},
+    bound::{Bound, one},
     form::Form,
 };
 

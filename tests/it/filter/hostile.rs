@@ -12,7 +12,7 @@ use super::{config, evaluator, eventually};
 const MIB: u64 = 1024 * 1024;
 
 fn strict() -> Arc<Evaluator> {
-    Arc::new(Evaluator::new(WorkerConfig { deadline: Duration::from_secs(1), memory: 64 * MIB, ..config() }))
+    Arc::new(Evaluator::new(WorkerConfig { deadline: Duration::from_secs(2), memory: 64 * MIB, ..config() }))
 }
 
 #[derive(Debug, PartialEq)]

@@ -115,3 +115,28 @@ async fn large_objects_leave_this_process() {
     assert_eq!(&*evaluator.evaluate(&program, &object).await.unwrap().combined(), "100000");
     assert_eq!(evaluator.workers(), 1);
 }
+
+/// As deep as what runs in this process can be, on a thread with the usual stack.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_deepest_native_programs_have_stack_enough() {
+    let object = format!("{}1{}", "{\"a\":[".repeat(60), "]}".repeat(60));
+    let evaluator = evaluator();
+    let run = async move {
+        for program in [
+            format!("{}.{}", "[".repeat(44), "]".repeat(44)),
+            vec!["."; 44].join(" | "),
+            vec![".a"; 44].join(" // "),
+            vec!["length"; 44].join(" + "),
+            format!("{}.{}", "map(".repeat(20), ")".repeat(20)),
+            format!("{}.a{}", "if ".repeat(40), " then 1 else 2 end".repeat(40)),
+            format!("{}.a", "try ".repeat(44)),
+            ". == .".to_owned(),
+            "keys, to_entries, tojson".to_owned(),
+        ] {
+            let program = compile(&program).unwrap();
+            assert!(program.is_native(), "{}", program.text());
+            let _ = evaluator.evaluate(&program, &object).await;
+        }
+    };
+    tokio::spawn(run).await.unwrap();
+}
