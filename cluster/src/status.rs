@@ -218,10 +218,12 @@ impl Failure {
 
     /// An object that fails validation: 422 with one cause per field.
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
-        let listed: Vec<String> = causes
-            .iter()
-            .map(|c| format!("{}: {}", c.field, c.message))
-            .collect();
+        let mut listed: Vec<String> = Vec::new();
+        for text in causes.iter().map(|c| format!("{}: {}", c.field, c.message)) {
+            if !listed.contains(&text) {
+                listed.push(text);
+            }
+        }
         let what = match listed.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -250,9 +252,26 @@ impl Failure {
     }
 
     pub(crate) fn not_acceptable() -> Self {
-        let message =
-            "only the following media types are accepted: application/json, application/yaml";
-        Self::new(406, "NotAcceptable", message)
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
+            application/vnd.kubernetes.protobuf, application/json;stream=watch, \
+            application/vnd.kubernetes.protobuf;stream=watch";
+        Self::new(406, "NotAcceptable", message).with_details(json!({}))
+    }
+
+    /// A patch in a format that the resource does not take.
+    pub(crate) fn unsupported_patch() -> Self {
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            .with_details(json!({}))
+    }
+
+    /// A patch that does not fit the object.
+    pub(crate) fn unfit_patch() -> Self {
+        Self::new(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        )
+        .with_details(json!({}))
     }
 
     pub(crate) fn unsupported_media(accepted: &[&str]) -> Self {
@@ -290,7 +309,7 @@ impl Failure {
 
     /// A revision that does not exist yet.
     pub(crate) fn future_revision(asked: u64, current: u64) -> Self {
-        let message = format!("Too large resource version: {asked}, current: {current}");
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
         let cause =
             json!({ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" });
         Self::new(504, "Timeout", message)

@@ -131,14 +131,20 @@ impl Resource {
         Failure::invalid(&self.group, &self.kind, name, causes)
     }
 
-    /// Whether field selectors may name `path`.
-    pub(crate) fn offers_field(&self, path: &str) -> bool {
-        path == "metadata.name"
-            || path == "metadata.namespace"
+    /// What is wrong with a field selector on `path`.
+    pub(crate) fn field_problem(&self, path: &str) -> Option<String> {
+        let special = selectable::of(&self.storage);
+        let offered = matches!(path, "metadata.name" | "metadata.namespace")
             || self.selectable.iter().any(|s| *s.path == *path)
-            || selectable::of(&self.storage)
-                .iter()
-                .any(|(p, _)| *p == path)
+            || special.iter().any(|(p, _)| *p == path);
+        if offered {
+            return None;
+        }
+        if special.is_empty() && self.custom.is_none() {
+            let known = "only \"metadata.name\", \"metadata.namespace\"";
+            return Some(format!("\"{path}\" is not a known field selector: {known}"));
+        }
+        Some(format!("field label not supported: {path}"))
     }
 
     /// The selector index of an object in its storage version.

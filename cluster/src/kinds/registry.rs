@@ -87,6 +87,10 @@ impl Registry {
         &self.groups
     }
 
+    pub(crate) fn has_group(&self, name: &str) -> bool {
+        self.groups.iter().any(|g| g.name == name)
+    }
+
     pub(crate) fn in_version(
         &self,
         group: &str,

@@ -16,66 +16,84 @@ use crate::validate::{metadata, objects, typed};
 /// The alphabet of generated names: no vowels and nothing that reads like another character.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Checks `apiVersion` and `kind` against what the path expects.
+/// Checks `apiVersion` and `kind` against what the path expects, and puts them first.
 pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), Failure> {
     let api_version = resource.api_version();
-    let map = json::object(object);
-    let given = |map: &Map<String, Value>, key: &str| {
-        map.get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let (kind, version) = (given(map, "kind"), given(map, "apiVersion"));
-    if resource.custom.is_some() && kind.is_empty() {
-        return Err(Failure::bad_request(format!(
-            "{} in version \"{}\" cannot be handled as a {}: Object 'Kind' is missing",
-            resource.kind, resource.version, resource.kind
-        )));
-    }
-    let wrong_kind = !kind.is_empty() && kind != resource.kind;
-    let wrong_version = !version.is_empty() && version != api_version;
-    if wrong_kind || (wrong_version && resource.custom.is_none()) {
+    let (kind, version) = (
+        json::text(object, &["kind"]).to_owned(),
+        json::text(object, &["apiVersion"]).to_owned(),
+    );
+    let refused = |kind: &str, why: String| {
         let short = version
             .rsplit('/')
             .next()
             .filter(|v| !v.is_empty())
             .unwrap_or(&resource.version);
-        let group = if resource.group.is_empty() {
-            "core"
-        } else {
-            &resource.group
-        };
-        return Err(Failure::bad_request(format!(
-            "{kind} in version \"{short}\" cannot be handled as a {}: converting ({short}.{kind}) to ({}.{}): unknown conversion",
-            resource.kind,
-            group.split('.').next().unwrap_or_default(),
+        Failure::bad_request(format!(
+            "{kind} in version \"{short}\" cannot be handled as a {}: {why}",
             resource.kind
-        )));
+        ))
+    };
+    if resource.custom.is_some() && kind.is_empty() {
+        return Err(refused(
+            &resource.kind,
+            "Object 'Kind' is missing".to_owned(),
+        ));
+    }
+    let wrong_kind = !kind.is_empty() && kind != resource.kind;
+    let wrong_version = !version.is_empty() && version != api_version;
+    if (wrong_kind || wrong_version) && resource.custom.is_none() {
+        let kind = if kind.is_empty() {
+            &resource.kind
+        } else {
+            &kind
+        };
+        let version = if version.is_empty() {
+            &api_version
+        } else {
+            &version
+        };
+        return Err(refused(kind, foreign(resource, kind, version)));
+    }
+    if wrong_kind {
+        return Err(refused(&kind, format!("the object's kind is {kind}")));
     }
     if wrong_version {
         return Err(Failure::bad_request(format!(
             "the API version in the data ({version}) does not match the expected API version ({api_version})"
         )));
     }
-    if kind.is_empty() || version.is_empty() {
-        let mut typed = Map::new();
-        typed.insert("kind".into(), resource.kind.clone().into());
-        typed.insert("apiVersion".into(), api_version.into());
-        typed.extend(
-            std::mem::take(map)
-                .into_iter()
-                .filter(|(k, _)| k != "kind" && k != "apiVersion"),
+    let map = json::object(object);
+    let mut typed = Map::with_capacity(map.len() + 2);
+    typed.insert("kind".into(), resource.kind.clone().into());
+    typed.insert("apiVersion".into(), api_version.into());
+    typed.extend(
+        std::mem::take(map)
+            .into_iter()
+            .filter(|(k, _)| k != "kind" && k != "apiVersion"),
+    );
+    *map = typed;
+    typed::check_metadata(resource, object).map_err(|why| refused(&resource.kind, why))
+}
+
+/// Why an object of another type is no use here.
+fn foreign(resource: &Resource, kind: &str, version: &str) -> String {
+    let (group, short) = version.split_once('/').unwrap_or(("", version));
+    if resource.schema.of_kind(group, kind).is_none() || short != "v1" {
+        return format!(
+            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
         );
-        *map = typed;
     }
-    if let Some(why) = metadata::type_problem(object) {
-        return Err(Failure::bad_request(format!(
-            "{} in version \"{}\" cannot be handled as a {}: {why}",
-            resource.kind, resource.version, resource.kind
-        )));
-    }
-    Ok(())
+    let package = resource
+        .group
+        .split('.')
+        .next()
+        .filter(|g| !g.is_empty())
+        .unwrap_or("core");
+    format!(
+        "converting ({short}.{kind}) to ({package}.{}): unknown conversion",
+        resource.kind
+    )
 }
 
 /// Checks the namespace in the body against the one in the path, and sets it.
@@ -136,7 +154,7 @@ pub(crate) fn prepare(
     let warnings = check_fields(resource, object, context)?;
     defaults::apply(resource, object);
     kinds::on_create(resource, object, context);
-    let mut causes = metadata::for_create(object, resource.naming, resource.namespaced);
+    let mut causes = metadata::for_create(resource, object);
     causes.extend(objects::problems(resource, object, None));
     if !causes.is_empty() {
         return Err(resource.invalid(json::text(object, &["metadata", "name"]), &causes));

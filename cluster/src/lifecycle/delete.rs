@@ -10,7 +10,7 @@ use super::{Context, commit, drain};
 use crate::json;
 use crate::kinds::Resource;
 use crate::shared::Shared;
-use crate::status::Failure;
+use crate::status::{Failure, GroupResource};
 use crate::store::Stored;
 
 /// What must hold of the object for it to be deleted.
@@ -62,6 +62,10 @@ fn check(
     current: &Stored,
     preconditions: &Preconditions,
 ) -> Result<(), Failure> {
+    let kind = GroupResource {
+        group: &resource.group,
+        resource: &resource.kind,
+    };
     if let Some(uid) = preconditions
         .uid
         .as_ref()
@@ -72,7 +76,7 @@ fn check(
              and then recreated",
             current.uid
         );
-        return Err(Failure::conflict(resource.gr(), current.name(), &why));
+        return Err(Failure::conflict(kind, current.name(), &why));
     }
     let found = current.revision.to_string();
     if let Some(version) = preconditions
@@ -84,7 +88,7 @@ fn check(
             "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({found}). The \
              object might have been modified"
         );
-        return Err(Failure::conflict(resource.gr(), current.name(), &why));
+        return Err(Failure::conflict(kind, current.name(), &why));
     }
     Ok(())
 }

@@ -60,8 +60,12 @@ pub(crate) fn prepare(
     kinds::carry_over(resource, old, new, sub);
     defaults::apply(resource, new);
     kinds::on_update(resource, new, sub, context);
-    let mut causes = metadata::common(new);
+    let mut causes = metadata::common(new, resource.custom.is_some());
     causes.extend(finalizer_problem(old, new));
+    if resource.custom.is_none() {
+        // The real server checks the metadata of built-in kinds twice, and says so.
+        causes.extend_from_within(..);
+    }
     causes.extend(objects::problems(resource, new, Some(old)));
     if !causes.is_empty() {
         return Err(resource.invalid(&name, &causes));
@@ -81,58 +85,50 @@ fn check_identity(
     origin: Origin,
 ) -> Result<(), Failure> {
     let given = json::text(new, &["metadata", "name"]);
+    if given.is_empty() {
+        return Err(nameless(name));
+    }
     if given != name {
-        return Err(match origin {
-            Origin::Put if given.is_empty() => resource.invalid(
-                name,
-                &[Cause::required(
-                    "metadata.name",
-                    "name or generateName is required",
-                )],
-            ),
-            Origin::Put | Origin::Apply => Failure::bad_request(format!(
-                "the name of the object ({given}) does not match the name on the URL ({name})"
-            )),
-            Origin::Patch => resource.invalid(
-                name,
-                &[Cause::invalid(
-                    "metadata.name",
-                    &given.into(),
-                    "field is immutable",
-                )],
-            ),
-        });
+        return Err(Failure::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({name})"
+        )));
     }
     let (uid, wanted) = (
         json::text(new, &["metadata", "uid"]),
         json::text(old, &["metadata", "uid"]),
     );
     if !uid.is_empty() && uid != wanted {
-        return Err(uid_conflict(resource, old, uid, wanted));
+        if origin == Origin::Put {
+            return Err(uid_conflict(resource, old, uid, wanted));
+        }
+        let cause = Cause::invalid("metadata.uid", &uid.into(), "field is immutable");
+        return Err(resource.invalid(name, &[cause.clone(), cause]));
     }
     let version = json::text(new, &["metadata", "resourceVersion"]);
     if version.is_empty() || version == "0" {
         if origin == Origin::Put && must_be_conditional(resource) {
             let cause = Cause {
                 reason: "FieldValueInvalid",
-                message: "Invalid value: 0x0: must be specified for an update".into(),
+                message: "Invalid value: 0: must be specified for an update".into(),
                 field: "metadata.resourceVersion".into(),
             };
             return Err(resource.invalid(name, &[cause]));
         }
     } else if version.parse::<u64>().is_err() {
-        return Err(resource.invalid(
-            name,
-            &[Cause::invalid(
-                "metadata.resourceVersion",
-                &version.into(),
-                "must be specified for an update",
-            )],
-        ));
+        return Err(Failure::internal(format!(
+            "strconv.ParseUint: parsing \"{version}\": invalid syntax"
+        )));
     } else if version != json::text(old, &["metadata", "resourceVersion"]) {
         return Err(Failure::modified(resource.gr(), name));
     }
     Ok(())
+}
+
+/// The body of a request to a name does not say that name.
+pub(crate) fn nameless(name: &str) -> Failure {
+    Failure::bad_request(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
 }
 
 fn uid_conflict(resource: &Resource, old: &Value, uid: &str, wanted: &str) -> Failure {

@@ -122,9 +122,6 @@ fn manager_shown(entry: &Entry) -> String {
     }
     if !entry.is_apply() {
         text.push_str(&format!(" using {}", entry.api_version));
-        if !entry.time.is_empty() {
-            text.push_str(&format!(" at {}", entry.time));
-        }
     }
     text
 }

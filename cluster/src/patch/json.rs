@@ -21,8 +21,7 @@ pub(crate) fn apply(target: &mut Value, patch: &Value) -> Result<(), Failure> {
         );
         return Err(Failure::new(413, "RequestEntityTooLarge", message));
     }
-    let patch: Patch = serde_json::from_value(patch.clone())
-        .map_err(|e| Failure::bad_request(format!("error decoding patch: {e}")))?;
+    let patch: Patch = serde_json::from_value(patch.clone()).map_err(|_| Failure::unfit_patch())?;
     let mut copied = 0;
     for operation in patch.0 {
         if let PatchOperation::Copy(copy) = &operation {
@@ -36,11 +35,7 @@ pub(crate) fn apply(target: &mut Value, patch: &Value) -> Result<(), Failure> {
             }
             super::check_depth(target)?;
         }
-        json_patch::patch(target, &[operation]).map_err(|e| {
-            let message =
-                format!("the server rejected our request due to an error in our request: {e}");
-            Failure::new(422, "Invalid", message)
-        })?;
+        json_patch::patch(target, &[operation]).map_err(|_| Failure::unfit_patch())?;
     }
     Ok(())
 }

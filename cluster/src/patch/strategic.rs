@@ -41,7 +41,11 @@ fn merge_map(
             target.clear();
             return Ok(());
         }
-        Some(other) => return Err(bad(format!("unknown patch type found: {other}"))),
+        Some(other) => {
+            return Err(Failure::internal(format!(
+                "unknown patch type: {other} in map: map[$patch:{other}]"
+            )));
+        }
     }
     if let Some(kept) = patch.get("$retainKeys") {
         let kept = kept
@@ -100,14 +104,13 @@ fn merge_key(
             merge_list(list, changes, order, merge_by.unwrap_or_default(), shape)
         }
         (_, Value::Array(changes)) if merge_by.is_some() => {
-            let mut list = Vec::new();
-            merge_list(
-                &mut list,
-                changes,
-                order,
-                merge_by.unwrap_or_default(),
-                shape,
-            )?;
+            // There is nothing to merge with: only what directives say is dropped.
+            let is_directive = |item: &&Value| item.get("$patch").is_some();
+            let list: Vec<Value> = changes
+                .iter()
+                .filter(|item| !is_directive(item))
+                .cloned()
+                .collect();
             target.insert(key.to_owned(), list.into());
             Ok(())
         }
@@ -312,8 +315,9 @@ mod tests {
         let schema = Schema::builtin();
         let ty = schema.get(schema.find("core.PodSpec").unwrap()).unwrap();
         let patch = json!({ "containers": [{ "image": "x" }] });
+        let mut pod = json!({ "containers": [] });
         let failure = apply(
-            &mut json!({}),
+            &mut pod,
             &patch,
             Shape::Root {
                 schema: &schema,

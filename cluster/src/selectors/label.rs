@@ -32,12 +32,12 @@ impl LabelSelector {
                 Some(",") if rest.peek().is_some() => {}
                 Some(",") => {
                     return Err(Failure::bad_request(
-                        "unable to parse requirement: found '', expected: identifier after ','",
+                        "found '', expected: identifier after ','",
                     ));
                 }
                 Some(other) => {
                     return Err(Failure::bad_request(format!(
-                        "unable to parse requirement: found '{other}', expected: ',' or 'end of string'"
+                        "found '{other}', expected: ',' or 'end of string'"
                     )));
                 }
             }
@@ -105,7 +105,7 @@ impl<'a> Tokens<'a> {
             Some("<") => Test::Less(self.number()?),
             Some(other) => {
                 return Err(format!(
-                    "found '{other}', expected: in, notin, =, ==, !=, gt, lt, or 'end of string'"
+                    "found '{other}', expected: in, notin, =, ==, !=, gt, lt"
                 ));
             }
         };
@@ -137,7 +137,7 @@ impl<'a> Tokens<'a> {
             Some("(") => {}
             other => {
                 return Err(format!(
-                    "found '{}', expected: '('",
+                    "found '{}' expected: '('",
                     other.unwrap_or_default()
                 ));
             }
@@ -206,7 +206,7 @@ fn tokens(text: &str) -> Vec<String> {
 fn check_key(key: &str) -> Result<(), String> {
     match crate::validate::qualified_name(key) {
         None => Ok(()),
-        Some(why) => Err(format!("key: Invalid value: \"{key}\": {why}")),
+        Some(why) => Err(format!("<nil>: Invalid value: \"{key}\": {why}")),
     }
 }
 

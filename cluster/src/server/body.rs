@@ -43,7 +43,7 @@ pub(crate) async fn read(request: Request<Incoming>, limit: usize) -> Result<Byt
     }
 }
 
-/// Decodes a whole object in JSON or YAML; `kind` is what the path expects.
+/// Decodes a whole object in JSON, YAML or protobuf; `kind` is what the path expects.
 pub(crate) fn object(
     bytes: &Bytes,
     media: &str,
@@ -51,9 +51,8 @@ pub(crate) fn object(
     schema: &Schema,
 ) -> Result<Value, Failure> {
     let decoded = match media {
-        "application/json" => {
-            serde_json::from_slice(bytes).map_err(|e| format!("json parse error: {e}"))
-        }
+        "application/json" => serde_json::from_slice(bytes)
+            .map_err(|e| format!("json parse error: {}", json_error(&e, bytes))),
         "application/yaml" | "text/yaml" | "application/x-yaml" => yaml(bytes),
         "application/vnd.kubernetes.protobuf" => {
             proto::decode(schema, bytes).map_err(|e| e.to_string())
@@ -61,18 +60,60 @@ pub(crate) fn object(
         _ => return Err(Failure::unsupported_media(ACCEPTED)),
     };
     let unusable = |why: String| {
-        let start: String = String::from_utf8_lossy(bytes.get(..30).unwrap_or(bytes)).into_owned();
         Failure::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {why} ({})",
-            start.escape_debug()
+            summary(bytes)
         ))
     };
     match decoded {
         Ok(value @ Value::Object(_)) => Ok(value),
-        Ok(_) => Err(unusable(
-            "json parse error: the document is not an object".to_owned(),
-        )),
+        Ok(other) => {
+            let got = match other {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Bool(_) => "bool",
+                _ => "number",
+            };
+            Err(unusable(format!(
+                "json parse error: json: cannot unmarshal {got} into Go value of type struct {{ APIVersion string \
+                 \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+            )))
+        }
         Err(why) => Err(unusable(why)),
+    }
+}
+
+/// A JSON error in the words of Go's parser.
+pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let line = bytes
+        .split(|b| *b == b'\n')
+        .nth(error.line().saturating_sub(1))
+        .unwrap_or_default();
+    let at = line
+        .get(error.column().saturating_sub(1))
+        .copied()
+        .map_or(' ', char::from);
+    if error.to_string().starts_with("recursion limit") {
+        return "exceeded max depth".to_owned();
+    }
+    format!("invalid character {at:?} looking for beginning of value")
+}
+
+/// The start of a body: as text when it looks like JSON, else in hex.
+fn summary(bytes: &[u8]) -> String {
+    let shown = bytes.get(..30);
+    let head = shown.unwrap_or(bytes);
+    let more = if shown.is_some() { " ..." } else { "" };
+    match head.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(head)),
+        Some(_) => format!(
+            "{}{more}",
+            head.iter().map(|b| format!("{b:02x}")).collect::<String>()
+        ),
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn parse(given: &Value, params: &Params) -> Result<Options, Failure> 
         .and_then(Value::as_str)
         .unwrap_or(&params.propagation);
     if !matches!(policy, "" | "Orphan" | "Background" | "Foreground") {
-        let supported = ["Background", "Foreground", "Orphan"];
+        let supported = ["Foreground", "Background", "Orphan", "nil"];
         let cause = Cause::unsupported("propagationPolicy", &policy.into(), &supported);
         return Err(Failure::invalid(
             "meta.k8s.io",

@@ -51,6 +51,9 @@ pub(crate) fn answer(
         Document::Resources { group, version } => {
             match discovery::resource_list(&registry, group, version) {
                 Some(value) => Ok(respond::document(&value, JSON)),
+                None if group.is_empty() || registry.has_group(group) => {
+                    Err(Failure::no_such_path())
+                }
                 None => Ok(respond::plain(404, "404 page not found\n")),
             }
         }

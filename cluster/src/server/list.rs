@@ -42,17 +42,16 @@ pub(crate) fn revision(text: &str) -> Result<Option<u64>, Failure> {
         return Ok(None);
     }
     let parsed: Result<u64, _> = text.parse();
-    parsed.map(Some).map_err(|_| {
-        Failure::bad_request(format!(
-            "Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
-        ))
-    })
+    let wrong = format!(
+        "resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
+    );
+    parsed.map(Some).map_err(|_| Failure::internal(wrong))
 }
 
 pub(crate) fn selection(resource: &Resource, params: &Params) -> Result<Selection, Failure> {
     Ok(Selection {
         labels: LabelSelector::parse(&params.label_selector)?,
-        fields: FieldSelector::parse(&params.field_selector, |path| resource.offers_field(path))?,
+        fields: FieldSelector::parse(&params.field_selector, |path| resource.field_problem(path))?,
     })
 }
 
@@ -81,7 +80,9 @@ fn options_problem(field: &str, why: &str) -> Failure {
 }
 
 fn start(params: &Params, current: u64) -> Result<Start, Failure> {
-    let version = revision(&params.resource_version)?;
+    let version = revision(&params.resource_version).map_err(|failure| {
+        Failure::bad_request(format!("invalid resource version: {}", failure.message()))
+    })?;
     let matching = params.resource_version_match.as_str();
     if params.send_initial_events.is_some() {
         return Err(options_problem(
@@ -90,7 +91,7 @@ fn start(params: &Params, current: u64) -> Result<Start, Failure> {
         ));
     }
     if !matches!(matching, "" | "Exact" | "NotOlderThan") {
-        let supported = ["Exact", "NotOlderThan"];
+        let supported = ["Exact", "NotOlderThan", ""];
         let cause = Cause::unsupported("resourceVersionMatch", &matching.into(), &supported);
         return Err(Failure::invalid("meta.k8s.io", "ListOptions", "", &[cause]));
     }
@@ -142,7 +143,11 @@ fn encode_continue(revision: Option<u64>, last: &str) -> String {
 }
 
 fn decode_continue(token: &str) -> Result<(Option<u64>, String), Failure> {
-    let invalid = || Failure::bad_request("continue key is not valid: illegal base64 or JSON");
+    let invalid = || {
+        Failure::bad_request(
+            "invalid continue token: continue key is not valid: illegal base64 or JSON",
+        )
+    };
     let bytes = URL_SAFE_NO_PAD
         .decode(token.trim_end_matches('='))
         .map_err(|_| invalid())?;

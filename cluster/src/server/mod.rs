@@ -36,6 +36,9 @@ use params::Params;
 use respond::Body;
 use route::{ResourcePath, Route};
 
+/// What the real server says outside its API groups.
+const NO_PAGE: &str = "404 page not found\n";
+
 /// Accepts connections until `stop`, then cuts those that are left.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
     let mut connections = JoinSet::new();
@@ -92,7 +95,7 @@ async fn handle(
             }
             documents::answer(shared, &document, request.headers())
         }
-        Route::Nothing => Ok(respond::plain(404, "404 page not found\n")),
+        Route::Nothing => Ok(respond::plain(404, NO_PAGE)),
     }
 }
 
@@ -105,6 +108,12 @@ async fn resource(
     let params = Params::parse(request.uri().query().unwrap_or_default())?;
     let registry = shared.registry();
     let Some(resource) = registry.find(&path.group, &path.version, &path.plural) else {
+        if !path.group.is_empty()
+            && path.group != "authorization.k8s.io"
+            && !registry.has_group(&path.group)
+        {
+            return Ok(respond::plain(404, NO_PAGE));
+        }
         return sub::virtual_resource(shared, request, &path, accept).await;
     };
     if path.namespace.is_some() && !resource.namespaced {

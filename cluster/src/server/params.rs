@@ -39,7 +39,7 @@ impl Params {
             match &*key {
                 "labelSelector" => p.label_selector = text,
                 "fieldSelector" => p.field_selector = text,
-                "limit" if !text.is_empty() => p.limit = number(&key, &text)?,
+                "limit" if !text.is_empty() => p.limit = number(&text)?,
                 "continue" => p.continue_token = text,
                 "resourceVersion" => p.resource_version = text,
                 "resourceVersionMatch" => p.resource_version_match = text,
@@ -47,7 +47,7 @@ impl Params {
                 "allowWatchBookmarks" => p.bookmarks = flag(&text),
                 "sendInitialEvents" => p.send_initial_events = Some(flag(&text)),
                 "timeoutSeconds" if !text.is_empty() => {
-                    p.timeout_seconds = Some(number(&key, &text)? as u64)
+                    p.timeout_seconds = Some(number(&text)? as u64)
                 }
                 "dryRun" => p.dry_run = dry_run(&text)?,
                 "fieldManager" => p.field_manager = text,
@@ -67,13 +67,13 @@ impl Params {
     }
 }
 
-fn number(key: &str, text: &str) -> Result<usize, Failure> {
+fn number(text: &str) -> Result<usize, Failure> {
     let parsed: Result<i64, _> = text.parse();
     parsed
         .map(|n| usize::try_from(n).unwrap_or_default())
         .map_err(|_| {
             Failure::bad_request(format!(
-                "strconv.ParseInt: parsing \"{text}\": invalid syntax (parameter {key})"
+                "strconv.ParseInt: parsing \"{text}\": invalid syntax"
             ))
         })
 }

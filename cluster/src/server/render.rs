@@ -184,7 +184,13 @@ fn objects(resource: &Arc<Resource>, items: Vec<Arc<Stored>>, meta: &ListMeta) -
                     if index > 0 {
                         buffer.put_u8(b',');
                     }
-                    buffer.extend_from_slice(&bytes(&resource, &item));
+                    if resource.conversion == Conversion::Same && resource.custom.is_none() {
+                        // Items of typed lists do not repeat their type.
+                        buffer.put_u8(b'{');
+                        buffer.extend_from_slice(item.untyped());
+                    } else {
+                        buffer.extend_from_slice(&bytes(&resource, &item));
+                    }
                 }
                 None => {
                     buffer.extend_from_slice(b"]}\n");

@@ -71,7 +71,7 @@ pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let mut selection = selection(resource, params)?;
     if !call.name.is_empty() {
         let selector = format!("metadata.name={}", call.name);
-        selection.fields = crate::selectors::FieldSelector::parse(&selector, |_| true)?;
+        selection.fields = crate::selectors::FieldSelector::parse(&selector, |_| None)?;
     }
     let from = check_options(params)?;
     let prefix = prefix(call.namespace);

@@ -103,6 +103,9 @@ fn upsert(call: &Call<'_>, object: Value, context: &Context) -> Result<Response<
         return Err(Failure::not_found(call.resource.gr(), call.name));
     }
     let given = json::text(&object, &["metadata", "name"]);
+    if given.is_empty() {
+        return Err(update::nameless(call.name));
+    }
     if given != call.name {
         return Err(Failure::bad_request(format!(
             "the name of the object ({given}) does not match the name on the URL ({})",
@@ -152,34 +155,43 @@ impl PatchType {
                 Ok(Self::Strategic)
             }
             "application/apply-patch+yaml" => Ok(Self::Apply),
-            _ => {
-                let mut accepted = vec![
-                    "application/json-patch+json",
-                    "application/merge-patch+json",
-                ];
-                if resource.custom.is_none() {
-                    accepted.push("application/strategic-merge-patch+json");
-                }
-                accepted.push("application/apply-patch+yaml");
-                Err(Failure::unsupported_media(&accepted))
-            }
+            _ => Err(Failure::unsupported_patch()),
         }
     }
 }
 
 pub(crate) fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Failure> {
-    let value: Value = match kind {
-        PatchType::Apply => body::yaml(bytes)
-            .map_err(|e| Failure::bad_request(format!("error decoding YAML: {e}")))?,
-        _ => serde_json::from_slice(bytes)
-            .map_err(|e| Failure::bad_request(format!("error decoding patch: {e}")))?,
+    let what = if kind == PatchType::Apply {
+        "YAML"
+    } else {
+        "patch"
     };
-    if kind != PatchType::Json && !value.is_object() {
-        return Err(Failure::bad_request(
-            "error decoding patch: the document is not an object",
-        ));
+    let bad = |why: String| Failure::bad_request(format!("error decoding {what}: {why}"));
+    let value: Value = match kind {
+        PatchType::Apply => body::yaml(bytes).map_err(bad)?,
+        _ => serde_json::from_slice(bytes).map_err(|e| bad(body::json_error(&e, bytes)))?,
+    };
+    let got = match &value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let map = "json: cannot unmarshal";
+    match kind {
+        PatchType::Json if !value.is_array() => Err(bad(format!(
+            "{map} {got} into Go value of type []handlers.jsonPatchOp"
+        ))),
+        PatchType::Apply if !value.is_object() => Err(bad(format!(
+            "error unmarshaling JSON: while decoding JSON: {map} {got} into Go value of type map[string]interface {{}}"
+        ))),
+        PatchType::Merge | PatchType::Strategic if !value.is_object() => Err(bad(format!(
+            "{map} {got} into Go value of type map[string]interface {{}}"
+        ))),
+        _ => Ok(value),
     }
-    Ok(value)
 }
 
 pub(crate) async fn patch(
@@ -201,6 +213,9 @@ pub(crate) async fn patch(
             let Some(config) = config.filter(|_| call.sub.is_none()) else {
                 return Err(Failure::not_found(call.resource.gr(), call.name));
             };
+            if json::text(&patch, &["metadata", "name"]).is_empty() {
+                return Err(update::nameless(call.name));
+            }
             return create_applied(call, &config, &context);
         };
         let written = match &config {
@@ -241,11 +256,15 @@ fn check_options(call: &Call<'_>, kind: PatchType) -> Result<(), Failure> {
 /// An applied configuration, checked, in the storage version, without what this request may not own.
 fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Failure> {
     let mut config = patch.clone();
-    if json::text(&config, &["apiVersion"]).is_empty() || json::text(&config, &["kind"]).is_empty()
-    {
-        return Err(Failure::bad_request(
-            "Object 'apiVersion' and 'kind' must be set in an applied configuration",
-        ));
+    let (version, kind) = (
+        json::text(&config, &["apiVersion"]),
+        json::text(&config, &["kind"]),
+    );
+    if version.is_empty() || kind.is_empty() {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        return Err(Failure::bad_request(format!(
+            "invalid object type: {group}/{version}, Kind={kind}"
+        )));
     }
     creation::check_type(call.resource, &mut config)?;
     if !json::is_empty(json::at(&config, &["metadata", "managedFields"])) {
@@ -328,7 +347,5 @@ pub(crate) fn apply_patch(
     if object.is_object() {
         return Ok(());
     }
-    Err(Failure::bad_request(
-        "the patched document is not an object",
-    ))
+    Err(Failure::unfit_patch())
 }

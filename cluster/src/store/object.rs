@@ -48,6 +48,8 @@ pub(crate) struct Stored {
     pub terminating: bool,
     /// The whole object, in its storage version.
     pub json: Bytes,
+    /// Where `kind` and `apiVersion`, which come first, end in it.
+    typed: usize,
     index: Index,
 }
 
@@ -58,6 +60,7 @@ impl Stored {
         let name = json::text(object, &["metadata", "name"]);
         let mut bytes = json::bytes(object);
         bytes.shrink_to_fit();
+        let typed = typed_length(object);
         Self {
             key: key(namespace, name).into(),
             revision,
@@ -65,8 +68,14 @@ impl Stored {
             terminating: json::at(object, &["metadata", "deletionTimestamp"])
                 .is_some_and(|v| !v.is_null()),
             json: bytes.into(),
+            typed,
             index,
         }
+    }
+
+    /// The object without `kind` and `apiVersion`, less its opening brace: how it stands in a list of its kind.
+    pub(crate) fn untyped(&self) -> &[u8] {
+        self.json.get(self.typed..).unwrap_or_default()
     }
 
     /// The object as a value of its own.
@@ -105,5 +114,19 @@ impl Stored {
                 .find(|(k, _)| **k == *path)
                 .map(|(_, v)| &**v),
         }
+    }
+}
+
+/// The length of `{"kind":"…","apiVersion":"…",` when that is how the object begins, else of the brace.
+fn typed_length(object: &Value) -> usize {
+    let mut entries = object.as_object().into_iter().flatten();
+    match (entries.next(), entries.next()) {
+        (Some((first, kind)), Some((second, version)))
+            if first == "kind" && second == "apiVersion" =>
+        {
+            let text = |v: &Value| json::bytes(v).len();
+            "{\"kind\":,\"apiVersion\":,".len() + text(kind) + text(version)
+        }
+        _ => 1,
     }
 }

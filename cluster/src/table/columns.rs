@@ -192,7 +192,7 @@ pub(crate) fn of(storage: &str) -> &'static [Column] {
         "persistentvolumes" => VOLUMES,
         "ingresses.networking.k8s.io" => INGRESSES,
         "namespaces" => const { &[text("Status", core::phase), AGE] },
-        "configmaps" => const { &[number("Data", core::config_data), AGE] },
+        "configmaps" => const { &[text("Data", core::config_data), AGE] },
         "secrets" => {
             const {
                 &[

@@ -4,15 +4,18 @@
 
 use serde_json::Value;
 
-use super::{Naming, label_value, qualified_name};
+use super::{label_value, qualified_name};
 use crate::json;
+use crate::kinds::Resource;
 use crate::status::Cause;
 
 /// All annotations of an object together may have this many bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+/// Finalizers that need no domain.
+const STANDARD_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
 
 /// Problems of a new object's metadata.
-pub(crate) fn for_create(object: &Value, naming: Naming, namespaced: bool) -> Vec<Cause> {
+pub(crate) fn for_create(resource: &Resource, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let name = json::text(object, &["metadata", "name"]);
     if name.is_empty() {
@@ -21,27 +24,34 @@ pub(crate) fn for_create(object: &Value, naming: Naming, namespaced: bool) -> Ve
             "name or generateName is required",
         ));
     } else {
-        for why in naming.problems(name) {
+        for why in resource.naming.problems(name) {
             causes.push(Cause::invalid("metadata.name", &name.into(), why));
         }
     }
-    if namespaced && json::text(object, &["metadata", "namespace"]).is_empty() {
+    if resource.namespaced && json::text(object, &["metadata", "namespace"]).is_empty() {
         causes.push(Cause::required("metadata.namespace", ""));
     }
-    causes.extend(common(object));
+    causes.extend(common(object, resource.custom.is_some()));
     causes
 }
 
 /// Problems that can appear on create and on update.
-pub(crate) fn common(object: &Value) -> Vec<Cause> {
+pub(crate) fn common(object: &Value, custom: bool) -> Vec<Cause> {
     let mut causes = Vec::new();
     labels(object, &mut causes);
     annotations(object, &mut causes);
     owners(object, &mut causes);
-    for finalizer in json::list(object, &["metadata", "finalizers"]) {
+    for (index, finalizer) in json::list(object, &["metadata", "finalizers"])
+        .iter()
+        .enumerate()
+    {
         let text = finalizer.as_str().unwrap_or_default();
+        let field = format!("metadata.finalizers[{index}]");
         if let Some(why) = qualified_name(text) {
-            causes.push(Cause::invalid("metadata.finalizers", finalizer, why));
+            causes.push(Cause::invalid(field, finalizer, why));
+        } else if !text.contains('/') && !STANDARD_FINALIZERS.contains(&text) && !custom {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            causes.push(Cause::invalid(field, finalizer, why));
         }
     }
     causes
@@ -86,10 +96,7 @@ fn annotations(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn owners(object: &Value, causes: &mut Vec<Cause>) {
-    for (index, owner) in json::list(object, &["metadata", "ownerReferences"])
-        .iter()
-        .enumerate()
-    {
+    for owner in json::list(object, &["metadata", "ownerReferences"]) {
         for (key, why) in [
             ("apiVersion", "version must not be empty"),
             ("kind", "must not be empty"),
@@ -97,64 +104,9 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
             ("uid", "must not be empty"),
         ] {
             if json::text(owner, &[key]).is_empty() {
-                let field = format!("metadata.ownerReferences[{index}].{key}");
+                let field = format!("metadata.ownerReferences.{key}");
                 causes.push(Cause::invalid(field, &"".into(), why));
             }
         }
     }
-}
-
-/// Values of metadata that have the wrong JSON type, which the real server's decoder refuses.
-pub(crate) fn type_problem(object: &Value) -> Option<String> {
-    let meta = match object.get("metadata") {
-        None | Some(Value::Null) => return None,
-        Some(Value::Object(meta)) => meta,
-        Some(_) => return Some(go_mismatch("ObjectMeta", "metadata")),
-    };
-    for key in [
-        "name",
-        "generateName",
-        "namespace",
-        "uid",
-        "resourceVersion",
-        "creationTimestamp",
-    ] {
-        if meta
-            .get(key)
-            .is_some_and(|v| !v.is_string() && !v.is_null())
-        {
-            return Some(go_mismatch("string", &format!("metadata.{key}")));
-        }
-    }
-    for key in ["labels", "annotations"] {
-        match meta.get(key) {
-            None | Some(Value::Null) => {}
-            Some(Value::Object(map)) => {
-                if map.values().any(|v| !v.is_string() && !v.is_null()) {
-                    return Some(go_mismatch("string", &format!("metadata.{key}")));
-                }
-            }
-            Some(_) => return Some(go_mismatch("map[string]string", &format!("metadata.{key}"))),
-        }
-    }
-    for key in ["finalizers", "ownerReferences", "managedFields"] {
-        let Some(value) = meta.get(key).filter(|v| !v.is_null()) else {
-            continue;
-        };
-        let fits = |item: &Value| {
-            if key == "finalizers" {
-                item.is_string()
-            } else {
-                item.is_object()
-            }
-        };
-        if !value.as_array().is_some_and(|list| list.iter().all(fits)) {
-            return Some(go_mismatch("list", &format!("metadata.{key}")));
-        }
-    }
-    None
-}
-
-fn go_mismatch(wanted: &str, field: &str) -> String {
-    format!("json: cannot unmarshal value into Go struct field {field} of type {wanted}")
 }

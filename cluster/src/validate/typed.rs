@@ -14,41 +14,70 @@ use crate::kinds::{Resource, structural};
 /// # Errors
 /// What the real server's decoder would say about a value of the wrong type.
 pub(crate) fn check(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
-    let schema = &*resource.schema;
-    let mut walk = Walk {
-        schema,
-        unknown: Vec::new(),
-        path: Vec::new(),
-    };
-    if resource.custom.is_some() {
-        let meta = schema
-            .find("meta.ObjectMeta")
-            .and_then(|index| schema.get(index));
-        if let (Some(ty), Some(value)) = (meta, object.get_mut("metadata")) {
-            walk.path.push("metadata".into());
-            walk.message(ty, value)?;
-        }
-        let schema = resource.custom.as_ref().and_then(|c| c.schema.as_ref());
-        if let Some(schema) = schema {
+    let mut walk = Walk::new(resource);
+    if let Some(custom) = &resource.custom {
+        walk.metadata(object)?;
+        if let Some(schema) = &custom.schema {
             structural::prune(object, schema, true, &mut Vec::new(), &mut walk.unknown);
             structural::set_defaults(object, schema);
         }
         return Ok(walk.unknown);
     }
-    let Some(ty) = resource.root_type.and_then(|index| schema.get(index)) else {
-        return Ok(Vec::new());
-    };
-    walk.message(ty, object)?;
+    if let Some(ty) = resource
+        .root_type
+        .and_then(|index| resource.schema.get(index))
+    {
+        walk.message(ty, object)?;
+    }
     Ok(walk.unknown)
+}
+
+/// Checks `metadata` alone, before anything reads it.
+pub(crate) fn check_metadata(resource: &Resource, object: &Value) -> Result<(), String> {
+    let Some(metadata) = object.get("metadata").filter(|m| !m.is_null()) else {
+        return Ok(());
+    };
+    let mut holder = Value::Object(Map::from_iter([("metadata".to_owned(), metadata.clone())]));
+    Walk::new(resource).metadata(&mut holder)
 }
 
 struct Walk<'a> {
     schema: &'a Schema,
     unknown: Vec<String>,
+    /// Where we are, with list indices and map keys: what unknown fields are called.
     path: Vec<String>,
+    /// The fields on the way, without them: what Go's decoder names.
+    fields: Vec<String>,
+    /// The struct we are in.
+    holder: String,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(resource: &'a Resource) -> Self {
+        Self {
+            schema: &resource.schema,
+            unknown: Vec::new(),
+            path: Vec::new(),
+            fields: Vec::new(),
+            holder: resource.kind.clone(),
+        }
+    }
+
+    fn metadata(&mut self, object: &mut Value) -> Result<(), String> {
+        let Some(meta) = self.schema.find("meta.ObjectMeta") else {
+            return Ok(());
+        };
+        let Some(value) = object.get_mut("metadata") else {
+            return Ok(());
+        };
+        self.path.push("metadata".into());
+        self.fields.push("metadata".into());
+        let checked = self.value(&Ty::Message(meta), value);
+        self.path.pop();
+        self.fields.pop();
+        checked
+    }
+
     fn mismatch(&self, value: &Value, wanted: &str) -> String {
         let got = match value {
             Value::Null => "null",
@@ -58,16 +87,16 @@ impl Walk<'_> {
             Value::Array(_) => "array",
             Value::Object(_) => "object",
         };
-        format!(
-            "json: cannot unmarshal {got} into Go struct field {} of type {wanted}",
-            self.path.join(".")
-        )
+        let place = format!("{}.{}", self.holder, self.fields.join("."));
+        format!("json: cannot unmarshal {got} into Go struct field {place} of type {wanted}")
     }
 
     fn message(&mut self, ty: &Type, value: &mut Value) -> Result<(), String> {
+        let short = ty.name.rsplit('.').next().unwrap_or_default().to_owned();
         let Value::Object(map) = value else {
-            return Err(self.mismatch(value, &ty.name));
+            return Err(self.mismatch(value, &format!("v1.{short}")));
         };
+        let outer = std::mem::replace(&mut self.holder, short);
         let keys: Vec<String> = map.keys().cloned().collect();
         for key in keys {
             let Some(field) = ty.fields.get(&key) else {
@@ -80,8 +109,11 @@ impl Walk<'_> {
                 }
                 continue;
             };
+            self.fields.push(key.clone());
             self.field(field, &key, map)?;
+            self.fields.pop();
         }
+        self.holder = outer;
         Ok(())
     }
 
@@ -126,7 +158,7 @@ impl Walk<'_> {
             }
             Ty::List(item) => {
                 let Value::Array(items) = value else {
-                    return Err(self.mismatch(value, "slice"));
+                    return Err(self.mismatch(value, &self.go_name(ty)));
                 };
                 for (index, entry) in items.iter_mut().enumerate() {
                     let last = self
@@ -142,7 +174,7 @@ impl Walk<'_> {
             }
             Ty::Map(item) => {
                 let Value::Object(map) = value else {
-                    return Err(self.mismatch(value, "map"));
+                    return Err(self.mismatch(value, &self.go_name(ty)));
                 };
                 for (key, entry) in map.iter_mut() {
                     if entry.is_null() && **item == Ty::String {
@@ -174,7 +206,7 @@ impl Walk<'_> {
         if fits {
             Ok(())
         } else {
-            Err(self.mismatch(value, go_name(ty)))
+            Err(self.mismatch(value, &self.go_name(ty)))
         }
     }
 
@@ -187,17 +219,26 @@ impl Walk<'_> {
             .map(drop)
             .map_err(|_| "illegal base64 data at input byte 0".to_owned())
     }
-}
 
-fn go_name(ty: &Ty) -> &'static str {
-    match ty {
-        Ty::String => "string",
-        Ty::Bool => "bool",
-        Ty::Int => "int32",
-        Ty::Float => "float64",
-        Ty::Quantity => "resource.Quantity",
-        Ty::Time | Ty::MicroTime => "time.Time",
-        Ty::IntOrString => "intstr.IntOrString",
-        _ => "string",
+    fn go_name(&self, ty: &Ty) -> String {
+        match ty {
+            Ty::List(item) => format!("[]{}", self.go_name(item)),
+            Ty::Map(item) => format!("map[string]{}", self.go_name(item)),
+            Ty::Message(index) => {
+                let name = self
+                    .schema
+                    .get(*index)
+                    .and_then(|t| t.name.rsplit('.').next());
+                format!("v1.{}", name.unwrap_or_default())
+            }
+            Ty::Bool => "bool".into(),
+            Ty::Int => "int32".into(),
+            Ty::Float => "float64".into(),
+            Ty::Quantity => "resource.Quantity".into(),
+            Ty::Time | Ty::MicroTime => "time.Time".into(),
+            Ty::IntOrString => "intstr.IntOrString".into(),
+            Ty::Bytes => "[]uint8".into(),
+            _ => "string".into(),
+        }
     }
 }
