@@ -13,7 +13,9 @@ use std::{
     time::Duration,
 };
 
-use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, WasmBacktraceDetails};
+use wasmtime::{
+    Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, WasmBacktraceDetails,
+};
 
 use super::{SandboxConfig, SandboxError, limits};
 
@@ -23,8 +25,9 @@ const TICK: Duration = Duration::from_millis(5);
 /// Ticks without a run after which the ticker goes to sleep, so that an idle host uses no CPU.
 const LINGER: u32 = 200;
 
-/// Bytes of a freed slot that are zeroed in place rather than given back to the system.
-const KEEP_RESIDENT: usize = 256 * 1024;
+/// Bytes of a freed slot that are reset in place rather than given back to the system: the whole
+/// memory of an ordinary Rust guest.
+const KEEP_RESIDENT: usize = 2 * 1024 * 1024;
 
 /// An engine whose epoch advances while a [`Running`] is alive.
 pub(super) struct TickingEngine {
@@ -173,6 +176,8 @@ fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
         .max_tables_per_module(u32::try_from(limits::TABLES).ok()?)
         .table_elements(limits::TABLE_ELEMENTS)
         .linear_memory_keep_resident(KEEP_RESIDENT)
+        // Linux 6.7 tells which pages were written: only those are reset. Halves a small run.
+        .pagemap_scan(Enabled::Auto)
         .table_keep_resident(64 * 1024);
     Some(pool)
 }

@@ -1,4 +1,6 @@
 //! Why the sandbox can't be made, and why a component can't be loaded.
+//!
+//! Never holds how a run failed: that is `model::Failure`.
 
 use std::{io, path::PathBuf};
 
