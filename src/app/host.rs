@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::{FutureExt as _, future::BoxFuture};
 
 use crate::{
-    access::{Access, JqRunner},
-    filter::{self, Evaluator, Outputs, Snapshots},
+    access::Access,
+    filter::Snapshots,
     model::{CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, Moment, ObjectRef, Operation, Page},
     sandbox::{Host, Written},
     telemetry::Metrics,
@@ -78,29 +78,5 @@ impl Host for Operator {
 
     fn moment(&self, hook: &HookName) -> Moment {
         self.snapshots.moment(hook)
-    }
-}
-
-/// Runs the programs of `jq` patches where filters run.
-pub struct PatchPrograms(pub Arc<Evaluator>);
-
-impl JqRunner for PatchPrograms {
-    fn run(&self, _hook: &HookName, program: &str, object: String) -> BoxFuture<'_, Result<String, String>> {
-        let program = filter::compile(program).map_err(|error| error.to_string());
-        async move {
-            let program = program?;
-            one(self.0.evaluate(&program, &object).await.map_err(|error| error.to_string())?)
-        }
-        .boxed()
-    }
-}
-
-/// A patch program makes one object of one object.
-fn one(outputs: Outputs) -> Result<String, String> {
-    let mut values = outputs.values();
-    match (values.next(), values.len()) {
-        (Some(object), 0) => Ok(object.to_owned()),
-        (None, _) => Err("the program gave no result; a patch needs one".to_owned()),
-        (Some(_), more) => Err(format!("the program gave {} results; a patch needs one", more + 1)),
     }
 }

@@ -8,6 +8,7 @@ mod hooks;
 mod host;
 mod observers;
 mod options;
+mod patches;
 mod runs;
 mod schedules;
 
@@ -38,8 +39,9 @@ use crate::{
 use gate::Gate;
 use health::Health;
 use hooks::Hooks;
-use host::{Operator, PatchPrograms};
+use host::Operator;
 use observers::Report;
+use patches::PatchPrograms;
 use runs::Runs;
 
 /// An operator that can't start.
@@ -91,7 +93,7 @@ impl App {
         let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
         let snapshots = Arc::new(Snapshots::default());
         let discovery = Arc::new(Discovery::new(options.client.clone()));
-        let programs = Arc::new(PatchPrograms(evaluator.clone()));
+        let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
         let access =
             Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
         let operator = Arc::new(Operator { access, snapshots: snapshots.clone(), metrics: metrics.clone() });
