@@ -155,6 +155,11 @@ impl PatchType {
                 Ok(Self::Strategic)
             }
             "application/apply-patch+yaml" => Ok(Self::Apply),
+            "application/strategic-merge-patch+json" => Err(Failure::unsupported_media(&[
+                "application/json-patch+json",
+                "application/merge-patch+json",
+                "application/apply-patch+yaml",
+            ])),
             _ => Err(Failure::unsupported_patch()),
         }
     }
