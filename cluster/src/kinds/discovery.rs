@@ -109,6 +109,7 @@ pub(crate) fn resource_list(registry: &Registry, group: &str, version: &str) -> 
     if resources.is_empty() {
         return None;
     }
+    resources.sort_by(|a, b| crate::json::text(a, &["name"]).cmp(crate::json::text(b, &["name"])));
     let mut list = json!({ "kind": "APIResourceList" });
     let map = crate::json::object(&mut list);
     if !group.is_empty() {

@@ -133,7 +133,12 @@ fn check(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
         return;
     }
     if !has_type(value, schema) {
-        let wanted = json::text(schema, &["type"]);
+        let either = on(schema, "x-kubernetes-int-or-string");
+        let wanted = if either {
+            "integer,string"
+        } else {
+            json::text(schema, &["type"])
+        };
         let got = type_name(value);
         causes.push(Cause {
             reason: "FieldValueTypeInvalid",

@@ -84,7 +84,7 @@ pub(crate) fn field_set(object: &Value, shape: Shape<'_>) -> FieldSet {
 
 fn leaves(value: &Value, shape: Shape<'_>, path: &mut Vec<Step>, set: &mut FieldSet) {
     match value {
-        Value::Object(map) if !shape.is_atomic() && !(map.is_empty() && !path.is_empty()) => {
+        Value::Object(map) if !shape.is_atomic() && (!map.is_empty() || path.is_empty()) => {
             for (key, value) in map {
                 path.push(format!("f:{key}"));
                 if value.is_null()

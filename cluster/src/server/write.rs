@@ -305,7 +305,7 @@ fn applied(
     let mut merged =
         patch::apply::apply(call.resource, old, config, call.sub_name(), force, context)?;
     patch::check_depth(&merged)?;
-    call.resource.from_storage(&mut merged);
+    call.resource.show_stored(&mut merged);
     Ok(merged)
 }
 

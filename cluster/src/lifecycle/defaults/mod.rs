@@ -83,9 +83,8 @@ fn rbac(map: &mut Map<String, Value>) {
         );
     }
     for subject in items(map, "subjects") {
-        match subject.get("kind").and_then(Value::as_str) {
-            Some("User" | "Group") => default(subject, "apiGroup", "rbac.authorization.k8s.io"),
-            _ => {}
+        if let Some("User" | "Group") = subject.get("kind").and_then(Value::as_str) {
+            default(subject, "apiGroup", "rbac.authorization.k8s.io");
         }
     }
     if map
