@@ -7,7 +7,8 @@ where the arguments are checkouts of the modules k8s.io/api, k8s.io/apimachinery
 
 A line that starts in the first column is a type: its name and, when it merges as a whole, `atomic`. An indented line is a
 field: JSON name, protobuf number, type, flags. `~` as a name stands for an embedded struct. Types: `[]T` is a list, `{}T` a
-map by string. Flags: `ptr` (a Go pointer), `opt` (left out of JSON when empty), `merge=KEY` and `retain` (strategic merge
+map by string. Flags: `ptr` (a Go pointer), `opt` (left out of JSON when empty),
+`zero` (so is a struct), `merge=KEY` and `retain` (strategic merge
 patch), `set`, `keys=A,B` and `atomic` (server-side apply).
 """
 import re
@@ -114,6 +115,8 @@ def field_line(field, structs, aliases):
         flags.append("ptr")
     if "omitempty" in options or "omitzero" in options:
         flags.append("opt")
+    if "omitzero" in options:
+        flags.append("zero")
     strategy = tags.get("patchStrategy", "").split(",")
     if "merge" in strategy:
         flags.append("merge=" + tags.get("patchMergeKey", ""))

@@ -49,9 +49,9 @@ pub(crate) fn metadata(value: &mut Value) -> &mut Map<String, Value> {
     child(object(value), "metadata")
 }
 
-/// Sets `key` unless it is present and not null.
+/// Sets `key` unless it is present and neither null nor the empty string.
 pub(crate) fn default(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
-    if map.get(key).is_none_or(Value::is_null) {
+    if map.get(key).is_none_or(|v| v.is_null() || v == "") {
         map.insert(key.to_owned(), value.into());
     }
 }

@@ -137,7 +137,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("", "Service", "services")
         .short(&["svc"])
         .all()
-        .naming(Naming::Label1035)
+        .naming(Naming::Label)
         .subs(STATUS)
         .returns(),
     row("apps", "ControllerRevision", "controllerrevisions"),

@@ -106,12 +106,18 @@ pub(crate) fn resource_list(registry: &Registry, group: &str, version: &str) -> 
             resources.push(entry);
         }
     }
-    (!resources.is_empty()).then(|| {
-        json!({
-            "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version(group, version),
-            "resources": resources,
-        })
-    })
+    if resources.is_empty() {
+        return None;
+    }
+    resources.sort_by(|a, b| crate::json::text(a, &["name"]).cmp(crate::json::text(b, &["name"])));
+    let mut list = json!({ "kind": "APIResourceList" });
+    let map = crate::json::object(&mut list);
+    if !group.is_empty() {
+        map.insert("apiVersion".into(), "v1".into());
+    }
+    map.insert("groupVersion".into(), group_version(group, version).into());
+    map.insert("resources".into(), resources.into());
+    Some(list)
 }
 
 /// The aggregated form of `/api` (`core`) or `/apis`.

@@ -37,4 +37,9 @@ pub(crate) fn from_core(event: &mut Value) {
     let map = json::object(event);
     map.insert("apiVersion".into(), "events.k8s.io/v1".into());
     rename(map, RENAMED.iter().map(|(new, old)| (*old, *new)));
+    for optional in ["reportingController", "reportingInstance"] {
+        if map.get(optional).is_some_and(|v| v == "") {
+            map.shift_remove(optional);
+        }
+    }
 }

@@ -172,7 +172,7 @@ impl Resource {
     }
 
     /// Turns a stored object into this resource's version.
-    pub(crate) fn from_storage(&self, object: &mut Value) {
+    pub(crate) fn show_stored(&self, object: &mut Value) {
         match self.conversion {
             Conversion::Same => {}
             Conversion::ApiVersion => self.set_api_version(object, &self.api_version()),
@@ -187,7 +187,7 @@ impl Resource {
     /// A stored object as this version's value.
     pub(crate) fn value(&self, stored: &Stored) -> Value {
         let mut value = stored.value();
-        self.from_storage(&mut value);
+        self.show_stored(&mut value);
         value
     }
 }

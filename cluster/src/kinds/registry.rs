@@ -87,8 +87,11 @@ impl Registry {
         &self.groups
     }
 
+    /// Whether the group is built in: unknown paths below such a group are answered with a Status.
     pub(crate) fn has_group(&self, name: &str) -> bool {
-        self.groups.iter().any(|g| g.name == name)
+        self.resources
+            .iter()
+            .any(|r| r.group == name && r.custom.is_none())
     }
 
     pub(crate) fn in_version(

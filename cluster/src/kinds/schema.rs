@@ -44,6 +44,8 @@ pub(crate) struct Field {
     pub pointer: bool,
     /// Left out of JSON when empty.
     pub optional: bool,
+    /// A struct that is left out as well.
+    pub omit_zero: bool,
     /// Strategic merge patch merges the list by this key; the empty key means by value.
     pub merge_key: Option<String>,
     pub retain_keys: bool,
@@ -131,6 +133,7 @@ impl Schema {
             ty,
             pointer: false,
             optional: false,
+            omit_zero: false,
             merge_key: None,
             retain_keys: false,
             list: ListType::Atomic,
@@ -140,6 +143,7 @@ impl Schema {
             match flag.split_once('=') {
                 None if flag == "ptr" => field.pointer = true,
                 None if flag == "opt" => field.optional = true,
+                None if flag == "zero" => field.omit_zero = true,
                 None if flag == "retain" => field.retain_keys = true,
                 None if flag == "set" => field.list = ListType::Set,
                 None if flag == "atomic" => field.atomic = true,

@@ -205,7 +205,9 @@ impl<'a> Shape<'a> {
     pub(crate) fn always_there(self, name: &str) -> bool {
         match self.message().and_then(|(_, ty)| ty.fields.get(name)) {
             Some(field) => {
-                !field.pointer && (matches!(field.ty, Ty::Message(_)) || !field.optional)
+                !field.pointer
+                    && (matches!(field.ty, Ty::Message(_) | Ty::Time | Ty::MicroTime)
+                        || !field.optional)
             }
             None => matches!(self, Self::Custom { root: Some(_), .. }) && name == "metadata",
         }

@@ -133,7 +133,12 @@ fn check(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
         return;
     }
     if !has_type(value, schema) {
-        let wanted = json::text(schema, &["type"]);
+        let either = on(schema, "x-kubernetes-int-or-string");
+        let wanted = if either {
+            "integer,string"
+        } else {
+            json::text(schema, &["type"])
+        };
         let got = type_name(value);
         causes.push(Cause {
             reason: "FieldValueTypeInvalid",
@@ -228,7 +233,8 @@ fn array(items: &[Value], value: &Value, schema: &Value, path: &str, causes: &mu
         );
     }
     if let Some(max) = json::int(schema, &["maxItems"]).filter(|max| items.len() as i64 > *max) {
-        let message = format!("Too many: {}: must have at most {max} items", items.len());
+        let unit = if max == 1 { "item" } else { "items" };
+        let message = format!("Too many: {}: must have at most {max} {unit}", items.len());
         causes.push(Cause {
             reason: "FieldValueTooMany",
             message,
@@ -410,7 +416,7 @@ mod tests {
                 "spec.replicas",
                 "Invalid value: -1: spec.replicas in body should be greater than or equal to 0",
             ),
-            ("spec.list", "Too many: 2: must have at most 1 items"),
+            ("spec.list", "Too many: 2: must have at most 1 item"),
             (
                 "spec.list[0].a",
                 "Invalid value: \"string\": spec.list[0].a in body must be of type integer: \"string\"",

@@ -10,7 +10,7 @@ use super::{Context, Validation, defaults, kinds};
 use crate::json;
 use crate::kinds::Resource;
 use crate::patch::managed;
-use crate::status::Failure;
+use crate::status::{Cause, Failure};
 use crate::validate::{metadata, objects, typed};
 
 /// The alphabet of generated names: no vowels and nothing that reads like another character.
@@ -35,10 +35,13 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
         ))
     };
     if resource.custom.is_some() && kind.is_empty() {
-        return Err(refused(
-            &resource.kind,
-            "Object 'Kind' is missing".to_owned(),
-        ));
+        let body = object.to_string();
+        let start: String = body.chars().take(30).collect();
+        let more = if body.len() > 30 { " ..." } else { "" };
+        return Err(Failure::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{body}' ({start}{more})",
+            resource.kind
+        )));
     }
     let wrong_kind = !kind.is_empty() && kind != resource.kind;
     let wrong_version = !version.is_empty() && version != api_version;
@@ -55,13 +58,20 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
         };
         return Err(refused(kind, foreign(resource, kind, version)));
     }
-    if wrong_kind {
-        return Err(refused(&kind, format!("the object's kind is {kind}")));
-    }
     if wrong_version {
         return Err(Failure::bad_request(format!(
             "the API version in the data ({version}) does not match the expected API version ({api_version})"
         )));
+    }
+    if wrong_kind {
+        let why = format!("must be {}", resource.kind);
+        let name = json::text(object, &["metadata", "name"]);
+        return Err(Failure::invalid(
+            &resource.group,
+            &kind,
+            name,
+            &[Cause::invalid("kind", &kind.as_str().into(), why)],
+        ));
     }
     let map = json::object(object);
     let mut typed = Map::with_capacity(map.len() + 2);
@@ -162,6 +172,7 @@ pub(crate) fn prepare(
     if origin != Origin::Apply {
         managed::on_update(resource, None, object, "", context);
     }
+    kinds::admit(resource, object);
     Ok(warnings)
 }
 

@@ -50,9 +50,9 @@ pub(crate) fn delete(
         let current = shared.store.get(&resource.storage, key);
         let current = current.ok_or_else(|| Failure::not_found(resource.gr(), name))?;
         check(resource, &current, preconditions)?;
-        match step(shared, resource, &current, context) {
-            Ok(outcome) => return Ok(outcome),
-            Err(commit::Lost) => {}
+        // Lost: somebody else changed it meanwhile.
+        if let Ok(outcome) = step(shared, resource, &current, context) {
+            return Ok(outcome);
         }
     }
 }

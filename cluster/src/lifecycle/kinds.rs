@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::defaults::{services, workloads};
 use super::{Context, drain};
 use crate::json;
 use crate::kinds::{Resource, Sub, crd};
@@ -51,7 +52,7 @@ pub(crate) fn carry_over(resource: &Resource, old: &Value, object: &mut Value, s
                 None => spec.shift_remove("finalizers"),
             };
         }
-        "services" => service(old, object),
+        "services" => keep_allocations(old, object),
         "jobs.batch" => {
             let spec = json::child(json::object(object), "spec");
             if let Some(selector) = json::at(old, &["spec", "selector"]) {
@@ -72,7 +73,7 @@ pub(crate) fn carry_over(resource: &Resource, old: &Value, object: &mut Value, s
     }
 }
 
-fn service(old: &Value, object: &mut Value) {
+fn keep_allocations(old: &Value, object: &mut Value) {
     let spec = json::child(json::object(object), "spec");
     if spec.get("type").and_then(Value::as_str) == Some("ExternalName") {
         return;
@@ -106,6 +107,37 @@ fn service(old: &Value, object: &mut Value) {
         {
             json::default(json::object(port), "nodePort", node);
         }
+    }
+}
+
+/// What the real server's admission plugins and allocators add: nobody owns it.
+pub(crate) fn admit(resource: &Resource, object: &mut Value) {
+    let map = json::object(object);
+    match &*resource.storage {
+        "pods" => {
+            let spec = json::child(map, "spec");
+            json::default(spec, "priority", 0);
+            json::default(spec, "preemptionPolicy", "PreemptLowerPriority");
+            let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
+            if let Value::Array(list) = tolerations {
+                tolerate(list, "node.kubernetes.io/not-ready");
+                tolerate(list, "node.kubernetes.io/unreachable");
+            }
+        }
+        "services" => services::allocate(json::child(map, "spec")),
+        "jobs.batch" => workloads::select_pods(map),
+        _ => {}
+    }
+}
+
+/// Pods leave a broken node after five minutes, unless they say otherwise.
+fn tolerate(list: &mut Vec<Value>, key: &str) {
+    let known = |t: &Value| {
+        let (tolerated, effect) = (json::text(t, &["key"]), json::text(t, &["effect"]));
+        (tolerated == key || tolerated.is_empty()) && matches!(effect, "" | "NoExecute")
+    };
+    if !list.iter().any(known) {
+        list.push(json!({ "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300 }));
     }
 }
 

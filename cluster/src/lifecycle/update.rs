@@ -60,7 +60,7 @@ pub(crate) fn prepare(
     kinds::carry_over(resource, old, new, sub);
     defaults::apply(resource, new);
     kinds::on_update(resource, new, sub, context);
-    let mut causes = metadata::common(new, resource.custom.is_some());
+    let mut causes = metadata::common(resource, new);
     causes.extend(finalizer_problem(old, new));
     if resource.custom.is_none() {
         // The real server checks the metadata of built-in kinds twice, and says so.
@@ -74,6 +74,7 @@ pub(crate) fn prepare(
     if origin != Origin::Apply {
         managed::on_update(resource, Some(old), new, sub.map_or("", Sub::name), context);
     }
+    kinds::admit(resource, new);
     Ok(warnings)
 }
 
@@ -112,7 +113,12 @@ fn check_identity(
                 message: "Invalid value: 0: must be specified for an update".into(),
                 field: "metadata.resourceVersion".into(),
             };
-            return Err(resource.invalid(name, &[cause]));
+            return Err(Failure::invalid(
+                &resource.group,
+                &resource.plural,
+                name,
+                &[cause],
+            ));
         }
     } else if version.parse::<u64>().is_err() {
         return Err(Failure::internal(format!(

@@ -84,7 +84,7 @@ pub(crate) fn field_set(object: &Value, shape: Shape<'_>) -> FieldSet {
 
 fn leaves(value: &Value, shape: Shape<'_>, path: &mut Vec<Step>, set: &mut FieldSet) {
     match value {
-        Value::Object(map) if !shape.is_atomic() && !(map.is_empty() && !path.is_empty()) => {
+        Value::Object(map) if !shape.is_atomic() && (!map.is_empty() || path.is_empty()) => {
             for (key, value) in map {
                 path.push(format!("f:{key}"));
                 if value.is_null()
@@ -140,6 +140,9 @@ fn walk(
     if old == new {
         return;
     }
+    if present && is_zero(old) && is_zero(new) {
+        return;
+    }
     match (old, new) {
         (None, Some(_)) if !present => out.changed.insert(path),
         (Some(_), None) if !present => out.removed.insert(path),
@@ -171,6 +174,18 @@ fn walk(
         (_, Some(_)) => out.changed.insert(path),
         (Some(_), None) => out.removed.insert(path),
         (None, None) => {}
+    }
+}
+
+/// What an empty object of the kind holds at such a place.
+fn is_zero(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(map)) => map.is_empty(),
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Number(number)) => number.as_f64() == Some(0.0),
+        Some(Value::Bool(on)) => !on,
+        Some(Value::Array(_)) => false,
     }
 }
 

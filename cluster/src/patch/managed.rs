@@ -92,6 +92,7 @@ pub(crate) fn set_entries(object: &mut Value, mut entries: Vec<Entry>) {
                 e.time.clone(),
                 e.manager.clone(),
                 e.api_version.clone(),
+                e.subresource.clone(),
             )
         };
         rank(a).cmp(&rank(b))
@@ -115,6 +116,10 @@ pub(crate) fn on_update(
     sub: &str,
     context: &Context,
 ) {
+    if old.is_some_and(|old| entries(old).is_empty()) && entries(new).is_empty() {
+        // Nobody owned anything, so ownership is not tracked.
+        return;
+    }
     let shape = Shape::of(resource);
     let before = old.map_or_else(|| json!({}), |old| part(resource, old, sub));
     let difference = compare(&before, &part(resource, new, sub), shape);
@@ -127,7 +132,11 @@ pub(crate) fn on_update(
         operation: "Update".into(),
         api_version: resource.stored_api_version.clone(),
         subresource: sub.to_owned(),
-        time: context.stamp(),
+        time: if sub == "scale" {
+            String::new()
+        } else {
+            context.stamp()
+        },
         fields: FieldSet::default(),
     };
     entries.retain_mut(|entry| {

@@ -126,7 +126,8 @@ fn place(
                 _ => false,
             };
             // Go's encoder writes zero values; its JSON would leave them out.
-            if !(empty && !field.pointer && field.optional) && !value.is_null() {
+            let left_out = empty && !field.pointer && field.optional;
+            if !left_out && !value.is_null() {
                 into.insert(field.name.clone(), value);
             }
         }

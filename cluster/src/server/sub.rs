@@ -20,7 +20,7 @@ use crate::kinds::{Sub, scale};
 use crate::lifecycle::delete::delete as remove;
 use crate::lifecycle::update::Origin;
 use crate::shared::Shared;
-use crate::status::{self, Failure};
+use crate::status::{self, Failure, GroupResource};
 use crate::store::Stored;
 
 pub(crate) async fn handle(
@@ -147,7 +147,11 @@ async fn bind(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Bo
                     "pod {} is already assigned to node \"{assigned}\"",
                     call.name
                 );
-                return Err(Failure::conflict(call.resource.gr(), call.name, &why));
+                let resource = GroupResource {
+                    group: "",
+                    resource: "pods/binding",
+                };
+                return Err(Failure::conflict(resource, call.name, &why));
             }
             let mut pod = old.clone();
             json::child(json::object(&mut pod), "spec")

@@ -155,6 +155,11 @@ impl PatchType {
                 Ok(Self::Strategic)
             }
             "application/apply-patch+yaml" => Ok(Self::Apply),
+            "application/strategic-merge-patch+json" => Err(Failure::unsupported_media(&[
+                "application/json-patch+json",
+                "application/merge-patch+json",
+                "application/apply-patch+yaml",
+            ])),
             _ => Err(Failure::unsupported_patch()),
         }
     }
@@ -300,7 +305,7 @@ fn applied(
     let mut merged =
         patch::apply::apply(call.resource, old, config, call.sub_name(), force, context)?;
     patch::check_depth(&merged)?;
-    call.resource.from_storage(&mut merged);
+    call.resource.show_stored(&mut merged);
     Ok(merged)
 }
 

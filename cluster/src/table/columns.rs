@@ -66,8 +66,8 @@ const PODS: &[Column] = &[
 ];
 const DEPLOYMENTS: &[Column] = &[
     text("Ready", workloads::ready_of_wanted),
-    number("Up-to-date", workloads::updated),
-    number("Available", workloads::available),
+    text("Up-to-date", workloads::updated),
+    text("Available", workloads::available),
     AGE,
     wide("Containers", workloads::containers),
     wide("Images", workloads::images),

@@ -31,12 +31,14 @@ pub(crate) fn for_create(resource: &Resource, object: &Value) -> Vec<Cause> {
     if resource.namespaced && json::text(object, &["metadata", "namespace"]).is_empty() {
         causes.push(Cause::required("metadata.namespace", ""));
     }
-    causes.extend(common(object, resource.custom.is_some()));
+    causes.extend(common(resource, object));
     causes
 }
 
 /// Problems that can appear on create and on update.
-pub(crate) fn common(object: &Value, custom: bool) -> Vec<Cause> {
+pub(crate) fn common(resource: &Resource, object: &Value) -> Vec<Cause> {
+    // API extensions are checked by the rules of metadata alone.
+    let is_core = resource.custom.is_none() && resource.group != "apiextensions.k8s.io";
     let mut causes = Vec::new();
     labels(object, &mut causes);
     annotations(object, &mut causes);
@@ -49,7 +51,7 @@ pub(crate) fn common(object: &Value, custom: bool) -> Vec<Cause> {
         let field = format!("metadata.finalizers[{index}]");
         if let Some(why) = qualified_name(text) {
             causes.push(Cause::invalid(field, finalizer, why));
-        } else if !text.contains('/') && !STANDARD_FINALIZERS.contains(&text) && !custom {
+        } else if !text.contains('/') && !STANDARD_FINALIZERS.contains(&text) && is_core {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             causes.push(Cause::invalid(field, finalizer, why));
         }

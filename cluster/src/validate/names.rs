@@ -7,10 +7,8 @@
 pub(crate) enum Naming {
     /// RFC 1123 subdomain: most kinds.
     Subdomain,
-    /// RFC 1123 label: namespaces.
+    /// RFC 1123 label: namespaces and services.
     Label,
-    /// RFC 1035 label: services.
-    Label1035,
     /// Anything that fits in a URL path: RBAC kinds.
     PathSegment,
 }
@@ -23,7 +21,6 @@ impl Naming {
         match self {
             Self::Subdomain => subdomain(name),
             Self::Label => label(name),
-            Self::Label1035 => label_1035(name),
             Self::PathSegment => path_segment(name),
         }
     }
@@ -68,22 +65,6 @@ fn label(name: &str) -> Vec<String> {
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
              end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{LABEL}')"
         ));
-    }
-    found
-}
-
-fn label_1035(name: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    if name.len() > 63 {
-        found.push(too_long(63));
-    }
-    if !(is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase())) {
-        found.push(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
-             validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-                .to_owned(),
-        );
     }
     found
 }
@@ -162,7 +143,6 @@ mod tests {
             assert!(!Naming::Subdomain.problems(bad).is_empty(), "{bad}");
         }
         assert!(!Naming::Label.problems("a.b").is_empty());
-        assert!(!Naming::Label1035.problems("1a").is_empty());
         assert!(Naming::PathSegment.problems("system:node").is_empty());
         assert!(!Naming::Subdomain.problems(&"a".repeat(254)).is_empty());
     }

@@ -41,6 +41,9 @@ pub(crate) fn check_metadata(resource: &Resource, object: &Value) -> Result<(), 
     Walk::new(resource).metadata(&mut holder)
 }
 
+/// Structs in structs that are filled in; no built-in kind nests that deep.
+const FILL_DEPTH: usize = 8;
+
 struct Walk<'a> {
     schema: &'a Schema,
     unknown: Vec<String>,
@@ -113,8 +116,44 @@ impl<'a> Walk<'a> {
             self.field(field, &key, map)?;
             self.fields.pop();
         }
+        if ty.name != "meta.ObjectMeta" {
+            self.fill(ty, map, FILL_DEPTH);
+        }
         self.holder = outer;
         Ok(())
+    }
+
+    /// Adds what Go's encoder writes even when it is not set: structs, and fields without `omitempty`.
+    fn fill(&self, ty: &Type, map: &mut Map<String, Value>, depth: usize) {
+        for field in ty
+            .fields
+            .values()
+            .filter(|f| !f.pointer && !f.omit_zero && f.number > 0)
+        {
+            if map.contains_key(&field.name) {
+                continue;
+            }
+            let zero = match &field.ty {
+                Ty::Message(index) => match (self.schema.get(*index), depth.checked_sub(1)) {
+                    (Some(inner), _) if inner.name == "meta.ObjectMeta" => {
+                        Value::Object(Map::new())
+                    }
+                    (Some(inner), Some(depth)) => {
+                        let mut filled = Map::new();
+                        self.fill(inner, &mut filled, depth);
+                        Value::Object(filled)
+                    }
+                    _ => continue,
+                },
+                Ty::Time | Ty::MicroTime => Value::Null,
+                _ if field.optional => continue,
+                Ty::String => "".into(),
+                Ty::Int => 0.into(),
+                Ty::Bool => false.into(),
+                _ => Value::Null,
+            };
+            map.insert(field.name.clone(), zero);
+        }
     }
 
     fn field(

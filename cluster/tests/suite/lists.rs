@@ -51,7 +51,10 @@ async fn selectors_choose() {
         .await;
     assert_eq!(
         (refused.0, message(&refused)),
-        (400, "field label not supported: data.a")
+        (
+            400,
+            "\"data.a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+        )
     );
     assert_eq!(
         f.get(&format!("{CONFIG_MAPS}?labelSelector=a+b")).await.0,

@@ -234,7 +234,7 @@ async fn deletion_checks_preconditions_and_answers_as_the_kind_does() {
     let pods = "/api/v1/namespaces/default/pods";
     f.post(
         pods,
-        json!({ "metadata": { "name": "p" }, "spec": { "containers": [{ "name": "c" }] } }),
+        json!({ "metadata": { "name": "p" }, "spec": { "containers": [{ "name": "c", "image": "i" }] } }),
     )
     .await;
     assert_eq!(f.delete(&format!("{pods}/p")).await.1["kind"], "Pod");
@@ -246,7 +246,7 @@ async fn pods_are_evicted_and_bound() {
     let pods = "/api/v1/namespaces/default/pods";
     f.post(
         pods,
-        json!({ "metadata": { "name": "p" }, "spec": { "containers": [{ "name": "c" }] } }),
+        json!({ "metadata": { "name": "p" }, "spec": { "containers": [{ "name": "c", "image": "i" }] } }),
     )
     .await;
     let binding = json!({ "metadata": { "name": "p" }, "target": { "kind": "Node", "name": "n" } });

@@ -3,8 +3,8 @@
 //! Never overwrites what is set.
 
 mod pods;
-mod services;
-mod workloads;
+pub(super) mod services;
+pub(super) mod workloads;
 
 use serde_json::{Map, Value, json};
 
@@ -15,14 +15,18 @@ use crate::kinds::Resource;
 pub(crate) fn apply(resource: &Resource, value: &mut Value) {
     let map = object(value);
     match &*resource.storage {
-        "pods" => pods::spec(child(map, "spec")),
+        "pods" => {
+            let spec = child(map, "spec");
+            pods::spec(spec);
+            default(spec, "enableServiceLinks", true);
+        }
         "podtemplates" => pods::template(map),
         "replicationcontrollers" => workloads::replication_controller(map),
         "deployments.apps" => workloads::deployment(child(map, "spec")),
         "replicasets.apps" => workloads::replica_set(child(map, "spec")),
         "statefulsets.apps" => workloads::stateful_set(child(map, "spec")),
         "daemonsets.apps" => workloads::daemon_set(child(map, "spec")),
-        "jobs.batch" => workloads::job(map),
+        "jobs.batch" => workloads::job(child(map, "spec")),
         "cronjobs.batch" => workloads::cron_job(child(map, "spec")),
         "services" => services::service(child(map, "spec")),
         "namespaces" => {
@@ -79,9 +83,8 @@ fn rbac(map: &mut Map<String, Value>) {
         );
     }
     for subject in items(map, "subjects") {
-        match subject.get("kind").and_then(Value::as_str) {
-            Some("User" | "Group") => default(subject, "apiGroup", "rbac.authorization.k8s.io"),
-            _ => {}
+        if let Some("User" | "Group") = subject.get("kind").and_then(Value::as_str) {
+            default(subject, "apiGroup", "rbac.authorization.k8s.io");
         }
     }
     if map

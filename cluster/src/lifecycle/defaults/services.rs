@@ -11,31 +11,48 @@ use crate::json::default;
 pub(crate) fn service(spec: &mut Map<String, Value>) {
     default(spec, "type", "ClusterIP");
     default(spec, "sessionAffinity", "None");
-    let kind = spec
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let node_ports = matches!(kind.as_str(), "NodePort" | "LoadBalancer");
+    let kind = kind(spec);
     for port in items(spec, "ports") {
         default(port, "protocol", "TCP");
         if let Some(number) = port.get("port").cloned() {
             default(port, "targetPort", number);
         }
-        if node_ports {
-            default(port, "nodePort", rand::rng().random_range(30_000..32_768));
-        }
     }
     if kind == "ExternalName" {
         return;
     }
-    if node_ports {
+    if has_node_ports(&kind) {
         default(spec, "externalTrafficPolicy", "Cluster");
     }
     if kind == "LoadBalancer" {
         default(spec, "allocateLoadBalancerNodePorts", true);
     }
+    default(spec, "internalTrafficPolicy", "Cluster");
+}
+
+fn kind(spec: &Map<String, Value>) -> String {
+    spec.get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn has_node_ports(kind: &str) -> bool {
+    matches!(kind, "NodePort" | "LoadBalancer")
+}
+
+/// Gives a service its addresses and ports, which nobody owns.
+pub(crate) fn allocate(spec: &mut Map<String, Value>) {
+    let kind = kind(spec);
+    if kind == "ExternalName" {
+        return;
+    }
     let mut random = rand::rng();
+    if has_node_ports(&kind) {
+        for port in items(spec, "ports") {
+            default(port, "nodePort", random.random_range(30_000..32_768));
+        }
+    }
     let address = format!(
         "10.96.{}.{}",
         random.random_range(0..=255),
@@ -45,7 +62,11 @@ pub(crate) fn service(spec: &mut Map<String, Value>) {
     if let Some(address) = spec.get("clusterIP").cloned() {
         default(spec, "clusterIPs", json!([address]));
     }
+    let headless = spec.get("clusterIP").and_then(Value::as_str) == Some("None");
+    if headless && !spec.contains_key("selector") {
+        default(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
+        default(spec, "ipFamilyPolicy", "RequireDualStack");
+    }
     default(spec, "ipFamilies", json!(["IPv4"]));
     default(spec, "ipFamilyPolicy", "SingleStack");
-    default(spec, "internalTrafficPolicy", "Cluster");
 }

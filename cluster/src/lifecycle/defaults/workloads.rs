@@ -67,7 +67,7 @@ pub(crate) fn daemon_set(spec: &mut Map<String, Value>) {
 }
 
 /// A job selects its pods by labels that are made from its own identity.
-pub(crate) fn job(map: &mut Map<String, Value>) {
+pub(crate) fn select_pods(map: &mut Map<String, Value>) {
     let text = |key: &str| {
         let found = map
             .get("metadata")
@@ -77,7 +77,6 @@ pub(crate) fn job(map: &mut Map<String, Value>) {
     };
     let (uid, name) = (text("uid"), text("name"));
     let spec = child(map, "spec");
-    job_spec(spec);
     if spec.get("manualSelector") == Some(&Value::Bool(true)) || spec.contains_key("selector") {
         return;
     }
@@ -86,10 +85,17 @@ pub(crate) fn job(map: &mut Map<String, Value>) {
         labels.insert(format!("batch.kubernetes.io/{key}"), value.as_str().into());
         labels.insert(key.to_owned(), value.as_str().into());
     }
+    let labels = labels.clone();
     spec.insert(
         "selector".into(),
         json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } }),
     );
+    default(child(map, "metadata"), "labels", labels);
+}
+
+pub(crate) fn job(spec: &mut Map<String, Value>) {
+    job_spec(spec);
+    default(spec, "manualSelector", false);
 }
 
 fn job_spec(spec: &mut Map<String, Value>) {
