@@ -40,7 +40,7 @@ impl Fields {
 
     /// Sets a key to a duration in the document's spelling: `10s`, `250ms`.
     pub(super) fn duration(&mut self, key: &str, time: Duration) {
-        let ms = time.as_millis();
+        let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let text = if ms.is_multiple_of(1000) { format!("{}s", ms / 1000) } else { format!("{ms}ms") };
         self.set(key, Node::Text(text));
     }
