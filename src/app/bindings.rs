@@ -28,10 +28,18 @@ pub(super) async fn keep(stages: Arc<Stages>, hook: HookName, index: usize, spec
     let resource = find(&stages, &hook, index, &spec).await;
     let subscribe = |(source, selection)| stages.streams.subscribe(selection).map(move |change| (source, change));
     let sources: Vec<_> = selections_for(&spec, &resource).into_iter().enumerate().map(subscribe).collect();
-    let queue = stages.queue.clone();
+    let (queue, status) = (stages.queue.clone(), stages.health.enabled(&hook, index));
+    let listed = {
+        let (queue, status) = (queue.clone(), status.clone());
+        let (hook, binding) = (hook.clone(), spec.name.clone());
+        async move {
+            status.synchronised().await;
+            queue.listed(&hook, &binding);
+        }
+    };
     let driver = Driver {
         publisher: stages.snapshots.publisher(&hook, &spec.name),
-        status: stages.health.enabled(&hook, index),
+        status,
         evaluator: stages.evaluator.clone(),
         filter,
         binding: Binding::new(hook, spec, resource, sources.len()),
@@ -39,7 +47,7 @@ pub(super) async fn keep(stages: Arc<Stages>, hook: HookName, index: usize, spec
             queue.push(trigger);
         },
     };
-    filter::drive(driver, stream::select_all(sources)).await;
+    tokio::join!(filter::drive(driver, stream::select_all(sources)), listed);
 }
 
 /// Looks until the kind is found; says once what it waits for.

@@ -145,6 +145,9 @@ fn start_hooks(hooks: &Hooks, stages: &Arc<Stages>, tasks: &mut JoinSet<()>) {
     for hook in hooks.live.values() {
         stages.queue.add_hook(hook.spec.name.clone(), hook.spec.concurrency);
         stages.health.expect(&hook.spec);
+        for binding in &hook.spec.kubernetes {
+            stages.queue.expect_list(&hook.spec.name, binding.name.clone());
+        }
     }
     schedules::push_startups(hooks, &stages.queue);
     for hook in hooks.live.values() {
