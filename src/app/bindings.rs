@@ -3,10 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::StreamExt as _;
+use futures::{StreamExt as _, stream};
 use tracing::{info, warn};
 
-use super::{Stages, gate::Gate, hooks::error_chain};
+use super::{Stages, hooks::error_chain};
 use crate::{
     discovery::DiscoveryError,
     filter::{self, Binding, Driver},
@@ -19,7 +19,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Runs until it is dropped. `index` is the binding's place in the document.
-pub(super) async fn keep(stages: Arc<Stages>, gate: Arc<Gate>, hook: HookName, index: usize, spec: KubernetesBinding) {
+pub(super) async fn keep(stages: Arc<Stages>, hook: HookName, index: usize, spec: KubernetesBinding) {
     let filter = match spec.jq_filter.as_deref().map(filter::compile).transpose() {
         Ok(filter) => filter,
         // The document's check lets no such filter through.
@@ -27,23 +27,33 @@ pub(super) async fn keep(stages: Arc<Stages>, gate: Arc<Gate>, hook: HookName, i
     };
     // From the beginning, so that a pending binding has an empty snapshot.
     let publisher = stages.snapshots.publisher(&hook, &spec.name);
-    let resource = find(&stages, &gate, &hook, index, &spec).await;
+    let resource = find(&stages, &hook, index, &spec).await;
     let subscribe = |(source, selection)| stages.streams.subscribe(selection).map(move |change| (source, change));
     let sources: Vec<_> = selections_for(&spec, &resource).into_iter().enumerate().map(subscribe).collect();
-    let triggers = gate.clone();
+    let (queue, status) = (stages.queue.clone(), stages.health.enabled(&hook, index));
+    let listed = {
+        let (queue, status) = (queue.clone(), status.clone());
+        let (hook, binding) = (hook.clone(), spec.name.clone());
+        async move {
+            status.synchronised().await;
+            queue.listed(&hook, &binding);
+        }
+    };
     let driver = Driver {
         publisher,
-        status: stages.health.enabled(&hook, index),
+        status,
         evaluator: stages.evaluator.clone(),
         filter,
         binding: Binding::new(hook, spec, resource, sources.len()),
-        out: move |trigger| triggers.push(trigger),
+        out: move |trigger| {
+            queue.push(trigger);
+        },
     };
-    filter::drive(driver, gate.changes(index, sources)).await;
+    tokio::join!(filter::drive(driver, stream::select_all(sources)), listed);
 }
 
 /// Looks until the kind is found; says once what it waits for.
-async fn find(stages: &Stages, gate: &Gate, hook: &HookName, index: usize, spec: &KubernetesBinding) -> Arc<Resource> {
+async fn find(stages: &Stages, hook: &HookName, index: usize, spec: &KubernetesBinding) -> Arc<Resource> {
     let mut wait = FIRST_WAIT;
     let mut said = String::new();
     loop {
@@ -57,7 +67,8 @@ async fn find(stages: &Stages, gate: &Gate, hook: &HookName, index: usize, spec:
         let reason = error_chain(&error);
         stages.health.pending(hook, index, &reason);
         if matches!(error, DiscoveryError::Unknown { .. }) {
-            gate.listed(index);
+            // There are no objects of a kind that is not served.
+            stages.queue.listed(hook, &spec.name);
         }
         if reason != said {
             report(hook, spec, &error, &reason);

@@ -2,7 +2,6 @@
 //! names every stage; it holds no rule of any.
 
 mod bindings;
-mod gate;
 mod health;
 mod hooks;
 mod host;
@@ -36,7 +35,6 @@ use crate::{
     },
     watch::Streams,
 };
-use gate::Gate;
 use health::Health;
 use hooks::Hooks;
 use host::Operator;
@@ -149,16 +147,18 @@ fn start_hooks(hooks: &Hooks, stages: &Arc<Stages>, tasks: &mut JoinSet<()>) {
     for hook in hooks.live.values() {
         stages.queue.add_hook(hook.spec.name.clone(), hook.spec.concurrency);
         stages.health.expect(&hook.spec);
+        for binding in &hook.spec.kubernetes {
+            stages.queue.expect_list(&hook.spec.name, binding.name.clone());
+        }
     }
     schedules::push_startups(hooks, &stages.queue);
     for hook in hooks.live.values() {
         let name = &hook.spec.name;
-        let gate = Arc::new(Gate::new(hook.spec.kubernetes.len(), stages.queue.clone()));
         for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-            tasks.spawn(bindings::keep(stages.clone(), gate.clone(), name.clone(), index, binding.clone()));
+            tasks.spawn(bindings::keep(stages.clone(), name.clone(), index, binding.clone()));
         }
         for binding in &hook.spec.schedules {
-            tasks.spawn(schedules::keep(gate.clone(), name.clone(), binding.clone()));
+            tasks.spawn(schedules::keep(stages.queue.clone(), name.clone(), binding.clone()));
         }
     }
     info!(hooks = hooks.live.len(), quarantined = hooks.quarantined.len(), "hooks started");

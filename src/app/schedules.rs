@@ -6,10 +6,7 @@ use futures::StreamExt as _;
 use jiff::Timestamp;
 use tracing::error;
 
-use super::{
-    gate::Gate,
-    hooks::{Hook, Hooks},
-};
+use super::hooks::{Hook, Hooks};
 use crate::{
     model::{BindingName, Cause, HookName, MissedRuns, QueueName, ScheduleBinding, StartupBinding, Trigger},
     queue,
@@ -39,17 +36,16 @@ fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
     }
 }
 
-/// Runs until it is dropped. Ticks begin when the hook's snapshots are complete.
-pub(super) async fn keep(gate: Arc<Gate>, hook: HookName, binding: ScheduleBinding) {
+/// Runs until it is dropped.
+pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: ScheduleBinding) {
     let schedule = match Schedule::new(&binding.crontab, binding.time_zone.as_deref(), MissedRuns::Skip) {
         Ok(schedule) => schedule,
         // The document's check lets no such crontab through.
         Err(error) => return error!(%hook, binding = %binding.name, %error, "schedule can't be used"),
     };
-    gate.opened().await;
     let mut ticks = std::pin::pin!(schedule.ticks(Timestamp::now));
     while let Some(tick) = ticks.next().await {
-        gate.push(Trigger {
+        queue.push(Trigger {
             hook: hook.clone(),
             binding: binding.name.clone(),
             queue: binding.queue.clone(),

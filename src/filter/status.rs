@@ -7,6 +7,8 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
+use tokio::sync::Notify;
+
 use super::Binding;
 
 /// Shared between a binding's driver and those who report on it.
@@ -18,12 +20,22 @@ pub struct BindingStatus {
     failing: AtomicUsize,
     filter_errors: AtomicU64,
     last_error: Mutex<Option<Arc<str>>>,
+    listed: Notify,
 }
 
 impl BindingStatus {
     /// Whether all objects were listed once; a part of being ready.
     pub fn is_synchronised(&self) -> bool {
         self.synchronised.load(Ordering::Acquire)
+    }
+
+    /// Returns once all objects were listed and the snapshot shows them.
+    pub async fn synchronised(&self) {
+        let mut listed = std::pin::pin!(self.listed.notified());
+        listed.as_mut().enable();
+        if !self.is_synchronised() {
+            listed.await;
+        }
     }
 
     /// Objects in the snapshot.
@@ -61,6 +73,9 @@ impl BindingStatus {
         self.objects.store(binding.items().size(), Ordering::Relaxed);
         self.bytes.store(binding.bytes(), Ordering::Relaxed);
         self.failing.store(binding.failing(), Ordering::Relaxed);
-        self.synchronised.store(binding.is_synchronised(), Ordering::Release);
+        let before = self.synchronised.swap(binding.is_synchronised(), Ordering::AcqRel);
+        if binding.is_synchronised() && !before {
+            self.listed.notify_waiters();
+        }
     }
 }

@@ -1,9 +1,10 @@
-//! What waits for a start-up or a synchronization of its hook, whatever queues they sit in. Never
-//! orders triggers of one queue: the line does.
+//! What waits for a start-up or a synchronization of its hook, whatever queues they sit in, or for a
+//! snapshot. Never orders triggers of one queue: the line does.
 //!
 //! While a hook's start-up is not done, its later triggers wait; while a binding's synchronization is
 //! not done, its later events wait. Given up counts as done: the hook would stand still forever
-//! otherwise.
+//! otherwise. A trigger that includes the snapshot of a binding whose objects were not listed yet
+//! waits for the list: the run would take an empty snapshot for the truth.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,6 +28,8 @@ pub(super) struct Hook {
     pub(super) waiting: BTreeSet<LineId>,
     startups: BTreeSet<u64>,
     synchronizations: HashMap<BindingName, BTreeSet<u64>>,
+    /// Bindings whose objects are to be listed.
+    unlisted: BTreeSet<BindingName>,
 }
 
 impl Hook {
@@ -61,10 +64,22 @@ impl Hook {
         }
     }
 
+    /// Triggers that include this binding's snapshot wait from now on.
+    pub(super) fn expect_list(&mut self, binding: BindingName) {
+        self.unlisted.insert(binding);
+    }
+
+    /// The binding's snapshot is there; true when a gate may have opened.
+    pub(super) fn listed(&mut self, binding: &BindingName) -> bool {
+        self.unlisted.remove(binding)
+    }
+
     /// Whether the trigger has to wait.
     pub(super) fn holds_back(&self, item: &Item) -> bool {
         let earlier = |pending: &BTreeSet<u64>| pending.first().is_some_and(|seq| *seq < item.seq);
+        let unlisted = || item.trigger.snapshots.iter().any(|binding| self.unlisted.contains(binding));
         earlier(&self.startups)
+            || (!self.unlisted.is_empty() && unlisted())
             || (matches!(item.trigger.cause, Cause::Event(_))
                 && self.synchronizations.get(&item.trigger.binding).is_some_and(earlier))
     }

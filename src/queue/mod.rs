@@ -17,7 +17,8 @@
 //!
 //! Every trigger gets a number when it is pushed, and waits only for triggers with smaller numbers:
 //! those before it in its queue, and those that close its gate. So the smallest number can always
-//! run, and nothing waits in a circle.
+//! run, and nothing waits in a circle. Besides, a trigger waits for the snapshots that it includes,
+//! which wait for no trigger.
 //!
 //! A shared queue, and a hook's own queue with `concurrency: 1`, is a plain line: one job at a time,
 //! head first, and a failed head holds the line until it succeeds or is given up. A hook's own queue

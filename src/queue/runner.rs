@@ -18,7 +18,7 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Enqueued, Observer, Pushed, QueueConfig, State, Stats};
-use crate::model::{Failure, FailureKind, HookName, Job, JobId, Outcome, Trigger};
+use crate::model::{BindingName, Failure, FailureKind, HookName, Job, JobId, Outcome, Trigger};
 
 /// Runs a job. A panic in it counts as a failure of the host.
 pub type Action = Arc<dyn Fn(Job) -> BoxFuture<'static, Outcome> + Send + Sync>;
@@ -66,6 +66,17 @@ impl Handle {
     /// Makes a hook known; see [`State::add_hook`].
     pub fn add_hook(&self, hook: HookName, concurrency: usize) {
         self.0.state().add_hook(hook, concurrency);
+    }
+
+    /// Triggers that include this snapshot wait for it; see [`State::expect_list`].
+    pub fn expect_list(&self, hook: &HookName, binding: BindingName) {
+        self.0.state().expect_list(hook, binding);
+    }
+
+    /// The snapshot is there; see [`State::listed`].
+    pub fn listed(&self, hook: &HookName, binding: &BindingName) {
+        self.0.state().listed(hook, binding);
+        self.0.wake.notify_one();
     }
 
     /// Forgets a hook and drops its triggers; see [`State::remove_hook`].

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::model::{HookName, Job, JobId, Outcome, QueueName, Trigger};
+use crate::model::{BindingName, HookName, Job, JobId, Outcome, QueueName, Trigger};
 
 use super::{
     Finished, LONGEST_DELAY, Pushed, QueueConfig, Stats, Verdict,
@@ -55,6 +55,23 @@ impl State {
     /// that is known, it counts from the next time its own queue is empty.
     pub fn add_hook(&mut self, name: HookName, concurrency: usize) {
         self.hooks.entry(name).or_default().concurrency = concurrency.max(1);
+    }
+
+    /// The hook's triggers that include this binding's snapshot wait until [`State::listed`].
+    pub fn expect_list(&mut self, name: &HookName, binding: BindingName) {
+        if let Some(hook) = self.hooks.get_mut(name) {
+            hook.expect_list(binding);
+        }
+    }
+
+    /// All objects of the binding were listed, and its snapshot shows them.
+    pub fn listed(&mut self, name: &HookName, binding: &BindingName) {
+        if let Some(hook) = self.hooks.get_mut(name)
+            && hook.listed(binding)
+        {
+            let waiting = std::mem::take(&mut hook.waiting);
+            waiting.into_iter().for_each(|id| self.ask(id));
+        }
     }
 
     /// Forgets a hook and drops its triggers; gives back how many. What runs may end, and its

@@ -322,6 +322,39 @@ fn events_wait_for_their_bindings_synchronization_in_another_queue() {
 }
 
 #[test]
+fn triggers_wait_for_the_snapshots_that_they_include() {
+    for concurrency in [1, 3] {
+        let mut q = Bench::new(&[("h", concurrency), ("g", 1)]);
+        for binding in ["pods", "nodes"] {
+            q.state.expect_list(&hook("h"), BindingName::new(binding));
+        }
+        let including = |snapshots: &[&str], cause| Trigger {
+            snapshots: snapshots.iter().map(|name| BindingName::new(*name)).collect(),
+            ..trigger("h", own("h"), "pods", cause)
+        };
+        q.push("h", &own("h"), tick(1));
+        q.state.push(including(&["pods", "nodes"], Cause::Synchronization));
+        q.state.push(including(&["pods", "nodes"], modified("a", 1)));
+        q.state.push(including(&["nodes"], tick(2)));
+        q.push("g", &own("g"), tick(3));
+        let mut ran = [q.next(), q.next()];
+        ran.sort_by(|(_, a), (_, b)| a.cmp(b));
+        assert_eq!(ran.each_ref().map(|(_, what)| what.clone()), [words("t1"), words("t3")]);
+        ran.into_iter().for_each(|(id, _)| q.done(id));
+        q.nothing();
+        q.state.listed(&hook("h"), &BindingName::new("pods"));
+        q.nothing();
+        q.state.listed(&hook("g"), &BindingName::new("nodes"));
+        q.nothing();
+        q.state.listed(&hook("h"), &BindingName::new("nodes"));
+        let (sync, what) = q.next();
+        assert_eq!(what, words("sync"));
+        q.done(sync);
+        assert_eq!(q.rest().concat(), ["a1", "t2"]);
+    }
+}
+
+#[test]
 fn queues_are_served_in_turn_within_the_global_limit() {
     let config = QueueConfig { max_parallel_runs: 2, batch_triggers: 1, ..QueueConfig::default() };
     let mut q = Bench::with(config, &[("a", 1), ("b", 1), ("c", 1)]);

@@ -89,7 +89,7 @@ impl Source {
 fn imports(code: &str) -> impl Iterator<Item = &str> {
     let direct = ["crate::", "boathook::"].into_iter().flat_map(move |root| {
         code.match_indices(root)
-            .filter(move |(at, _)| !continues_a_word(code, *at))
+            .filter(move |(at, _)| !continues_a_path(code, *at))
             .map(move |(at, _)| &code[at + root.len()..])
     });
     direct.flat_map(|rest| match rest.strip_prefix('{') {

@@ -6,4 +6,6 @@ mod document;
 mod filter;
 mod layering;
 mod sandbox;
+mod scenarios;
+mod support;
 mod watch;

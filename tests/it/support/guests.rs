@@ -1,0 +1,57 @@
+//! Components that `make guests` built, directories of hooks, and the cache of their compiled code.
+//!
+//! Never builds a guest.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use boathook::{
+    model::HookName,
+    sandbox::{Sandbox, SandboxConfig},
+};
+use tempfile::TempDir;
+use tokio::sync::Mutex;
+
+/// One at a time: compiling takes all cores, and the second finds what the first has compiled.
+static COMPILING: Mutex<()> = Mutex::const_new(());
+
+/// The file of a guest: `echo`, `registry-secret`.
+pub fn guest_file(name: &str) -> PathBuf {
+    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks-wasm/dist");
+    let places = [dist.join(format!("{name}.wasm")), dist.join(format!("test/{name}.wasm"))];
+    let found = places.into_iter().find(|path| path.exists());
+    found.unwrap_or_else(|| panic!("hooks-wasm/dist has no {name}.wasm: run make guests"))
+}
+
+/// The component of a guest.
+pub fn guest(name: &str) -> Vec<u8> {
+    fs::read(guest_file(name)).unwrap()
+}
+
+/// Shared by all tests, and kept between runs: compiling takes longer than most tests.
+pub fn cache_dir() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-hooks")
+}
+
+/// A directory of hooks, by name. Those that compile are in the cache afterwards.
+pub async fn hooks_dir(hooks: &[(&str, Vec<u8>)]) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, bytes) in hooks {
+        fs::write(directory.path().join(format!("{name}.wasm")), bytes).unwrap();
+    }
+    compile(hooks).await;
+    directory
+}
+
+async fn compile(hooks: &[(&str, Vec<u8>)]) {
+    let _one_at_a_time = COMPILING.lock().await;
+    let config =
+        SandboxConfig { cache_dir: Some(cache_dir()), max_concurrent_runs: 1, pooling: false, ..Default::default() };
+    let sandbox = Sandbox::new(config).unwrap();
+    for (name, bytes) in hooks {
+        // What does not compile is the test's to find out.
+        let _ = sandbox.load(&HookName::new(name).unwrap(), bytes).await;
+    }
+}
