@@ -37,7 +37,7 @@ apiserver: ## the real control plane for e2e (8 minutes the first time)
 
 fmt:
 	$(CARGO) fmt --all
-	cd hooks-wasm && $(CARGO) fmt --all
+	cd hooks-wasm && $(CARGO) fmt
 
 clean:
 	$(CARGO) clean
