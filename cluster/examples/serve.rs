@@ -1,4 +1,6 @@
-//! Serves a local cluster until Ctrl-C and prints its kubeconfig's path: `cargo run --example serve -- FILE`.
+//! Serves a local cluster until Ctrl-C: `cargo run -p boathook-cluster --example serve -- KUBECONFIG`.
+//!
+//! Never detaches.
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::runtime::watcher;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::support::{CONFIG_MAPS, soon, start, start_with};
 use super::watches::{next, watch};
@@ -119,4 +120,38 @@ async fn the_kubeconfig_is_read_by_kube() {
         .unwrap();
     let client = kube::Client::try_from(config).unwrap();
     assert_eq!(client.apiserver_version().await.unwrap().minor, "36");
+}
+
+#[tokio::test]
+async fn a_watcher_that_does_not_read_is_left_behind() {
+    let f = start_with(Options::default().history(5, 1 << 20)).await;
+    let mut stream = tokio::net::TcpStream::connect(f.cluster.address())
+        .await
+        .unwrap();
+    let request = format!("GET {CONFIG_MAPS}?watch=true HTTP/1.1\r\nHost: x\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    // More than the buffers between the two ends can hold.
+    let filler = "x".repeat(1 << 20);
+    for n in 0..40 {
+        let body = json!({ "metadata": { "name": format!("c{n}") }, "data": { "f": filler } });
+        assert_eq!(
+            soon("a write beside a stuck watch", f.post(CONFIG_MAPS, body))
+                .await
+                .0,
+            201
+        );
+    }
+    let mut tail = Vec::new();
+    let mut piece = vec![0; 1 << 16];
+    let mut ended = false;
+    while !ended {
+        let read = soon("the end of the watch", stream.read(&mut piece))
+            .await
+            .unwrap();
+        tail.extend_from_slice(&piece[..read]);
+        tail.drain(..tail.len().saturating_sub(4096));
+        ended = read == 0 || tail.ends_with(b"0\r\n\r\n");
+    }
+    let tail = String::from_utf8_lossy(&tail).into_owned();
+    assert!(tail.contains("too old resource version"), "{tail}");
 }
