@@ -71,7 +71,7 @@ async fn find(stages: &Stages, hook: &HookName, index: usize, spec: &KubernetesB
             stages.queue.listed(hook, &spec.name);
         }
         if reason != said {
-            report(hook, spec, &error, &reason);
+            report(stages, hook, spec, &error, &reason);
             said = reason;
         }
         tokio::time::sleep(wait).await;
@@ -79,13 +79,14 @@ async fn find(stages: &Stages, hook: &HookName, index: usize, spec: &KubernetesB
     }
 }
 
-fn report(hook: &HookName, spec: &KubernetesBinding, error: &DiscoveryError, reason: &str) {
+fn report(stages: &Stages, hook: &HookName, spec: &KubernetesBinding, error: &DiscoveryError, reason: &str) {
     match error {
         DiscoveryError::Unknown { .. } => {
             warn!(%hook, binding = %spec.name, reason, "binding pending: it starts when the kind is served");
         }
         DiscoveryError::Unavailable(_) => {
-            warn!(%hook, binding = %spec.name, reason, "API server unreachable: trying until it answers");
+            let server = &stages.server;
+            warn!(%hook, binding = %spec.name, server, reason, "API server unreachable: trying until it answers");
         }
     }
 }

@@ -58,6 +58,8 @@ pub enum AppError {
 
 /// What the tasks of bindings and schedules work with.
 struct Stages {
+    /// The API server's address, for messages.
+    server: String,
     discovery: Arc<Discovery>,
     streams: Streams,
     evaluator: Arc<Evaluator>,
@@ -103,7 +105,15 @@ impl App {
         let runner = Runner::new(options.queue, action, report.clone());
         let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
         let queue = runner.handle();
-        let stages = Arc::new(Stages { discovery, streams, evaluator, snapshots, queue, health: health.clone() });
+        let stages = Arc::new(Stages {
+            server: options.server.clone(),
+            discovery,
+            streams,
+            evaluator,
+            snapshots,
+            queue,
+            health: health.clone(),
+        });
 
         let mut tasks = JoinSet::new();
         start_hooks(&hooks, &stages, &mut tasks);

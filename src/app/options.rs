@@ -11,6 +11,8 @@ use crate::{
 pub struct Options {
     /// The cluster; built with `kube::Config::default_retry` off, since retries are decided here.
     pub client: kube::Client,
+    /// The cluster's address, for messages.
+    pub server: String,
     /// Directory of the hooks.
     pub hooks: PathBuf,
     /// Address of health and metrics; port 0 takes a free one.
@@ -37,6 +39,7 @@ impl Options {
     pub fn new(client: kube::Client, hooks: impl Into<PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
             client,
+            server: "unknown".to_owned(),
             hooks: hooks.into(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             metrics_prefix: "boathook_".to_owned(),

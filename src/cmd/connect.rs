@@ -10,8 +10,8 @@ use kube::{
 
 use crate::cli::Connection;
 
-/// A client of the cluster that the flags name. Nothing is sent yet.
-pub(super) async fn client(connection: &Connection) -> anyhow::Result<Client> {
+/// A client of the cluster that the flags name, and the cluster's address. Nothing is sent yet.
+pub(super) async fn client(connection: &Connection) -> anyhow::Result<(Client, String)> {
     let options = KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
     let config = match (&connection.kubeconfig, &connection.context) {
         (Some(file), _) => {
@@ -24,7 +24,8 @@ pub(super) async fn client(connection: &Connection) -> anyhow::Result<Client> {
             .await
             .context("found no cluster: give --kubeconfig FILE, set KUBECONFIG, or run in a Pod")?,
     };
-    client_of(config)
+    let server = config.cluster_url.to_string();
+    Ok((client_of(config)?, server))
 }
 
 /// A client that leaves retries and read time-outs to the stages.

@@ -47,8 +47,9 @@ pub(super) fn init_log(args: &cli::Log) -> anyhow::Result<()> {
 }
 
 async fn options(args: Serve) -> anyhow::Result<Options> {
-    let client = connect::client(&args.connection).await?;
+    let (client, server) = connect::client(&args.connection).await?;
     let mut options = Options::new(client, args.hooks).context("can't find this program's own file")?;
+    options.server = server;
     options.listen = args.listen;
     options.metrics_prefix = args.metrics_prefix;
     options.grace_period = args.grace_period;
