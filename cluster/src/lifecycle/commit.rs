@@ -100,7 +100,10 @@ pub(crate) fn replace(
         let revision = inner.next_revision();
         let next = stored(resource, &mut object, revision);
         if ends {
-            inner.remove(&resource.storage, next)
+            // Watchers see the last state that was stored, as the real server shows it.
+            let mut last = current.value();
+            inner.remove(&resource.storage, stored(resource, &mut last, revision));
+            Arc::new(next)
         } else {
             inner.put(&resource.storage, next)
         }
@@ -112,7 +115,7 @@ pub(crate) fn replace(
     Ok(result)
 }
 
-/// Removes `current` for good; its last state carries the revision of the removal.
+/// Removes `current` for good; its last state, `object`, carries the revision of the removal.
 pub(crate) fn remove(
     shared: &Shared,
     resource: &Resource,
@@ -127,6 +130,11 @@ pub(crate) fn remove(
             .is_none_or(|now| now.revision != current.revision)
         {
             return Err(Lost);
+        }
+        if object != current.value() {
+            // A graceful deletion is seen before the removal.
+            let revision = inner.next_revision();
+            inner.put(&resource.storage, stored(resource, &mut object, revision));
         }
         let revision = inner.next_revision();
         let last = stored(resource, &mut object, revision);

@@ -107,6 +107,10 @@ fn step(
         if context.dry_run {
             return Ok(Outcome::Gone(current.clone()));
         }
+        if &*resource.storage == "pods" && !current.terminating {
+            // Pods always die gracefully, if only for zero seconds.
+            mark(&mut object, false, context);
+        }
         return commit::remove(shared, resource, current, object, context).map(Outcome::Gone);
     }
     if current.terminating {

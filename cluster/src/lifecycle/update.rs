@@ -46,11 +46,12 @@ pub(crate) fn prepare(
     create::set_namespace(resource, new, json::text(old, &["metadata", "namespace"]))?;
     resource.to_storage(new);
     check_identity(resource, old, new, &name, origin)?;
+    let given = json::at(new, &["metadata", "deletionTimestamp"]).cloned();
+    let rewritten = given.filter(|given| {
+        !given.is_null() && Some(given) != json::at(old, &["metadata", "deletionTimestamp"])
+    });
     keep_system_metadata(old, new);
-    if origin != Origin::Apply
-        && json::metadata(new).get("managedFields") == Some(&Value::Array(Vec::new()))
-    {
-        // An empty list is how a client resets ownership.
+    if origin != Origin::Apply && is_reset(json::metadata(new).get("managedFields")) {
         json::metadata(new).shift_remove("managedFields");
     } else if origin == Origin::Put && json::at(new, &["metadata", "managedFields"]).is_none() {
         copy(old, new, "managedFields");
@@ -62,11 +63,21 @@ pub(crate) fn prepare(
     kinds::on_update(resource, new, sub, context);
     let mut causes = metadata::common(resource, new);
     causes.extend(finalizer_problem(old, new));
+    if let Some(given) = rewritten {
+        causes.push(Cause::invalid(
+            "metadata.deletionTimestamp",
+            &given,
+            "field is immutable",
+        ));
+    }
     if resource.custom.is_none() {
         // The real server checks the metadata of built-in kinds twice, and says so.
         causes.extend_from_within(..);
     }
     causes.extend(objects::problems(resource, new, Some(old)));
+    if sub.is_none() {
+        causes.extend(objects::immutable_problems(resource, old, new));
+    }
     if !causes.is_empty() {
         return Err(resource.invalid(&name, &causes));
     }
@@ -76,6 +87,15 @@ pub(crate) fn prepare(
     }
     kinds::admit(resource, new);
     Ok(warnings)
+}
+
+/// An empty list, or a list of one empty entry, is how a client resets ownership.
+fn is_reset(fields: Option<&Value>) -> bool {
+    match fields.and_then(Value::as_array).map(Vec::as_slice) {
+        Some([]) => true,
+        Some([one]) => json::is_empty(Some(one)),
+        _ => false,
+    }
 }
 
 fn check_identity(

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{FieldSet, Step};
+use super::fields::{FieldSet, Step, shown};
 use crate::kinds::schema::ListType;
 use crate::kinds::shape::Shape;
 
@@ -111,6 +111,35 @@ fn leaves(value: &Value, shape: Shape<'_>, path: &mut Vec<Step>, set: &mut Field
             _ => set.insert(path),
         },
         _ => set.insert(path),
+    }
+}
+
+/// The first list that names one item twice, as an error text.
+pub(crate) fn duplicate(value: &Value, shape: Shape<'_>, path: &mut Vec<Step>) -> Option<String> {
+    match value {
+        Value::Object(map) if !shape.is_atomic() => map.iter().find_map(|(key, value)| {
+            path.push(format!("f:{key}"));
+            let found = duplicate(value, shape.field(key), path);
+            path.pop();
+            found
+        }),
+        Value::Array(items) => {
+            let steps = steps(items, &shape.list(), shape)?;
+            for (index, (step, item)) in steps.iter().enumerate() {
+                if steps.iter().take(index).any(|(earlier, _)| earlier == step) {
+                    let key = shown(std::slice::from_ref(step));
+                    return Some(format!("{}: duplicate entries for key {key}", shown(path)));
+                }
+                path.push(step.clone());
+                let found = duplicate(item, shape.item(), path);
+                path.pop();
+                if found.is_some() {
+                    return found;
+                }
+            }
+            None
+        }
+        _ => None,
     }
 }
 

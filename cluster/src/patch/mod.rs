@@ -3,7 +3,7 @@
 //! Never stores anything.
 
 pub(crate) mod apply;
-mod compare;
+pub(crate) mod compare;
 mod fields;
 pub(crate) mod json;
 pub(crate) mod managed;

@@ -110,9 +110,8 @@ pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
         match shared.store.check_start(&resource.storage, start) {
             Ok(()) => {}
             Err(OutOfRange::Expired { oldest }) => expired = Some(oldest),
-            Err(OutOfRange::Future { current }) => {
-                return Err(Failure::future_revision(start, current));
-            }
+            // The real server waits for the revision as well.
+            Err(OutOfRange::Future { .. }) => {}
         }
         (Phase::Following, start)
     };
@@ -249,7 +248,7 @@ impl Watch {
                             for event in &changes.events {
                                 self.event(buffer, event);
                             }
-                            self.cursor = changes.seen;
+                            self.cursor = self.cursor.max(changes.seen);
                             if idle {
                                 return;
                             }

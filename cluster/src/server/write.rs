@@ -19,6 +19,7 @@ use crate::lifecycle::{Context, commit, create as creation, update};
 use crate::patch;
 use crate::status::{Cause, Failure};
 use crate::store::Stored;
+use crate::validate;
 
 /// How often a generated name is tried.
 const NAME_ATTEMPTS: usize = 8;
@@ -272,6 +273,7 @@ fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Failure> {
         )));
     }
     creation::check_type(call.resource, &mut config)?;
+    check_applied(call.resource, &config)?;
     if !json::is_empty(json::at(&config, &["metadata", "managedFields"])) {
         return Err(Failure::bad_request("metadata.managedFields must be nil"));
     }
@@ -293,6 +295,33 @@ fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Failure> {
         });
     }
     Ok(config)
+}
+
+/// Server-side apply knows no warnings: what does not fit the type is an error of its own.
+fn check_applied(resource: &Resource, config: &Value) -> Result<(), Failure> {
+    let mut typed = config.clone();
+    resource.to_storage(&mut typed);
+    let problem = match validate::typed::check(resource, &mut typed) {
+        Err(why) => Some(why),
+        Ok(unknown) if resource.custom.is_none() => unknown.first().map(|field| {
+            let path = field.trim_start_matches("unknown field ").trim_matches('"');
+            format!(".{path}: field not declared in schema")
+        }),
+        Ok(_) => None,
+    };
+    let shape = crate::kinds::shape::Shape::of(resource);
+    let problem = problem.or_else(|| patch::compare::duplicate(config, shape, &mut Vec::new()));
+    let Some(problem) = problem else {
+        return Ok(());
+    };
+    let text = |path: &[&str]| json::text(config, path).to_owned();
+    Err(Failure::internal(format!(
+        "failed to create typed patch object ({}/{}; {}, Kind={}): {problem}",
+        text(&["metadata", "namespace"]),
+        text(&["metadata", "name"]),
+        text(&["apiVersion"]),
+        resource.kind
+    )))
 }
 
 fn applied(
@@ -331,6 +360,16 @@ fn patched(
 ) -> Result<Value, Failure> {
     let mut object = resource.value(current);
     apply_patch(resource, &mut object, kind, patch)?;
+    let (to_kind, to_version) = (
+        json::text(&object, &["kind"]),
+        json::text(&object, &["apiVersion"]),
+    );
+    let same = to_kind == resource.kind && to_version == resource.api_version();
+    if resource.custom.is_none() && !same && object.is_object() {
+        let why = creation::foreign(resource, to_kind, to_version);
+        let cause = Cause::invalid("patch", &object.to_string().into(), why);
+        return Err(Failure::invalid("", "", "", &[cause]));
+    }
     Ok(object)
 }
 

@@ -60,7 +60,9 @@ fn label(name: &str) -> Vec<String> {
     if name.len() > 63 {
         found.push(too_long(63));
     }
-    if !is_label(name) {
+    if name.contains('.') {
+        found.push("must not contain dots".to_owned());
+    } else if !is_label(name) {
         found.push(format!(
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
              end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{LABEL}')"

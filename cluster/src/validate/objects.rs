@@ -23,8 +23,81 @@ pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>)
         "jobs.batch" => containers(object, "spec.template.spec", &["spec", "template", "spec"]),
         "secrets" => secret(object, old),
         "configmaps" => immutable(object, old),
+        "nodes" => taints(object),
         _ => Vec::new(),
     }
+}
+
+/// What may not change once the object exists. Both versions are complete.
+pub(crate) fn immutable_problems(resource: &Resource, old: &Value, new: &Value) -> Vec<Cause> {
+    match &*resource.storage {
+        "pods" => pod_changes(old, new),
+        "deployments.apps" | "replicasets.apps" | "daemonsets.apps" | "jobs.batch" => {
+            let selector = |o: &Value| at(o, &["spec", "selector"]).cloned().unwrap_or_default();
+            let (before, after) = (selector(old), selector(new));
+            let changed = before != after;
+            changed
+                .then(|| Cause::invalid("spec.selector", &after, "field is immutable"))
+                .into_iter()
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A pod's spec is fixed, but for images, a deadline and more tolerations.
+fn pod_changes(old: &Value, new: &Value) -> Vec<Cause> {
+    let fixed = |pod: &Value| {
+        let mut spec = pod.get("spec").cloned().unwrap_or_default();
+        for key in ["containers", "initContainers"] {
+            for container in spec
+                .get_mut(key)
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
+                // The pull policy's default follows the image.
+                crate::json::object(container)
+                    .retain(|key, _| !matches!(key.as_str(), "image" | "imagePullPolicy"));
+            }
+        }
+        crate::json::object(&mut spec).retain(|key, _| {
+            !matches!(
+                key.as_str(),
+                "activeDeadlineSeconds"
+                    | "tolerations"
+                    | "terminationGracePeriodSeconds"
+                    | "schedulingGates"
+            )
+        });
+        spec
+    };
+    let tolerations = list(new, &["spec", "tolerations"]);
+    let kept = list(old, &["spec", "tolerations"])
+        .iter()
+        .all(|t| tolerations.contains(t));
+    if kept && fixed(old) == fixed(new) {
+        return Vec::new();
+    }
+    let why = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,\
+        `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
+        `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+    vec![Cause::forbidden("spec", why)]
+}
+
+fn taints(node: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (index, taint) in list(node, &["spec", "taints"]).iter().enumerate() {
+        for key in ["key", "effect"] {
+            if text(taint, &[key]).is_empty() {
+                causes.push(Cause::required(
+                    format!("metadata.taints[{index}].{key}"),
+                    "",
+                ));
+            }
+        }
+    }
+    causes
 }
 
 fn containers(object: &Value, shown: &str, path: &[&str]) -> Vec<Cause> {

@@ -84,6 +84,22 @@ async fn apply_needs_a_manager_and_a_matching_name() {
     let mut owned = config(None, "i");
     owned["metadata"]["managedFields"] = json!([{ "manager": "x" }]);
     assert_eq!(apply(&f, "m", false, owned).await.0, 400);
+    let mut unknown = config(None, "i");
+    unknown["spec"]["bogus"] = 1.into();
+    let refused = apply(&f, "m", false, unknown).await;
+    assert_eq!(
+        (refused.0, message(&refused)),
+        (
+            500,
+            "failed to create typed patch object (/d; apps/v1, Kind=Deployment): .spec.bogus: field not declared in schema"
+        )
+    );
+    let mut twice = config(None, "i");
+    twice["spec"]["template"]["spec"]["containers"] = json!([{ "name": "a" }, { "name": "a" }]);
+    assert!(
+        message(&apply(&f, "m", false, twice).await)
+            .contains("duplicate entries for key [name=\"a\"]")
+    );
 }
 
 #[tokio::test]

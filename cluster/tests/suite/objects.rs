@@ -97,17 +97,30 @@ async fn spec_and_status_are_written_apart() {
     assert_eq!(made["status"]["phase"], "Pending");
     assert_eq!(made["spec"]["restartPolicy"], "Always");
     let path = format!("{pods}/p");
-    let patch = json!({ "status": { "phase": "Running" }, "spec": { "nodeName": "n" } });
-    let (_, ignored) = f.patch(&path, "merge", patch.clone()).await;
+    let patch = json!({ "status": { "phase": "Running" }, "spec": { "activeDeadlineSeconds": 7 } });
+    let (_, ignored) = f.patch(&path, "merge", patch).await;
     assert_eq!(
-        (&ignored["status"]["phase"], &ignored["spec"]["nodeName"]),
-        (&json!("Pending"), &json!("n"))
+        (
+            &ignored["status"]["phase"],
+            &ignored["spec"]["activeDeadlineSeconds"]
+        ),
+        (&json!("Pending"), &json!(7))
     );
-    let patch = json!({ "status": { "phase": "Running" }, "spec": { "nodeName": "other" } });
+    let patch = json!({ "status": { "phase": "Running" }, "spec": { "activeDeadlineSeconds": 8 } });
     let (_, status) = f.patch(&format!("{path}/status"), "merge", patch).await;
     assert_eq!(
-        (&status["status"]["phase"], &status["spec"]["nodeName"]),
-        (&json!("Running"), &json!("n"))
+        (
+            &status["status"]["phase"],
+            &status["spec"]["activeDeadlineSeconds"]
+        ),
+        (&json!("Running"), &json!(7))
+    );
+    let moved = f
+        .patch(&path, "merge", json!({ "spec": { "nodeName": "other" } }))
+        .await;
+    assert_eq!(
+        (moved.0, &moved.1["details"]["causes"][0]["field"]),
+        (422, &json!("spec"))
     );
 }
 
