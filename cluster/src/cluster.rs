@@ -70,9 +70,7 @@ impl Options {
 #[non_exhaustive]
 pub enum Error {
     /// The listen address is reachable from other machines; the server has no authentication.
-    #[error(
-        "the local cluster listens on loopback only, not on {0}: it has no authentication; use 127.0.0.1 or [::1]"
-    )]
+    #[error("the local cluster listens on loopback only, not on {0}: it has no authentication; use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
     /// The listen address could not be bound.
     #[error("the local cluster cannot listen on {address}")]
@@ -103,27 +101,14 @@ impl Cluster {
         if !options.listen.ip().is_loopback() {
             return Err(Error::NotLoopback(options.listen));
         }
-        let listen_error = |source| Error::Listen {
-            address: options.listen,
-            source,
-        };
-        let listener = TcpListener::bind(options.listen)
-            .await
-            .map_err(listen_error)?;
+        let listen_error = |source| Error::Listen { address: options.listen, source };
+        let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
         let stop = CancellationToken::new();
-        let limits = HistoryLimits {
-            events: options.history_events,
-            bytes: options.history_bytes,
-        };
+        let limits = HistoryLimits { events: options.history_events, bytes: options.history_bytes };
         let shared = Arc::new(Shared::new(limits, &options, address, stop.clone()));
         let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
-        Ok(Self {
-            address,
-            shared,
-            stop,
-            task: Some(task),
-        })
+        Ok(Self { address, shared, stop, task: Some(task) })
     }
 
     /// The address it listens on, with the real port.

@@ -21,9 +21,7 @@ pub(crate) fn int(value: &Value, path: &[&str]) -> Option<i64> {
 
 /// The array at a path, or an empty slice.
 pub(crate) fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
-    at(value, path)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+    at(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The mutable object at `key`, made when absent or of another type.

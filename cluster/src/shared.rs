@@ -26,12 +26,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(
-        limits: HistoryLimits,
-        options: &Options,
-        address: SocketAddr,
-        stop: CancellationToken,
-    ) -> Self {
+    pub(crate) fn new(limits: HistoryLimits, options: &Options, address: SocketAddr, stop: CancellationToken) -> Self {
         let schema = Arc::new(Schema::builtin());
         let shared = Self {
             store: Store::new(limits),
@@ -47,32 +42,16 @@ impl Shared {
     }
 
     pub(crate) fn registry(&self) -> Arc<Registry> {
-        self.registry
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Reads all definitions again. Called after each change of one.
     pub(crate) fn rebuild_registry(&self) {
-        let mut slot = self
-            .registry
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let query = Query {
-            prefix: "",
-            after: None,
-            at: None,
-            limit: 0,
-            matches: &|_| true,
-        };
-        let definitions = self
-            .store
-            .list("customresourcedefinitions.apiextensions.k8s.io", &query);
+        let mut slot = self.registry.write().unwrap_or_else(PoisonError::into_inner);
+        let query = Query { prefix: "", after: None, at: None, limit: 0, matches: &|_| true };
+        let definitions = self.store.list("customresourcedefinitions.apiextensions.k8s.io", &query);
         let definitions = definitions.map(|page| page.items).unwrap_or_default();
-        let custom = definitions
-            .iter()
-            .flat_map(|d| crd::resources(&d.value(), &self.schema));
+        let custom = definitions.iter().flat_map(|d| crd::resources(&d.value(), &self.schema));
         *slot = Arc::new(Registry::new(&self.schema, custom));
     }
 

@@ -13,11 +13,7 @@ pub(crate) struct GroupResource<'a> {
 
 impl std::fmt::Display for GroupResource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.group.is_empty() {
-            f.write_str(self.resource)
-        } else {
-            write!(f, "{}.{}", self.resource, self.group)
-        }
+        if self.group.is_empty() { f.write_str(self.resource) } else { write!(f, "{}.{}", self.resource, self.group) }
     }
 }
 
@@ -52,35 +48,19 @@ impl Cause {
     }
 
     pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {
-        let message = if why.is_empty() {
-            "Required value".to_owned()
-        } else {
-            format!("Required value: {why}")
-        };
-        Self {
-            reason: "FieldValueRequired",
-            message,
-            field: field.into(),
-        }
+        let message = if why.is_empty() { "Required value".to_owned() } else { format!("Required value: {why}") };
+        Self { reason: "FieldValueRequired", message, field: field.into() }
     }
 
     pub(crate) fn forbidden(field: impl Into<String>, why: impl AsRef<str>) -> Self {
-        Self {
-            reason: "FieldValueForbidden",
-            message: format!("Forbidden: {}", why.as_ref()),
-            field: field.into(),
-        }
+        Self { reason: "FieldValueForbidden", message: format!("Forbidden: {}", why.as_ref()), field: field.into() }
     }
 
     pub(crate) fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
         let list: Vec<String> = supported.iter().map(|s| format!("\"{s}\"")).collect();
         Self {
             reason: "FieldValueNotSupported",
-            message: format!(
-                "Unsupported value: {}: supported values: {}",
-                shown(value),
-                list.join(", ")
-            ),
+            message: format!("Unsupported value: {}: supported values: {}", shown(value), list.join(", ")),
             field: field.into(),
         }
     }
@@ -113,13 +93,7 @@ fn named(resource: GroupResource<'_>, name: &str) -> Value {
 
 impl Failure {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner {
-            code,
-            reason,
-            message: message.into(),
-            details: None,
-            metadata: json!({}),
-        }))
+        Self(Box::new(Inner { code, reason, message: message.into(), details: None, metadata: json!({}) }))
     }
 
     fn with_details(mut self, details: Value) -> Self {
@@ -141,35 +115,21 @@ impl Failure {
 
     /// The path names nothing that is served.
     pub(crate) fn no_such_path() -> Self {
-        Self::new(
-            404,
-            "NotFound",
-            "the server could not find the requested resource",
-        )
-        .with_details(json!({}))
+        Self::new(404, "NotFound", "the server could not find the requested resource").with_details(json!({}))
     }
 
     pub(crate) fn not_found(resource: GroupResource<'_>, name: &str) -> Self {
-        Self::new(404, "NotFound", format!("{resource} \"{name}\" not found"))
-            .with_details(named(resource, name))
+        Self::new(404, "NotFound", format!("{resource} \"{name}\" not found")).with_details(named(resource, name))
     }
 
     pub(crate) fn already_exists(resource: GroupResource<'_>, name: &str) -> Self {
-        Self::new(
-            409,
-            "AlreadyExists",
-            format!("{resource} \"{name}\" already exists"),
-        )
-        .with_details(named(resource, name))
+        Self::new(409, "AlreadyExists", format!("{resource} \"{name}\" already exists"))
+            .with_details(named(resource, name))
     }
 
     pub(crate) fn conflict(resource: GroupResource<'_>, name: &str, why: &str) -> Self {
-        Self::new(
-            409,
-            "Conflict",
-            format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"),
-        )
-        .with_details(named(resource, name))
+        Self::new(409, "Conflict", format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"))
+            .with_details(named(resource, name))
     }
 
     pub(crate) fn modified(resource: GroupResource<'_>, name: &str) -> Self {
@@ -184,18 +144,12 @@ impl Failure {
     }
 
     pub(crate) fn forbidden(resource: GroupResource<'_>, name: &str, why: &str) -> Self {
-        Self::new(
-            403,
-            "Forbidden",
-            format!("{resource} \"{name}\" is forbidden: {why}"),
-        )
-        .with_details(named(resource, name))
+        Self::new(403, "Forbidden", format!("{resource} \"{name}\" is forbidden: {why}"))
+            .with_details(named(resource, name))
     }
 
     pub(crate) fn terminating(resource: GroupResource<'_>, name: &str, namespace: &str) -> Self {
-        let why = format!(
-            "unable to create new content in namespace {namespace} because it is being terminated"
-        );
+        let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut failure = Self::forbidden(resource, name, &why);
         let cause = Cause {
             reason: "NamespaceTerminating",
@@ -228,27 +182,16 @@ impl Failure {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let kinds = GroupResource {
-            group,
-            resource: kind,
-        };
-        let mut failure = Self::new(
-            422,
-            "Invalid",
-            format!("{kinds} \"{name}\" is invalid: {what}"),
-        )
-        .with_details(named(kinds, name));
+        let kinds = GroupResource { group, resource: kind };
+        let mut failure = Self::new(422, "Invalid", format!("{kinds} \"{name}\" is invalid: {what}"))
+            .with_details(named(kinds, name));
         failure.add_causes(causes);
         failure
     }
 
     pub(crate) fn method_not_allowed() -> Self {
-        Self::new(
-            405,
-            "MethodNotAllowed",
-            "the server does not allow this method on the requested resource",
-        )
-        .with_details(json!({}))
+        Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+            .with_details(json!({}))
     }
 
     pub(crate) fn not_acceptable() -> Self {
@@ -260,18 +203,13 @@ impl Failure {
 
     /// A patch in a format that the resource does not take.
     pub(crate) fn unsupported_patch() -> Self {
-        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
-            .with_details(json!({}))
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details(json!({}))
     }
 
     /// A patch that does not fit the object.
     pub(crate) fn unfit_patch() -> Self {
-        Self::new(
-            422,
-            "Invalid",
-            "the server rejected our request due to an error in our request",
-        )
-        .with_details(json!({}))
+        Self::new(422, "Invalid", "the server rejected our request due to an error in our request")
+            .with_details(json!({}))
     }
 
     pub(crate) fn unsupported_media(accepted: &[&str]) -> Self {
@@ -283,11 +221,7 @@ impl Failure {
     }
 
     pub(crate) fn too_large(limit: usize) -> Self {
-        Self::new(
-            413,
-            "RequestEntityTooLarge",
-            format!("Request entity too large: limit is {limit}"),
-        )
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
     }
 
     /// A watch or list from a revision that is no longer kept.
@@ -310,10 +244,8 @@ impl Failure {
     /// A revision that does not exist yet.
     pub(crate) fn future_revision(asked: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
-        let cause =
-            json!({ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" });
-        Self::new(504, "Timeout", message)
-            .with_details(json!({ "causes": [cause], "retryAfterSeconds": 1 }))
+        let cause = json!({ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" });
+        Self::new(504, "Timeout", message).with_details(json!({ "causes": [cause], "retryAfterSeconds": 1 }))
     }
 
     /// The real server answers errors outside its API conventions with this shape.

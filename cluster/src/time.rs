@@ -30,11 +30,7 @@ pub(crate) fn human(seconds: i64) -> String {
     let s = seconds.max(0);
     let (minutes, hours, days) = (s / 60, s / 3600, s / 86400);
     let two = |big: i64, big_unit: &str, small: i64, unit: &str| {
-        if small == 0 {
-            format!("{big}{big_unit}")
-        } else {
-            format!("{big}{big_unit}{small}{unit}")
-        }
+        if small == 0 { format!("{big}{big_unit}") } else { format!("{big}{big_unit}{small}{unit}") }
     };
     match s {
         0..120 => format!("{s}s"),

@@ -91,139 +91,56 @@ pub(crate) const ROWS: &[Row] = &[
     row("", "ConfigMap", "configmaps").short(&["cm"]),
     row("", "Endpoints", "endpoints").short(&["ep"]).upsert(),
     row("", "Event", "events").short(&["ev"]).upsert(),
-    row("", "LimitRange", "limitranges")
-        .short(&["limits"])
-        .upsert(),
+    row("", "LimitRange", "limitranges").short(&["limits"]).upsert(),
     row("", "Namespace", "namespaces")
         .short(&["ns"])
         .cluster()
         .naming(Naming::Label)
         .subs(&[Sub::Status, Sub::Finalize]),
-    row("", "Node", "nodes")
-        .short(&["no"])
-        .cluster()
-        .subs(STATUS),
-    row("", "PersistentVolumeClaim", "persistentvolumeclaims")
-        .short(&["pvc"])
-        .subs(STATUS)
-        .returns(),
-    row("", "PersistentVolume", "persistentvolumes")
-        .short(&["pv"])
-        .cluster()
-        .subs(STATUS)
-        .returns(),
-    row("", "Pod", "pods")
-        .short(&["po"])
-        .all()
-        .generation()
-        .returns()
-        .subs(&[Sub::Status, Sub::Eviction, Sub::Binding]),
-    row("", "PodTemplate", "podtemplates")
-        .generation()
-        .returns(),
-    row("", "ReplicationController", "replicationcontrollers")
-        .short(&["rc"])
-        .all()
-        .generation()
-        .subs(SCALED),
-    row("", "ResourceQuota", "resourcequotas")
-        .short(&["quota"])
-        .subs(STATUS)
-        .returns(),
+    row("", "Node", "nodes").short(&["no"]).cluster().subs(STATUS),
+    row("", "PersistentVolumeClaim", "persistentvolumeclaims").short(&["pvc"]).subs(STATUS).returns(),
+    row("", "PersistentVolume", "persistentvolumes").short(&["pv"]).cluster().subs(STATUS).returns(),
+    row("", "Pod", "pods").short(&["po"]).all().generation().returns().subs(&[
+        Sub::Status,
+        Sub::Eviction,
+        Sub::Binding,
+    ]),
+    row("", "PodTemplate", "podtemplates").generation().returns(),
+    row("", "ReplicationController", "replicationcontrollers").short(&["rc"]).all().generation().subs(SCALED),
+    row("", "ResourceQuota", "resourcequotas").short(&["quota"]).subs(STATUS).returns(),
     row("", "Secret", "secrets"),
-    row("", "ServiceAccount", "serviceaccounts")
-        .short(&["sa"])
-        .returns(),
-    row("", "Service", "services")
-        .short(&["svc"])
-        .all()
-        .naming(Naming::Label)
-        .subs(STATUS)
-        .returns(),
+    row("", "ServiceAccount", "serviceaccounts").short(&["sa"]).returns(),
+    row("", "Service", "services").short(&["svc"]).all().naming(Naming::Label).subs(STATUS).returns(),
     row("apps", "ControllerRevision", "controllerrevisions"),
-    row("apps", "DaemonSet", "daemonsets")
-        .short(&["ds"])
-        .all()
-        .generation()
-        .subs(STATUS),
-    row("apps", "Deployment", "deployments")
-        .short(&["deploy"])
-        .all()
-        .generation()
-        .subs(SCALED),
-    row("apps", "ReplicaSet", "replicasets")
-        .short(&["rs"])
-        .all()
-        .generation()
-        .subs(SCALED),
-    row("apps", "StatefulSet", "statefulsets")
-        .short(&["sts"])
-        .all()
-        .generation()
-        .subs(SCALED),
-    row("events.k8s.io", "Event", "events")
-        .short(&["ev"])
-        .upsert(),
-    row("batch", "CronJob", "cronjobs")
-        .short(&["cj"])
-        .all()
-        .generation()
-        .subs(STATUS),
+    row("apps", "DaemonSet", "daemonsets").short(&["ds"]).all().generation().subs(STATUS),
+    row("apps", "Deployment", "deployments").short(&["deploy"]).all().generation().subs(SCALED),
+    row("apps", "ReplicaSet", "replicasets").short(&["rs"]).all().generation().subs(SCALED),
+    row("apps", "StatefulSet", "statefulsets").short(&["sts"]).all().generation().subs(SCALED),
+    row("events.k8s.io", "Event", "events").short(&["ev"]).upsert(),
+    row("batch", "CronJob", "cronjobs").short(&["cj"]).all().generation().subs(STATUS),
     row("batch", "Job", "jobs").all().generation().subs(STATUS),
-    row(NETWORK, "IngressClass", "ingressclasses")
+    row(NETWORK, "IngressClass", "ingressclasses").cluster().generation(),
+    row(NETWORK, "Ingress", "ingresses").short(&["ing"]).generation().subs(STATUS),
+    row(NETWORK, "NetworkPolicy", "networkpolicies").short(&["netpol"]).generation(),
+    row("policy", "PodDisruptionBudget", "poddisruptionbudgets").short(&["pdb"]).generation().subs(STATUS),
+    row(RBAC, "ClusterRoleBinding", "clusterrolebindings").cluster().naming(Naming::PathSegment).upsert(),
+    row(RBAC, "ClusterRole", "clusterroles").cluster().naming(Naming::PathSegment).upsert(),
+    row(RBAC, "RoleBinding", "rolebindings").naming(Naming::PathSegment).upsert(),
+    row(RBAC, "Role", "roles").naming(Naming::PathSegment).upsert(),
+    row(ADMISSION, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
         .cluster()
-        .generation(),
-    row(NETWORK, "Ingress", "ingresses")
-        .short(&["ing"])
         .generation()
-        .subs(STATUS),
-    row(NETWORK, "NetworkPolicy", "networkpolicies")
-        .short(&["netpol"])
-        .generation(),
-    row("policy", "PodDisruptionBudget", "poddisruptionbudgets")
-        .short(&["pdb"])
+        .categories_api(),
+    row(ADMISSION, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations")
+        .cluster()
         .generation()
-        .subs(STATUS),
-    row(RBAC, "ClusterRoleBinding", "clusterrolebindings")
+        .categories_api(),
+    row("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions")
+        .short(&["crd", "crds"])
         .cluster()
-        .naming(Naming::PathSegment)
-        .upsert(),
-    row(RBAC, "ClusterRole", "clusterroles")
-        .cluster()
-        .naming(Naming::PathSegment)
-        .upsert(),
-    row(RBAC, "RoleBinding", "rolebindings")
-        .naming(Naming::PathSegment)
-        .upsert(),
-    row(RBAC, "Role", "roles")
-        .naming(Naming::PathSegment)
-        .upsert(),
-    row(
-        ADMISSION,
-        "MutatingWebhookConfiguration",
-        "mutatingwebhookconfigurations",
-    )
-    .cluster()
-    .generation()
-    .categories_api(),
-    row(
-        ADMISSION,
-        "ValidatingWebhookConfiguration",
-        "validatingwebhookconfigurations",
-    )
-    .cluster()
-    .generation()
-    .categories_api(),
-    row(
-        "apiextensions.k8s.io",
-        "CustomResourceDefinition",
-        "customresourcedefinitions",
-    )
-    .short(&["crd", "crds"])
-    .cluster()
-    .generation()
-    .subs(STATUS)
-    .categories_api(),
+        .generation()
+        .subs(STATUS)
+        .categories_api(),
     row("coordination.k8s.io", "Lease", "leases").upsert(),
 ];
 
@@ -251,11 +168,7 @@ impl Row {
             subresources: self.subs.to_vec(),
             storage: storage(group, self.plural).into(),
             stored_api_version: group_version(group, self.version),
-            conversion: if events {
-                Conversion::Events
-            } else {
-                Conversion::Same
-            },
+            conversion: if events { Conversion::Events } else { Conversion::Same },
             generation: self.generation,
             naming: self.naming,
             selectable: Vec::new(),
@@ -270,9 +183,5 @@ impl Row {
 
 /// The name of a resource's collection.
 pub(crate) fn storage(group: &str, plural: &str) -> String {
-    if group.is_empty() {
-        plural.to_owned()
-    } else {
-        format!("{plural}.{group}")
-    }
+    if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
 }

@@ -52,9 +52,7 @@ pub(crate) struct Custom {
 pub(crate) fn version_rank(version: &str) -> (u8, u64, u64) {
     let parse = || -> Option<(u8, u64, u64)> {
         let rest = version.strip_prefix('v')?;
-        let digits = rest
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(rest.len());
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let (major, rest) = rest.split_at(digits);
         let major = major.parse().ok()?;
         if rest.is_empty() {
@@ -71,40 +69,23 @@ pub(crate) fn version_rank(version: &str) -> (u8, u64, u64) {
 }
 
 fn strings(value: &Value, path: &[&str]) -> Vec<String> {
-    json::list(value, path)
-        .iter()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect()
+    json::list(value, path).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn dotted(path: &str) -> Vec<String> {
-    path.trim_start_matches('.')
-        .split('.')
-        .map(str::to_owned)
-        .collect()
+    path.trim_start_matches('.').split('.').map(str::to_owned).collect()
 }
 
 /// The resources a definition serves.
 pub(crate) fn resources(definition: &Value, schema: &Arc<Schema>) -> Vec<Arc<Resource>> {
     let versions = json::list(definition, &["spec", "versions"]);
-    let stored = versions
-        .iter()
-        .find(|v| v.get("storage") == Some(&Value::Bool(true)));
+    let stored = versions.iter().find(|v| v.get("storage") == Some(&Value::Bool(true)));
     let Some(stored) = stored.map(|v| json::text(v, &["name"])) else {
         return Vec::new();
     };
-    let served = versions
-        .iter()
-        .filter(|v| v.get("served") == Some(&Value::Bool(true)));
-    let conversion = if versions.len() == 1 {
-        Conversion::Same
-    } else {
-        Conversion::ApiVersion
-    };
-    served
-        .map(|version| Arc::new(resource(definition, version, stored, conversion, schema)))
-        .collect()
+    let served = versions.iter().filter(|v| v.get("served") == Some(&Value::Bool(true)));
+    let conversion = if versions.len() == 1 { Conversion::Same } else { Conversion::ApiVersion };
+    served.map(|version| Arc::new(resource(definition, version, stored, conversion, schema))).collect()
 }
 
 fn resource(
@@ -159,10 +140,7 @@ fn selectable(version: &Value) -> Vec<Selectable> {
     fields
         .map(|field| {
             let keys = dotted(json::text(field, &["jsonPath"]));
-            Selectable {
-                path: keys.join(".").into(),
-                keys,
-            }
+            Selectable { path: keys.join(".").into(), keys }
         })
         .collect()
 }
@@ -170,14 +148,8 @@ fn selectable(version: &Value) -> Vec<Selectable> {
 fn scale_paths(version: &Value) -> Option<ScalePaths> {
     let scale = json::at(version, &["subresources", "scale"]).filter(|v| v.is_object())?;
     let path = |key: &str| dotted(json::text(scale, &[key]));
-    let selector = json::at(scale, &["labelSelectorPath"])
-        .and_then(Value::as_str)
-        .map(dotted);
-    Some(ScalePaths {
-        spec: path("specReplicasPath"),
-        status: path("statusReplicasPath"),
-        selector,
-    })
+    let selector = json::at(scale, &["labelSelectorPath"]).and_then(Value::as_str).map(dotted);
+    Some(ScalePaths { spec: path("specReplicasPath"), status: path("statusReplicasPath"), selector })
 }
 
 /// Fills in what a definition may leave out.
@@ -185,20 +157,13 @@ pub(crate) fn set_defaults(definition: &mut Value) {
     let spec = json::child(json::object(definition), "spec");
     json::default(spec, "conversion", json!({ "strategy": "None" }));
     let names = json::child(spec, "names");
-    let kind = names
-        .get("kind")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
+    let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     if !kind.is_empty() {
         json::default(names, "singular", kind.to_lowercase());
         json::default(names, "listKind", format!("{kind}List"));
     }
     if let Some(Value::Array(versions)) = spec.get_mut("versions") {
-        for column in versions
-            .iter_mut()
-            .filter_map(|v| v.get_mut("additionalPrinterColumns"))
-        {
+        for column in versions.iter_mut().filter_map(|v| v.get_mut("additionalPrinterColumns")) {
             for column in column.as_array_mut().into_iter().flatten() {
                 json::default(json::object(column), "type", "string");
             }
@@ -208,16 +173,10 @@ pub(crate) fn set_defaults(definition: &mut Value) {
 
 /// Accepts the names and establishes the resource: what the real server's controllers do a moment later.
 pub(crate) fn establish(definition: &mut Value, now: &str) {
-    let names = json::at(definition, &["spec", "names"])
-        .cloned()
-        .unwrap_or_default();
+    let names = json::at(definition, &["spec", "names"]).cloned().unwrap_or_default();
     let versions = json::list(definition, &["spec", "versions"]);
-    let stored = versions
-        .iter()
-        .find(|v| v.get("storage") == Some(&Value::Bool(true)));
-    let stored = stored
-        .map(|v| json::text(v, &["name"]).to_owned())
-        .unwrap_or_default();
+    let stored = versions.iter().find(|v| v.get("storage") == Some(&Value::Bool(true)));
+    let stored = stored.map(|v| json::text(v, &["name"]).to_owned()).unwrap_or_default();
     let status = json::child(json::object(definition), "status");
     status.insert("acceptedNames".into(), names);
     let versions = status.entry("storedVersions").or_insert_with(|| json!([]));
@@ -231,20 +190,12 @@ pub(crate) fn establish(definition: &mut Value, now: &str) {
             "lastTransitionTime": now, "message": message, "reason": reason, "status": "True", "type": kind,
         })
     };
-    if status
-        .get("conditions")
-        .and_then(Value::as_array)
-        .is_none_or(Vec::is_empty)
-    {
+    if status.get("conditions").and_then(Value::as_array).is_none_or(Vec::is_empty) {
         status.insert(
             "conditions".into(),
             json!([
                 condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-                condition(
-                    "Established",
-                    "InitialNamesAccepted",
-                    "the initial names have been accepted"
-                ),
+                condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
             ]),
         );
     }
@@ -254,37 +205,20 @@ pub(crate) fn establish(definition: &mut Value, now: &str) {
 pub(crate) fn problems(definition: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let text = |path: &[&str]| json::text(definition, path);
-    for path in [
-        ["spec", "group", ""],
-        ["spec", "scope", ""],
-        ["spec", "names", "plural"],
-        ["spec", "names", "kind"],
-    ] {
+    for path in [["spec", "group", ""], ["spec", "scope", ""], ["spec", "names", "plural"], ["spec", "names", "kind"]] {
         let path: Vec<&str> = path.into_iter().filter(|p| !p.is_empty()).collect();
         if text(&path).is_empty() {
             causes.push(Cause::required(path.join("."), ""));
         }
     }
-    let wanted = format!(
-        "{}.{}",
-        text(&["spec", "names", "plural"]),
-        text(&["spec", "group"])
-    );
+    let wanted = format!("{}.{}", text(&["spec", "names", "plural"]), text(&["spec", "group"]));
     let name = text(&["metadata", "name"]);
     if name != wanted {
-        causes.push(Cause::invalid(
-            "metadata.name",
-            &name.into(),
-            "must be spec.names.plural+\".\"+spec.group",
-        ));
+        causes.push(Cause::invalid("metadata.name", &name.into(), "must be spec.names.plural+\".\"+spec.group"));
     }
     let scope = text(&["spec", "scope"]);
     if !scope.is_empty() && !matches!(scope, "Namespaced" | "Cluster") {
-        causes.push(Cause::unsupported(
-            "spec.scope",
-            &scope.into(),
-            &["Cluster", "Namespaced"],
-        ));
+        causes.push(Cause::unsupported("spec.scope", &scope.into(), &["Cluster", "Namespaced"]));
     }
     version_problems(definition, &mut causes);
     causes
@@ -292,19 +226,9 @@ pub(crate) fn problems(definition: &Value) -> Vec<Cause> {
 
 fn version_problems(definition: &Value, causes: &mut Vec<Cause>) {
     let versions = json::list(definition, &["spec", "versions"]);
-    let flagged = |key: &str| {
-        versions
-            .iter()
-            .filter(|v| v.get(key) == Some(&Value::Bool(true)))
-            .count()
-    };
+    let flagged = |key: &str| versions.iter().filter(|v| v.get(key) == Some(&Value::Bool(true))).count();
     if flagged("storage") != 1 {
-        let shown = Value::from(
-            versions
-                .iter()
-                .map(|v| json::text(v, &["name"]))
-                .collect::<Vec<_>>(),
-        );
+        let shown = Value::from(versions.iter().map(|v| json::text(v, &["name"])).collect::<Vec<_>>());
         let why = "must have exactly one version marked as storage version";
         causes.push(Cause::invalid("spec.versions", &shown, why));
     }
@@ -327,9 +251,6 @@ mod tests {
     fn versions_rank_by_stability() {
         let mut list = vec!["v1alpha1", "foo", "v2", "v1", "v1beta2", "v10", "v1beta10"];
         list.sort_by_key(|v| std::cmp::Reverse(version_rank(v)));
-        assert_eq!(
-            list,
-            ["v10", "v2", "v1", "v1beta10", "v1beta2", "v1alpha1", "foo"]
-        );
+        assert_eq!(list, ["v10", "v2", "v1", "v1beta10", "v1beta2", "v1alpha1", "foo"]);
     }
 }

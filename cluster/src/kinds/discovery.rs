@@ -17,8 +17,7 @@ pub(crate) fn api_versions(address: &str) -> Value {
 }
 
 fn group_json(group: &Group) -> Value {
-    let version =
-        |v: &String| json!({ "groupVersion": group_version(&group.name, v), "version": v });
+    let version = |v: &String| json!({ "groupVersion": group_version(&group.name, v), "version": v });
     json!({
         "name": group.name,
         "versions": group.versions.iter().map(version).collect::<Vec<_>>(),
@@ -28,21 +27,13 @@ fn group_json(group: &Group) -> Value {
 
 /// `/apis`.
 pub(crate) fn group_list(registry: &Registry) -> Value {
-    let groups: Vec<Value> = registry
-        .groups()
-        .iter()
-        .filter(|g| !g.name.is_empty())
-        .map(group_json)
-        .collect();
+    let groups: Vec<Value> = registry.groups().iter().filter(|g| !g.name.is_empty()).map(group_json).collect();
     json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
 
 /// `/apis/GROUP`.
 pub(crate) fn group(registry: &Registry, name: &str) -> Option<Value> {
-    let group = registry
-        .groups()
-        .iter()
-        .find(|g| g.name == name && !name.is_empty())?;
+    let group = registry.groups().iter().find(|g| g.name == name && !name.is_empty())?;
     let mut value = group_json(group);
     let map = crate::json::object(&mut value);
     map.insert("kind".into(), "APIGroup".into());
@@ -58,12 +49,7 @@ struct SubKind {
 }
 
 fn sub_kind(resource: &Resource, sub: Sub) -> SubKind {
-    let fixed = |group, version, kind: &str, verbs| SubKind {
-        group,
-        version,
-        kind: kind.to_owned(),
-        verbs,
-    };
+    let fixed = |group, version, kind: &str, verbs| SubKind { group, version, kind: kind.to_owned(), verbs };
     match sub {
         Sub::Status => fixed("", "", &resource.kind, &["get", "patch", "update"]),
         Sub::Scale => fixed("autoscaling", "v1", "Scale", &["get", "patch", "update"]),
@@ -122,10 +108,7 @@ pub(crate) fn resource_list(registry: &Registry, group: &str, version: &str) -> 
 
 /// The aggregated form of `/api` (`core`) or `/apis`.
 pub(crate) fn aggregated(registry: &Registry, core: bool) -> Value {
-    let groups = registry
-        .groups()
-        .iter()
-        .filter(|g| g.name.is_empty() == core);
+    let groups = registry.groups().iter().filter(|g| g.name.is_empty() == core);
     let items: Vec<Value> = groups.map(|g| aggregated_group(registry, g)).collect();
     json!({
         "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
@@ -141,10 +124,8 @@ fn aggregated_group(registry: &Registry, group: &Group) -> Value {
         .versions
         .iter()
         .map(|version| {
-            let resources: Vec<Value> = registry
-                .in_version(&group.name, version)
-                .map(|r| aggregated_resource(r))
-                .collect();
+            let resources: Vec<Value> =
+                registry.in_version(&group.name, version).map(|r| aggregated_resource(r)).collect();
             json!({ "version": version, "resources": resources, "freshness": "Current" })
         })
         .collect();
@@ -153,11 +134,7 @@ fn aggregated_group(registry: &Registry, group: &Group) -> Value {
 
 fn aggregated_resource(resource: &Resource) -> Value {
     let kind = |group: &str, version: &str, kind: &str| json!({ "group": group, "version": version, "kind": kind });
-    let scope = if resource.namespaced {
-        "Namespaced"
-    } else {
-        "Cluster"
-    };
+    let scope = if resource.namespaced { "Namespaced" } else { "Cluster" };
     let mut entry = json!({
         "resource": resource.plural,
         "responseKind": kind(&resource.group, &resource.version, &resource.kind),

@@ -94,10 +94,7 @@ impl Resource {
     }
 
     pub(crate) fn gr(&self) -> GroupResource<'_> {
-        GroupResource {
-            group: &self.group,
-            resource: &self.plural,
-        }
+        GroupResource { group: &self.group, resource: &self.plural }
     }
 
     pub(crate) fn has(&self, sub: Sub) -> bool {
@@ -110,20 +107,9 @@ impl Resource {
 
     pub(crate) fn verbs(&self) -> &'static [&'static str] {
         if self.is("", "namespaces") {
-            &[
-                "create", "delete", "get", "list", "patch", "update", "watch",
-            ]
+            &["create", "delete", "get", "list", "patch", "update", "watch"]
         } else {
-            &[
-                "create",
-                "delete",
-                "deletecollection",
-                "get",
-                "list",
-                "patch",
-                "update",
-                "watch",
-            ]
+            &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
         }
     }
 
@@ -149,17 +135,10 @@ impl Resource {
 
     /// The selector index of an object in its storage version.
     pub(crate) fn index(&self, object: &Value) -> Index {
-        let builtin = selectable::of(&self.storage)
-            .iter()
-            .map(|(path, value)| (Arc::from(*path), value(object).into()));
-        let custom = self
-            .selectable
-            .iter()
-            .map(|s| (s.path.clone(), s.value(object).into()));
-        Index {
-            labels: Index::labels_of(object),
-            fields: builtin.chain(custom).collect(),
-        }
+        let builtin =
+            selectable::of(&self.storage).iter().map(|(path, value)| (Arc::from(*path), value(object).into()));
+        let custom = self.selectable.iter().map(|s| (s.path.clone(), s.value(object).into()));
+        Index { labels: Index::labels_of(object), fields: builtin.chain(custom).collect() }
     }
 
     /// Turns the body of a request into its storage version.
@@ -194,11 +173,7 @@ impl Resource {
 
 /// `v1` or `group/v1`.
 pub(crate) fn group_version(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        version.to_owned()
-    } else {
-        format!("{group}/{version}")
-    }
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
 /// The Kubernetes version whose behaviour is followed.

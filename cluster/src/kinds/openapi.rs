@@ -21,28 +21,17 @@ pub(crate) fn index(registry: &Registry) -> Value {
 }
 
 fn path_of(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        format!("api/{version}")
-    } else {
-        format!("apis/{group}/{version}")
-    }
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
 /// `/openapi/v3/...`: the paths of one group version.
 pub(crate) fn document(registry: &Registry, group: &str, version: &str) -> Option<Value> {
-    let parameter = |name: &str| json!({ "name": name, "in": "query", "schema": { "type": "string", "uniqueItems": true } });
+    let parameter =
+        |name: &str| json!({ "name": name, "in": "query", "schema": { "type": "string", "uniqueItems": true } });
     let mut paths = Map::new();
     for resource in registry.in_version(group, version) {
-        let scope = if resource.namespaced {
-            "/namespaces/{namespace}"
-        } else {
-            ""
-        };
-        let path = format!(
-            "/{}{scope}/{}/{{name}}",
-            path_of(group, version),
-            resource.plural
-        );
+        let scope = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
+        let path = format!("/{}{scope}/{}/{{name}}", path_of(group, version), resource.plural);
         let operation = json!({
             "patch": {
                 "x-kubernetes-action": "patch",

@@ -26,35 +26,20 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// The built-in table and `custom`, which loses against a built-in of the same path.
-    pub(crate) fn new(
-        schema: &Arc<Schema>,
-        custom: impl IntoIterator<Item = Arc<Resource>>,
-    ) -> Self {
-        let builtin = builtin::ROWS
-            .iter()
-            .map(|row| Arc::new(row.resource(schema)));
-        let mut registry = Self {
-            resources: Vec::new(),
-            by_path: HashMap::new(),
-            groups: Vec::new(),
-        };
+    pub(crate) fn new(schema: &Arc<Schema>, custom: impl IntoIterator<Item = Arc<Resource>>) -> Self {
+        let builtin = builtin::ROWS.iter().map(|row| Arc::new(row.resource(schema)));
+        let mut registry = Self { resources: Vec::new(), by_path: HashMap::new(), groups: Vec::new() };
         for resource in builtin.chain(custom) {
             registry.add(resource);
         }
         for group in &mut registry.groups {
-            group
-                .versions
-                .sort_by_key(|v| std::cmp::Reverse(super::crd::version_rank(v)));
+            group.versions.sort_by_key(|v| std::cmp::Reverse(super::crd::version_rank(v)));
         }
         registry
     }
 
     fn add(&mut self, resource: Arc<Resource>) {
-        let path = (
-            resource.group.clone(),
-            resource.version.clone(),
-            resource.plural.clone(),
-        );
+        let path = (resource.group.clone(), resource.version.clone(), resource.plural.clone());
         if self.by_path.contains_key(&path) {
             return;
         }
@@ -62,24 +47,18 @@ impl Registry {
         match self.groups.iter_mut().find(|g| g.name == resource.group) {
             Some(group) if group.versions.contains(&resource.version) => {}
             Some(group) => group.versions.push(resource.version.clone()),
-            None => self.groups.push(Group {
-                name: resource.group.clone(),
-                versions: vec![resource.version.clone()],
-            }),
+            None => self.groups.push(Group { name: resource.group.clone(), versions: vec![resource.version.clone()] }),
         }
         self.resources.push(resource);
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
-        self.by_path
-            .get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+        self.by_path.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
     /// A resource of the group in any version.
     pub(crate) fn any_version(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
-        self.resources
-            .iter()
-            .find(|r| r.group == group && r.plural == plural)
+        self.resources.iter().find(|r| r.group == group && r.plural == plural)
     }
 
     /// The core group is the one with the empty name.
@@ -89,26 +68,16 @@ impl Registry {
 
     /// Whether the group is built in: unknown paths below such a group are answered with a Status.
     pub(crate) fn has_group(&self, name: &str) -> bool {
-        self.resources
-            .iter()
-            .any(|r| r.group == name && r.custom.is_none())
+        self.resources.iter().any(|r| r.group == name && r.custom.is_none())
     }
 
-    pub(crate) fn in_version(
-        &self,
-        group: &str,
-        version: &str,
-    ) -> impl Iterator<Item = &Arc<Resource>> {
-        self.resources
-            .iter()
-            .filter(move |r| r.group == group && r.version == version)
+    pub(crate) fn in_version(&self, group: &str, version: &str) -> impl Iterator<Item = &Arc<Resource>> {
+        self.resources.iter().filter(move |r| r.group == group && r.version == version)
     }
 
     /// One resource for each collection.
     pub(crate) fn collections(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let mut seen = std::collections::HashSet::new();
-        self.resources
-            .iter()
-            .filter(move |r| seen.insert(r.storage.clone()))
+        self.resources.iter().filter(move |r| seen.insert(r.storage.clone()))
     }
 }

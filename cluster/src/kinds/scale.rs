@@ -34,13 +34,7 @@ pub(crate) fn read(resource: &Resource, object: &Value) -> Value {
         None => selector_text(json::at(object, &["spec", "selector"])),
     };
     let mut metadata = json!({});
-    for key in [
-        "name",
-        "namespace",
-        "uid",
-        "resourceVersion",
-        "creationTimestamp",
-    ] {
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(value) = json::at(object, &["metadata", key]) {
             json::object(&mut metadata).insert(key.to_owned(), value.clone());
         }
@@ -50,11 +44,7 @@ pub(crate) fn read(resource: &Resource, object: &Value) -> Value {
         json::object(&mut shown).insert("selector".into(), selector.into());
     }
     let replicas = count(object, &spec);
-    let wanted = if replicas == 0 {
-        json!({})
-    } else {
-        json!({ "replicas": replicas })
-    };
+    let wanted = if replicas == 0 { json!({}) } else { json!({ "replicas": replicas }) };
     json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": wanted, "status": shown })
 }
 
@@ -64,26 +54,15 @@ pub(crate) fn selector_text(selector: Option<&Value>) -> String {
         return String::new();
     };
     let pairs = |labels: &serde_json::Map<String, Value>| -> Vec<String> {
-        labels
-            .iter()
-            .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
-            .collect()
+        labels.iter().map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default())).collect()
     };
     let mut parts = Vec::new();
     match (map.get("matchLabels"), map.get("matchExpressions")) {
         (None, None) => parts = pairs(map),
         (labels, expressions) => {
-            parts.extend(
-                labels
-                    .and_then(Value::as_object)
-                    .map(pairs)
-                    .unwrap_or_default(),
-            );
+            parts.extend(labels.and_then(Value::as_object).map(pairs).unwrap_or_default());
             for e in expressions.and_then(Value::as_array).into_iter().flatten() {
-                let values: Vec<&str> = json::list(e, &["values"])
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .collect();
+                let values: Vec<&str> = json::list(e, &["values"]).iter().filter_map(Value::as_str).collect();
                 let key = json::text(e, &["key"]);
                 parts.push(match json::text(e, &["operator"]) {
                     "In" => format!("{key} in ({})", values.join(",")),
@@ -102,11 +81,7 @@ pub(crate) fn selector_text(selector: Option<&Value>) -> String {
 pub(crate) fn write(resource: &Resource, object: &mut Value, replicas: i64) -> Result<(), Failure> {
     if replicas < 0 {
         let name = json::text(object, &["metadata", "name"]);
-        let cause = Cause::invalid(
-            "spec.replicas",
-            &replicas.into(),
-            "must be greater than or equal to 0",
-        );
+        let cause = Cause::invalid("spec.replicas", &replicas.into(), "must be greater than or equal to 0");
         return Err(Failure::invalid("autoscaling", "Scale", name, &[cause]));
     }
     let (spec, ..) = paths(resource);

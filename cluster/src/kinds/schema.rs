@@ -85,22 +85,12 @@ impl Schema {
             let mut words = line.split(' ');
             let name = words.next().unwrap_or_default().to_owned();
             schema.names.insert(name.clone(), schema.types.len());
-            schema.types.push(Type {
-                name,
-                atomic: words.next() == Some("atomic"),
-                ..Type::default()
-            });
+            schema.types.push(Type { name, atomic: words.next() == Some("atomic"), ..Type::default() });
         }
         let mut current = None;
         for line in TABLE.lines() {
             match line.strip_prefix(' ') {
-                None => {
-                    current = line
-                        .split(' ')
-                        .next()
-                        .and_then(|name| schema.names.get(name))
-                        .copied()
-                }
+                None => current = line.split(' ').next().and_then(|name| schema.names.get(name)).copied(),
                 Some(rest) => schema.add(current, rest),
             }
         }
@@ -112,8 +102,7 @@ impl Schema {
 
     fn add(&mut self, current: Option<usize>, line: &str) {
         let mut words = line.split(' ');
-        let (Some(name), Some(number), Some(ty)) = (words.next(), words.next(), words.next())
-        else {
+        let (Some(name), Some(number), Some(ty)) = (words.next(), words.next(), words.next()) else {
             return;
         };
         let number = number.parse().unwrap_or_default();
@@ -148,9 +137,7 @@ impl Schema {
                 None if flag == "set" => field.list = ListType::Set,
                 None if flag == "atomic" => field.atomic = true,
                 Some(("merge", key)) => field.merge_key = Some(key.to_owned()),
-                Some(("keys", keys)) => {
-                    field.list = ListType::Keyed(keys.split(',').map(str::to_owned).collect())
-                }
+                Some(("keys", keys)) => field.list = ListType::Keyed(keys.split(',').map(str::to_owned).collect()),
                 _ => {}
             }
         }
@@ -177,27 +164,18 @@ impl Schema {
             "duration" => Ty::Duration,
             "raw" => Ty::Raw,
             "fields" => Ty::Fields,
-            name => self
-                .names
-                .get(name)
-                .map_or(Ty::Any, |index| Ty::Message(*index)),
+            name => self.names.get(name).map_or(Ty::Any, |index| Ty::Message(*index)),
         }
     }
 
     /// Copies the fields of embedded structs into the struct that embeds them, without their numbers.
     fn flatten(&mut self, index: usize) {
-        let embedded: Vec<usize> = self
-            .types
-            .get(index)
-            .map(|t| t.embedded.iter().map(|(_, e)| *e).collect())
-            .unwrap_or_default();
+        let embedded: Vec<usize> =
+            self.types.get(index).map(|t| t.embedded.iter().map(|(_, e)| *e).collect()).unwrap_or_default();
         for inner in embedded {
             self.flatten(inner);
-            let fields: Vec<Field> = self
-                .types
-                .get(inner)
-                .map(|t| t.fields.values().cloned().collect())
-                .unwrap_or_default();
+            let fields: Vec<Field> =
+                self.types.get(inner).map(|t| t.fields.values().cloned().collect()).unwrap_or_default();
             let Some(outer) = self.types.get_mut(index) else {
                 continue;
             };
@@ -235,15 +213,8 @@ mod tests {
     #[test]
     fn the_table_holds_every_builtin_kind() {
         let schema = std::sync::Arc::new(Schema::builtin());
-        for resource in crate::kinds::builtin::ROWS
-            .iter()
-            .map(|row| row.resource(&schema))
-        {
-            assert!(
-                schema.of_kind(&resource.group, &resource.kind).is_some(),
-                "{}",
-                resource.kind
-            );
+        for resource in crate::kinds::builtin::ROWS.iter().map(|row| row.resource(&schema)) {
+            assert!(schema.of_kind(&resource.group, &resource.kind).is_some(), "{}", resource.kind);
         }
     }
 

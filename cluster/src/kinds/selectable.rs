@@ -49,23 +49,15 @@ const EVENTS: &[Field] = &[
     field!("type", "type"),
 ];
 
-const NODES: &[Field] = &[("spec.unschedulable", |o| {
-    flag(o, &["spec", "unschedulable"])
-})];
+const NODES: &[Field] = &[("spec.unschedulable", |o| flag(o, &["spec", "unschedulable"]))];
 const SECRETS: &[Field] = &[field!("type", "type")];
 const NAMESPACES: &[Field] = &[field!("status.phase", "status"."phase")];
-const SERVICES: &[Field] = &[
-    field!("spec.clusterIP", "spec"."clusterIP"),
-    field!("spec.type", "spec"."type"),
-];
+const SERVICES: &[Field] = &[field!("spec.clusterIP", "spec"."clusterIP"), field!("spec.type", "spec"."type")];
 const REPLICATED: &[Field] = &[("status.replicas", |o| count(o, &["status", "replicas"]))];
 const JOBS: &[Field] = &[("status.successful", |o| count(o, &["status", "succeeded"]))];
 
 fn flag(object: &Value, path: &[&str]) -> String {
-    json::at(object, path)
-        .and_then(Value::as_bool)
-        .unwrap_or_default()
-        .to_string()
+    json::at(object, path).and_then(Value::as_bool).unwrap_or_default().to_string()
 }
 
 fn count(object: &Value, path: &[&str]) -> String {
@@ -74,11 +66,7 @@ fn count(object: &Value, path: &[&str]) -> String {
 
 fn source(object: &Value) -> String {
     let component = json::text(object, &["source", "component"]);
-    let shown = if component.is_empty() {
-        json::text(object, &["reportingComponent"])
-    } else {
-        component
-    };
+    let shown = if component.is_empty() { json::text(object, &["reportingComponent"]) } else { component };
     shown.to_owned()
 }
 

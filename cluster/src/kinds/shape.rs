@@ -12,18 +12,11 @@ use crate::json;
 #[derive(Clone, Copy)]
 pub(crate) enum Shape<'a> {
     /// A value of a built-in type; `field` says how it merges where it stands.
-    Builtin {
-        schema: &'a Schema,
-        ty: &'a Ty,
-        field: Option<&'a Field>,
-    },
+    Builtin { schema: &'a Schema, ty: &'a Ty, field: Option<&'a Field> },
     /// The object itself, of a built-in kind.
     Root { schema: &'a Schema, ty: &'a Type },
     /// A custom object's part, with its OpenAPI schema.
-    Custom {
-        definition: &'a Value,
-        root: Option<&'a Schema>,
-    },
+    Custom { definition: &'a Value, root: Option<&'a Schema> },
     /// Nothing is known: maps merge by key, lists are replaced.
     Unknown,
 }
@@ -33,10 +26,7 @@ impl<'a> Shape<'a> {
         let schema = &*resource.schema;
         if let Some(custom) = &resource.custom {
             let definition = custom.schema.as_ref().unwrap_or(&Value::Null);
-            return Self::Custom {
-                definition,
-                root: Some(schema),
-            };
+            return Self::Custom { definition, root: Some(schema) };
         }
         match resource.root_type.and_then(|index| schema.get(index)) {
             Some(ty) => Self::Root { schema, ty },
@@ -47,11 +37,7 @@ impl<'a> Shape<'a> {
     fn message(self) -> Option<(&'a Schema, &'a Type)> {
         match self {
             Self::Root { schema, ty } => Some((schema, ty)),
-            Self::Builtin {
-                schema,
-                ty: Ty::Message(index),
-                ..
-            } => schema.get(*index).map(|ty| (schema, ty)),
+            Self::Builtin { schema, ty: Ty::Message(index), .. } => schema.get(*index).map(|ty| (schema, ty)),
             _ => None,
         }
     }
@@ -60,46 +46,22 @@ impl<'a> Shape<'a> {
     pub(crate) fn field(self, name: &str) -> Self {
         if let Some((schema, ty)) = self.message() {
             return match ty.fields.get(name) {
-                Some(field) => Self::Builtin {
-                    schema,
-                    ty: &field.ty,
-                    field: Some(field),
-                },
+                Some(field) => Self::Builtin { schema, ty: &field.ty, field: Some(field) },
                 None => Self::Unknown,
             };
         }
         match self {
-            Self::Builtin {
-                schema,
-                ty: Ty::Map(item),
-                ..
-            } => Self::Builtin {
-                schema,
-                ty: item,
-                field: None,
-            },
-            Self::Custom {
-                root: Some(schema), ..
-            } if name == "metadata" => {
-                match schema
-                    .find("meta.ObjectMeta")
-                    .and_then(|index| schema.get(index))
-                {
+            Self::Builtin { schema, ty: Ty::Map(item), .. } => Self::Builtin { schema, ty: item, field: None },
+            Self::Custom { root: Some(schema), .. } if name == "metadata" => {
+                match schema.find("meta.ObjectMeta").and_then(|index| schema.get(index)) {
                     Some(ty) => Self::Root { schema, ty },
                     None => Self::Unknown,
                 }
             }
             Self::Custom { definition, .. } => {
                 let declared = json::at(definition, &["properties", name]);
-                match declared.or_else(|| {
-                    definition
-                        .get("additionalProperties")
-                        .filter(|v| v.is_object())
-                }) {
-                    Some(definition) => Self::Custom {
-                        definition,
-                        root: None,
-                    },
+                match declared.or_else(|| definition.get("additionalProperties").filter(|v| v.is_object())) {
+                    Some(definition) => Self::Custom { definition, root: None },
                     None => Self::Unknown,
                 }
             }
@@ -110,20 +72,9 @@ impl<'a> Shape<'a> {
     /// The place of an item of this list.
     pub(crate) fn item(self) -> Self {
         match self {
-            Self::Builtin {
-                schema,
-                ty: Ty::List(item),
-                ..
-            } => Self::Builtin {
-                schema,
-                ty: item,
-                field: None,
-            },
+            Self::Builtin { schema, ty: Ty::List(item), .. } => Self::Builtin { schema, ty: item, field: None },
             Self::Custom { definition, .. } => match definition.get("items") {
-                Some(definition) => Self::Custom {
-                    definition,
-                    root: None,
-                },
+                Some(definition) => Self::Custom { definition, root: None },
                 None => Self::Unknown,
             },
             _ => Self::Unknown,
@@ -147,24 +98,15 @@ impl<'a> Shape<'a> {
     /// How server-side apply merges this list.
     pub(crate) fn list(self) -> ListType {
         match self {
-            Self::Builtin {
-                field: Some(field), ..
-            } => field.list.clone(),
-            Self::Custom { definition, .. } => {
-                match json::text(definition, &["x-kubernetes-list-type"]) {
-                    "set" => ListType::Set,
-                    "map" => {
-                        let keys = json::list(definition, &["x-kubernetes-list-map-keys"]);
-                        ListType::Keyed(
-                            keys.iter()
-                                .filter_map(Value::as_str)
-                                .map(str::to_owned)
-                                .collect(),
-                        )
-                    }
-                    _ => ListType::Atomic,
+            Self::Builtin { field: Some(field), .. } => field.list.clone(),
+            Self::Custom { definition, .. } => match json::text(definition, &["x-kubernetes-list-type"]) {
+                "set" => ListType::Set,
+                "map" => {
+                    let keys = json::list(definition, &["x-kubernetes-list-map-keys"]);
+                    ListType::Keyed(keys.iter().filter_map(Value::as_str).map(str::to_owned).collect())
                 }
-            }
+                _ => ListType::Atomic,
+            },
             _ => ListType::Atomic,
         }
     }
@@ -175,18 +117,11 @@ impl<'a> Shape<'a> {
             return true;
         }
         match self {
-            Self::Builtin {
-                field: Some(field), ..
-            } if field.atomic => true,
+            Self::Builtin { field: Some(field), .. } if field.atomic => true,
             Self::Builtin { ty, .. } => {
-                matches!(
-                    ty,
-                    Ty::Raw | Ty::Fields | Ty::Any | Ty::Quantity | Ty::IntOrString | Ty::Time
-                )
+                matches!(ty, Ty::Raw | Ty::Fields | Ty::Any | Ty::Quantity | Ty::IntOrString | Ty::Time)
             }
-            Self::Custom { definition, .. } => {
-                json::text(definition, &["x-kubernetes-map-type"]) == "atomic"
-            }
+            Self::Custom { definition, .. } => json::text(definition, &["x-kubernetes-map-type"]) == "atomic",
             _ => false,
         }
     }
@@ -194,9 +129,7 @@ impl<'a> Shape<'a> {
     /// The key by which strategic merge patch merges this list; the empty key means by value.
     pub(crate) fn merge_key(self) -> Option<&'a str> {
         match self {
-            Self::Builtin {
-                field: Some(field), ..
-            } => field.merge_key.as_deref(),
+            Self::Builtin { field: Some(field), .. } => field.merge_key.as_deref(),
             _ => None,
         }
     }
@@ -205,9 +138,7 @@ impl<'a> Shape<'a> {
     pub(crate) fn always_there(self, name: &str) -> bool {
         match self.message().and_then(|(_, ty)| ty.fields.get(name)) {
             Some(field) => {
-                !field.pointer
-                    && (matches!(field.ty, Ty::Message(_) | Ty::Time | Ty::MicroTime)
-                        || !field.optional)
+                !field.pointer && (matches!(field.ty, Ty::Message(_) | Ty::Time | Ty::MicroTime) || !field.optional)
             }
             None => matches!(self, Self::Custom { root: Some(_), .. }) && name == "metadata",
         }
@@ -217,9 +148,7 @@ impl<'a> Shape<'a> {
     pub(crate) fn key_default(self, key: &str) -> Option<Value> {
         match self {
             Self::Builtin { .. } => (key == "protocol").then(|| "TCP".into()),
-            Self::Custom { definition, .. } => {
-                json::at(definition, &["properties", key, "default"]).cloned()
-            }
+            Self::Custom { definition, .. } => json::at(definition, &["properties", key, "default"]).cloned(),
             _ => None,
         }
     }

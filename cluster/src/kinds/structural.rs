@@ -18,18 +18,11 @@ fn property<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
 }
 
 /// Drops what the schema does not know; `unknown` collects the paths. The root keeps its type and metadata.
-pub(crate) fn prune(
-    value: &mut Value,
-    schema: &Value,
-    root: bool,
-    path: &mut Vec<String>,
-    unknown: &mut Vec<String>,
-) {
+pub(crate) fn prune(value: &mut Value, schema: &Value, root: bool, path: &mut Vec<String>, unknown: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
             let embedded = root || on(schema, "x-kubernetes-embedded-resource");
-            let open = on(schema, "x-kubernetes-preserve-unknown-fields")
-                || on(schema, "additionalProperties");
+            let open = on(schema, "x-kubernetes-preserve-unknown-fields") || on(schema, "additionalProperties");
             map.retain(|key, value| {
                 if embedded && matches!(key.as_str(), "apiVersion" | "kind" | "metadata") {
                     return true;
@@ -72,9 +65,7 @@ pub(crate) fn set_defaults(value: &mut Value, schema: &Value) {
         Value::Object(map) => {
             if let Some(Value::Object(properties)) = schema.get("properties") {
                 for (key, inner) in properties {
-                    let absent = map
-                        .get(key)
-                        .is_none_or(|v| v.is_null() && !on(inner, "nullable"));
+                    let absent = map.get(key).is_none_or(|v| v.is_null() && !on(inner, "nullable"));
                     if let Some(default) = inner.get("default").filter(|_| absent) {
                         map.insert(key.clone(), default.clone());
                     }
@@ -121,9 +112,7 @@ fn has_type(value: &Value, schema: &Value) -> bool {
     match json::text(schema, &["type"]) {
         "" => true,
         "number" => value.is_number(),
-        "integer" => {
-            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|f| f.fract() == 0.0)
-        }
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|f| f.fract() == 0.0),
         wanted => type_name(value) == wanted,
     }
 }
@@ -134,17 +123,11 @@ fn check(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
     if !has_type(value, schema) {
         let either = on(schema, "x-kubernetes-int-or-string");
-        let wanted = if either {
-            "integer,string"
-        } else {
-            json::text(schema, &["type"])
-        };
+        let wanted = if either { "integer,string" } else { json::text(schema, &["type"]) };
         let got = type_name(value);
         causes.push(Cause {
             reason: "FieldValueTypeInvalid",
-            message: format!(
-                "Invalid value: \"{got}\": {path} in body must be of type {wanted}: \"{got}\""
-            ),
+            message: format!("Invalid value: \"{got}\": {path} in body must be of type {wanted}: \"{got}\""),
             field: path.to_owned(),
         });
         return;
@@ -155,10 +138,7 @@ fn check(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
         let shown: Vec<String> = allowed.iter().map(Value::to_string).collect();
         causes.push(Cause {
             reason: "FieldValueNotSupported",
-            message: format!(
-                "Unsupported value: {value}: supported values: {}",
-                shown.join(", ")
-            ),
+            message: format!("Unsupported value: {value}: supported values: {}", shown.join(", ")),
             field: path.to_owned(),
         });
     }
@@ -177,44 +157,22 @@ fn invalid(value: &Value, path: &str, why: &str, causes: &mut Vec<Cause>) {
 }
 
 fn under(path: &str, key: &str) -> String {
-    if path.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{path}.{key}")
-    }
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-fn object(
-    map: &Map<String, Value>,
-    value: &Value,
-    schema: &Value,
-    path: &str,
-    causes: &mut Vec<Cause>,
-) {
-    for key in json::list(schema, &["required"])
-        .iter()
-        .filter_map(Value::as_str)
-    {
+fn object(map: &Map<String, Value>, value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+    for key in json::list(schema, &["required"]).iter().filter_map(Value::as_str) {
         if !map.contains_key(key) {
             causes.push(Cause::required(under(path, key), ""));
         }
     }
     if json::int(schema, &["minProperties"]).is_some_and(|min| (map.len() as i64) < min) {
         let min = json::int(schema, &["minProperties"]).unwrap_or_default();
-        invalid(
-            value,
-            path,
-            &format!("should have at least {min} properties"),
-            causes,
-        );
+        invalid(value, path, &format!("should have at least {min} properties"), causes);
     }
     if let Some(max) = json::int(schema, &["maxProperties"]).filter(|max| map.len() as i64 > *max) {
         let message = format!("Too many: {}: must have at most {max} items", map.len());
-        causes.push(Cause {
-            reason: "FieldValueTooMany",
-            message,
-            field: path.to_owned(),
-        });
+        causes.push(Cause { reason: "FieldValueTooMany", message, field: path.to_owned() });
     }
     for (key, value) in map {
         if let Some(inner) = property(schema, key) {
@@ -225,21 +183,12 @@ fn object(
 
 fn array(items: &[Value], value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     if let Some(min) = json::int(schema, &["minItems"]).filter(|min| (items.len() as i64) < *min) {
-        invalid(
-            value,
-            path,
-            &format!("should have at least {min} items"),
-            causes,
-        );
+        invalid(value, path, &format!("should have at least {min} items"), causes);
     }
     if let Some(max) = json::int(schema, &["maxItems"]).filter(|max| items.len() as i64 > *max) {
         let unit = if max == 1 { "item" } else { "items" };
         let message = format!("Too many: {}: must have at most {max} {unit}", items.len());
-        causes.push(Cause {
-            reason: "FieldValueTooMany",
-            message,
-            field: path.to_owned(),
-        });
+        causes.push(Cause { reason: "FieldValueTooMany", message, field: path.to_owned() });
     }
     duplicates(items, schema, path, causes);
     if let Some(inner) = schema.get("items") {
@@ -254,10 +203,8 @@ fn duplicates(items: &[Value], schema: &Value, path: &str, causes: &mut Vec<Caus
     let id = |item: &Value| -> Value {
         match json::text(schema, &["x-kubernetes-list-type"]) {
             "map" => {
-                let pairs = keys
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .filter_map(|k| Some((k.to_owned(), item.get(k)?.clone())));
+                let pairs =
+                    keys.iter().filter_map(Value::as_str).filter_map(|k| Some((k.to_owned(), item.get(k)?.clone())));
                 Value::Object(pairs.collect())
             }
             "set" => item.clone(),
@@ -280,20 +227,11 @@ fn duplicates(items: &[Value], schema: &Value, path: &str, causes: &mut Vec<Caus
 fn string(text: &str, value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let length = text.chars().count() as i64;
     if let Some(min) = json::int(schema, &["minLength"]).filter(|min| length < *min) {
-        invalid(
-            value,
-            path,
-            &format!("should be at least {min} chars long"),
-            causes,
-        );
+        invalid(value, path, &format!("should be at least {min} chars long"), causes);
     }
     if let Some(max) = json::int(schema, &["maxLength"]).filter(|max| length > *max) {
         let message = format!("Too long: may not be more than {max} bytes");
-        causes.push(Cause {
-            reason: "FieldValueTooLong",
-            message,
-            field: path.to_owned(),
-        });
+        causes.push(Cause { reason: "FieldValueTooLong", message, field: path.to_owned() });
     }
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
         && regex::Regex::new(pattern).is_ok_and(|r| !r.is_match(text))
@@ -306,29 +244,14 @@ fn number(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let Some(number) = value.as_f64() else { return };
     if let Some(min) = schema.get("minimum").and_then(Value::as_f64) {
         if number < min {
-            invalid(
-                value,
-                path,
-                &format!("should be greater than or equal to {min}"),
-                causes,
-            );
+            invalid(value, path, &format!("should be greater than or equal to {min}"), causes);
         } else if number <= min && on(schema, "exclusiveMinimum") {
-            invalid(
-                value,
-                path,
-                &format!("should be greater than {min}"),
-                causes,
-            );
+            invalid(value, path, &format!("should be greater than {min}"), causes);
         }
     }
     if let Some(max) = schema.get("maximum").and_then(Value::as_f64) {
         if number > max {
-            invalid(
-                value,
-                path,
-                &format!("should be less than or equal to {max}"),
-                causes,
-            );
+            invalid(value, path, &format!("should be less than or equal to {max}"), causes);
         } else if number >= max && on(schema, "exclusiveMaximum") {
             invalid(value, path, &format!("should be less than {max}"), causes);
         }
@@ -342,21 +265,11 @@ fn combined(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) 
     }
     let any = json::list(schema, &["anyOf"]);
     if !any.is_empty() && !any.iter().any(fits) {
-        invalid(
-            value,
-            path,
-            "must validate at least one schema (anyOf)",
-            causes,
-        );
+        invalid(value, path, "must validate at least one schema (anyOf)", causes);
     }
     let one = json::list(schema, &["oneOf"]);
     if !one.is_empty() && one.iter().filter(|inner| fits(inner)).count() != 1 {
-        invalid(
-            value,
-            path,
-            "must validate one and only one schema (oneOf)",
-            causes,
-        );
+        invalid(value, path, "must validate one and only one schema (oneOf)", causes);
     }
     if schema.get("not").is_some_and(fits) {
         invalid(value, path, "must not validate the schema (not)", causes);
@@ -390,37 +303,21 @@ mod tests {
         );
         assert_eq!(
             unknown,
-            [
-                "unknown field \"extra\"",
-                "unknown field \"spec.x\"",
-                "unknown field \"spec.list[0].z\""
-            ]
+            ["unknown field \"extra\"", "unknown field \"spec.x\"", "unknown field \"spec.list[0].z\""]
         );
     }
 
     #[test]
     fn problems_name_their_place() {
-        let value =
-            json!({ "spec": { "color": "green", "replicas": -1, "list": [{ "a": "x" }, {}] } });
-        let found: Vec<(String, String)> = problems(&value, &schema(), "")
-            .into_iter()
-            .map(|c| (c.field, c.message))
-            .collect();
+        let value = json!({ "spec": { "color": "green", "replicas": -1, "list": [{ "a": "x" }, {}] } });
+        let found: Vec<(String, String)> =
+            problems(&value, &schema(), "").into_iter().map(|c| (c.field, c.message)).collect();
         let expected = [
             ("spec.name", "Required value"),
-            (
-                "spec.color",
-                "Unsupported value: \"green\": supported values: \"red\", \"blue\"",
-            ),
-            (
-                "spec.replicas",
-                "Invalid value: -1: spec.replicas in body should be greater than or equal to 0",
-            ),
+            ("spec.color", "Unsupported value: \"green\": supported values: \"red\", \"blue\""),
+            ("spec.replicas", "Invalid value: -1: spec.replicas in body should be greater than or equal to 0"),
             ("spec.list", "Too many: 2: must have at most 1 item"),
-            (
-                "spec.list[0].a",
-                "Invalid value: \"string\": spec.list[0].a in body must be of type integer: \"string\"",
-            ),
+            ("spec.list[0].a", "Invalid value: \"string\": spec.list[0].a in body must be of type integer: \"string\""),
         ];
         assert_eq!(found, expected.map(|(f, m)| (f.to_owned(), m.to_owned())));
     }

@@ -22,24 +22,14 @@ fn stored(resource: &Resource, object: &mut Value, revision: u64) -> Stored {
 }
 
 /// Refuses new content of a namespace that is missing or going.
-fn check_namespace(
-    inner: &Inner,
-    resource: &Resource,
-    namespace: &str,
-    name: &str,
-) -> Result<(), Failure> {
+fn check_namespace(inner: &Inner, resource: &Resource, namespace: &str, name: &str) -> Result<(), Failure> {
     if !resource.namespaced {
         return Ok(());
     }
-    let namespaces = crate::status::GroupResource {
-        group: "",
-        resource: "namespaces",
-    };
+    let namespaces = crate::status::GroupResource { group: "", resource: "namespaces" };
     match inner.get("namespaces", namespace) {
         None => Err(Failure::not_found(namespaces, namespace)),
-        Some(found) if found.terminating => {
-            Err(Failure::terminating(resource.gr(), name, namespace))
-        }
+        Some(found) if found.terminating => Err(Failure::terminating(resource.gr(), name, namespace)),
         Some(_) => Ok(()),
     }
 }
@@ -56,10 +46,7 @@ pub(crate) fn insert(
     let added = {
         let mut inner = shared.store.write();
         check_namespace(&inner, resource, &namespace, &name)?;
-        if inner
-            .get(&resource.storage, &key(&namespace, &name))
-            .is_some()
-        {
+        if inner.get(&resource.storage, &key(&namespace, &name)).is_some() {
             return Err(Failure::already_exists(resource.gr(), &name));
         }
         if context.dry_run {
@@ -84,18 +71,11 @@ pub(crate) fn replace(
     let namespace = current.namespace().to_owned();
     let result = {
         let mut inner = shared.store.write();
-        if inner
-            .get(&resource.storage, &current.key)
-            .is_none_or(|now| now.revision != current.revision)
-        {
+        if inner.get(&resource.storage, &current.key).is_none_or(|now| now.revision != current.revision) {
             return Err(Lost);
         }
         if context.dry_run {
-            return Ok(Arc::new(Stored::build(
-                &object,
-                current.revision,
-                resource.index(&object),
-            )));
+            return Ok(Arc::new(Stored::build(&object, current.revision, resource.index(&object))));
         }
         let revision = inner.next_revision();
         let next = stored(resource, &mut object, revision);
@@ -125,10 +105,7 @@ pub(crate) fn remove(
 ) -> Result<Arc<Stored>, Lost> {
     let removed = {
         let mut inner = shared.store.write();
-        if inner
-            .get(&resource.storage, &current.key)
-            .is_none_or(|now| now.revision != current.revision)
-        {
+        if inner.get(&resource.storage, &current.key).is_none_or(|now| now.revision != current.revision) {
             return Err(Lost);
         }
         if object != current.value() {
@@ -149,8 +126,7 @@ pub(crate) fn remove(
 fn is_released(resource: &Resource, object: &Value) -> bool {
     json::at(object, &["metadata", "deletionTimestamp"]).is_some()
         && json::is_empty(json::at(object, &["metadata", "finalizers"]))
-        && (&*resource.storage != "namespaces"
-            || json::is_empty(json::at(object, &["spec", "finalizers"])))
+        && (&*resource.storage != "namespaces" || json::is_empty(json::at(object, &["spec", "finalizers"])))
 }
 
 fn after_write(shared: &Shared, resource: &Resource) {

@@ -19,20 +19,10 @@ const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 /// Checks `apiVersion` and `kind` against what the path expects, and puts them first.
 pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), Failure> {
     let api_version = resource.api_version();
-    let (kind, version) = (
-        json::text(object, &["kind"]).to_owned(),
-        json::text(object, &["apiVersion"]).to_owned(),
-    );
+    let (kind, version) = (json::text(object, &["kind"]).to_owned(), json::text(object, &["apiVersion"]).to_owned());
     let refused = |kind: &str, why: String| {
-        let short = version
-            .rsplit('/')
-            .next()
-            .filter(|v| !v.is_empty())
-            .unwrap_or(&resource.version);
-        Failure::bad_request(format!(
-            "{kind} in version \"{short}\" cannot be handled as a {}: {why}",
-            resource.kind
-        ))
+        let short = version.rsplit('/').next().filter(|v| !v.is_empty()).unwrap_or(&resource.version);
+        Failure::bad_request(format!("{kind} in version \"{short}\" cannot be handled as a {}: {why}", resource.kind))
     };
     if resource.custom.is_some() && kind.is_empty() {
         let body = object.to_string();
@@ -46,16 +36,8 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
     let wrong_kind = !kind.is_empty() && kind != resource.kind;
     let wrong_version = !version.is_empty() && version != api_version;
     if (wrong_kind || wrong_version) && resource.custom.is_none() {
-        let kind = if kind.is_empty() {
-            &resource.kind
-        } else {
-            &kind
-        };
-        let version = if version.is_empty() {
-            &api_version
-        } else {
-            &version
-        };
+        let kind = if kind.is_empty() { &resource.kind } else { &kind };
+        let version = if version.is_empty() { &api_version } else { &version };
         return Err(refused(kind, foreign(resource, kind, version)));
     }
     if wrong_version {
@@ -77,11 +59,7 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
     let mut typed = Map::with_capacity(map.len() + 2);
     typed.insert("kind".into(), resource.kind.clone().into());
     typed.insert("apiVersion".into(), api_version.into());
-    typed.extend(
-        std::mem::take(map)
-            .into_iter()
-            .filter(|(k, _)| k != "kind" && k != "apiVersion"),
-    );
+    typed.extend(std::mem::take(map).into_iter().filter(|(k, _)| k != "kind" && k != "apiVersion"));
     *map = typed;
     typed::check_metadata(resource, object).map_err(|why| refused(&resource.kind, why))
 }
@@ -94,29 +72,14 @@ pub(crate) fn foreign(resource: &Resource, kind: &str, version: &str) -> String 
             "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
         );
     }
-    let package = resource
-        .group
-        .split('.')
-        .next()
-        .filter(|g| !g.is_empty())
-        .unwrap_or("core");
-    format!(
-        "converting ({short}.{kind}) to ({package}.{}): unknown conversion",
-        resource.kind
-    )
+    let package = resource.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
+    format!("converting ({short}.{kind}) to ({package}.{}): unknown conversion", resource.kind)
 }
 
 /// Checks the namespace in the body against the one in the path, and sets it.
-pub(crate) fn set_namespace(
-    resource: &Resource,
-    object: &mut Value,
-    namespace: &str,
-) -> Result<(), Failure> {
+pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: &str) -> Result<(), Failure> {
     let meta = json::metadata(object);
-    let given = meta
-        .get("namespace")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let given = meta.get("namespace").and_then(Value::as_str).unwrap_or_default();
     if !resource.namespaced {
         meta.shift_remove("namespace");
         return Ok(());
@@ -143,9 +106,7 @@ pub(crate) fn prepare(
     set_namespace(resource, object, namespace)?;
     let meta = json::metadata(object);
     if !json::is_empty(meta.get("resourceVersion")) {
-        return Err(Failure::internal(
-            "resourceVersion should not be set on objects to be created",
-        ));
+        return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
     }
     generate_name(meta);
     meta.retain(|_, value| !value.is_null());
@@ -188,11 +149,7 @@ const SYSTEM: &[&str] = &[
 ];
 
 /// Checks the object against its type, and answers for unknown fields as the request wants.
-pub(crate) fn check_fields(
-    resource: &Resource,
-    object: &mut Value,
-    context: &Context,
-) -> Result<Vec<String>, Failure> {
+pub(crate) fn check_fields(resource: &Resource, object: &mut Value, context: &Context) -> Result<Vec<String>, Failure> {
     let refused = |why: String| {
         Failure::bad_request(format!(
             "{} in version \"{}\" cannot be handled as a {}: {why}",
@@ -201,10 +158,9 @@ pub(crate) fn check_fields(
     };
     let unknown = typed::check(resource, object).map_err(refused)?;
     match context.validation {
-        Validation::Strict if !unknown.is_empty() => Err(refused(format!(
-            "strict decoding error: {}",
-            unknown.join(", ")
-        ))),
+        Validation::Strict if !unknown.is_empty() => {
+            Err(refused(format!("strict decoding error: {}", unknown.join(", "))))
+        }
         Validation::Warn => Ok(unknown),
         _ => Ok(Vec::new()),
     }
@@ -232,14 +188,7 @@ fn uid() -> String {
     let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");
     let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
-    format!(
-        "{}-{}-{}-{}-{}",
-        part(0..8),
-        part(8..12),
-        part(12..16),
-        part(16..20),
-        part(20..32)
-    )
+    format!("{}-{}-{}-{}-{}", part(0..8), part(8..12), part(12..16), part(16..20), part(20..32))
 }
 
 #[cfg(test)]

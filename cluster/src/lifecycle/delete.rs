@@ -40,11 +40,7 @@ pub(crate) fn delete(
 ) -> Result<Outcome, Failure> {
     let name = key.rsplit('/').next().unwrap_or(key);
     if &*resource.storage == "namespaces" && PROTECTED.contains(&name) {
-        return Err(Failure::forbidden(
-            resource.gr(),
-            name,
-            "this namespace may not be deleted",
-        ));
+        return Err(Failure::forbidden(resource.gr(), name, "this namespace may not be deleted"));
     }
     loop {
         let current = shared.store.get(&resource.storage, key);
@@ -57,20 +53,9 @@ pub(crate) fn delete(
     }
 }
 
-fn check(
-    resource: &Resource,
-    current: &Stored,
-    preconditions: &Preconditions,
-) -> Result<(), Failure> {
-    let kind = GroupResource {
-        group: &resource.group,
-        resource: &resource.kind,
-    };
-    if let Some(uid) = preconditions
-        .uid
-        .as_ref()
-        .filter(|uid| **uid != *current.uid)
-    {
+fn check(resource: &Resource, current: &Stored, preconditions: &Preconditions) -> Result<(), Failure> {
+    let kind = GroupResource { group: &resource.group, resource: &resource.kind };
+    if let Some(uid) = preconditions.uid.as_ref().filter(|uid| **uid != *current.uid) {
         let why = format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted \
              and then recreated",
@@ -79,11 +64,7 @@ fn check(
         return Err(Failure::conflict(kind, current.name(), &why));
     }
     let found = current.revision.to_string();
-    if let Some(version) = preconditions
-        .resource_version
-        .as_ref()
-        .filter(|v| **v != found)
-    {
+    if let Some(version) = preconditions.resource_version.as_ref().filter(|v| **v != found) {
         let why = format!(
             "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({found}). The \
              object might have been modified"

@@ -15,12 +15,7 @@ use crate::store::{Query, Stored};
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// An object was marked for deletion: a namespace or definition starts to empty itself.
-pub(crate) fn after_mark(
-    shared: &Shared,
-    resource: &Resource,
-    marked: &Arc<Stored>,
-    context: &Context,
-) {
+pub(crate) fn after_mark(shared: &Shared, resource: &Resource, marked: &Arc<Stored>, context: &Context) {
     if &*resource.storage == "namespaces" {
         let prefix = format!("{}/", marked.name());
         for collection in shared.registry().collections().filter(|c| c.namespaced) {
@@ -36,18 +31,8 @@ pub(crate) fn after_mark(
 }
 
 /// An object is gone: what waited for it may go as well.
-pub(crate) fn after_removal(
-    shared: &Shared,
-    resource: &Resource,
-    namespace: &str,
-    context: &Context,
-) {
-    if resource.namespaced
-        && shared
-            .store
-            .get("namespaces", namespace)
-            .is_some_and(|n| n.terminating)
-    {
+pub(crate) fn after_removal(shared: &Shared, resource: &Resource, namespace: &str, context: &Context) {
+    if resource.namespaced && shared.store.get("namespaces", namespace).is_some_and(|n| n.terminating) {
         finish_namespace(shared, namespace, context);
     }
     if resource.custom.is_some() {
@@ -64,25 +49,13 @@ fn definition_of(resource: &Resource, stored: &Stored) -> Option<(String, String
 }
 
 fn empty(shared: &Shared, resource: &Resource, prefix: &str, context: &Context) {
-    let query = Query {
-        prefix,
-        after: None,
-        at: None,
-        limit: 0,
-        matches: &|_| true,
-    };
+    let query = Query { prefix, after: None, at: None, limit: 0, matches: &|_| true };
     let Ok(page) = shared.store.list(&resource.storage, &query) else {
         return;
     };
     for object in page.items {
         // Somebody else may have deleted it meanwhile, which is just as well.
-        let _gone_or_held = delete(
-            shared,
-            resource,
-            &object.key,
-            &Preconditions::default(),
-            context,
-        );
+        let _gone_or_held = delete(shared, resource, &object.key, &Preconditions::default(), context);
     }
 }
 
@@ -93,29 +66,19 @@ fn finish_namespace(shared: &Shared, name: &str, context: &Context) {
     };
     let prefix = format!("{name}/");
     loop {
-        let Some(current) = shared
-            .store
-            .get("namespaces", name)
-            .filter(|n| n.terminating)
-        else {
+        let Some(current) = shared.store.get("namespaces", name).filter(|n| n.terminating) else {
             return;
         };
         let full = {
             let inner = shared.store.write();
-            registry
-                .collections()
-                .any(|c| c.namespaced && inner.has_prefix(&c.storage, &prefix))
+            registry.collections().any(|c| c.namespaced && inner.has_prefix(&c.storage, &prefix))
         };
         if full {
             return;
         }
         let mut object = current.value();
         let finalizers = json::list(&object, &["spec", "finalizers"]);
-        let left: Vec<_> = finalizers
-            .iter()
-            .filter(|f| f.as_str() != Some("kubernetes"))
-            .cloned()
-            .collect();
+        let left: Vec<_> = finalizers.iter().filter(|f| f.as_str() != Some("kubernetes")).cloned().collect();
         if left.len() == finalizers.len() && !left.is_empty() {
             return;
         }
@@ -135,18 +98,13 @@ fn finish_namespace(shared: &Shared, name: &str, context: &Context) {
 
 fn finish_definition(shared: &Shared, group: &str, plural: &str, context: &Context) {
     let registry = shared.registry();
-    let Some(resource) = registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-    else {
+    let Some(resource) = registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions") else {
         return;
     };
     let storage = builtin_storage(group, plural);
     let name = format!("{plural}.{group}");
     loop {
-        let Some(current) = shared
-            .store
-            .get(&resource.storage, &name)
-            .filter(|c| c.terminating)
-        else {
+        let Some(current) = shared.store.get(&resource.storage, &name).filter(|c| c.terminating) else {
             return;
         };
         if shared.store.write().has_prefix(&storage, "") {
@@ -154,11 +112,7 @@ fn finish_definition(shared: &Shared, group: &str, plural: &str, context: &Conte
         }
         let mut object = current.value();
         let finalizers = json::list(&object, &["metadata", "finalizers"]);
-        let left: Vec<_> = finalizers
-            .iter()
-            .filter(|f| f.as_str() != Some(CLEANUP))
-            .cloned()
-            .collect();
+        let left: Vec<_> = finalizers.iter().filter(|f| f.as_str() != Some(CLEANUP)).cloned().collect();
         if left.len() == finalizers.len() {
             return;
         }

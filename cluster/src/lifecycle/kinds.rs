@@ -18,9 +18,7 @@ pub(crate) fn on_create(resource: &Resource, object: &mut Value, context: &Conte
     }
     common(resource, object, context);
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        let finalizers = json::metadata(object)
-            .entry("finalizers")
-            .or_insert_with(|| json!([]));
+        let finalizers = json::metadata(object).entry("finalizers").or_insert_with(|| json!([]));
         if let Value::Array(list) = finalizers
             && !list.iter().any(|f| f == drain::CLEANUP)
         {
@@ -30,12 +28,7 @@ pub(crate) fn on_create(resource: &Resource, object: &mut Value, context: &Conte
 }
 
 /// The next version of an object, with defaults applied.
-pub(crate) fn on_update(
-    resource: &Resource,
-    object: &mut Value,
-    sub: Option<Sub>,
-    context: &Context,
-) {
+pub(crate) fn on_update(resource: &Resource, object: &mut Value, sub: Option<Sub>, context: &Context) {
     if sub.is_none() {
         common(resource, object, context);
     }
@@ -60,10 +53,7 @@ pub(crate) fn carry_over(resource: &Resource, old: &Value, object: &mut Value, s
             }
             let labels = json::at(old, &["spec", "template", "metadata", "labels"]);
             if let Some(Value::Object(labels)) = labels {
-                let new = json::child(
-                    json::child(json::child(spec, "template"), "metadata"),
-                    "labels",
-                );
+                let new = json::child(json::child(json::child(spec, "template"), "metadata"), "labels");
                 for (key, value) in labels {
                     json::default(new, key, value.clone());
                 }
@@ -83,28 +73,13 @@ fn keep_allocations(old: &Value, object: &mut Value) {
             json::default(spec, key, value.clone());
         }
     }
-    if !matches!(
-        spec.get("type").and_then(Value::as_str),
-        Some("NodePort" | "LoadBalancer")
-    ) {
+    if !matches!(spec.get("type").and_then(Value::as_str), Some("NodePort" | "LoadBalancer")) {
         return;
     }
     let before = json::list(old, &["spec", "ports"]);
-    for port in spec
-        .get_mut("ports")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        let same = |p: &&Value| {
-            p.get("port") == port.get("port") && p.get("protocol") == port.get("protocol")
-        };
-        if let Some(node) = before
-            .iter()
-            .find(same)
-            .and_then(|p| p.get("nodePort"))
-            .cloned()
-        {
+    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        let same = |p: &&Value| p.get("port") == port.get("port") && p.get("protocol") == port.get("protocol");
+        if let Some(node) = before.iter().find(same).and_then(|p| p.get("nodePort")).cloned() {
             json::default(json::object(port), "nodePort", node);
         }
     }

@@ -15,15 +15,10 @@ pub(crate) fn seed(store: &Store, registry: &Registry) {
     let Some(resource) = registry.find("", "v1", "namespaces") else {
         return;
     };
-    let context = Context {
-        now: crate::time::now(),
-        manager: "boathook".into(),
-        dry_run: false,
-        validation: Validation::Ignore,
-    };
+    let context =
+        Context { now: crate::time::now(), manager: "boathook".into(), dry_run: false, validation: Validation::Ignore };
     for name in NAMESPACES {
-        let mut object =
-            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        let mut object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
         if let Err(failure) = create::prepare(resource, &mut object, "", Origin::Put, &context) {
             tracing::error!(name, message = failure.message(), "cannot seed a namespace");
             continue;

@@ -12,13 +12,7 @@ use crate::status::{Cause, Failure};
 use crate::validate::{metadata, objects};
 
 /// Metadata that only the server writes.
-const SYSTEM: &[&str] = &[
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-];
+const SYSTEM: &[&str] = &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
 
 /// How the new version came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +41,8 @@ pub(crate) fn prepare(
     resource.to_storage(new);
     check_identity(resource, old, new, &name, origin)?;
     let given = json::at(new, &["metadata", "deletionTimestamp"]).cloned();
-    let rewritten = given.filter(|given| {
-        !given.is_null() && Some(given) != json::at(old, &["metadata", "deletionTimestamp"])
-    });
+    let rewritten =
+        given.filter(|given| !given.is_null() && Some(given) != json::at(old, &["metadata", "deletionTimestamp"]));
     keep_system_metadata(old, new);
     if origin != Origin::Apply && is_reset(json::metadata(new).get("managedFields")) {
         json::metadata(new).shift_remove("managedFields");
@@ -64,11 +57,7 @@ pub(crate) fn prepare(
     let mut causes = metadata::common(resource, new);
     causes.extend(finalizer_problem(old, new));
     if let Some(given) = rewritten {
-        causes.push(Cause::invalid(
-            "metadata.deletionTimestamp",
-            &given,
-            "field is immutable",
-        ));
+        causes.push(Cause::invalid("metadata.deletionTimestamp", &given, "field is immutable"));
     }
     if resource.custom.is_none() {
         // The real server checks the metadata of built-in kinds twice, and says so.
@@ -98,13 +87,7 @@ fn is_reset(fields: Option<&Value>) -> bool {
     }
 }
 
-fn check_identity(
-    resource: &Resource,
-    old: &Value,
-    new: &Value,
-    name: &str,
-    origin: Origin,
-) -> Result<(), Failure> {
+fn check_identity(resource: &Resource, old: &Value, new: &Value, name: &str, origin: Origin) -> Result<(), Failure> {
     let given = json::text(new, &["metadata", "name"]);
     if given.is_empty() {
         return Err(nameless(name));
@@ -114,10 +97,7 @@ fn check_identity(
             "the name of the object ({given}) does not match the name on the URL ({name})"
         )));
     }
-    let (uid, wanted) = (
-        json::text(new, &["metadata", "uid"]),
-        json::text(old, &["metadata", "uid"]),
-    );
+    let (uid, wanted) = (json::text(new, &["metadata", "uid"]), json::text(old, &["metadata", "uid"]));
     if !uid.is_empty() && uid != wanted {
         if origin == Origin::Put {
             return Err(uid_conflict(resource, old, uid, wanted));
@@ -133,17 +113,10 @@ fn check_identity(
                 message: "Invalid value: 0: must be specified for an update".into(),
                 field: "metadata.resourceVersion".into(),
             };
-            return Err(Failure::invalid(
-                &resource.group,
-                &resource.plural,
-                name,
-                &[cause],
-            ));
+            return Err(Failure::invalid(&resource.group, &resource.plural, name, &[cause]));
         }
     } else if version.parse::<u64>().is_err() {
-        return Err(Failure::internal(format!(
-            "strconv.ParseUint: parsing \"{version}\": invalid syntax"
-        )));
+        return Err(Failure::internal(format!("strconv.ParseUint: parsing \"{version}\": invalid syntax")));
     } else if version != json::text(old, &["metadata", "resourceVersion"]) {
         return Err(Failure::modified(resource.gr(), name));
     }
@@ -161,11 +134,7 @@ fn uid_conflict(resource: &Resource, old: &Value, uid: &str, wanted: &str) -> Fa
     let namespace = json::text(old, &["metadata", "namespace"]);
     let name = json::text(old, &["metadata", "name"]);
     let key = crate::store::key(namespace, name);
-    let group = if resource.custom.is_some() {
-        format!("{}/", resource.group)
-    } else {
-        String::new()
-    };
+    let group = if resource.custom.is_some() { format!("{}/", resource.group) } else { String::new() };
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: \
          Precondition failed: UID in precondition: {uid}, UID in object meta: {wanted}",
@@ -179,10 +148,7 @@ fn must_be_conditional(resource: &Resource) -> bool {
     resource.custom.is_some()
         || matches!(
             resource.group.as_str(),
-            "coordination.k8s.io"
-                | "apiextensions.k8s.io"
-                | "admissionregistration.k8s.io"
-                | "policy"
+            "coordination.k8s.io" | "apiextensions.k8s.io" | "admissionregistration.k8s.io" | "policy"
         )
 }
 
@@ -214,10 +180,7 @@ fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
                 None => json::object(&mut kept).shift_remove("status"),
             };
             let mut keys = vec!["managedFields"];
-            if matches!(
-                &*resource.storage,
-                "pods" | "nodes" | "namespaces" | "services"
-            ) {
+            if matches!(&*resource.storage, "pods" | "nodes" | "namespaces" | "services") {
                 keys.extend(["annotations", "labels"]);
             }
             for key in keys {
@@ -269,8 +232,7 @@ fn count_generation(resource: &Resource, old: &Value, new: &mut Value) {
                 && !(key == "status" && (resource.has(Sub::Status) || resource.custom.is_none()))
         };
         let missing = |a: &serde_json::Map<String, Value>, b: &serde_json::Map<String, Value>| {
-            a.iter()
-                .any(|(key, value)| counts(key) && b.get(key) != Some(value))
+            a.iter().any(|(key, value)| counts(key) && b.get(key) != Some(value))
         };
         missing(a, b) || missing(b, a)
     };

@@ -38,10 +38,7 @@ pub(crate) fn apply(
         time: context.stamp(),
         fields,
     };
-    let before = managers
-        .iter()
-        .position(|e| e.is(&mine))
-        .map(|index| managers.remove(index));
+    let before = managers.iter().position(|e| e.is(&mine)).map(|index| managers.remove(index));
     let mut merged = live.clone();
     merge(&mut merged, config, shape);
     let changed = compare(&ownable(live), &ownable(&merged), shape).changed;
@@ -104,14 +101,7 @@ fn merge_lists(target: &mut Vec<Value>, wanted: &[Value], shape: Shape<'_>) {
 type Conflict<'a> = (&'a Entry, Vec<Step>);
 
 fn conflicts<'a>(managers: &'a [Entry], changed: &FieldSet) -> Vec<Conflict<'a>> {
-    let of = |entry: &'a Entry| {
-        entry
-            .fields
-            .intersection(changed)
-            .paths()
-            .into_iter()
-            .map(move |path| (entry, path))
-    };
+    let of = |entry: &'a Entry| entry.fields.intersection(changed).paths().into_iter().map(move |path| (entry, path));
     managers.iter().flat_map(of).collect()
 }
 
@@ -137,43 +127,26 @@ fn conflict_failure(conflicts: &[Conflict<'_>]) -> Failure {
         .collect();
     let message = match conflicts {
         [(entry, path)] => {
-            format!(
-                "Apply failed with 1 conflict: conflict with {}: {}",
-                manager_shown(entry),
-                shown(path)
-            )
+            format!("Apply failed with 1 conflict: conflict with {}: {}", manager_shown(entry), shown(path))
         }
         many => {
-            let mut managers: Vec<String> =
-                many.iter().map(|(entry, _)| manager_shown(entry)).collect();
+            let mut managers: Vec<String> = many.iter().map(|(entry, _)| manager_shown(entry)).collect();
             managers.sort();
             managers.dedup();
             let mut lines = Vec::new();
             for manager in managers {
                 lines.push(format!("conflicts with {manager}:"));
-                let own = many
-                    .iter()
-                    .filter(|(entry, _)| manager_shown(entry) == manager);
+                let own = many.iter().filter(|(entry, _)| manager_shown(entry) == manager);
                 lines.extend(own.map(|(_, path)| format!("- {}", shown(path))));
             }
-            format!(
-                "Apply failed with {} conflicts: {}",
-                many.len(),
-                lines.join("\n")
-            )
+            format!("Apply failed with {} conflicts: {}", many.len(), lines.join("\n"))
         }
     };
     Failure::apply_conflict(message, causes)
 }
 
 /// Removes what this manager no longer wants and nobody else owns.
-fn prune(
-    object: &mut Value,
-    dropped: &FieldSet,
-    wanted: &FieldSet,
-    others: &[Entry],
-    shape: Shape<'_>,
-) {
+fn prune(object: &mut Value, dropped: &FieldSet, wanted: &FieldSet, others: &[Entry], shape: Shape<'_>) {
     // Parents come first: an item that goes takes its fields along, keys included.
     for path in dropped.paths() {
         let owned = wanted.touches(&path) || others.iter().any(|e| e.fields.touches(&path));
@@ -197,19 +170,12 @@ fn is_key(path: &[Step]) -> bool {
 }
 
 /// Removes the value at `path`, and parents that this leaves empty unless `keep` says otherwise.
-fn remove(
-    value: &mut Value,
-    path: &[Step],
-    shape: Shape<'_>,
-    walked: &mut Vec<Step>,
-    keep: &dyn Fn(&[Step]) -> bool,
-) {
+fn remove(value: &mut Value, path: &[Step], shape: Shape<'_>, walked: &mut Vec<Step>, keep: &dyn Fn(&[Step]) -> bool) {
     let Some((step, rest)) = path.split_first() else {
         return;
     };
     walked.push(step.clone());
-    let emptied =
-        |v: &Value, here: &[Step]| json::is_empty(Some(v)) && !v.is_string() && !keep(here);
+    let emptied = |v: &Value, here: &[Step]| json::is_empty(Some(v)) && !v.is_string() && !keep(here);
     match value {
         Value::Object(map) => {
             let Some(key) = step.strip_prefix("f:") else {
@@ -227,9 +193,7 @@ fn remove(
         }
         Value::Array(items) => {
             let list = shape.list();
-            let found = items
-                .iter()
-                .position(|i| item_step(i, &list, shape.item()).as_ref() == Some(step));
+            let found = items.iter().position(|i| item_step(i, &list, shape.item()).as_ref() == Some(step));
             let Some(index) = found else { return };
             if rest.is_empty() {
                 items.remove(index);
@@ -275,29 +239,15 @@ mod tests {
     #[test]
     fn a_manager_owns_what_it_applies_and_takes_it_away_again() {
         let d = deployments();
-        let one = apply(
-            &d,
-            &json!({}),
-            &config(Some(1), json!([{ "name": "a", "image": "1" }])),
-            "",
-            false,
-            &context("x"),
-        );
+        let one =
+            apply(&d, &json!({}), &config(Some(1), json!([{ "name": "a", "image": "1" }])), "", false, &context("x"));
         let one = one.unwrap();
         assert_eq!(
             one["metadata"]["managedFields"][0]["fieldsV1"],
             json!({ "f:spec": { "f:replicas": {}, "f:template": { "f:spec": { "f:containers": {
                 "k:{\"name\":\"a\"}": { ".": {}, "f:image": {}, "f:name": {} } } } } } })
         );
-        let two = apply(
-            &d,
-            &one,
-            &config(None, json!([{ "name": "b" }])),
-            "",
-            false,
-            &context("y"),
-        )
-        .unwrap();
+        let two = apply(&d, &one, &config(None, json!([{ "name": "b" }])), "", false, &context("y")).unwrap();
         let names = |o: &Value| -> Vec<String> {
             json::list(o, &["spec", "template", "spec", "containers"])
                 .iter()
@@ -313,58 +263,17 @@ mod tests {
     #[test]
     fn another_managers_field_is_a_conflict_until_forced() {
         let d = deployments();
-        let one = apply(
-            &d,
-            &json!({}),
-            &config(Some(1), json!([])),
-            "",
-            false,
-            &context("x"),
-        )
-        .unwrap();
-        let failure = apply(
-            &d,
-            &one,
-            &config(Some(2), json!([])),
-            "",
-            false,
-            &context("y"),
-        )
-        .unwrap_err();
-        assert_eq!(
-            failure.message(),
-            "Apply failed with 1 conflict: conflict with \"x\": .spec.replicas"
-        );
-        let same = apply(
-            &d,
-            &one,
-            &config(Some(1), json!([])),
-            "",
-            false,
-            &context("y"),
-        )
-        .unwrap();
+        let one = apply(&d, &json!({}), &config(Some(1), json!([])), "", false, &context("x")).unwrap();
+        let failure = apply(&d, &one, &config(Some(2), json!([])), "", false, &context("y")).unwrap_err();
+        assert_eq!(failure.message(), "Apply failed with 1 conflict: conflict with \"x\": .spec.replicas");
+        let same = apply(&d, &one, &config(Some(1), json!([])), "", false, &context("y")).unwrap();
         assert_eq!(entries(&same).len(), 2);
-        let forced = apply(
-            &d,
-            &one,
-            &config(Some(2), json!([])),
-            "",
-            true,
-            &context("y"),
-        )
-        .unwrap();
+        let forced = apply(&d, &one, &config(Some(2), json!([])), "", true, &context("y")).unwrap();
         assert_eq!(forced["spec"]["replicas"], 2);
-        let owners: Vec<String> = entries(&forced)
-            .iter()
-            .filter(|e| !e.fields.is_empty())
-            .map(|e| e.manager.clone())
-            .collect();
+        let owners: Vec<String> =
+            entries(&forced).iter().filter(|e| !e.fields.is_empty()).map(|e| e.manager.clone()).collect();
         assert!(owners.contains(&"y".to_owned()));
         let x = entries(&forced).into_iter().find(|e| e.manager == "x");
-        assert!(x.is_none_or(|e| {
-            !e.fields
-                .contains(&["f:spec".to_owned(), "f:replicas".to_owned()])
-        }));
+        assert!(x.is_none_or(|e| { !e.fields.contains(&["f:spec".to_owned(), "f:replicas".to_owned()]) }));
     }
 }

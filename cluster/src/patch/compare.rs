@@ -63,15 +63,8 @@ pub(crate) fn item_step(item: &Value, list: &ListType, shape: Shape<'_>) -> Opti
 }
 
 /// The steps of all items, when every one has its own.
-fn steps<'v>(
-    items: &'v [Value],
-    list: &ListType,
-    shape: Shape<'_>,
-) -> Option<Vec<(Step, &'v Value)>> {
-    let found: Option<Vec<_>> = items
-        .iter()
-        .map(|item| Some((item_step(item, list, shape.item())?, item)))
-        .collect();
+fn steps<'v>(items: &'v [Value], list: &ListType, shape: Shape<'_>) -> Option<Vec<(Step, &'v Value)>> {
+    let found: Option<Vec<_>> = items.iter().map(|item| Some((item_step(item, list, shape.item())?, item))).collect();
     found
 }
 
@@ -87,10 +80,7 @@ fn leaves(value: &Value, shape: Shape<'_>, path: &mut Vec<Step>, set: &mut Field
         Value::Object(map) if !shape.is_atomic() && (!map.is_empty() || path.is_empty()) => {
             for (key, value) in map {
                 path.push(format!("f:{key}"));
-                if value.is_null()
-                    || !shape.declares(key)
-                    || value.as_object().is_some_and(Map::is_empty)
-                {
+                if value.is_null() || !shape.declares(key) || value.as_object().is_some_and(Map::is_empty) {
                     set.insert(path);
                 }
                 leaves(value, shape.field(key), path, set);
@@ -146,14 +136,7 @@ pub(crate) fn duplicate(value: &Value, shape: Shape<'_>, path: &mut Vec<Step>) -
 /// What is different in `new`.
 pub(crate) fn compare(old: &Value, new: &Value, shape: Shape<'_>) -> Difference {
     let mut difference = Difference::default();
-    walk(
-        Some(old),
-        Some(new),
-        shape,
-        true,
-        &mut Vec::new(),
-        &mut difference,
-    );
+    walk(Some(old), Some(new), shape, true, &mut Vec::new(), &mut difference);
     difference
 }
 
@@ -187,15 +170,9 @@ fn walk(
     }
     if same_type && some.is_some_and(Value::is_array) {
         let list = shape.list();
-        let items = |v: Option<&'_ Value>| {
-            v.and_then(Value::as_array)
-                .map_or(&[] as &[Value], Vec::as_slice)
-                .to_vec()
-        };
+        let items = |v: Option<&'_ Value>| v.and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice).to_vec();
         let (before, after) = (items(old), items(new));
-        if let (Some(before), Some(after)) =
-            (steps(&before, &list, shape), steps(&after, &list, shape))
-        {
+        if let (Some(before), Some(after)) = (steps(&before, &list, shape), steps(&after, &list, shape)) {
             return walk_items(&before, &after, shape, path, out);
         }
     }
@@ -233,14 +210,7 @@ fn walk_maps(
     for key in after.keys().chain(gone) {
         path.push(format!("f:{key}"));
         let there = present && shape.always_there(key);
-        walk(
-            before.get(key),
-            after.get(key),
-            shape.field(key),
-            there,
-            path,
-            out,
-        );
+        walk(before.get(key), after.get(key), shape.field(key), there, path, out);
         path.pop();
     }
 }
@@ -252,14 +222,8 @@ fn walk_items(
     path: &mut Vec<Step>,
     out: &mut Difference,
 ) {
-    let find = |list: &[(Step, &Value)], step: &Step| {
-        list.iter()
-            .find(|(s, _)| s == step)
-            .map(|(_, v)| (*v).clone())
-    };
-    let gone = before
-        .iter()
-        .filter(|(step, _)| !after.iter().any(|(s, _)| s == step));
+    let find = |list: &[(Step, &Value)], step: &Step| list.iter().find(|(s, _)| s == step).map(|(_, v)| (*v).clone());
+    let gone = before.iter().filter(|(step, _)| !after.iter().any(|(s, _)| s == step));
     for (step, _) in after.iter().chain(gone) {
         let (old, new) = (find(before, step), find(after, step));
         path.push(step.clone());

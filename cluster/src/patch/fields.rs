@@ -36,11 +36,7 @@ impl FieldSet {
             return;
         };
         let entry = self.0.entry(first.clone()).or_default();
-        if rest.is_empty() {
-            entry.member = true
-        } else {
-            entry.below.insert(rest)
-        }
+        if rest.is_empty() { entry.member = true } else { entry.below.insert(rest) }
     }
 
     /// Whether the path itself is in the set.
@@ -48,26 +44,16 @@ impl FieldSet {
         let Some((first, rest)) = path.split_first() else {
             return false;
         };
-        self.0.get(first).is_some_and(|e| {
-            if rest.is_empty() {
-                e.member
-            } else {
-                e.below.contains(rest)
-            }
-        })
+        self.0.get(first).is_some_and(|e| if rest.is_empty() { e.member } else { e.below.contains(rest) })
     }
 
     /// Whether the path or anything below it is in the set.
     pub(crate) fn touches(&self, path: &[Step]) -> bool {
         match path.split_first() {
             None => !self.is_empty(),
-            Some((first, rest)) => self.0.get(first).is_some_and(|e| {
-                if rest.is_empty() {
-                    !e.is_empty()
-                } else {
-                    e.below.touches(rest)
-                }
-            }),
+            Some((first, rest)) => {
+                self.0.get(first).is_some_and(|e| if rest.is_empty() { !e.is_empty() } else { e.below.touches(rest) })
+            }
         }
     }
 
@@ -94,10 +80,7 @@ impl FieldSet {
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let both = self.0.iter().filter_map(|(step, mine)| {
             let theirs = other.0.get(step)?;
-            let entry = Entry {
-                member: mine.member && theirs.member,
-                below: mine.below.intersection(&theirs.below),
-            };
+            let entry = Entry { member: mine.member && theirs.member, below: mine.below.intersection(&theirs.below) };
             (!entry.is_empty()).then(|| (step.clone(), entry))
         });
         Self(both.collect())
@@ -144,16 +127,8 @@ impl FieldSet {
             if step == "." {
                 continue;
             }
-            let member = below
-                .as_object()
-                .is_none_or(|m| m.is_empty() || m.contains_key("."));
-            set.0.insert(
-                step.clone(),
-                Entry {
-                    member,
-                    below: Self::from_json(below),
-                },
-            );
+            let member = below.as_object().is_none_or(|m| m.is_empty() || m.contains_key("."));
+            set.0.insert(step.clone(), Entry { member, below: Self::from_json(below) });
         }
         set
     }
@@ -212,15 +187,9 @@ mod tests {
         let mut rest = a.clone();
         rest.subtract(&b);
         assert_eq!(rest.to_json(), json!({ "f:a": {}, "f:c": {} }));
-        assert_eq!(
-            a.intersection(&b).to_json(),
-            json!({ "f:a": { "f:b": {} } })
-        );
+        assert_eq!(a.intersection(&b).to_json(), json!({ "f:a": { "f:b": {} } }));
         let mut all = rest;
         all.union(&b);
-        assert_eq!(
-            all.to_json(),
-            json!({ "f:a": { ".": {}, "f:b": {} }, "f:c": {}, "f:d": {} })
-        );
+        assert_eq!(all.to_json(), json!({ "f:a": { ".": {}, "f:b": {} }, "f:c": {}, "f:d": {} }));
     }
 }

@@ -16,22 +16,16 @@ const MAX_COPIED: usize = 3 << 20;
 pub(crate) fn apply(target: &mut Value, patch: &Value) -> Result<(), Failure> {
     let count = patch.as_array().map_or(0, Vec::len);
     if count > MAX_OPERATIONS {
-        let message = format!(
-            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}"
-        );
+        let message = format!("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}");
         return Err(Failure::new(413, "RequestEntityTooLarge", message));
     }
     let patch: Patch = serde_json::from_value(patch.clone()).map_err(|_| Failure::unfit_patch())?;
     let mut copied = 0;
     for operation in patch.0 {
         if let PatchOperation::Copy(copy) = &operation {
-            copied += target
-                .pointer(copy.from.as_str())
-                .map_or(0, |v| v.to_string().len());
+            copied += target.pointer(copy.from.as_str()).map_or(0, |v| v.to_string().len());
             if copied > MAX_COPIED {
-                return Err(Failure::bad_request(
-                    "the copy operations of the patch add up to more than 3 MiB",
-                ));
+                return Err(Failure::bad_request("the copy operations of the patch add up to more than 3 MiB"));
             }
             super::check_depth(target)?;
         }

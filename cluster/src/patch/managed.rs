@@ -28,17 +28,8 @@ pub(crate) struct Entry {
 
 impl Entry {
     pub(crate) fn is(&self, other: &Self) -> bool {
-        (
-            &self.manager,
-            &self.operation,
-            &self.api_version,
-            &self.subresource,
-        ) == (
-            &other.manager,
-            &other.operation,
-            &other.api_version,
-            &other.subresource,
-        )
+        (&self.manager, &self.operation, &self.api_version, &self.subresource)
+            == (&other.manager, &other.operation, &other.api_version, &other.subresource)
     }
 
     pub(crate) fn is_apply(&self) -> bool {
@@ -73,10 +64,7 @@ pub(crate) fn entries(object: &Value) -> Vec<Entry> {
             api_version: text("apiVersion"),
             subresource: text("subresource"),
             time: text("time"),
-            fields: entry
-                .get("fieldsV1")
-                .map(FieldSet::from_json)
-                .unwrap_or_default(),
+            fields: entry.get("fieldsV1").map(FieldSet::from_json).unwrap_or_default(),
         }
     })
     .collect()
@@ -87,13 +75,7 @@ pub(crate) fn set_entries(object: &mut Value, mut entries: Vec<Entry>) {
     entries.retain(|e| !e.fields.is_empty());
     entries.sort_by(|a, b| {
         let rank = |e: &Entry| {
-            (
-                e.operation.clone(),
-                e.time.clone(),
-                e.manager.clone(),
-                e.api_version.clone(),
-                e.subresource.clone(),
-            )
+            (e.operation.clone(), e.time.clone(), e.manager.clone(), e.api_version.clone(), e.subresource.clone())
         };
         rank(a).cmp(&rank(b))
     });
@@ -101,21 +83,12 @@ pub(crate) fn set_entries(object: &mut Value, mut entries: Vec<Entry>) {
     if entries.is_empty() {
         meta.shift_remove("managedFields");
     } else {
-        meta.insert(
-            "managedFields".into(),
-            entries.iter().map(Entry::to_json).collect(),
-        );
+        meta.insert("managedFields".into(), entries.iter().map(Entry::to_json).collect());
     }
 }
 
 /// Records that `context.manager` turned `old` into `new` by a create, an update or a patch.
-pub(crate) fn on_update(
-    resource: &Resource,
-    old: Option<&Value>,
-    new: &mut Value,
-    sub: &str,
-    context: &Context,
-) {
+pub(crate) fn on_update(resource: &Resource, old: Option<&Value>, new: &mut Value, sub: &str, context: &Context) {
     if old.is_some_and(|old| entries(old).is_empty()) && entries(new).is_empty() {
         // Nobody owned anything, so ownership is not tracked.
         return;
@@ -132,11 +105,7 @@ pub(crate) fn on_update(
         operation: "Update".into(),
         api_version: resource.stored_api_version.clone(),
         subresource: sub.to_owned(),
-        time: if sub == "scale" {
-            String::new()
-        } else {
-            context.stamp()
-        },
+        time: if sub == "scale" { String::new() } else { context.stamp() },
         fields: FieldSet::default(),
     };
     entries.retain_mut(|entry| {
@@ -182,12 +151,7 @@ fn fold_ancient(entries: &mut Vec<Entry>, api_version: &str) {
         let (first, second) = (updates.remove(0), updates.remove(0));
         let mut fields = first.fields;
         fields.union(&second.fields);
-        let folded = Entry {
-            manager: "ancient-changes".into(),
-            api_version: api_version.to_owned(),
-            fields,
-            ..second
-        };
+        let folded = Entry { manager: "ancient-changes".into(), api_version: api_version.to_owned(), fields, ..second };
         updates.insert(0, folded);
     }
     entries.append(&mut updates);

@@ -22,9 +22,7 @@ pub(crate) fn check_depth(value: &Value) -> Result<(), Failure> {
     if fits(value, MAX_DEPTH) {
         return Ok(());
     }
-    Err(Failure::bad_request(format!(
-        "the object nests deeper than {MAX_DEPTH} levels"
-    )))
+    Err(Failure::bad_request(format!("the object nests deeper than {MAX_DEPTH} levels")))
 }
 
 fn fits(value: &Value, depth: usize) -> bool {

@@ -22,19 +22,11 @@ pub(crate) fn apply(target: &mut Value, patch: &Value, shape: Shape<'_>) -> Resu
     }
 }
 
-fn merge_map(
-    target: &mut Map<String, Value>,
-    patch: &Map<String, Value>,
-    shape: Shape<'_>,
-) -> Result<(), Failure> {
+fn merge_map(target: &mut Map<String, Value>, patch: &Map<String, Value>, shape: Shape<'_>) -> Result<(), Failure> {
     match patch.get("$patch").map(|v| v.as_str().unwrap_or_default()) {
         None | Some("merge") => {}
         Some("replace") => {
-            *target = patch
-                .iter()
-                .filter(|(k, _)| *k != "$patch")
-                .map(|(k, v)| (k.clone(), v.clone()))
-                .collect();
+            *target = patch.iter().filter(|(k, _)| *k != "$patch").map(|(k, v)| (k.clone(), v.clone())).collect();
             return Ok(());
         }
         Some("delete") => {
@@ -42,15 +34,11 @@ fn merge_map(
             return Ok(());
         }
         Some(other) => {
-            return Err(Failure::internal(format!(
-                "unknown patch type: {other} in map: map[$patch:{other}]"
-            )));
+            return Err(Failure::internal(format!("unknown patch type: {other} in map: map[$patch:{other}]")));
         }
     }
     if let Some(kept) = patch.get("$retainKeys") {
-        let kept = kept
-            .as_array()
-            .ok_or_else(|| bad("unable to parse $retainKeys: it is not a list"))?;
+        let kept = kept.as_array().ok_or_else(|| bad("unable to parse $retainKeys: it is not a list"))?;
         target.retain(|key, _| kept.iter().any(|k| k == key));
     }
     for (key, change) in patch {
@@ -69,12 +57,7 @@ fn merge_map(
         {
             let shape = shape.field(list);
             let original = items.clone();
-            reorder(
-                items,
-                &original,
-                order,
-                shape.merge_key().unwrap_or_default(),
-            );
+            reorder(items, &original, order, shape.merge_key().unwrap_or_default());
         }
     }
     Ok(())
@@ -106,11 +89,7 @@ fn merge_key(
         (_, Value::Array(changes)) if merge_by.is_some() => {
             // There is nothing to merge with: only what directives say is dropped.
             let is_directive = |item: &&Value| item.get("$patch").is_some();
-            let list: Vec<Value> = changes
-                .iter()
-                .filter(|item| !is_directive(item))
-                .cloned()
-                .collect();
+            let list: Vec<Value> = changes.iter().filter(|item| !is_directive(item)).cloned().collect();
             target.insert(key.to_owned(), list.into());
             Ok(())
         }
@@ -150,32 +129,17 @@ fn merge_list(
     Ok(())
 }
 
-fn merge_items(
-    list: &mut Vec<Value>,
-    changes: &[Value],
-    key: &str,
-    shape: Shape<'_>,
-) -> Result<(), Failure> {
+fn merge_items(list: &mut Vec<Value>, changes: &[Value], key: &str, shape: Shape<'_>) -> Result<(), Failure> {
     let directive = |v: &Value| v.get("$patch").and_then(Value::as_str).map(str::to_owned);
-    if changes
-        .iter()
-        .any(|c| directive(c).as_deref() == Some("replace"))
-    {
-        let kept = changes
-            .iter()
-            .filter(|c| directive(c).as_deref() != Some("replace"));
+    if changes.iter().any(|c| directive(c).as_deref() == Some("replace")) {
+        let kept = changes.iter().filter(|c| directive(c).as_deref() != Some("replace"));
         *list = kept.cloned().collect();
         return Ok(());
     }
     for change in changes {
-        let map = change
-            .as_object()
-            .ok_or_else(|| bad("the list merges by key, but an item is not an object"))?;
-        let id = map.get(key).ok_or_else(|| {
-            bad(format!(
-                "map: {change} does not contain declared merge key: {key}"
-            ))
-        })?;
+        let map = change.as_object().ok_or_else(|| bad("the list merges by key, but an item is not an object"))?;
+        let id =
+            map.get(key).ok_or_else(|| bad(format!("map: {change} does not contain declared merge key: {key}")))?;
         let found = list.iter().position(|item| item.get(key) == Some(id));
         if directive(change).as_deref() == Some("delete") {
             list.retain(|item| item.get(key) != Some(id));
@@ -197,23 +161,16 @@ fn merge_items(
 fn reorder(list: &mut Vec<Value>, original: &[Value], order: &Value, key: &str) {
     let Value::Array(order) = order else { return };
     let id = |item: &Value| {
-        if key.is_empty() {
-            Some(item.clone())
-        } else {
-            item.get(key).cloned()
-        }
+        if key.is_empty() { Some(item.clone()) } else { item.get(key).cloned() }
     };
     let wanted: Vec<Option<Value>> = order.iter().map(id).collect();
     let was: Vec<Option<Value>> = original.iter().map(id).collect();
-    let (mut named, others): (Vec<Value>, Vec<Value>) =
-        list.drain(..).partition(|item| wanted.contains(&id(item)));
+    let (mut named, others): (Vec<Value>, Vec<Value>) = list.drain(..).partition(|item| wanted.contains(&id(item)));
     named.sort_by_key(|item| wanted.iter().position(|w| *w == id(item)));
     let place = |item: &Value| was.iter().position(|w| *w == id(item));
     let mut others = others.into_iter().peekable();
     for item in named {
-        while let Some(other) =
-            others.next_if(|o| place(&item).is_some_and(|at| place(o).is_some_and(|o| o < at)))
-        {
+        while let Some(other) = others.next_if(|o| place(&item).is_some_and(|at| place(o).is_some_and(|o| o < at))) {
             list.push(other);
         }
         list.push(item);
@@ -231,15 +188,7 @@ mod tests {
     fn patched(kind: &str, mut target: Value, patch: Value) -> Value {
         let schema = Schema::builtin();
         let ty = schema.get(schema.find(kind).unwrap()).unwrap();
-        apply(
-            &mut target,
-            &patch,
-            Shape::Root {
-                schema: &schema,
-                ty,
-            },
-        )
-        .unwrap();
+        apply(&mut target, &patch, Shape::Root { schema: &schema, ty }).unwrap();
         target
     }
 
@@ -283,17 +232,10 @@ mod tests {
                 json!({ "containers": [{ "name": "c" }, { "name": "a" }, { "name": "b" }] }),
             ),
             (json!({ "containers": null }), json!({})),
-            (
-                json!({ "$patch": "replace", "nodeName": "n" }),
-                json!({ "nodeName": "n" }),
-            ),
+            (json!({ "$patch": "replace", "nodeName": "n" }), json!({ "nodeName": "n" })),
         ];
         for (patch, wanted) in cases {
-            assert_eq!(
-                patched("core.PodSpec", two(), patch.clone()),
-                wanted,
-                "{patch}"
-            );
+            assert_eq!(patched("core.PodSpec", two(), patch.clone()), wanted, "{patch}");
         }
         let meta = json!({ "finalizers": ["a/x", "b/x"] });
         let got = patched(
@@ -303,7 +245,8 @@ mod tests {
         );
         assert_eq!(got, json!({ "finalizers": ["b/x", "c/x"] }));
         let volumes = json!({ "volumes": [{ "name": "v", "emptyDir": {} }] });
-        let patch = json!({ "volumes": [{ "name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": { "path": "/" } }] });
+        let patch =
+            json!({ "volumes": [{ "name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": { "path": "/" } }] });
         assert_eq!(
             patched("core.PodSpec", volumes, patch),
             json!({ "volumes": [{ "name": "v", "hostPath": { "path": "/" } }] })
@@ -316,15 +259,7 @@ mod tests {
         let ty = schema.get(schema.find("core.PodSpec").unwrap()).unwrap();
         let patch = json!({ "containers": [{ "image": "x" }] });
         let mut pod = json!({ "containers": [] });
-        let failure = apply(
-            &mut pod,
-            &patch,
-            Shape::Root {
-                schema: &schema,
-                ty,
-            },
-        )
-        .unwrap_err();
+        let failure = apply(&mut pod, &patch, Shape::Root { schema: &schema, ty }).unwrap_err();
         assert_eq!(failure.code(), 400);
     }
 }

@@ -51,9 +51,7 @@ pub(crate) fn decode(schema: &Schema, body: &[u8]) -> Result<Value, Error> {
         }
     }
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let found = schema
-        .of_kind(group, &kind)
-        .or_else(|| schema.find(&format!("meta.{kind}")));
+    let found = schema.of_kind(group, &kind).or_else(|| schema.find(&format!("meta.{kind}")));
     let Some(ty) = found.and_then(|index| schema.get(index)) else {
         return Err(Error::UnknownKind { api_version, kind });
     };
@@ -64,13 +62,7 @@ pub(crate) fn decode(schema: &Schema, body: &[u8]) -> Result<Value, Error> {
     Ok(Value::Object(object))
 }
 
-fn message(
-    schema: &Schema,
-    ty: &Type,
-    bytes: &[u8],
-    depth: usize,
-    into: &mut Map<String, Value>,
-) -> Result<(), Error> {
+fn message(schema: &Schema, ty: &Type, bytes: &[u8], depth: usize, into: &mut Map<String, Value>) -> Result<(), Error> {
     let depth = depth.checked_sub(1).ok_or(Error::Depth)?;
     let mut reader = Reader::new(bytes);
     while let Some((number, value)) = reader.next()? {
@@ -94,9 +86,7 @@ fn place(
 ) -> Result<(), Error> {
     match &field.ty {
         Ty::List(item) => {
-            let slot = into
-                .entry(field.name.as_str())
-                .or_insert_with(|| Value::Array(Vec::new()));
+            let slot = into.entry(field.name.as_str()).or_insert_with(|| Value::Array(Vec::new()));
             if let Value::Array(list) = slot {
                 list.push(single(schema, item, value, depth)?);
             }
@@ -111,9 +101,7 @@ fn place(
                     _ => {}
                 }
             }
-            let slot = into
-                .entry(field.name.as_str())
-                .or_insert_with(|| Value::Object(Map::new()));
+            let slot = into.entry(field.name.as_str()).or_insert_with(|| Value::Object(Map::new()));
             crate::json::object(slot).insert(key, entry.unwrap_or_else(|| zero(item)));
         }
         ty => {
@@ -151,9 +139,7 @@ fn single(schema: &Schema, ty: &Ty, value: Wire<'_>, depth: usize) -> Result<Val
         Ty::Int => value.number()?.cast_signed().into(),
         Ty::Float => f64::from_bits(value.number()?).into(),
         Ty::Bytes => STANDARD.encode(value.bytes()?).into(),
-        Ty::Quantity => first(value)?
-            .map_or(Ok("0".to_owned()), |v| v.text())?
-            .into(),
+        Ty::Quantity => first(value)?.map_or(Ok("0".to_owned()), |v| v.text())?.into(),
         Ty::IntOrString => int_or_string(value)?,
         Ty::Time | Ty::MicroTime => time(value, *ty == Ty::MicroTime)?,
         Ty::Duration => duration(value)?,
@@ -212,11 +198,7 @@ fn time(value: Wire<'_>, micro: bool) -> Result<Value, Error> {
         return Ok(Value::Null);
     }
     let at = jiff::Timestamp::new(seconds, nanos).map_err(|_| Error::Malformed)?;
-    let format = if micro {
-        "%Y-%m-%dT%H:%M:%S.%6fZ"
-    } else {
-        "%Y-%m-%dT%H:%M:%SZ"
-    };
+    let format = if micro { "%Y-%m-%dT%H:%M:%S.%6fZ" } else { "%Y-%m-%dT%H:%M:%SZ" };
     Ok(at.strftime(format).to_string().into())
 }
 
@@ -259,16 +241,8 @@ mod tests {
     fn hostile_bytes_are_errors() {
         let schema = Schema::builtin();
         assert_eq!(decode(&schema, b"{}"), Err(Error::Prefix));
-        assert!(matches!(
-            decode(&schema, &body("Nope", b"")),
-            Err(Error::UnknownKind { .. })
-        ));
-        for raw in [
-            &[0x0a, 0xff][..],
-            &[0xff; 20],
-            &[0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f],
-            &[0x0b],
-        ] {
+        assert!(matches!(decode(&schema, &body("Nope", b"")), Err(Error::UnknownKind { .. })));
+        for raw in [&[0x0a, 0xff][..], &[0xff; 20], &[0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f], &[0x0b]] {
             assert!(decode(&schema, &body("Secret", raw)).is_err(), "{raw:?}");
         }
     }

@@ -51,10 +51,7 @@ impl<'a> Reader<'a> {
                 let length = usize::try_from(self.varint()?).map_err(|_| Error::Malformed)?;
                 Wire::Bytes(self.take(length)?)
             }
-            5 => Wire::Number(
-                self.fixed::<4>()
-                    .map(|b| u64::from(u32::from_le_bytes(b)))?,
-            ),
+            5 => Wire::Number(self.fixed::<4>().map(|b| u64::from(u32::from_le_bytes(b)))?),
             _ => return Err(Error::Malformed),
         };
         Ok(Some((tag >> 3, value)))
@@ -75,9 +72,7 @@ impl<'a> Reader<'a> {
         for shift in (0..70).step_by(7) {
             let (byte, rest) = self.0.split_first().ok_or(Error::Malformed)?;
             self.0 = rest;
-            value |= u64::from(byte & 0x7f)
-                .checked_shl(shift)
-                .unwrap_or_default();
+            value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or_default();
             if byte & 0x80 == 0 {
                 return Ok(value);
             }

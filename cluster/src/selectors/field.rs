@@ -17,19 +17,14 @@ pub(crate) struct FieldSelector(Vec<Term>);
 
 impl FieldSelector {
     /// Parses `text`; `check` says what is wrong with a field that the kind does not offer.
-    pub(crate) fn parse(
-        text: &str,
-        check: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &str, check: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
         let mut terms = Vec::new();
         for part in split_unescaped(text) {
             if part.is_empty() {
                 continue;
             }
             let term = term(&part).ok_or_else(|| {
-                Failure::bad_request(format!(
-                    "invalid selector: '{text}'; can't understand '{part}'"
-                ))
+                Failure::bad_request(format!("invalid selector: '{text}'; can't understand '{part}'"))
             })?;
             if let Some(why) = check(&term.path) {
                 return Err(Failure::bad_request(why));
@@ -44,9 +39,7 @@ impl FieldSelector {
     }
 
     pub(crate) fn matches<'a>(&self, field: impl Fn(&str) -> Option<&'a str>) -> bool {
-        self.0
-            .iter()
-            .all(|term| (field(&term.path).unwrap_or_default() == term.value) == term.equal)
+        self.0.iter().all(|term| (field(&term.path).unwrap_or_default() == term.value) == term.equal)
     }
 }
 
@@ -58,11 +51,7 @@ fn term(part: &str) -> Option<Term> {
         Some(path) => (path, false, right),
         None => (left, true, right.strip_prefix('=').unwrap_or(right)),
     };
-    Some(Term {
-        path: path.trim().to_owned(),
-        value: unescape(value),
-        equal,
-    })
+    Some(Term { path: path.trim().to_owned(), value: unescape(value), equal })
 }
 
 fn split_unescaped(text: &str) -> Vec<String> {
@@ -103,9 +92,7 @@ mod tests {
     use super::*;
 
     fn matches(selector: &str, name: &str) -> bool {
-        FieldSelector::parse(selector, |_| None)
-            .unwrap()
-            .matches(|_| Some(name))
+        FieldSelector::parse(selector, |_| None).unwrap().matches(|_| Some(name))
     }
 
     #[test]
@@ -120,15 +107,7 @@ mod tests {
     #[test]
     fn unknown_fields_and_nonsense_are_refused() {
         let none = |path: &str| Some(format!("no {path}"));
-        assert_eq!(
-            FieldSelector::parse("spec.x=1", none)
-                .unwrap_err()
-                .message(),
-            "no spec.x"
-        );
-        assert_eq!(
-            FieldSelector::parse("nonsense", none).unwrap_err().code(),
-            400
-        );
+        assert_eq!(FieldSelector::parse("spec.x=1", none).unwrap_err().message(), "no spec.x");
+        assert_eq!(FieldSelector::parse("nonsense", none).unwrap_err().code(), 400);
     }
 }

@@ -24,21 +24,18 @@ impl LabelSelector {
         let mut rest = Tokens { list: &tokens };
         let mut terms = Vec::new();
         while rest.peek().is_some() {
-            terms.push(rest.requirement().map_err(|why| {
-                Failure::bad_request(format!("unable to parse requirement: {why}"))
-            })?);
+            terms.push(
+                rest.requirement()
+                    .map_err(|why| Failure::bad_request(format!("unable to parse requirement: {why}")))?,
+            );
             match rest.next() {
                 None => break,
                 Some(",") if rest.peek().is_some() => {}
                 Some(",") => {
-                    return Err(Failure::bad_request(
-                        "found '', expected: identifier after ','",
-                    ));
+                    return Err(Failure::bad_request("found '', expected: identifier after ','"));
                 }
                 Some(other) => {
-                    return Err(Failure::bad_request(format!(
-                        "found '{other}', expected: ',' or 'end of string'"
-                    )));
+                    return Err(Failure::bad_request(format!("found '{other}', expected: ',' or 'end of string'")));
                 }
             }
         }
@@ -86,10 +83,7 @@ impl<'a> Tokens<'a> {
         if absent {
             self.next();
         }
-        let key = self
-            .next()
-            .filter(|t| is_word(t))
-            .ok_or("found '', expected: !, identifier, or 'end of string'")?;
+        let key = self.next().filter(|t| is_word(t)).ok_or("found '', expected: !, identifier, or 'end of string'")?;
         check_key(key)?;
         let key = key.to_owned();
         if absent {
@@ -104,9 +98,7 @@ impl<'a> Tokens<'a> {
             Some(">") => Test::Greater(self.number()?),
             Some("<") => Test::Less(self.number()?),
             Some(other) => {
-                return Err(format!(
-                    "found '{other}', expected: in, notin, =, ==, !=, gt, lt"
-                ));
+                return Err(format!("found '{other}', expected: in, notin, =, ==, !=, gt, lt"));
             }
         };
         if let Test::In(values) | Test::NotIn(values) = &test {
@@ -126,9 +118,7 @@ impl<'a> Tokens<'a> {
 
     fn number(&mut self) -> Result<i64, String> {
         let text = self.after_operator();
-        text.parse().map_err(|_| {
-            format!("for 'Gt', 'Lt' operators, the value must be an integer: '{text}'")
-        })
+        text.parse().map_err(|_| format!("for 'Gt', 'Lt' operators, the value must be an integer: '{text}'"))
     }
 
     fn set(&mut self) -> Result<Vec<String>, String> {
@@ -136,10 +126,7 @@ impl<'a> Tokens<'a> {
         match self.next() {
             Some("(") => {}
             other => {
-                return Err(format!(
-                    "found '{}' expected: '('",
-                    other.unwrap_or_default()
-                ));
+                return Err(format!("found '{}' expected: '('", other.unwrap_or_default()));
             }
         }
         let mut values = Vec::new();
@@ -153,18 +140,12 @@ impl<'a> Tokens<'a> {
                         Some(",") => {}
                         Some(")") => return Ok(values),
                         other => {
-                            return Err(format!(
-                                "found '{}', expected: ',' or ')'",
-                                other.unwrap_or_default()
-                            ));
+                            return Err(format!("found '{}', expected: ',' or ')'", other.unwrap_or_default()));
                         }
                     }
                 }
                 other => {
-                    return Err(format!(
-                        "found '{}', expected: ',', or identifier",
-                        other.unwrap_or_default()
-                    ));
+                    return Err(format!("found '{}', expected: ',', or identifier", other.unwrap_or_default()));
                 }
             }
         }
@@ -224,9 +205,7 @@ mod tests {
 
     fn matches(selector: &str, labels: &[(&str, &str)]) -> bool {
         let labels = labels.to_vec();
-        LabelSelector::parse(selector)
-            .unwrap()
-            .matches(|key| labels.iter().find(|(k, _)| *k == key).map(|(_, v)| *v))
+        LabelSelector::parse(selector).unwrap().matches(|key| labels.iter().find(|(k, _)| *k == key).map(|(_, v)| *v))
     }
 
     #[test]
@@ -250,17 +229,9 @@ mod tests {
         ] {
             assert!(matches(yes, &labels), "{yes}");
         }
-        for no in [
-            "app=db",
-            "app!=web",
-            "!app",
-            "missing",
-            "app in (db)",
-            "app notin (web)",
-            "n>5",
-            "missing=",
-            "x in ()",
-        ] {
+        for no in
+            ["app=db", "app!=web", "!app", "missing", "app in (db)", "app notin (web)", "n>5", "missing=", "x in ()"]
+        {
             assert!(!matches(no, &labels), "{no}");
         }
     }
@@ -273,9 +244,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for bad in [
-            "=x", "a b", "a in", "a in (", "a in (b", "a>x", "a,,b", "a,", "()", "-a=b", "a=b c",
-        ] {
+        for bad in ["=x", "a b", "a in", "a in (", "a in (b", "a>x", "a,,b", "a,", "()", "-a=b", "a=b c"] {
             assert_eq!(LabelSelector::parse(bad).unwrap_err().code(), 400, "{bad}");
         }
     }

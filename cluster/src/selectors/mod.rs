@@ -23,7 +23,6 @@ impl Selection {
     }
 
     pub(crate) fn matches(&self, object: &Stored) -> bool {
-        self.labels.matches(|key| object.label(key))
-            && self.fields.matches(|path| object.field(path))
+        self.labels.matches(|key| object.label(key)) && self.fields.matches(|path| object.field(path))
     }
 }

@@ -13,19 +13,11 @@ use crate::kinds::schema::Schema;
 use crate::proto;
 use crate::status::Failure;
 
-const ACCEPTED: &[&str] = &[
-    "application/json",
-    "application/yaml",
-    "application/vnd.kubernetes.protobuf",
-];
+const ACCEPTED: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// The media type of a request, without parameters; JSON when none is given.
 pub(crate) fn media_type(request: &Request<Incoming>) -> String {
-    let header = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|v| v.to_str().ok())
-        .unwrap_or_default();
+    let header = request.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     match header.split(';').next().map(str::trim) {
         None | Some("") => "application/json".to_owned(),
         Some(media) => media.to_ascii_lowercase(),
@@ -37,26 +29,18 @@ pub(crate) async fn read(request: Request<Incoming>, limit: usize) -> Result<Byt
     match Limited::new(request.into_body(), limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Failure::too_large(limit)),
-        Err(error) => Err(Failure::bad_request(format!(
-            "the request body could not be read: {error}"
-        ))),
+        Err(error) => Err(Failure::bad_request(format!("the request body could not be read: {error}"))),
     }
 }
 
 /// Decodes a whole object in JSON, YAML or protobuf; `kind` is what the path expects.
-pub(crate) fn object(
-    bytes: &Bytes,
-    media: &str,
-    kind: &str,
-    schema: &Schema,
-) -> Result<Value, Failure> {
+pub(crate) fn object(bytes: &Bytes, media: &str, kind: &str, schema: &Schema) -> Result<Value, Failure> {
     let decoded = match media {
-        "application/json" => serde_json::from_slice(bytes)
-            .map_err(|e| format!("json parse error: {}", json_error(&e, bytes))),
-        "application/yaml" | "text/yaml" | "application/x-yaml" => yaml(bytes),
-        "application/vnd.kubernetes.protobuf" => {
-            proto::decode(schema, bytes).map_err(|e| e.to_string())
+        "application/json" => {
+            serde_json::from_slice(bytes).map_err(|e| format!("json parse error: {}", json_error(&e, bytes)))
         }
+        "application/yaml" | "text/yaml" | "application/x-yaml" => yaml(bytes),
+        "application/vnd.kubernetes.protobuf" => proto::decode(schema, bytes).map_err(|e| e.to_string()),
         _ => return Err(Failure::unsupported_media(ACCEPTED)),
     };
     let unusable = |why: String| {
@@ -88,14 +72,8 @@ pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
     if error.is_eof() {
         return "unexpected end of JSON input".to_owned();
     }
-    let line = bytes
-        .split(|b| *b == b'\n')
-        .nth(error.line().saturating_sub(1))
-        .unwrap_or_default();
-    let at = line
-        .get(error.column().saturating_sub(1))
-        .copied()
-        .map_or(' ', char::from);
+    let line = bytes.split(|b| *b == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let at = line.get(error.column().saturating_sub(1)).copied().map_or(' ', char::from);
     if error.to_string().starts_with("recursion limit") {
         return "exceeded max depth".to_owned();
     }
@@ -110,10 +88,7 @@ fn summary(bytes: &[u8]) -> String {
     match head.first() {
         None => "<empty>".to_owned(),
         Some(b'{') => format!("{}{more}", String::from_utf8_lossy(head)),
-        Some(_) => format!(
-            "{}{more}",
-            head.iter().map(|b| format!("{b:02x}")).collect::<String>()
-        ),
+        Some(_) => format!("{}{more}", head.iter().map(|b| format!("{b:02x}")).collect::<String>()),
     }
 }
 

@@ -39,17 +39,8 @@ impl Call<'_> {
     /// Who writes: the fieldManager parameter, or the client's name from its User-Agent.
     pub(crate) fn context(&self, headers: &HeaderMap) -> Context {
         let manager = if self.params.field_manager.is_empty() {
-            let agent = headers
-                .get(USER_AGENT)
-                .and_then(|v| v.to_str().ok())
-                .unwrap_or("unknown");
-            agent
-                .split('/')
-                .next()
-                .unwrap_or(agent)
-                .chars()
-                .take(128)
-                .collect()
+            let agent = headers.get(USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or("unknown");
+            agent.split('/').next().unwrap_or(agent).chars().take(128).collect()
         } else {
             self.params.field_manager.clone()
         };
@@ -65,10 +56,7 @@ impl Call<'_> {
 /// Adds `Warning` headers, which kubectl prints.
 pub(crate) fn warn(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
     for warning in warnings {
-        let text = format!(
-            "299 - \"{}\"",
-            warning.replace('\\', "\\\\").replace('"', "\\\"")
-        );
+        let text = format!("299 - \"{}\"", warning.replace('\\', "\\\\").replace('"', "\\\""));
         if let Ok(value) = HeaderValue::from_str(&text) {
             response.headers_mut().append(http::header::WARNING, value);
         }

@@ -27,13 +27,7 @@ pub(crate) fn get(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     }
     let stored = call.shared.store.get(&resource.storage, &call.key());
     let stored = stored.ok_or_else(|| Failure::not_found(resource.gr(), call.name))?;
-    Ok(render::one(
-        200,
-        resource,
-        &stored,
-        call.params,
-        call.accept,
-    ))
+    Ok(render::one(200, resource, &stored, call.params, call.accept))
 }
 
 /// Parses a resourceVersion; the empty one is none.
@@ -42,9 +36,8 @@ pub(crate) fn revision(text: &str) -> Result<Option<u64>, Failure> {
         return Ok(None);
     }
     let parsed: Result<u64, _> = text.parse();
-    let wrong = format!(
-        "resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
-    );
+    let wrong =
+        format!("resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax");
     parsed.map(Some).map_err(|_| Failure::internal(wrong))
 }
 
@@ -57,11 +50,7 @@ pub(crate) fn selection(resource: &Resource, params: &Params) -> Result<Selectio
 
 /// The prefix of all keys in a namespace; empty for all namespaces.
 pub(crate) fn prefix(namespace: &str) -> String {
-    if namespace.is_empty() {
-        String::new()
-    } else {
-        format!("{namespace}/")
-    }
+    if namespace.is_empty() { String::new() } else { format!("{namespace}/") }
 }
 
 struct Start {
@@ -71,24 +60,15 @@ struct Start {
 }
 
 fn options_problem(field: &str, why: &str) -> Failure {
-    Failure::invalid(
-        "meta.k8s.io",
-        "ListOptions",
-        "",
-        &[Cause::forbidden(field, why)],
-    )
+    Failure::invalid("meta.k8s.io", "ListOptions", "", &[Cause::forbidden(field, why)])
 }
 
 fn start(params: &Params, current: u64) -> Result<Start, Failure> {
-    let version = revision(&params.resource_version).map_err(|failure| {
-        Failure::bad_request(format!("invalid resource version: {}", failure.message()))
-    })?;
+    let version = revision(&params.resource_version)
+        .map_err(|failure| Failure::bad_request(format!("invalid resource version: {}", failure.message())))?;
     let matching = params.resource_version_match.as_str();
     if params.send_initial_events.is_some() {
-        return Err(options_problem(
-            "sendInitialEvents",
-            "sendInitialEvents is forbidden for list",
-        ));
+        return Err(options_problem("sendInitialEvents", "sendInitialEvents is forbidden for list"));
     }
     if !matches!(matching, "" | "Exact" | "NotOlderThan") {
         let supported = ["Exact", "NotOlderThan", ""];
@@ -101,10 +81,7 @@ fn start(params: &Params, current: u64) -> Result<Start, Failure> {
             return Err(options_problem("resourceVersionMatch", why));
         }
         if !params.continue_token.is_empty() {
-            return Err(options_problem(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden with continue",
-            ));
+            return Err(options_problem("resourceVersionMatch", "resourceVersionMatch is forbidden with continue"));
         }
         if matching == "Exact" && version == Some(0) {
             let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
@@ -113,27 +90,17 @@ fn start(params: &Params, current: u64) -> Result<Start, Failure> {
     }
     if !params.continue_token.is_empty() {
         if version.is_some_and(|v| v != 0) {
-            return Err(Failure::bad_request(
-                "specifying resource version is not allowed when using continue",
-            ));
+            return Err(Failure::bad_request("specifying resource version is not allowed when using continue"));
         }
         let (at, after) = decode_continue(&params.continue_token)?;
-        return Ok(Start {
-            at,
-            after: Some(after),
-            limit: params.limit,
-        });
+        return Ok(Start { at, after: Some(after), limit: params.limit });
     }
     if let Some(asked) = version.filter(|v| *v > current) {
         return Err(Failure::future_revision(asked, current));
     }
     // "Any version" is answered from a cache by the real server, which does not page it.
     let limit = if version == Some(0) { 0 } else { params.limit };
-    Ok(Start {
-        at: version.filter(|_| matching == "Exact"),
-        after: None,
-        limit,
-    })
+    Ok(Start { at: version.filter(|_| matching == "Exact"), after: None, limit })
 }
 
 fn encode_continue(revision: Option<u64>, last: &str) -> String {
@@ -143,29 +110,16 @@ fn encode_continue(revision: Option<u64>, last: &str) -> String {
 }
 
 fn decode_continue(token: &str) -> Result<(Option<u64>, String), Failure> {
-    let invalid = || {
-        Failure::bad_request(
-            "invalid continue token: continue key is not valid: illegal base64 or JSON",
-        )
-    };
-    let bytes = URL_SAFE_NO_PAD
-        .decode(token.trim_end_matches('='))
-        .map_err(|_| invalid())?;
+    let invalid = || Failure::bad_request("invalid continue token: continue key is not valid: illegal base64 or JSON");
+    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|_| invalid())?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| invalid())?;
     let rv = json::int(&value, &["rv"]).ok_or_else(invalid)?;
-    let last = json::text(&value, &["start"])
-        .strip_suffix('\u{0}')
-        .ok_or_else(invalid)?;
+    let last = json::text(&value, &["start"]).strip_suffix('\u{0}').ok_or_else(invalid)?;
     Ok((u64::try_from(rv).ok(), last.to_owned()))
 }
 
 pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, Failure> {
-    let Call {
-        shared,
-        resource,
-        params,
-        ..
-    } = call;
+    let Call { shared, resource, params, .. } = call;
     let selection = selection(resource, params)?;
     let start = start(params, shared.store.revision())?;
     let prefix = prefix(call.namespace);
@@ -176,37 +130,18 @@ pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, Failure> {
         limit: start.limit,
         matches: &|object| selection.matches(object),
     };
-    let page = shared
-        .store
-        .list(&resource.storage, &query)
-        .map_err(|problem| match problem {
-            OutOfRange::Expired { .. } => match &start.after {
-                Some(last) => Failure::continue_expired(&encode_continue(None, last)),
-                None => Failure::expired("The resourceVersion for the provided list is too old."),
-            },
-            OutOfRange::Future { current } => {
-                Failure::future_revision(start.at.unwrap_or_default(), current)
-            }
-        })?;
+    let page = shared.store.list(&resource.storage, &query).map_err(|problem| match problem {
+        OutOfRange::Expired { .. } => match &start.after {
+            Some(last) => Failure::continue_expired(&encode_continue(None, last)),
+            None => Failure::expired("The resourceVersion for the provided list is too old."),
+        },
+        OutOfRange::Future { current } => Failure::future_revision(start.at.unwrap_or_default(), current),
+    })?;
     let more = page.remaining > 0;
-    let next = page
-        .items
-        .last()
-        .filter(|_| more)
-        .map(|last| encode_continue(Some(page.revision), &last.key));
+    let next = page.items.last().filter(|_| more).map(|last| encode_continue(Some(page.revision), &last.key));
     let remaining = (more && selection.is_everything()).then_some(page.remaining);
-    let meta = ListMeta {
-        revision: page.revision,
-        next,
-        remaining,
-    };
-    Ok(render::list(
-        resource,
-        page.items,
-        &meta,
-        params,
-        call.accept,
-    ))
+    let meta = ListMeta { revision: page.revision, next, remaining };
+    Ok(render::list(resource, page.items, &meta, params, call.accept))
 }
 
 #[cfg(test)]
@@ -217,14 +152,8 @@ mod tests {
     #[test]
     fn continue_tokens_come_back() {
         let token = encode_continue(Some(7), "a/b");
-        assert_eq!(
-            decode_continue(&token).unwrap(),
-            (Some(7), "a/b".to_owned())
-        );
-        assert_eq!(
-            decode_continue(&encode_continue(None, "x")).unwrap(),
-            (None, "x".to_owned())
-        );
+        assert_eq!(decode_continue(&token).unwrap(), (Some(7), "a/b".to_owned()));
+        assert_eq!(decode_continue(&encode_continue(None, "x")).unwrap(), (None, "x".to_owned()));
         for bad in ["%%%", "e30", "bm90anNvbg"] {
             assert_eq!(decode_continue(bad).unwrap_err().code(), 400);
         }

@@ -68,24 +68,16 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http2().max_concurrent_streams(2048);
-    if let Err(error) = builder
-        .serve_connection(TokioIo::new(stream), service)
-        .await
-    {
+    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "connection ended");
     }
 }
 
 async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
-    handle(shared, request)
-        .await
-        .unwrap_or_else(|failure| respond::failure(&failure))
+    handle(shared, request).await.unwrap_or_else(|failure| respond::failure(&failure))
 }
 
-async fn handle(
-    shared: &Arc<Shared>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Failure> {
+async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let accept = Accept::parse(request.headers())?;
     match route::parse(request.uri().path()) {
         Route::Resource(path) => resource(shared, request, path, &accept).await,
@@ -108,10 +100,7 @@ async fn resource(
     let params = Params::parse(request.uri().query().unwrap_or_default())?;
     let registry = shared.registry();
     let Some(resource) = registry.find(&path.group, &path.version, &path.plural) else {
-        if !path.group.is_empty()
-            && path.group != "authorization.k8s.io"
-            && !registry.has_group(&path.group)
-        {
+        if !path.group.is_empty() && path.group != "authorization.k8s.io" && !registry.has_group(&path.group) {
             return Ok(respond::plain(404, NO_PAGE));
         }
         return sub::virtual_resource(shared, request, &path, accept).await;
@@ -141,9 +130,7 @@ async fn resource(
         (Method::GET, _) if params.watch => watch::start(&call),
         (Method::GET, false) => list::list(&call),
         (Method::GET, true) => list::get(&call),
-        (Method::POST, false) if resource.namespaced && path.namespace.is_none() => {
-            Err(Failure::method_not_allowed())
-        }
+        (Method::POST, false) if resource.namespaced && path.namespace.is_none() => Err(Failure::method_not_allowed()),
         (Method::POST, false) => write::create(&call, request).await,
         (Method::PUT, true) => write::put(&call, request).await,
         (Method::PATCH, true) => write::patch(&call, request).await,

@@ -25,15 +25,8 @@ pub(crate) struct Accept {
 
 impl Accept {
     pub(crate) fn parse(headers: &HeaderMap) -> Result<Self, Failure> {
-        let json = Self {
-            shape: Shape::Object,
-            yaml: false,
-        };
-        let mut values = headers
-            .get_all(ACCEPT)
-            .iter()
-            .filter_map(|v| v.to_str().ok())
-            .peekable();
+        let json = Self { shape: Shape::Object, yaml: false };
+        let mut values = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok()).peekable();
         if values.peek().is_none() {
             return Ok(json);
         }
@@ -42,20 +35,11 @@ impl Accept {
             let mut parts = clause.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default();
             let parameters: Vec<(&str, &str)> = parts.filter_map(|p| p.split_once('=')).collect();
-            let of = |key: &str| {
-                parameters
-                    .iter()
-                    .find(|(k, _)| *k == key)
-                    .map_or("", |(_, v)| *v)
-            };
+            let of = |key: &str| parameters.iter().find(|(k, _)| *k == key).map_or("", |(_, v)| *v);
             let yaml = match media {
-                "application/json" | "application/*" | "*/*" | "text/html" | "text/plain" | "" => {
-                    false
-                }
+                "application/json" | "application/*" | "*/*" | "text/html" | "text/plain" | "" => false,
                 "application/yaml" => true,
-                m if m.starts_with("application/vnd.kubernetes.protobuf")
-                    || m.contains("openapi") =>
-                {
+                m if m.starts_with("application/vnd.kubernetes.protobuf") || m.contains("openapi") => {
                     protobuf = true;
                     continue;
                 }
@@ -63,39 +47,26 @@ impl Accept {
             };
             let shape = match (of("as"), of("g"), of("v")) {
                 ("Table", "meta.k8s.io", "v1" | "v1beta1") => Shape::Table,
-                (
-                    "PartialObjectMetadata" | "PartialObjectMetadataList",
-                    "meta.k8s.io",
-                    "v1" | "v1beta1",
-                ) => Shape::Metadata,
+                ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => {
+                    Shape::Metadata
+                }
                 // The aggregated discovery types are negotiated where they are served.
                 ("" | "APIGroupDiscoveryList", ..) => Shape::Object,
                 _ => continue,
             };
             return Ok(Self { shape, yaml });
         }
-        if protobuf {
-            Ok(json)
-        } else {
-            Err(Failure::not_acceptable())
-        }
+        if protobuf { Ok(json) } else { Err(Failure::not_acceptable()) }
     }
 
     /// Whether the client takes aggregated discovery.
     pub(crate) fn aggregated_discovery(headers: &HeaderMap) -> bool {
-        let values = headers
-            .get_all(ACCEPT)
-            .iter()
-            .filter_map(|v| v.to_str().ok());
+        let values = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok());
         let mut clauses = values.flat_map(|v| v.split(','));
         clauses.any(|c| {
             let c = c.replace(' ', "");
-            c.starts_with("application/json")
-                && c.contains(";as=APIGroupDiscoveryList")
-                && c.contains(";v=v2;")
-                || c.starts_with("application/json")
-                    && c.contains("as=APIGroupDiscoveryList")
-                    && c.ends_with(";v=v2")
+            c.starts_with("application/json") && c.contains(";as=APIGroupDiscoveryList") && c.contains(";v=v2;")
+                || c.starts_with("application/json") && c.contains("as=APIGroupDiscoveryList") && c.ends_with(";v=v2")
         })
     }
 }
@@ -108,27 +79,16 @@ mod tests {
     fn parse(accept: &str) -> Result<(Shape, bool), u16> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, accept.parse().unwrap());
-        Accept::parse(&headers)
-            .map(|a| (a.shape, a.yaml))
-            .map_err(|f| f.code())
+        Accept::parse(&headers).map(|a| (a.shape, a.yaml)).map_err(|f| f.code())
     }
 
     #[test]
     fn the_first_form_we_speak_wins() {
         let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         assert_eq!(parse(kubectl), Ok((Shape::Table, false)));
-        assert_eq!(
-            parse("application/json;as=Other;v=v1;g=x,application/json"),
-            Ok((Shape::Object, false))
-        );
-        assert_eq!(
-            parse("application/vnd.kubernetes.protobuf,application/json"),
-            Ok((Shape::Object, false))
-        );
-        assert_eq!(
-            parse("application/vnd.kubernetes.protobuf"),
-            Ok((Shape::Object, false))
-        );
+        assert_eq!(parse("application/json;as=Other;v=v1;g=x,application/json"), Ok((Shape::Object, false)));
+        assert_eq!(parse("application/vnd.kubernetes.protobuf,application/json"), Ok((Shape::Object, false)));
+        assert_eq!(parse("application/vnd.kubernetes.protobuf"), Ok((Shape::Object, false)));
         assert_eq!(parse("application/yaml"), Ok((Shape::Object, true)));
         assert_eq!(parse("image/png"), Err(406));
     }

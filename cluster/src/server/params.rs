@@ -46,9 +46,7 @@ impl Params {
                 "watch" => p.watch = flag(&text),
                 "allowWatchBookmarks" => p.bookmarks = flag(&text),
                 "sendInitialEvents" => p.send_initial_events = Some(flag(&text)),
-                "timeoutSeconds" if !text.is_empty() => {
-                    p.timeout_seconds = Some(number(&text)? as u64)
-                }
+                "timeoutSeconds" if !text.is_empty() => p.timeout_seconds = Some(number(&text)? as u64),
                 "dryRun" => p.dry_run = dry_run(&text)?,
                 "fieldManager" => p.field_manager = text,
                 "force" => p.force = Some(flag(&text)),
@@ -59,9 +57,7 @@ impl Params {
             }
         }
         if p.field_manager.len() > 128 {
-            return Err(Failure::bad_request(
-                "fieldManager: Too long: may not be more than 128 bytes",
-            ));
+            return Err(Failure::bad_request("fieldManager: Too long: may not be more than 128 bytes"));
         }
         Ok(p)
     }
@@ -71,11 +67,7 @@ fn number(text: &str) -> Result<usize, Failure> {
     let parsed: Result<i64, _> = text.parse();
     parsed
         .map(|n| usize::try_from(n).unwrap_or_default())
-        .map_err(|_| {
-            Failure::bad_request(format!(
-                "strconv.ParseInt: parsing \"{text}\": invalid syntax"
-            ))
-        })
+        .map_err(|_| Failure::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax")))
 }
 
 /// `All` is the only dry-run directive.
@@ -87,11 +79,7 @@ pub(crate) fn dry_run(text: &str) -> Result<bool, Failure> {
             "meta.k8s.io",
             "CreateOptions",
             "",
-            &[crate::status::Cause::unsupported(
-                "dryRun",
-                &serde_json::json!([other]),
-                &["All"],
-            )],
+            &[crate::status::Cause::unsupported("dryRun", &serde_json::json!([other]), &["All"])],
         )),
     }
 }
@@ -103,14 +91,8 @@ fn validation(text: &str) -> Result<Validation, Failure> {
         "Ignore" => Ok(Validation::Ignore),
         other => {
             let supported = ["Ignore", "Strict", "Warn"];
-            let cause =
-                crate::status::Cause::unsupported("fieldValidation", &other.into(), &supported);
-            Err(Failure::invalid(
-                "meta.k8s.io",
-                "CreateOptions",
-                "",
-                &[cause],
-            ))
+            let cause = crate::status::Cause::unsupported("fieldValidation", &other.into(), &supported);
+            Err(Failure::invalid("meta.k8s.io", "CreateOptions", "", &[cause]))
         }
     }
 }

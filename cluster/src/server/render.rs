@@ -66,11 +66,7 @@ pub(crate) struct Renderer<'a> {
 
 impl Renderer<'_> {
     pub(crate) fn new<'a>(resource: &'a Resource, params: &'a Params) -> Renderer<'a> {
-        Renderer {
-            resource,
-            include_object: &params.include_object,
-            now: crate::time::now(),
-        }
+        Renderer { resource, include_object: &params.include_object, now: crate::time::now() }
     }
 
     pub(crate) fn row(&self, stored: &Stored) -> Value {
@@ -85,11 +81,7 @@ impl Renderer<'_> {
     }
 
     pub(crate) fn table(&self, with_columns: bool, metadata: Value, rows: Vec<Value>) -> Value {
-        let columns = if with_columns {
-            table::columns(self.resource)
-        } else {
-            Value::Null
-        };
+        let columns = if with_columns { table::columns(self.resource) } else { Value::Null };
         json!({
             "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
             "columnDefinitions": columns, "rows": rows,
@@ -110,13 +102,7 @@ impl Renderer<'_> {
 }
 
 /// The answer that shows one object.
-pub(crate) fn one(
-    code: u16,
-    resource: &Resource,
-    stored: &Stored,
-    params: &Params,
-    accept: &Accept,
-) -> Response<Body> {
+pub(crate) fn one(code: u16, resource: &Resource, stored: &Stored, params: &Params, accept: &Accept) -> Response<Body> {
     let bytes = Renderer::new(resource, params).object(stored, accept.shape, true);
     encoded(code, bytes, accept)
 }
@@ -144,10 +130,7 @@ pub(crate) fn list(
             respond::value(200, &renderer.table(true, meta.json(), rows), accept)
         }
         Shape::Metadata => {
-            let items: Vec<Value> = items
-                .iter()
-                .map(|o| metadata_only(&resource.value(o)))
-                .collect();
+            let items: Vec<Value> = items.iter().map(|o| metadata_only(&resource.value(o))).collect();
             let list = json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta.json(), "items": items,
             });

@@ -20,15 +20,12 @@ use crate::status::Failure;
 pub(crate) type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
 fn full(bytes: Bytes) -> Body {
-    Full::new(bytes)
-        .map_err(|never| match never {})
-        .boxed_unsync()
+    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
 }
 
 fn build(code: u16, content: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
-    *response.status_mut() =
-        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
@@ -36,11 +33,7 @@ fn build(code: u16, content: &'static str, body: Body) -> Response<Body> {
 }
 
 pub(crate) fn plain(code: u16, text: &'static str) -> Response<Body> {
-    build(
-        code,
-        "text/plain; charset=utf-8",
-        full(Bytes::from_static(text.as_bytes())),
-    )
+    build(code, "text/plain; charset=utf-8", full(Bytes::from_static(text.as_bytes())))
 }
 
 /// JSON bytes of a document with a content type of its own.
@@ -49,15 +42,9 @@ pub(crate) fn document(value: &Value, content: &'static str) -> Response<Body> {
 }
 
 pub(crate) fn failure(failure: &Failure) -> Response<Body> {
-    let mut response = build(
-        failure.code(),
-        "application/json",
-        full(json::bytes(&failure.to_value()).into()),
-    );
+    let mut response = build(failure.code(), "application/json", full(json::bytes(&failure.to_value()).into()));
     if matches!(failure.code(), 429 | 504) {
-        response
-            .headers_mut()
-            .insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
+        response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response
 }
@@ -77,9 +64,7 @@ pub(crate) fn raw(code: u16, bytes: Bytes) -> Response<Body> {
 }
 
 /// A stream of JSON bytes. An error of the stream cuts the connection.
-pub(crate) fn stream(
-    chunks: impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static,
-) -> Response<Body> {
+pub(crate) fn stream(chunks: impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static) -> Response<Body> {
     let body = StreamBody::new(chunks.map(|chunk| chunk.map(Frame::data))).boxed_unsync();
     build(200, "application/json", body)
 }

@@ -50,25 +50,21 @@ pub(crate) fn parse(path: &str) -> Route {
         ["version"] => Route::Document(Document::Version),
         ["openapi", "v2"] => Route::Document(Document::OpenApiV2),
         ["openapi", "v3"] => Route::Document(Document::OpenApiV3Index),
-        ["openapi", "v3", "api", version] => Route::Document(Document::OpenApiV3 {
-            group: String::new(),
-            version: (*version).to_owned(),
-        }),
-        ["openapi", "v3", "apis", group, version] => Route::Document(Document::OpenApiV3 {
-            group: (*group).to_owned(),
-            version: (*version).to_owned(),
-        }),
+        ["openapi", "v3", "api", version] => {
+            Route::Document(Document::OpenApiV3 { group: String::new(), version: (*version).to_owned() })
+        }
+        ["openapi", "v3", "apis", group, version] => {
+            Route::Document(Document::OpenApiV3 { group: (*group).to_owned(), version: (*version).to_owned() })
+        }
         ["api"] => Route::Document(Document::ApiVersions),
         ["apis"] => Route::Document(Document::GroupList),
         ["apis", group] => Route::Document(Document::Group((*group).to_owned())),
-        ["api", version] => Route::Document(Document::Resources {
-            group: String::new(),
-            version: (*version).to_owned(),
-        }),
-        ["apis", group, version] => Route::Document(Document::Resources {
-            group: (*group).to_owned(),
-            version: (*version).to_owned(),
-        }),
+        ["api", version] => {
+            Route::Document(Document::Resources { group: String::new(), version: (*version).to_owned() })
+        }
+        ["apis", group, version] => {
+            Route::Document(Document::Resources { group: (*group).to_owned(), version: (*version).to_owned() })
+        }
         ["api", version, rest @ ..] => resource("", version, rest),
         ["apis", group, version, rest @ ..] => resource(group, version, rest),
         _ => Route::Nothing,
@@ -114,18 +110,9 @@ mod tests {
     #[test]
     fn namespaces_are_scopes_and_objects() {
         let own = |s: &str| Some(s.to_owned());
-        assert_eq!(
-            path("/api/v1/namespaces/a"),
-            (None, "namespaces".into(), own("a"), None)
-        );
-        assert_eq!(
-            path("/api/v1/namespaces/a/status"),
-            (None, "namespaces".into(), own("a"), own("status"))
-        );
-        assert_eq!(
-            path("/api/v1/namespaces/a/pods"),
-            (own("a"), "pods".into(), None, None)
-        );
+        assert_eq!(path("/api/v1/namespaces/a"), (None, "namespaces".into(), own("a"), None));
+        assert_eq!(path("/api/v1/namespaces/a/status"), (None, "namespaces".into(), own("a"), own("status")));
+        assert_eq!(path("/api/v1/namespaces/a/pods"), (own("a"), "pods".into(), None, None));
         assert_eq!(
             path("/apis/apps/v1/namespaces/a/deployments/d/scale"),
             (own("a"), "deployments".into(), own("d"), own("scale"))

@@ -23,10 +23,7 @@ use crate::shared::Shared;
 use crate::status::{self, Failure, GroupResource};
 use crate::store::Stored;
 
-pub(crate) async fn handle(
-    call: &Call<'_>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Failure> {
+pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     match (call.sub, request.method().clone()) {
         (Some(Sub::Status), Method::GET) => list::get(call),
         (Some(Sub::Status), Method::PUT) => write::put(call, request).await,
@@ -34,11 +31,7 @@ pub(crate) async fn handle(
         (Some(Sub::Finalize), Method::PUT) => write::put(call, request).await,
         (Some(Sub::Scale), Method::GET) => {
             let stored = find(call)?;
-            Ok(respond::value(
-                200,
-                &scale::read(call.resource, &call.resource.value(&stored)),
-                call.accept,
-            ))
+            Ok(respond::value(200, &scale::read(call.resource, &call.resource.value(&stored)), call.accept))
         }
         (Some(Sub::Scale), Method::PUT) => change_scale(call, request, None).await,
         (Some(Sub::Scale), Method::PATCH) => {
@@ -80,11 +73,7 @@ async fn change_scale(
             Ok(object)
         };
         if let Some((stored, _)) = write::write(call, &current, Origin::Patch, &context, change)? {
-            return Ok(respond::value(
-                200,
-                &scale::read(call.resource, &call.resource.value(&stored)),
-                call.accept,
-            ));
+            return Ok(respond::value(200, &scale::read(call.resource, &call.resource.value(&stored)), call.accept));
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))
@@ -103,11 +92,7 @@ fn wanted_scale(
     let mut scale = before.clone();
     let patch = write::decode_patch(kind, bytes)?;
     // A Scale has no lists, so a strategic patch of it is a merge patch.
-    let kind = if kind == PatchType::Json {
-        kind
-    } else {
-        PatchType::Merge
-    };
+    let kind = if kind == PatchType::Json { kind } else { PatchType::Merge };
     write::apply_patch(call.resource, &mut scale, kind, &patch)?;
     Ok(scale)
 }
@@ -117,18 +102,9 @@ async fn evict(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<B
     let mut context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let eviction = body::object(&bytes, &media, "Eviction", &call.resource.schema)?;
-    let options = delete::parse(
-        eviction.get("deleteOptions").unwrap_or(&Value::Null),
-        call.params,
-    )?;
+    let options = delete::parse(eviction.get("deleteOptions").unwrap_or(&Value::Null), call.params)?;
     context.dry_run |= options.dry_run;
-    remove(
-        call.shared,
-        call.resource,
-        &call.key(),
-        &options.preconditions,
-        &context,
-    )?;
+    remove(call.shared, call.resource, &call.key(), &options.preconditions, &context)?;
     Ok(respond::value(201, &status::success(201), call.accept))
 }
 
@@ -143,19 +119,12 @@ async fn bind(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Bo
         let assign = |old: &Value| {
             let assigned = json::text(old, &["spec", "nodeName"]);
             if !assigned.is_empty() {
-                let why = format!(
-                    "pod {} is already assigned to node \"{assigned}\"",
-                    call.name
-                );
-                let resource = GroupResource {
-                    group: "",
-                    resource: "pods/binding",
-                };
+                let why = format!("pod {} is already assigned to node \"{assigned}\"", call.name);
+                let resource = GroupResource { group: "", resource: "pods/binding" };
                 return Err(Failure::conflict(resource, call.name, &why));
             }
             let mut pod = old.clone();
-            json::child(json::object(&mut pod), "spec")
-                .insert("nodeName".into(), node.clone().into());
+            json::child(json::object(&mut pod), "spec").insert("nodeName".into(), node.clone().into());
             Ok(pod)
         };
         if write::write(call, &current, Origin::Patch, &context, assign)?.is_some() {
@@ -172,9 +141,8 @@ pub(crate) async fn virtual_resource(
     path: &ResourcePath,
     accept: &Accept,
 ) -> Result<Response<Body>, Failure> {
-    let known = path.group == "authorization.k8s.io"
-        && path.version == "v1"
-        && path.plural == "selfsubjectaccessreviews";
+    let known =
+        path.group == "authorization.k8s.io" && path.version == "v1" && path.plural == "selfsubjectaccessreviews";
     if !known || path.name.is_some() {
         return Err(Failure::no_such_path());
     }
@@ -184,9 +152,7 @@ pub(crate) async fn virtual_resource(
     let media = body::media_type(&request);
     let bytes = body::read(request, shared.options.max_body_bytes).await?;
     let mut review = body::object(&bytes, &media, "SelfSubjectAccessReview", &shared.schema)?;
-    json::object(&mut review).insert(
-        "status".into(),
-        json!({ "allowed": true, "reason": "the local cluster has no authorization" }),
-    );
+    json::object(&mut review)
+        .insert("status".into(), json!({ "allowed": true, "reason": "the local cluster has no authorization" }));
     Ok(respond::value(201, &review, accept))
 }

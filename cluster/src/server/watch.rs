@@ -62,12 +62,7 @@ struct Watch {
 }
 
 pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
-    let Call {
-        shared,
-        resource,
-        params,
-        ..
-    } = *call;
+    let Call { shared, resource, params, .. } = *call;
     let mut selection = selection(resource, params)?;
     if !call.name.is_empty() {
         let selector = format!("metadata.name={}", call.name);
@@ -78,35 +73,19 @@ pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     // Subscribed before the state is read, so that no change falls between the two.
     let changed = shared.store.subscribe(&resource.storage);
     let disconnects = shared.disconnects();
-    let wants_state = params
-        .send_initial_events
-        .unwrap_or(matches!(from, None | Some(0)));
+    let wants_state = params.send_initial_events.unwrap_or(matches!(from, None | Some(0)));
     let mut expired = None;
     let (phase, cursor) = if wants_state {
-        let query = Query {
-            prefix: &prefix,
-            after: None,
-            at: None,
-            limit: 0,
-            matches: &|o| selection.matches(o),
-        };
+        let query = Query { prefix: &prefix, after: None, at: None, limit: 0, matches: &|o| selection.matches(o) };
         let page = shared.store.list(&resource.storage, &query);
         let page = page.map_err(|_| Failure::internal("the newest state is always there"))?;
         if let Some(asked) = from.filter(|asked| *asked > page.revision) {
             return Err(Failure::future_revision(asked, page.revision));
         }
         let announce_end = params.send_initial_events == Some(true) && params.bookmarks;
-        (
-            Phase::Initial {
-                items: page.items.into(),
-                announce_end,
-            },
-            page.revision,
-        )
+        (Phase::Initial { items: page.items.into(), announce_end }, page.revision)
     } else {
-        let start = from
-            .filter(|v| *v > 0)
-            .unwrap_or_else(|| shared.store.revision());
+        let start = from.filter(|v| *v > 0).unwrap_or_else(|| shared.store.revision());
         match shared.store.check_start(&resource.storage, start) {
             Ok(()) => {}
             Err(OutOfRange::Expired { oldest }) => expired = Some(oldest),
@@ -115,16 +94,10 @@ pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
         }
         (Phase::Following, start)
     };
-    let interval = shared
-        .options
-        .bookmark_interval
-        .max(Duration::from_millis(1));
+    let interval = shared.options.bookmark_interval.max(Duration::from_millis(1));
     let mut bookmarks = tokio::time::interval_at(Instant::now() + interval, interval);
     bookmarks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let seconds = params
-        .timeout_seconds
-        .filter(|s| *s > 0)
-        .map(|s| s.min(86_400));
+    let seconds = params.timeout_seconds.filter(|s| *s > 0).map(|s| s.min(86_400));
     let seconds = seconds.unwrap_or_else(|| rand::rng().random_range(1800..3600));
     let watch = Watch {
         shared: shared.clone(),
@@ -146,35 +119,23 @@ pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
         deadline: Instant::now() + Duration::from_secs(seconds),
         expired,
     };
-    Ok(respond::stream(stream::unfold(
-        watch,
-        |mut watch| async move {
-            let chunk = watch.next().await?;
-            Some((chunk, watch))
-        },
-    )))
+    Ok(respond::stream(stream::unfold(watch, |mut watch| async move {
+        let chunk = watch.next().await?;
+        Some((chunk, watch))
+    })))
 }
 
 fn check_options(params: &Params) -> Result<Option<u64>, Failure> {
     let matching = params.resource_version_match.as_str();
     let problem = |why: &str| {
-        Failure::invalid(
-            "meta.k8s.io",
-            "ListOptions",
-            "",
-            &[Cause::forbidden("resourceVersionMatch", why)],
-        )
+        Failure::invalid("meta.k8s.io", "ListOptions", "", &[Cause::forbidden("resourceVersionMatch", why)])
     };
     if params.send_initial_events.is_some() {
         if matching != "NotOlderThan" {
-            return Err(problem(
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            ));
+            return Err(problem("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
         }
     } else if !matching.is_empty() {
-        return Err(problem(
-            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        ));
+        return Err(problem("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
     }
     revision(&params.resource_version)
 }
@@ -223,10 +184,7 @@ impl Watch {
         while buffer.len() < CHUNK {
             match &mut self.phase {
                 Phase::Ended => return,
-                Phase::Initial {
-                    items,
-                    announce_end,
-                } => match items.pop_front() {
+                Phase::Initial { items, announce_end } => match items.pop_front() {
                     Some(item) => self.write(buffer, "ADDED", &item),
                     None => {
                         let announce = *announce_end;
@@ -238,11 +196,7 @@ impl Watch {
                 },
                 Phase::Following => {
                     self.changed.mark_unchanged();
-                    match self
-                        .shared
-                        .store
-                        .changes(&self.resource.storage, self.cursor, BATCH)
-                    {
+                    match self.shared.store.changes(&self.resource.storage, self.cursor, BATCH) {
                         Ok(changes) => {
                             let idle = changes.events.is_empty();
                             for event in &changes.events {
@@ -253,9 +207,7 @@ impl Watch {
                                 return;
                             }
                         }
-                        Err(
-                            OutOfRange::Expired { oldest } | OutOfRange::Future { current: oldest },
-                        ) => {
+                        Err(OutOfRange::Expired { oldest } | OutOfRange::Future { current: oldest }) => {
                             self.expire(buffer, oldest);
                         }
                     }
@@ -265,10 +217,7 @@ impl Watch {
     }
 
     fn expire(&mut self, buffer: &mut BytesMut, oldest: u64) {
-        let failure = Failure::expired(format!(
-            "too old resource version: {} ({oldest})",
-            self.cursor
-        ));
+        let failure = Failure::expired(format!("too old resource version: {} ({oldest})", self.cursor));
         line(buffer, "ERROR", &json::bytes(&failure.to_value()));
         self.phase = Phase::Ended;
     }
@@ -277,10 +226,7 @@ impl Watch {
         if !event.object.key.starts_with(&self.prefix) {
             return;
         }
-        let before = event
-            .previous
-            .as_ref()
-            .filter(|p| self.selection.matches(p));
+        let before = event.previous.as_ref().filter(|p| self.selection.matches(p));
         let now = !event.deleted && self.selection.matches(&event.object);
         match (before, now) {
             (None, true) => self.write(buffer, "ADDED", &event.object),
@@ -289,8 +235,7 @@ impl Watch {
             (Some(previous), false) => {
                 // It left the selection: its last selected state, at the revision of the change.
                 let mut value = previous.value();
-                json::metadata(&mut value)
-                    .insert("resourceVersion".into(), event.revision.to_string().into());
+                json::metadata(&mut value).insert("resourceVersion".into(), event.revision.to_string().into());
                 let last = Stored::build(&value, event.revision, self.resource.index(&value));
                 self.write(buffer, "DELETED", &last);
             }
@@ -303,11 +248,7 @@ impl Watch {
             line(buffer, kind, &render::bytes(&self.resource, stored));
             return;
         }
-        let bytes = Renderer::new(&self.resource, &self.params).object(
-            stored,
-            self.shape,
-            !self.columns_sent,
-        );
+        let bytes = Renderer::new(&self.resource, &self.params).object(stored, self.shape, !self.columns_sent);
         self.columns_sent = true;
         line(buffer, kind, &bytes);
     }
@@ -319,9 +260,7 @@ impl Watch {
             json::object(&mut metadata).insert("annotations".into(), annotations);
         }
         let object = match self.shape {
-            Shape::Object => {
-                self.typed(&self.resource.kind, &self.resource.api_version(), metadata)
-            }
+            Shape::Object => self.typed(&self.resource.kind, &self.resource.api_version(), metadata),
             Shape::Metadata => self.typed("PartialObjectMetadata", "meta.k8s.io/v1", metadata),
             Shape::Table => {
                 let inner = self.typed("PartialObjectMetadata", "meta.k8s.io/v1", metadata.clone());

@@ -28,28 +28,17 @@ const ATTEMPTS: usize = 100;
 
 type Written = (Arc<Stored>, Vec<String>);
 
-pub(crate) async fn create(
-    call: &Call<'_>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Failure> {
+pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);
     let context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let object = body::object(&bytes, &media, &call.resource.kind, &call.resource.schema)?;
     let (stored, warnings) = insert(call, object, Origin::Put, &context)?;
-    Ok(warn(
-        render::one(201, call.resource, &stored, call.params, call.accept),
-        &warnings,
-    ))
+    Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
 }
 
 /// Creates an object, trying again when a generated name is taken.
-fn insert(
-    call: &Call<'_>,
-    object: Value,
-    origin: Origin,
-    context: &Context,
-) -> Result<Written, Failure> {
+fn insert(call: &Call<'_>, object: Value, origin: Origin, context: &Context) -> Result<Written, Failure> {
     let generated = json::text(&object, &["metadata", "name"]).is_empty()
         && !json::text(&object, &["metadata", "generateName"]).is_empty();
     if generated {
@@ -63,23 +52,12 @@ fn insert(
     insert_once(call, object, origin, context)
 }
 
-fn insert_once(
-    call: &Call<'_>,
-    mut object: Value,
-    origin: Origin,
-    context: &Context,
-) -> Result<Written, Failure> {
+fn insert_once(call: &Call<'_>, mut object: Value, origin: Origin, context: &Context) -> Result<Written, Failure> {
     let warnings = creation::prepare(call.resource, &mut object, call.namespace, origin, context)?;
-    Ok((
-        commit::insert(call.shared, call.resource, object, context)?,
-        warnings,
-    ))
+    Ok((commit::insert(call.shared, call.resource, object, context)?, warnings))
 }
 
-pub(crate) async fn put(
-    call: &Call<'_>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Failure> {
+pub(crate) async fn put(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);
     let context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
@@ -90,10 +68,7 @@ pub(crate) async fn put(
         };
         let next = |_: &Value| Ok(object.clone());
         if let Some((stored, warnings)) = write(call, &current, Origin::Put, &context, next)? {
-            return Ok(warn(
-                render::one(200, call.resource, &stored, call.params, call.accept),
-                &warnings,
-            ));
+            return Ok(warn(render::one(200, call.resource, &stored, call.params, call.accept), &warnings));
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))
@@ -114,10 +89,7 @@ fn upsert(call: &Call<'_>, object: Value, context: &Context) -> Result<Response<
         )));
     }
     let (stored, warnings) = insert(call, object, Origin::Put, context)?;
-    Ok(warn(
-        render::one(201, call.resource, &stored, call.params, call.accept),
-        &warnings,
-    ))
+    Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
 }
 
 /// Makes and commits the next version of `current`; none when somebody else was faster.
@@ -152,9 +124,7 @@ impl PatchType {
         match media {
             "application/json-patch+json" => Ok(Self::Json),
             "application/merge-patch+json" => Ok(Self::Merge),
-            "application/strategic-merge-patch+json" if resource.custom.is_none() => {
-                Ok(Self::Strategic)
-            }
+            "application/strategic-merge-patch+json" if resource.custom.is_none() => Ok(Self::Strategic),
             "application/apply-patch+yaml" => Ok(Self::Apply),
             "application/strategic-merge-patch+json" => Err(Failure::unsupported_media(&[
                 "application/json-patch+json",
@@ -167,11 +137,7 @@ impl PatchType {
 }
 
 pub(crate) fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Failure> {
-    let what = if kind == PatchType::Apply {
-        "YAML"
-    } else {
-        "patch"
-    };
+    let what = if kind == PatchType::Apply { "YAML" } else { "patch" };
     let bad = |why: String| Failure::bad_request(format!("error decoding {what}: {why}"));
     let value: Value = match kind {
         PatchType::Apply => body::yaml(bytes).map_err(bad)?,
@@ -187,33 +153,26 @@ pub(crate) fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Fail
     };
     let map = "json: cannot unmarshal";
     match kind {
-        PatchType::Json if !value.is_array() => Err(bad(format!(
-            "{map} {got} into Go value of type []handlers.jsonPatchOp"
-        ))),
+        PatchType::Json if !value.is_array() => {
+            Err(bad(format!("{map} {got} into Go value of type []handlers.jsonPatchOp")))
+        }
         PatchType::Apply if !value.is_object() => Err(bad(format!(
             "error unmarshaling JSON: while decoding JSON: {map} {got} into Go value of type map[string]interface {{}}"
         ))),
-        PatchType::Merge | PatchType::Strategic if !value.is_object() => Err(bad(format!(
-            "{map} {got} into Go value of type map[string]interface {{}}"
-        ))),
+        PatchType::Merge | PatchType::Strategic if !value.is_object() => {
+            Err(bad(format!("{map} {got} into Go value of type map[string]interface {{}}")))
+        }
         _ => Ok(value),
     }
 }
 
-pub(crate) async fn patch(
-    call: &Call<'_>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Failure> {
+pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let kind = PatchType::of(&body::media_type(&request), call.resource)?;
     let context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let patch = decode_patch(kind, &bytes)?;
     check_options(call, kind)?;
-    let config = if kind == PatchType::Apply {
-        Some(configuration(call, &patch)?)
-    } else {
-        None
-    };
+    let config = if kind == PatchType::Apply { Some(configuration(call, &patch)?) } else { None };
     for _ in 0..ATTEMPTS {
         let Some(current) = call.shared.store.get(&call.resource.storage, &call.key()) else {
             let Some(config) = config.filter(|_| call.sub.is_none()) else {
@@ -225,18 +184,11 @@ pub(crate) async fn patch(
             return create_applied(call, &config, &context);
         };
         let written = match &config {
-            Some(config) => write(call, &current, Origin::Apply, &context, |old| {
-                applied(call, old, config, &context)
-            })?,
-            None => write(call, &current, Origin::Patch, &context, |_| {
-                patched(call.resource, &current, kind, &patch)
-            })?,
+            Some(config) => write(call, &current, Origin::Apply, &context, |old| applied(call, old, config, &context))?,
+            None => write(call, &current, Origin::Patch, &context, |_| patched(call.resource, &current, kind, &patch))?,
         };
         if let Some((stored, warnings)) = written {
-            return Ok(warn(
-                render::one(200, call.resource, &stored, call.params, call.accept),
-                &warnings,
-            ));
+            return Ok(warn(render::one(200, call.resource, &stored, call.params, call.accept), &warnings));
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))
@@ -245,16 +197,10 @@ pub(crate) async fn patch(
 fn check_options(call: &Call<'_>, kind: PatchType) -> Result<(), Failure> {
     let problem = |cause| Failure::invalid("meta.k8s.io", "PatchOptions", "", &[cause]);
     if kind == PatchType::Apply && call.params.field_manager.is_empty() {
-        return Err(problem(Cause::required(
-            "fieldManager",
-            "is required for apply patch",
-        )));
+        return Err(problem(Cause::required("fieldManager", "is required for apply patch")));
     }
     if kind != PatchType::Apply && call.params.force.is_some() {
-        return Err(problem(Cause::forbidden(
-            "force",
-            "may not be specified for non-apply patch",
-        )));
+        return Err(problem(Cause::forbidden("force", "may not be specified for non-apply patch")));
     }
     Ok(())
 }
@@ -262,15 +208,10 @@ fn check_options(call: &Call<'_>, kind: PatchType) -> Result<(), Failure> {
 /// An applied configuration, checked, in the storage version, without what this request may not own.
 fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Failure> {
     let mut config = patch.clone();
-    let (version, kind) = (
-        json::text(&config, &["apiVersion"]),
-        json::text(&config, &["kind"]),
-    );
+    let (version, kind) = (json::text(&config, &["apiVersion"]), json::text(&config, &["kind"]));
     if version.is_empty() || kind.is_empty() {
         let (group, version) = version.split_once('/').unwrap_or(("", version));
-        return Err(Failure::bad_request(format!(
-            "invalid object type: {group}/{version}, Kind={kind}"
-        )));
+        return Err(Failure::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")));
     }
     creation::check_type(call.resource, &mut config)?;
     check_applied(call.resource, &config)?;
@@ -289,10 +230,8 @@ fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Failure> {
     call.resource.to_storage(&mut config);
     if call.resource.has(Sub::Status) {
         let status = call.sub == Some(Sub::Status);
-        json::object(&mut config).retain(|key, _| {
-            matches!(key.as_str(), "apiVersion" | "kind" | "metadata")
-                || (key == "status") == status
-        });
+        json::object(&mut config)
+            .retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind" | "metadata") || (key == "status") == status);
     }
     Ok(config)
 }
@@ -324,46 +263,25 @@ fn check_applied(resource: &Resource, config: &Value) -> Result<(), Failure> {
     )))
 }
 
-fn applied(
-    call: &Call<'_>,
-    old: &Value,
-    config: &Value,
-    context: &Context,
-) -> Result<Value, Failure> {
+fn applied(call: &Call<'_>, old: &Value, config: &Value, context: &Context) -> Result<Value, Failure> {
     let force = call.params.force.unwrap_or_default();
-    let mut merged =
-        patch::apply::apply(call.resource, old, config, call.sub_name(), force, context)?;
+    let mut merged = patch::apply::apply(call.resource, old, config, call.sub_name(), force, context)?;
     patch::check_depth(&merged)?;
     call.resource.show_stored(&mut merged);
     Ok(merged)
 }
 
-fn create_applied(
-    call: &Call<'_>,
-    config: &Value,
-    context: &Context,
-) -> Result<Response<Body>, Failure> {
+fn create_applied(call: &Call<'_>, config: &Value, context: &Context) -> Result<Response<Body>, Failure> {
     let merged = applied(call, &json!({}), config, context)?;
     let (stored, warnings) = insert(call, merged, Origin::Apply, context)?;
-    Ok(warn(
-        render::one(201, call.resource, &stored, call.params, call.accept),
-        &warnings,
-    ))
+    Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
 }
 
 /// The current object in the resource's version, with the patch applied.
-fn patched(
-    resource: &Resource,
-    current: &Stored,
-    kind: PatchType,
-    patch: &Value,
-) -> Result<Value, Failure> {
+fn patched(resource: &Resource, current: &Stored, kind: PatchType, patch: &Value) -> Result<Value, Failure> {
     let mut object = resource.value(current);
     apply_patch(resource, &mut object, kind, patch)?;
-    let (to_kind, to_version) = (
-        json::text(&object, &["kind"]),
-        json::text(&object, &["apiVersion"]),
-    );
+    let (to_kind, to_version) = (json::text(&object, &["kind"]), json::text(&object, &["apiVersion"]));
     let same = to_kind == resource.kind && to_version == resource.api_version();
     if resource.custom.is_none() && !same && object.is_object() {
         let why = creation::foreign(resource, to_kind, to_version);

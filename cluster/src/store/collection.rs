@@ -43,11 +43,7 @@ pub(crate) struct Collection {
 
 impl Collection {
     pub(crate) fn new(limits: HistoryLimits) -> Self {
-        Self {
-            objects: BTreeMap::new(),
-            history: History::new(limits),
-            changed: watch::Sender::new(0),
-        }
+        Self { objects: BTreeMap::new(), history: History::new(limits), changed: watch::Sender::new(0) }
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
@@ -70,11 +66,7 @@ impl Collection {
         self.range(prefix, None).next().is_some()
     }
 
-    fn range<'a>(
-        &'a self,
-        prefix: &'a str,
-        after: Option<&str>,
-    ) -> impl Iterator<Item = &'a Arc<Stored>> {
+    fn range<'a>(&'a self, prefix: &'a str, after: Option<&str>) -> impl Iterator<Item = &'a Arc<Stored>> {
         let from = match after {
             Some(key) if key >= prefix => Bound::Excluded(key),
             _ => Bound::Included(prefix),
@@ -87,22 +79,12 @@ impl Collection {
 
     pub(crate) fn put(&mut self, object: Arc<Stored>) {
         let previous = self.objects.insert(object.key.clone(), object.clone());
-        self.record(Event {
-            revision: object.revision,
-            object,
-            previous,
-            deleted: false,
-        });
+        self.record(Event { revision: object.revision, object, previous, deleted: false });
     }
 
     pub(crate) fn remove(&mut self, last: Arc<Stored>) {
         let previous = self.objects.remove(&last.key);
-        self.record(Event {
-            revision: last.revision,
-            object: last,
-            previous,
-            deleted: true,
-        });
+        self.record(Event { revision: last.revision, object: last, previous, deleted: true });
     }
 
     fn record(&mut self, event: Event) {
@@ -111,12 +93,7 @@ impl Collection {
         self.changed.send_replace(revision);
     }
 
-    pub(crate) fn changes(
-        &self,
-        revision: u64,
-        max: usize,
-        current: u64,
-    ) -> Result<Changes, OutOfRange> {
+    pub(crate) fn changes(&self, revision: u64, max: usize, current: u64) -> Result<Changes, OutOfRange> {
         let mut rest = self.history.after(revision)?;
         let events: Vec<Event> = rest.by_ref().take(max).cloned().collect();
         let seen = match (rest.next(), events.last()) {
@@ -134,30 +111,17 @@ impl Collection {
         // Objects as they were at `at`: undo the first later change of each key.
         let mut undone: BTreeMap<&str, Option<&Arc<Stored>>> = BTreeMap::new();
         for event in events.filter(|e| e.object.key.starts_with(query.prefix)) {
-            undone
-                .entry(&*event.object.key)
-                .or_insert(event.previous.as_ref());
+            undone.entry(&*event.object.key).or_insert(event.previous.as_ref());
         }
-        let unchanged = self
-            .range(query.prefix, query.after)
-            .filter(|o| !undone.contains_key(&*o.key));
+        let unchanged = self.range(query.prefix, query.after).filter(|o| !undone.contains_key(&*o.key));
         let mut then: Vec<&Arc<Stored>> = unchanged.collect();
-        then.extend(
-            undone
-                .values()
-                .flatten()
-                .filter(|o| query.after.is_none_or(|after| *o.key > *after)),
-        );
+        then.extend(undone.values().flatten().filter(|o| query.after.is_none_or(|after| *o.key > *after)));
         then.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(take(then.into_iter(), query, at))
     }
 }
 
-fn take<'a>(
-    mut objects: impl Iterator<Item = &'a Arc<Stored>>,
-    query: &Query<'_>,
-    at: u64,
-) -> Page {
+fn take<'a>(mut objects: impl Iterator<Item = &'a Arc<Stored>>, query: &Query<'_>, at: u64) -> Page {
     let mut items = Vec::new();
     while query.limit == 0 || items.len() < query.limit {
         match objects.next() {
@@ -168,11 +132,7 @@ fn take<'a>(
     }
     // With a selector only matching objects make another page worth asking for.
     let remaining = objects.filter(|o| (query.matches)(o)).count();
-    Page {
-        revision: at,
-        items,
-        remaining,
-    }
+    Page { revision: at, items, remaining }
 }
 
 #[cfg(test)]
@@ -188,28 +148,16 @@ mod tests {
     }
 
     fn query(at: Option<u64>, after: Option<&'static str>, limit: usize) -> Query<'static> {
-        Query {
-            prefix: "a/",
-            after,
-            at,
-            limit,
-            matches: &|_| true,
-        }
+        Query { prefix: "a/", after, at, limit, matches: &|_| true }
     }
 
     fn names(page: &Page) -> Vec<(String, u64)> {
-        page.items
-            .iter()
-            .map(|o| (o.name().to_owned(), o.revision))
-            .collect()
+        page.items.iter().map(|o| (o.name().to_owned(), o.revision)).collect()
     }
 
     #[test]
     fn an_older_revision_is_shown_as_it_was() {
-        let mut c = Collection::new(HistoryLimits {
-            events: 10,
-            bytes: 1 << 20,
-        });
+        let mut c = Collection::new(HistoryLimits { events: 10, bytes: 1 << 20 });
         c.put(object("x", 2));
         c.put(object("y", 3));
         c.put(object("x", 4));
@@ -225,23 +173,14 @@ mod tests {
 
     #[test]
     fn history_is_bounded_and_says_so() {
-        let mut c = Collection::new(HistoryLimits {
-            events: 2,
-            bytes: 1 << 20,
-        });
+        let mut c = Collection::new(HistoryLimits { events: 2, bytes: 1 << 20 });
         for revision in 2..6 {
             c.put(object("x", revision));
         }
-        assert_eq!(
-            c.changes(2, 10, 5).err(),
-            Some(OutOfRange::Expired { oldest: 3 })
-        );
+        assert_eq!(c.changes(2, 10, 5).err(), Some(OutOfRange::Expired { oldest: 3 }));
         assert_eq!(c.changes(3, 1, 5).unwrap().seen, 4);
         assert_eq!(c.changes(3, 10, 5).unwrap().seen, 5);
-        let mut small = Collection::new(HistoryLimits {
-            events: 100,
-            bytes: 10,
-        });
+        let mut small = Collection::new(HistoryLimits { events: 100, bytes: 10 });
         small.put(object("x", 2));
         small.put(object("x", 3));
         assert!(small.changes(2, 10, 3).is_err());

@@ -20,11 +20,7 @@ pub(crate) struct Event {
 impl Event {
     /// Bytes that only the history keeps alive.
     fn cost(&self) -> usize {
-        let gone = if self.deleted {
-            self.object.json.len()
-        } else {
-            0
-        };
+        let gone = if self.deleted { self.object.json.len() } else { 0 };
         gone + self.previous.as_ref().map_or(0, |p| p.json.len())
     }
 }
@@ -40,12 +36,7 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) fn new(limits: HistoryLimits) -> Self {
-        Self {
-            events: VecDeque::new(),
-            floor: 0,
-            bytes: 0,
-            limits,
-        }
+        Self { events: VecDeque::new(), floor: 0, bytes: 0, limits }
     }
 
     pub(crate) fn floor(&self) -> u64 {

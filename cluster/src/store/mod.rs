@@ -56,15 +56,8 @@ pub(crate) struct Inner {
 
 impl Store {
     pub(crate) fn new(limits: HistoryLimits) -> Self {
-        let inner = Inner {
-            revision: 1,
-            compacted: 0,
-            limits,
-            collections: HashMap::new(),
-        };
-        Self {
-            inner: RwLock::new(inner),
-        }
+        let inner = Inner { revision: 1, compacted: 0, limits, collections: HashMap::new() };
+        Self { inner: RwLock::new(inner) }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Inner> {
@@ -89,21 +82,14 @@ impl Store {
         let inner = self.read();
         let at = query.at.unwrap_or(inner.revision);
         if at > inner.revision {
-            return Err(OutOfRange::Future {
-                current: inner.revision,
-            });
+            return Err(OutOfRange::Future { current: inner.revision });
         }
         if at < inner.compacted {
-            return Err(OutOfRange::Expired {
-                oldest: inner.compacted,
-            });
+            return Err(OutOfRange::Expired { oldest: inner.compacted });
         }
         match inner.collections.get(storage) {
             Some(collection) => collection.page(query, at),
-            None => Ok(Page {
-                revision: at,
-                ..Page::default()
-            }),
+            None => Ok(Page { revision: at, ..Page::default() }),
         }
     }
 
@@ -118,15 +104,9 @@ impl Store {
     /// Whether a new watch may start after `revision`.
     pub(crate) fn check_start(&self, storage: &str, revision: u64) -> Result<(), OutOfRange> {
         let inner = self.read();
-        let floor = inner
-            .collections
-            .get(storage)
-            .map_or(0, Collection::floor)
-            .max(inner.compacted);
+        let floor = inner.collections.get(storage).map_or(0, Collection::floor).max(inner.compacted);
         if revision > inner.revision {
-            return Err(OutOfRange::Future {
-                current: inner.revision,
-            });
+            return Err(OutOfRange::Future { current: inner.revision });
         }
         if revision < floor {
             return Err(OutOfRange::Expired { oldest: floor });
@@ -135,19 +115,11 @@ impl Store {
     }
 
     /// At most `max` events after `revision`.
-    pub(crate) fn changes(
-        &self,
-        storage: &str,
-        revision: u64,
-        max: usize,
-    ) -> Result<Changes, OutOfRange> {
+    pub(crate) fn changes(&self, storage: &str, revision: u64, max: usize) -> Result<Changes, OutOfRange> {
         let inner = self.read();
         match inner.collections.get(storage) {
             Some(collection) => collection.changes(revision, max, inner.revision),
-            None => Ok(Changes {
-                events: Vec::new(),
-                seen: inner.revision,
-            }),
+            None => Ok(Changes { events: Vec::new(), seen: inner.revision }),
         }
     }
 
@@ -173,16 +145,12 @@ impl Inner {
 
     /// Whether any key of the collection starts with `prefix`.
     pub(crate) fn has_prefix(&self, storage: &str, prefix: &str) -> bool {
-        self.collections
-            .get(storage)
-            .is_some_and(|c| c.has_prefix(prefix))
+        self.collections.get(storage).is_some_and(|c| c.has_prefix(prefix))
     }
 
     fn collection(&mut self, storage: &Arc<str>) -> &mut Collection {
         let limits = self.limits;
-        self.collections
-            .entry(storage.clone())
-            .or_insert_with(|| Collection::new(limits))
+        self.collections.entry(storage.clone()).or_insert_with(|| Collection::new(limits))
     }
 
     /// The revision that the next `put` or `remove` gets.

@@ -11,11 +11,7 @@ use crate::json;
 
 /// The key of an object inside its collection: `namespace/name`, or `name` when cluster-scoped.
 pub(crate) fn key(namespace: &str, name: &str) -> String {
-    if namespace.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{namespace}/{name}")
-    }
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
 /// What selectors ask of an object besides its name.
@@ -29,10 +25,9 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn labels_of(object: &Value) -> Box<[(Box<str>, Box<str>)]> {
         match json::at(object, &["metadata", "labels"]) {
-            Some(Value::Object(labels)) => labels
-                .iter()
-                .map(|(k, v)| (k.as_str().into(), v.as_str().unwrap_or_default().into()))
-                .collect(),
+            Some(Value::Object(labels)) => {
+                labels.iter().map(|(k, v)| (k.as_str().into(), v.as_str().unwrap_or_default().into())).collect()
+            }
             _ => Box::default(),
         }
     }
@@ -65,8 +60,7 @@ impl Stored {
             key: key(namespace, name).into(),
             revision,
             uid: json::text(object, &["metadata", "uid"]).into(),
-            terminating: json::at(object, &["metadata", "deletionTimestamp"])
-                .is_some_and(|v| !v.is_null()),
+            terminating: json::at(object, &["metadata", "deletionTimestamp"]).is_some_and(|v| !v.is_null()),
             json: bytes.into(),
             typed,
             index,
@@ -84,35 +78,22 @@ impl Stored {
     }
 
     pub(crate) fn name(&self) -> &str {
-        self.key
-            .rsplit_once('/')
-            .map_or(&*self.key, |(_, name)| name)
+        self.key.rsplit_once('/').map_or(&*self.key, |(_, name)| name)
     }
 
     pub(crate) fn namespace(&self) -> &str {
-        self.key
-            .rsplit_once('/')
-            .map_or("", |(namespace, _)| namespace)
+        self.key.rsplit_once('/').map_or("", |(namespace, _)| namespace)
     }
 
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
-        self.index
-            .labels
-            .iter()
-            .find(|(k, _)| **k == *key)
-            .map(|(_, v)| &**v)
+        self.index.labels.iter().find(|(k, _)| **k == *key).map(|(_, v)| &**v)
     }
 
     pub(crate) fn field(&self, path: &str) -> Option<&str> {
         match path {
             "metadata.name" => Some(self.name()),
             "metadata.namespace" => Some(self.namespace()),
-            path => self
-                .index
-                .fields
-                .iter()
-                .find(|(k, _)| **k == *path)
-                .map(|(_, v)| &**v),
+            path => self.index.fields.iter().find(|(k, _)| **k == *path).map(|(_, v)| &**v),
         }
     }
 }
@@ -121,9 +102,7 @@ impl Stored {
 fn typed_length(object: &Value) -> usize {
     let mut entries = object.as_object().into_iter().flatten();
     match (entries.next(), entries.next()) {
-        (Some((first, kind)), Some((second, version)))
-            if first == "kind" && second == "apiVersion" =>
-        {
+        (Some((first, kind)), Some((second, version))) if first == "kind" && second == "apiVersion" => {
             let text = |v: &Value| json::bytes(v).len();
             "{\"kind\":,\"apiVersion\":,".len() + text(kind) + text(version)
         }

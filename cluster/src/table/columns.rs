@@ -26,30 +26,15 @@ impl Column {
 }
 
 const fn text(name: &'static str, cell: Cell) -> Column {
-    Column {
-        name,
-        kind: "string",
-        priority: 0,
-        cell,
-    }
+    Column { name, kind: "string", priority: 0, cell }
 }
 
 const fn wide(name: &'static str, cell: Cell) -> Column {
-    Column {
-        name,
-        kind: "string",
-        priority: 1,
-        cell,
-    }
+    Column { name, kind: "string", priority: 1, cell }
 }
 
 const fn number(name: &'static str, cell: Cell) -> Column {
-    Column {
-        name,
-        kind: "integer",
-        priority: 0,
-        cell,
-    }
+    Column { name, kind: "integer", priority: 0, cell }
 }
 
 const AGE: Column = text("Age", age);
@@ -193,28 +178,15 @@ pub(crate) fn of(storage: &str) -> &'static [Column] {
         "ingresses.networking.k8s.io" => INGRESSES,
         "namespaces" => const { &[text("Status", core::phase), AGE] },
         "configmaps" => const { &[text("Data", core::config_data), AGE] },
-        "secrets" => {
-            const {
-                &[
-                    text("Type", core::event_type),
-                    number("Data", core::secret_data),
-                    AGE,
-                ]
-            }
-        }
+        "secrets" => const { &[text("Type", core::event_type), number("Data", core::secret_data), AGE] },
         "serviceaccounts" => const { &[number("Secrets", core::secrets), AGE] },
         "endpoints" => const { &[text("Endpoints", core::endpoints), AGE] },
         "leases.coordination.k8s.io" => const { &[text("Holder", core::holder), AGE] },
-        "networkpolicies.networking.k8s.io" => {
-            const { &[text("Pod-Selector", core::pod_selector), AGE] }
-        }
+        "networkpolicies.networking.k8s.io" => const { &[text("Pod-Selector", core::pod_selector), AGE] },
         "roles.rbac.authorization.k8s.io"
         | "clusterroles.rbac.authorization.k8s.io"
-        | "customresourcedefinitions.apiextensions.k8s.io" => {
-            const { &[text("Created At", core::created)] }
-        }
-        "rolebindings.rbac.authorization.k8s.io"
-        | "clusterrolebindings.rbac.authorization.k8s.io" => {
+        | "customresourcedefinitions.apiextensions.k8s.io" => const { &[text("Created At", core::created)] },
+        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
             const {
                 &[
                     text("Role", core::role),
@@ -239,22 +211,10 @@ pub(crate) fn of(storage: &str) -> &'static [Column] {
             const { &[number("Webhooks", core::webhooks), AGE] }
         }
         "ingressclasses.networking.k8s.io" => {
-            const {
-                &[
-                    text("Controller", core::controller),
-                    text("Parameters", core::parameters),
-                    AGE,
-                ]
-            }
+            const { &[text("Controller", core::controller), text("Parameters", core::parameters), AGE] }
         }
         "controllerrevisions.apps" => {
-            const {
-                &[
-                    text("Controller", core::owner),
-                    number("Revision", core::revision),
-                    AGE,
-                ]
-            }
+            const { &[text("Controller", core::owner), number("Revision", core::revision), AGE] }
         }
         _ => const { &[AGE] },
     }

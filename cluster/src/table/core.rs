@@ -19,23 +19,14 @@ fn size(object: &Value, path: &[&str]) -> i64 {
 }
 
 fn joined(object: &Value, path: &[&str], of: &[&str]) -> String {
-    let values = list(object, path).iter().map(|item| {
-        if of.is_empty() {
-            item.as_str().unwrap_or_default()
-        } else {
-            text(item, of)
-        }
-    });
-    values
-        .filter(|v| !v.is_empty())
-        .collect::<Vec<_>>()
-        .join(",")
+    let values = list(object, path)
+        .iter()
+        .map(|item| if of.is_empty() { item.as_str().unwrap_or_default() } else { text(item, of) });
+    values.filter(|v| !v.is_empty()).collect::<Vec<_>>().join(",")
 }
 
 fn shown(object: &Value, path: &[&str]) -> String {
-    at(object, path)
-        .map(crate::jsonpath::text)
-        .unwrap_or_default()
+    at(object, path).map(crate::jsonpath::text).unwrap_or_default()
 }
 
 macro_rules! cells {
@@ -185,26 +176,16 @@ fn first_of(o: &Value, paths: &[&[&str]], now: Timestamp) -> Value {
 }
 
 fn address(o: &Value, kind: &str) -> Value {
-    let found = list(o, &["status", "addresses"])
-        .iter()
-        .find(|a| text(a, &["type"]) == kind);
+    let found = list(o, &["status", "addresses"]).iter().find(|a| text(a, &["type"]) == kind);
     or_none(found.map(|a| text(a, &["address"])).unwrap_or_default())
 }
 
 fn unknown(text: &str) -> Value {
-    if text.is_empty() {
-        "<unknown>".into()
-    } else {
-        text.into()
-    }
+    if text.is_empty() { "<unknown>".into() } else { text.into() }
 }
 
 fn not_available(text: String) -> Value {
-    if text.is_empty() {
-        "N/A".into()
-    } else {
-        text.into()
-    }
+    if text.is_empty() { "N/A".into() } else { text.into() }
 }
 
 fn subjects(o: &Value, kind: &str) -> Value {
@@ -213,11 +194,5 @@ fn subjects(o: &Value, kind: &str) -> Value {
         "" => text(s, &["name"]).to_owned(),
         namespace => format!("{namespace}/{}", text(s, &["name"])),
     };
-    list(o, &["subjects"])
-        .iter()
-        .filter(named)
-        .map(name)
-        .collect::<Vec<_>>()
-        .join(", ")
-        .into()
+    list(o, &["subjects"]).iter().filter(named).map(name).collect::<Vec<_>>().join(", ").into()
 }

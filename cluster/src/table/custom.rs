@@ -12,9 +12,7 @@ use crate::kinds::crd::Custom;
 
 pub(crate) fn columns(custom: &Custom) -> Vec<Value> {
     if custom.columns.is_empty() {
-        return vec![
-            json!({ "name": "Age", "type": "date", "format": "", "description": "", "priority": 0 }),
-        ];
+        return vec![json!({ "name": "Age", "type": "date", "format": "", "description": "", "priority": 0 })];
     }
     let definition = |c: &Value| {
         json!({
@@ -29,11 +27,7 @@ pub(crate) fn cells(custom: &Custom, object: &Value, now: Timestamp) -> Vec<Valu
     if custom.columns.is_empty() {
         return vec![age(object, now)];
     }
-    custom
-        .columns
-        .iter()
-        .map(|column| cell(column, object, now))
-        .collect()
+    custom.columns.iter().map(|column| cell(column, object, now)).collect()
 }
 
 fn cell(column: &Value, object: &Value, now: Timestamp) -> Value {

@@ -25,11 +25,7 @@ pub(crate) fn columns(resource: &Resource) -> Value {
     let mut all = vec![name];
     match &resource.custom {
         Some(custom) => all.extend(custom::columns(custom)),
-        None => all.extend(
-            columns::of(&resource.storage)
-                .iter()
-                .map(Column::definition),
-        ),
+        None => all.extend(columns::of(&resource.storage).iter().map(Column::definition)),
     }
     all.into()
 }
@@ -39,11 +35,7 @@ pub(crate) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
     let mut cells = vec![json::text(object, &["metadata", "name"]).into()];
     match &resource.custom {
         Some(custom) => cells.extend(custom::cells(custom, object, now)),
-        None => cells.extend(
-            columns::of(&resource.storage)
-                .iter()
-                .map(|c| c.cell(object, now)),
-        ),
+        None => cells.extend(columns::of(&resource.storage).iter().map(|c| c.cell(object, now))),
     }
     cells
 }
@@ -61,9 +53,5 @@ pub(crate) fn since(object: &Value, path: &[&str], now: Timestamp) -> Value {
 /// A text, or `<none>` when it is empty.
 pub(crate) fn or_none(text: impl Into<String>) -> Value {
     let text: String = text.into();
-    if text.is_empty() {
-        "<none>".into()
-    } else {
-        text.into()
-    }
+    if text.is_empty() { "<none>".into() } else { text.into() }
 }

@@ -15,10 +15,7 @@ fn count(o: &Value, path: &[&str]) -> Value {
 
 fn template_list<'a>(o: &'a Value, key: &str) -> String {
     let containers = list(o, &["spec", "template", "spec", "containers"]).iter();
-    containers
-        .map(|c: &'a Value| text(c, &[key]))
-        .collect::<Vec<_>>()
-        .join(",")
+    containers.map(|c: &'a Value| text(c, &[key])).collect::<Vec<_>>().join(",")
 }
 
 macro_rules! cells {
@@ -105,11 +102,7 @@ fn pod_state(o: &Value) -> String {
     let phase = text(o, &["status", "phase"]);
     let reason = text(o, &["status", "reason"]);
     if at(o, &["metadata", "deletionTimestamp"]).is_some() {
-        return if reason == "NodeLost" {
-            "Unknown".into()
-        } else {
-            "Terminating".into()
-        };
+        return if reason == "NodeLost" { "Unknown".into() } else { "Terminating".into() };
     }
     let mut shown = if reason.is_empty() { phase } else { reason }.to_owned();
     for status in list(o, &["status", "containerStatuses"]).iter().rev() {

@@ -19,10 +19,7 @@ pub(crate) fn for_create(resource: &Resource, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let name = json::text(object, &["metadata", "name"]);
     if name.is_empty() {
-        causes.push(Cause::required(
-            "metadata.name",
-            "name or generateName is required",
-        ));
+        causes.push(Cause::required("metadata.name", "name or generateName is required"));
     } else {
         for why in resource.naming.problems(name) {
             causes.push(Cause::invalid("metadata.name", &name.into(), why));
@@ -43,10 +40,7 @@ pub(crate) fn common(resource: &Resource, object: &Value) -> Vec<Cause> {
     labels(object, &mut causes);
     annotations(object, &mut causes);
     owners(object, &mut causes);
-    for (index, finalizer) in json::list(object, &["metadata", "finalizers"])
-        .iter()
-        .enumerate()
-    {
+    for (index, finalizer) in json::list(object, &["metadata", "finalizers"]).iter().enumerate() {
         let text = finalizer.as_str().unwrap_or_default();
         let field = format!("metadata.finalizers[{index}]");
         if let Some(why) = qualified_name(text) {
@@ -81,11 +75,7 @@ fn annotations(object: &Value, causes: &mut Vec<Cause>) {
     for (key, value) in annotations {
         size += key.len() + value.as_str().map_or(0, str::len);
         if let Some(why) = qualified_name(&key.to_ascii_lowercase()) {
-            causes.push(Cause::invalid(
-                "metadata.annotations",
-                &key.as_str().into(),
-                why,
-            ));
+            causes.push(Cause::invalid("metadata.annotations", &key.as_str().into(), why));
         }
     }
     if size > ANNOTATIONS_LIMIT {

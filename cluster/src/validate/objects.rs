@@ -17,9 +17,7 @@ pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>)
     match &*resource.storage {
         "customresourcedefinitions.apiextensions.k8s.io" => crd::problems(object),
         "pods" => containers(object, "spec", &["spec"]),
-        "deployments.apps" | "replicasets.apps" | "statefulsets.apps" | "daemonsets.apps" => {
-            workload(object)
-        }
+        "deployments.apps" | "replicasets.apps" | "statefulsets.apps" | "daemonsets.apps" => workload(object),
         "jobs.batch" => containers(object, "spec.template.spec", &["spec", "template", "spec"]),
         "secrets" => secret(object, old),
         "configmaps" => immutable(object, old),
@@ -36,10 +34,7 @@ pub(crate) fn immutable_problems(resource: &Resource, old: &Value, new: &Value) 
             let selector = |o: &Value| at(o, &["spec", "selector"]).cloned().unwrap_or_default();
             let (before, after) = (selector(old), selector(new));
             let changed = before != after;
-            changed
-                .then(|| Cause::invalid("spec.selector", &after, "field is immutable"))
-                .into_iter()
-                .collect()
+            changed.then(|| Cause::invalid("spec.selector", &after, "field is immutable")).into_iter().collect()
         }
         _ => Vec::new(),
     }
@@ -50,32 +45,21 @@ fn pod_changes(old: &Value, new: &Value) -> Vec<Cause> {
     let fixed = |pod: &Value| {
         let mut spec = pod.get("spec").cloned().unwrap_or_default();
         for key in ["containers", "initContainers"] {
-            for container in spec
-                .get_mut(key)
-                .and_then(Value::as_array_mut)
-                .into_iter()
-                .flatten()
-            {
+            for container in spec.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
                 // The pull policy's default follows the image.
-                crate::json::object(container)
-                    .retain(|key, _| !matches!(key.as_str(), "image" | "imagePullPolicy"));
+                crate::json::object(container).retain(|key, _| !matches!(key.as_str(), "image" | "imagePullPolicy"));
             }
         }
         crate::json::object(&mut spec).retain(|key, _| {
             !matches!(
                 key.as_str(),
-                "activeDeadlineSeconds"
-                    | "tolerations"
-                    | "terminationGracePeriodSeconds"
-                    | "schedulingGates"
+                "activeDeadlineSeconds" | "tolerations" | "terminationGracePeriodSeconds" | "schedulingGates"
             )
         });
         spec
     };
     let tolerations = list(new, &["spec", "tolerations"]);
-    let kept = list(old, &["spec", "tolerations"])
-        .iter()
-        .all(|t| tolerations.contains(t));
+    let kept = list(old, &["spec", "tolerations"]).iter().all(|t| tolerations.contains(t));
     if kept && fixed(old) == fixed(new) {
         return Vec::new();
     }
@@ -90,10 +74,7 @@ fn taints(node: &Value) -> Vec<Cause> {
     for (index, taint) in list(node, &["spec", "taints"]).iter().enumerate() {
         for key in ["key", "effect"] {
             if text(taint, &[key]).is_empty() {
-                causes.push(Cause::required(
-                    format!("metadata.taints[{index}].{key}"),
-                    "",
-                ));
+                causes.push(Cause::required(format!("metadata.taints[{index}].{key}"), ""));
             }
         }
     }
@@ -116,10 +97,7 @@ fn containers(object: &Value, shown: &str, path: &[&str]) -> Vec<Cause> {
         if name.is_empty() {
             causes.push(Cause::required(field("name"), ""));
         }
-        let wrong = Naming::Label
-            .problems(name)
-            .into_iter()
-            .filter(|_| !name.is_empty());
+        let wrong = Naming::Label.problems(name).into_iter().filter(|_| !name.is_empty());
         causes.extend(wrong.map(|why| Cause::invalid(field("name"), &name.into(), why)));
         if seen.contains(&name) {
             causes.push(Cause {
@@ -143,28 +121,15 @@ fn workload(object: &Value) -> Vec<Cause> {
         causes.push(Cause::required("spec.selector", ""));
     }
     let labels = at(object, &["spec", "template", "metadata", "labels"]);
-    let wanted = selector
-        .and_then(|s| at(s, &["matchLabels"]))
-        .and_then(Value::as_object);
-    let fits = wanted.is_some_and(|w| {
-        w.iter()
-            .all(|(k, v)| labels.and_then(|l| l.get(k)) == Some(v))
-    });
+    let wanted = selector.and_then(|s| at(s, &["matchLabels"])).and_then(Value::as_object);
+    let fits = wanted.is_some_and(|w| w.iter().all(|(k, v)| labels.and_then(|l| l.get(k)) == Some(v)));
     let by_expression = selector.is_some_and(|s| !list(s, &["matchExpressions"]).is_empty());
     if !fits && !by_expression {
         let why = "`selector` does not match template `labels`";
         let labels = labels.cloned().unwrap_or_default();
-        causes.push(Cause::invalid(
-            "spec.template.metadata.labels",
-            &labels,
-            why,
-        ));
+        causes.push(Cause::invalid("spec.template.metadata.labels", &labels, why));
     }
-    causes.extend(containers(
-        object,
-        "spec.template.spec",
-        &["spec", "template", "spec"],
-    ));
+    causes.extend(containers(object, "spec.template.spec", &["spec", "template", "spec"]));
     causes
 }
 
@@ -180,9 +145,7 @@ fn secret(object: &Value, old: Option<&Value>) -> Vec<Cause> {
     let kind = text(object, &["type"]);
     let mut causes = Vec::new();
     if let Some((_, keys)) = SECRET_KEYS.iter().find(|(name, _)| *name == kind) {
-        let missing = keys
-            .iter()
-            .filter(|key| at(object, &["data", key]).is_none());
+        let missing = keys.iter().filter(|key| at(object, &["data", key]).is_none());
         causes.extend(missing.map(|key| Cause::required(format!("data[{key}]"), "")));
     }
     if old.is_some_and(|old| text(old, &["type"]) != kind) {
@@ -198,8 +161,6 @@ fn immutable(object: &Value, old: Option<&Value>) -> Vec<Cause> {
         return Vec::new();
     };
     let why = "field is immutable when `immutable` is set";
-    let changed = ["immutable", "data", "binaryData"]
-        .into_iter()
-        .filter(|key| object.get(key) != old.get(key));
+    let changed = ["immutable", "data", "binaryData"].into_iter().filter(|key| object.get(key) != old.get(key));
     changed.map(|key| Cause::forbidden(key, why)).collect()
 }

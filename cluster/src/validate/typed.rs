@@ -23,10 +23,7 @@ pub(crate) fn check(resource: &Resource, object: &mut Value) -> Result<Vec<Strin
         }
         return Ok(walk.unknown);
     }
-    if let Some(ty) = resource
-        .root_type
-        .and_then(|index| resource.schema.get(index))
-    {
+    if let Some(ty) = resource.root_type.and_then(|index| resource.schema.get(index)) {
         walk.message(ty, object)?;
     }
     Ok(walk.unknown)
@@ -105,8 +102,7 @@ impl<'a> Walk<'a> {
             let Some(field) = ty.fields.get(&key) else {
                 if !(self.path.is_empty() && matches!(key.as_str(), "kind" | "apiVersion")) {
                     self.path.push(key.clone());
-                    self.unknown
-                        .push(format!("unknown field \"{}\"", self.path.join(".")));
+                    self.unknown.push(format!("unknown field \"{}\"", self.path.join(".")));
                     self.path.pop();
                     map.shift_remove(&key);
                 }
@@ -125,19 +121,13 @@ impl<'a> Walk<'a> {
 
     /// Adds what Go's encoder writes even when it is not set: structs, and fields without `omitempty`.
     fn fill(&self, ty: &Type, map: &mut Map<String, Value>, depth: usize) {
-        for field in ty
-            .fields
-            .values()
-            .filter(|f| !f.pointer && !f.omit_zero && f.number > 0)
-        {
+        for field in ty.fields.values().filter(|f| !f.pointer && !f.omit_zero && f.number > 0) {
             if map.contains_key(&field.name) {
                 continue;
             }
             let zero = match &field.ty {
                 Ty::Message(index) => match (self.schema.get(*index), depth.checked_sub(1)) {
-                    (Some(inner), _) if inner.name == "meta.ObjectMeta" => {
-                        Value::Object(Map::new())
-                    }
+                    (Some(inner), _) if inner.name == "meta.ObjectMeta" => Value::Object(Map::new()),
                     (Some(inner), Some(depth)) => {
                         let mut filled = Map::new();
                         self.fill(inner, &mut filled, depth);
@@ -156,12 +146,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn field(
-        &mut self,
-        field: &Field,
-        key: &str,
-        map: &mut Map<String, Value>,
-    ) -> Result<(), String> {
+    fn field(&mut self, field: &Field, key: &str, map: &mut Map<String, Value>) -> Result<(), String> {
         let Some(value) = map.get_mut(key) else {
             return Ok(());
         };
@@ -200,10 +185,7 @@ impl<'a> Walk<'a> {
                     return Err(self.mismatch(value, &self.go_name(ty)));
                 };
                 for (index, entry) in items.iter_mut().enumerate() {
-                    let last = self
-                        .path
-                        .last_mut()
-                        .map(|p| (p.clone(), p.push_str(&format!("[{index}]"))));
+                    let last = self.path.last_mut().map(|p| (p.clone(), p.push_str(&format!("[{index}]"))));
                     self.value(item, entry)?;
                     if let (Some((name, ())), Some(slot)) = (last, self.path.last_mut()) {
                         *slot = name;
@@ -234,29 +216,20 @@ impl<'a> Walk<'a> {
                 value.is_string()
             }
             Ty::String | Ty::Duration => value.is_string(),
-            Ty::Time | Ty::MicroTime => value
-                .as_str()
-                .is_some_and(|t| t.parse::<jiff::Timestamp>().is_ok()),
+            Ty::Time | Ty::MicroTime => value.as_str().is_some_and(|t| t.parse::<jiff::Timestamp>().is_ok()),
             Ty::Bool => value.is_boolean(),
             Ty::Int => value.is_i64() || value.is_u64(),
             Ty::Float => value.is_number(),
             Ty::IntOrString => value.is_string() || value.is_i64(),
         };
-        if fits {
-            Ok(())
-        } else {
-            Err(self.mismatch(value, &self.go_name(ty)))
-        }
+        if fits { Ok(()) } else { Err(self.mismatch(value, &self.go_name(ty))) }
     }
 
     fn bytes(&self, value: &Value) -> Result<(), String> {
         let Value::String(text) = value else {
             return Err(self.mismatch(value, "[]uint8"));
         };
-        STANDARD
-            .decode(text)
-            .map(drop)
-            .map_err(|_| "illegal base64 data at input byte 0".to_owned())
+        STANDARD.decode(text).map(drop).map_err(|_| "illegal base64 data at input byte 0".to_owned())
     }
 
     fn go_name(&self, ty: &Ty) -> String {
@@ -264,10 +237,7 @@ impl<'a> Walk<'a> {
             Ty::List(item) => format!("[]{}", self.go_name(item)),
             Ty::Map(item) => format!("map[string]{}", self.go_name(item)),
             Ty::Message(index) => {
-                let name = self
-                    .schema
-                    .get(*index)
-                    .and_then(|t| t.name.rsplit('.').next());
+                let name = self.schema.get(*index).and_then(|t| t.name.rsplit('.').next());
                 format!("v1.{}", name.unwrap_or_default())
             }
             Ty::Bool => "bool".into(),

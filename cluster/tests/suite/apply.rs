@@ -21,12 +21,7 @@ fn config(replicas: Option<i64>, image: &str) -> Value {
 
 async fn apply(f: &Fixture, manager: &str, force: bool, config: Value) -> Answer {
     let force = if force { "&force=true" } else { "" };
-    f.patch(
-        &format!("{DEPLOYMENT}?fieldManager={manager}{force}"),
-        "apply",
-        config,
-    )
-    .await
+    f.patch(&format!("{DEPLOYMENT}?fieldManager={manager}{force}"), "apply", config).await
 }
 
 #[tokio::test]
@@ -36,39 +31,23 @@ async fn apply_creates_shares_and_conflicts() {
     assert_eq!(code, 201, "{made}");
     assert_eq!(made["spec"]["strategy"]["type"], "RollingUpdate");
     let owned = &made["metadata"]["managedFields"][0];
-    assert_eq!(
-        (&owned["manager"], &owned["operation"]),
-        (&json!("one"), &json!("Apply"))
-    );
-    let container =
-        &owned["fieldsV1"]["f:spec"]["f:template"]["f:spec"]["f:containers"]["k:{\"name\":\"c\"}"];
+    assert_eq!((&owned["manager"], &owned["operation"]), (&json!("one"), &json!("Apply")));
+    let container = &owned["fieldsV1"]["f:spec"]["f:template"]["f:spec"]["f:containers"]["k:{\"name\":\"c\"}"];
     assert_eq!(
         container["f:ports"]["k:{\"containerPort\":80,\"protocol\":\"TCP\"}"],
         json!({ ".": {}, "f:containerPort": {} })
     );
     let (_, same) = apply(&f, "one", false, config(Some(2), "i:1")).await;
-    assert_eq!(
-        same["metadata"]["resourceVersion"],
-        made["metadata"]["resourceVersion"]
-    );
+    assert_eq!(same["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
     let conflict = apply(&f, "two", false, config(None, "i:2")).await;
-    assert_eq!(
-        (conflict.0, &conflict.1["reason"]),
-        (409, &json!("Conflict"))
-    );
+    assert_eq!((conflict.0, &conflict.1["reason"]), (409, &json!("Conflict")));
     assert_eq!(
         message(&conflict),
         "Apply failed with 1 conflict: conflict with \"one\": .spec.template.spec.containers[name=\"c\"].image"
     );
-    assert_eq!(
-        conflict.1["details"]["causes"][0]["reason"],
-        "FieldManagerConflict"
-    );
+    assert_eq!(conflict.1["details"]["causes"][0]["reason"], "FieldManagerConflict");
     let (_, forced) = apply(&f, "two", true, config(None, "i:2")).await;
-    assert_eq!(
-        forced["spec"]["template"]["spec"]["containers"][0]["image"],
-        "i:2"
-    );
+    assert_eq!(forced["spec"]["template"]["spec"]["containers"][0]["image"], "i:2");
     // The first manager stops speaking of replicas: nobody owns it, so it falls back to its default.
     let (_, dropped) = apply(&f, "one", true, config(None, "i:2")).await;
     assert_eq!(dropped["spec"]["replicas"], 1);
@@ -96,10 +75,7 @@ async fn apply_needs_a_manager_and_a_matching_name() {
     );
     let mut twice = config(None, "i");
     twice["spec"]["template"]["spec"]["containers"] = json!([{ "name": "a" }, { "name": "a" }]);
-    assert!(
-        message(&apply(&f, "m", false, twice).await)
-            .contains("duplicate entries for key [name=\"a\"]")
-    );
+    assert!(message(&apply(&f, "m", false, twice).await).contains("duplicate entries for key [name=\"a\"]"));
 }
 
 #[tokio::test]
@@ -111,17 +87,12 @@ async fn items_of_different_managers_live_in_one_list() {
         "spec": { "template": { "spec": { "containers": [{ "name": "side", "image": "s" }] } } },
     });
     let names = |d: &Value| -> Vec<String> {
-        let list = d["spec"]["template"]["spec"]["containers"]
-            .as_array()
-            .unwrap();
-        list.iter()
-            .map(|c| c["name"].as_str().unwrap().to_owned())
-            .collect()
+        let list = d["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+        list.iter().map(|c| c["name"].as_str().unwrap().to_owned()).collect()
     };
     let (_, both) = apply(&f, "two", false, sidecar).await;
     assert_eq!(names(&both), ["c", "side"]);
-    let nothing =
-        json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "d" } });
+    let nothing = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "d" } });
     let (_, one) = apply(&f, "two", false, nothing).await;
     assert_eq!(names(&one), ["c"]);
 }
@@ -130,13 +101,8 @@ async fn items_of_different_managers_live_in_one_list() {
 async fn an_update_takes_fields_over() {
     let f = start().await;
     apply(&f, "one", false, config(Some(1), "i")).await;
-    let (_, patched) = f
-        .patch(
-            &format!("{DEPLOYMENT}?fieldManager=editor"),
-            "merge",
-            json!({ "spec": { "replicas": 5 } }),
-        )
-        .await;
+    let (_, patched) =
+        f.patch(&format!("{DEPLOYMENT}?fieldManager=editor"), "merge", json!({ "spec": { "replicas": 5 } })).await;
     assert_eq!(patched["spec"]["replicas"], 5);
     let refused = apply(&f, "one", false, config(Some(1), "i")).await;
     assert_eq!(refused.0, 409);
@@ -155,14 +121,8 @@ async fn strategic_merge_knows_the_lists() {
     } } } });
     let (_, one) = f.patch(DEPLOYMENT, "strategic-merge", patch).await;
     let container = &one["spec"]["template"]["spec"]["containers"][0];
-    assert_eq!(
-        (&container["image"], &container["env"][0]["name"]),
-        (&json!("i"), &json!("A"))
-    );
+    assert_eq!((&container["image"], &container["env"][0]["name"]), (&json!("i"), &json!("A")));
     let delete = json!({ "spec": { "template": { "spec": { "containers": [{ "name": "c", "env": [{ "$patch": "delete", "name": "A" }] }] } } } });
     let (_, two) = f.patch(DEPLOYMENT, "strategic-merge", delete).await;
-    assert_eq!(
-        two["spec"]["template"]["spec"]["containers"][0].get("env"),
-        None
-    );
+    assert_eq!(two["spec"]["template"]["spec"]["containers"][0].get("env"), None);
 }

@@ -36,11 +36,7 @@ async fn defined() -> Fixture {
     });
     let (code, made) = f.post(DEFINITIONS, body).await;
     assert_eq!(code, 201, "{made}");
-    let established = made["status"]["conditions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .any(|c| c["type"] == "Established");
+    let established = made["status"]["conditions"].as_array().unwrap().iter().any(|c| c["type"] == "Established");
     assert!(established, "{made}");
     f
 }
@@ -57,25 +53,13 @@ async fn a_definition_is_served_in_all_versions() {
     let (resource, _) = discovery.resolve_gvk(&gvk).unwrap();
     assert_eq!(resource, ApiResource::from_gvk_with_plural(&gvk, "widgets"));
     assert_eq!(f.post(WIDGETS, widget(json!({}))).await.0, 201);
-    let (_, older) = f
-        .get("/apis/example.com/v1beta1/namespaces/default/widgets/w")
-        .await;
-    assert_eq!(
-        (&older["apiVersion"], &older["spec"]["color"]),
-        (&json!("example.com/v1beta1"), &json!("red"))
-    );
-    let (_, found) = f
-        .get(&format!("{WIDGETS}?fieldSelector=spec.color%3Dred"))
-        .await;
+    let (_, older) = f.get("/apis/example.com/v1beta1/namespaces/default/widgets/w").await;
+    assert_eq!((&older["apiVersion"], &older["spec"]["color"]), (&json!("example.com/v1beta1"), &json!("red")));
+    let (_, found) = f.get(&format!("{WIDGETS}?fieldSelector=spec.color%3Dred")).await;
     assert_eq!(found["items"].as_array().unwrap().len(), 1);
     let unconditional = f.put(&format!("{WIDGETS}/w"), widget(json!({}))).await;
     assert_eq!(unconditional.0, 422);
-    assert_eq!(
-        f.patch(&format!("{WIDGETS}/w"), "strategic-merge", json!({}))
-            .await
-            .0,
-        415
-    );
+    assert_eq!(f.patch(&format!("{WIDGETS}/w"), "strategic-merge", json!({})).await.0, 415);
 }
 
 #[tokio::test]
@@ -87,12 +71,7 @@ async fn objects_follow_their_schema() {
         message(&refused),
         "Widget.example.com \"w\" is invalid: spec.color: Unsupported value: \"green\": supported values: \"red\", \"blue\""
     );
-    let strict = f
-        .post(
-            &format!("{WIDGETS}?fieldValidation=Strict"),
-            widget(json!({ "colour": "red" })),
-        )
-        .await;
+    let strict = f.post(&format!("{WIDGETS}?fieldValidation=Strict"), widget(json!({ "colour": "red" }))).await;
     assert_eq!(strict.0, 400);
     let (_, made) = f.post(WIDGETS, widget(json!({ "colour": "red" }))).await;
     assert_eq!(made["spec"], json!({ "color": "red" }));
@@ -104,34 +83,15 @@ async fn status_and_scale_are_subresources() {
     let mut body = widget(json!({ "replicas": 1 }));
     body["status"] = json!({ "replicas": 9 });
     let (_, made) = f.post(WIDGETS, body).await;
-    assert_eq!(
-        (made.get("status"), &made["metadata"]["generation"]),
-        (None, &json!(1))
-    );
+    assert_eq!((made.get("status"), &made["metadata"]["generation"]), (None, &json!(1)));
     let path = format!("{WIDGETS}/w");
     let (_, status) = f
-        .patch(
-            &format!("{path}/status"),
-            "merge",
-            json!({ "status": { "replicas": 2 }, "spec": { "replicas": 5 } }),
-        )
+        .patch(&format!("{path}/status"), "merge", json!({ "status": { "replicas": 2 }, "spec": { "replicas": 5 } }))
         .await;
-    assert_eq!(
-        (&status["status"]["replicas"], &status["spec"]["replicas"]),
-        (&json!(2), &json!(1))
-    );
+    assert_eq!((&status["status"]["replicas"], &status["spec"]["replicas"]), (&json!(2), &json!(1)));
     assert_eq!(status["metadata"]["generation"], 1);
-    let (_, scale) = f
-        .patch(
-            &format!("{path}/scale"),
-            "merge",
-            json!({ "spec": { "replicas": 4 } }),
-        )
-        .await;
-    assert_eq!(
-        (&scale["spec"]["replicas"], &scale["status"]["replicas"]),
-        (&json!(4), &json!(2))
-    );
+    let (_, scale) = f.patch(&format!("{path}/scale"), "merge", json!({ "spec": { "replicas": 4 } })).await;
+    assert_eq!((&scale["spec"]["replicas"], &scale["status"]["replicas"]), (&json!(4), &json!(2)));
     assert_eq!(f.get(&path).await.1["metadata"]["generation"], 2);
 }
 
@@ -141,20 +101,11 @@ async fn a_definition_goes_with_its_objects() {
     let mut body = widget(json!({}));
     body["metadata"]["finalizers"] = json!(["example.com/hold"]);
     f.post(WIDGETS, body).await;
-    f.delete(&format!("{DEFINITIONS}/widgets.example.com"))
-        .await;
+    f.delete(&format!("{DEFINITIONS}/widgets.example.com")).await;
     let (_, held) = f.get(&format!("{WIDGETS}/w")).await;
     assert!(held["metadata"]["deletionTimestamp"].is_string());
-    f.patch(
-        &format!("{WIDGETS}/w"),
-        "merge",
-        json!({ "metadata": { "finalizers": null } }),
-    )
-    .await;
-    assert_eq!(
-        f.get(&format!("{DEFINITIONS}/widgets.example.com")).await.0,
-        404
-    );
+    f.patch(&format!("{WIDGETS}/w"), "merge", json!({ "metadata": { "finalizers": null } })).await;
+    assert_eq!(f.get(&format!("{DEFINITIONS}/widgets.example.com")).await.0, 404);
     assert_eq!(f.get(WIDGETS).await.0, 404);
 }
 
@@ -167,11 +118,6 @@ async fn unusable_definitions_are_refused() {
     });
     let refused = f.post(DEFINITIONS, body).await;
     assert_eq!(refused.0, 422);
-    let fields: Vec<&Value> = refused.1["details"]["causes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|c| &c["field"])
-        .collect();
+    let fields: Vec<&Value> = refused.1["details"]["causes"].as_array().unwrap().iter().map(|c| &c["field"]).collect();
     assert_eq!(fields, ["metadata.name", "spec.scope", "spec.versions"]);
 }

@@ -23,39 +23,17 @@ async fn malformed_bodies_are_bad_requests() {
         ("application/yaml", bomb.to_vec()),
         ("application/json", br#"{"metadata":5}"#.to_vec()),
         ("application/json", br#"{"metadata":{"name":5}}"#.to_vec()),
-        (
-            "application/json",
-            br#"{"metadata":{"name":"x","labels":{"a":1}}}"#.to_vec(),
-        ),
-        (
-            "application/json",
-            br#"{"metadata":{"name":"x"},"data":{"a":1}}"#.to_vec(),
-        ),
-        (
-            "application/json",
-            br#"{"kind":"Secret","apiVersion":"v1","metadata":{"name":"x"}}"#.to_vec(),
-        ),
-        (
-            "application/json",
-            br#"{"kind":"ConfigMap","apiVersion":"apps/v1","metadata":{"name":"x"}}"#.to_vec(),
-        ),
-        (
-            "application/json",
-            br#"{"metadata":{"name":"x","namespace":"other"}}"#.to_vec(),
-        ),
-        (
-            "application/vnd.kubernetes.protobuf",
-            b"k8s\0\xff\xff\xff".to_vec(),
-        ),
+        ("application/json", br#"{"metadata":{"name":"x","labels":{"a":1}}}"#.to_vec()),
+        ("application/json", br#"{"metadata":{"name":"x"},"data":{"a":1}}"#.to_vec()),
+        ("application/json", br#"{"kind":"Secret","apiVersion":"v1","metadata":{"name":"x"}}"#.to_vec()),
+        ("application/json", br#"{"kind":"ConfigMap","apiVersion":"apps/v1","metadata":{"name":"x"}}"#.to_vec()),
+        ("application/json", br#"{"metadata":{"name":"x","namespace":"other"}}"#.to_vec()),
+        ("application/vnd.kubernetes.protobuf", b"k8s\0\xff\xff\xff".to_vec()),
     ];
     for (content, body) in bodies {
         let shown = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
         let (code, status) = f.send(Method::POST, CONFIG_MAPS, content, body).await;
-        assert_eq!(
-            (code, &status["reason"]),
-            (400, &json!("BadRequest")),
-            "{shown}: {status}"
-        );
+        assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")), "{shown}: {status}");
     }
     assert_eq!(f.get(CONFIG_MAPS).await.1["items"], json!([]));
 }
@@ -63,28 +41,17 @@ async fn malformed_bodies_are_bad_requests() {
 #[tokio::test]
 async fn wrong_names_are_invalid_with_causes() {
     let f = start().await;
-    let refused = f
-        .post(
-            CONFIG_MAPS,
-            json!({ "metadata": { "name": "Bad_Name", "labels": { "a b": "c" } } }),
-        )
-        .await;
+    let refused = f.post(CONFIG_MAPS, json!({ "metadata": { "name": "Bad_Name", "labels": { "a b": "c" } } })).await;
     assert_eq!((refused.0, &refused.1["reason"]), (422, &json!("Invalid")));
-    let fields: Vec<&Value> = refused.1["details"]["causes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|c| &c["field"])
-        .collect();
+    let fields: Vec<&Value> = refused.1["details"]["causes"].as_array().unwrap().iter().map(|c| &c["field"]).collect();
     assert_eq!(fields, ["metadata.name", "metadata.labels"]);
-    assert!(message(&refused).starts_with("ConfigMap \"Bad_Name\" is invalid: [metadata.name: Invalid value: \"Bad_Name\": a lowercase RFC 1123"));
+    assert!(message(&refused).starts_with(
+        "ConfigMap \"Bad_Name\" is invalid: [metadata.name: Invalid value: \"Bad_Name\": a lowercase RFC 1123"
+    ));
     let nameless = f.post(CONFIG_MAPS, json!({ "metadata": {} })).await;
     assert_eq!(
         (nameless.0, message(&nameless)),
-        (
-            422,
-            "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName is required"
-        )
+        (422, "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName is required")
     );
 }
 
@@ -92,10 +59,7 @@ async fn wrong_names_are_invalid_with_causes() {
 async fn wrong_paths_methods_and_sizes() {
     let f = start().await;
     let nowhere = f.get("/api/v1/foos").await;
-    assert_eq!(
-        (nowhere.0, message(&nowhere)),
-        (404, "the server could not find the requested resource")
-    );
+    assert_eq!((nowhere.0, message(&nowhere)), (404, "the server could not find the requested resource"));
     for path in [
         "/apis/no.such/v1",
         "/apis/no.such/v1/things",
@@ -110,27 +74,12 @@ async fn wrong_paths_methods_and_sizes() {
     assert_eq!(f.post("/api/v1/configmaps", json!({})).await.0, 405);
     assert_eq!(f.delete("/api/v1/namespaces").await.0, 405);
     let big = vec![b' '; (3 << 20) + 1];
-    let (code, status) = f
-        .send(Method::POST, CONFIG_MAPS, "application/json", big)
-        .await;
-    assert_eq!(
-        (code, &status["reason"]),
-        (413, &json!("RequestEntityTooLarge"))
-    );
-    assert_eq!(
-        f.send(Method::POST, CONFIG_MAPS, "text/csv", b"a,b".to_vec())
-            .await
-            .0,
-        415
-    );
+    let (code, status) = f.send(Method::POST, CONFIG_MAPS, "application/json", big).await;
+    assert_eq!((code, &status["reason"]), (413, &json!("RequestEntityTooLarge")));
+    assert_eq!(f.send(Method::POST, CONFIG_MAPS, "text/csv", b"a,b".to_vec()).await.0, 415);
     f.config_map("x", json!({})).await;
     let path = format!("{CONFIG_MAPS}/x");
-    assert_eq!(
-        f.send(Method::PATCH, &path, "application/json", b"{}".to_vec())
-            .await
-            .0,
-        415
-    );
+    assert_eq!(f.send(Method::PATCH, &path, "application/json", b"{}".to_vec()).await.0, 415);
 }
 
 #[tokio::test]
@@ -138,9 +87,7 @@ async fn hostile_patches() {
     let f = start().await;
     f.config_map("x", json!({})).await;
     let path = format!("{CONFIG_MAPS}/x");
-    let doubling: Vec<Value> = (0..60)
-        .map(|_| json!({ "op": "copy", "from": "", "path": "/data" }))
-        .collect();
+    let doubling: Vec<Value> = (0..60).map(|_| json!({ "op": "copy", "from": "", "path": "/data" })).collect();
     let list = json!([{ "op": "add", "path": "/data/l", "value": "x" }]);
     for (kind, patch) in [
         ("json", json!(doubling)),
@@ -153,26 +100,15 @@ async fn hostile_patches() {
         ("merge", json!({ "metadata": { "name": "y" } })),
         ("merge", json!({ "metadata": { "uid": "y" } })),
         ("merge", json!({ "metadata": { "resourceVersion": "1" } })),
-        (
-            "strategic-merge",
-            json!({ "metadata": { "ownerReferences": [{ "name": "x" }] } }),
-        ),
+        ("strategic-merge", json!({ "metadata": { "ownerReferences": [{ "name": "x" }] } })),
         ("apply", json!({ "apiVersion": "v1", "kind": "ConfigMap" })),
         ("apply", json!([])),
     ] {
         let (code, status) = f.patch(&path, kind, patch.clone()).await;
-        assert!(
-            (400..500).contains(&code),
-            "{kind} {patch}: {code} {status}"
-        );
+        assert!((400..500).contains(&code), "{kind} {patch}: {code} {status}");
     }
     // The real server answers this one with 500, too.
-    assert_eq!(
-        f.patch(&path, "strategic-merge", json!({ "$patch": "nonsense" }))
-            .await
-            .0,
-        500
-    );
+    assert_eq!(f.patch(&path, "strategic-merge", json!({ "$patch": "nonsense" })).await.0, 500);
     assert_eq!(f.patch(&path, "json", list).await.0, 200);
     let (_, left) = f.get(&path).await;
     assert_eq!(left["data"], json!({ "a": "1", "l": "x" }));

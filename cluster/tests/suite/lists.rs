@@ -10,13 +10,8 @@ use serde_json::{Value, json};
 use super::support::{CONFIG_MAPS, Fixture, message, start};
 
 fn names(list: &Value) -> Vec<String> {
-    let items = list["items"]
-        .as_array()
-        .unwrap_or_else(|| panic!("not a list: {list}"));
-    items
-        .iter()
-        .map(|i| i["metadata"]["name"].as_str().unwrap().to_owned())
-        .collect()
+    let items = list["items"].as_array().unwrap_or_else(|| panic!("not a list: {list}"));
+    items.iter().map(|i| i["metadata"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
 async fn three() -> Fixture {
@@ -35,94 +30,48 @@ async fn selectors_choose() {
         ("labelSelector=app+in+(web,db)", vec!["a", "b"]),
         ("labelSelector=!app", vec!["c"]),
         ("fieldSelector=metadata.name%3Db", vec!["b"]),
-        (
-            "fieldSelector=metadata.name!%3Db,metadata.namespace%3Ddefault",
-            vec!["a", "c"],
-        ),
+        ("fieldSelector=metadata.name!%3Db,metadata.namespace%3Ddefault", vec!["a", "c"]),
     ] {
-        assert_eq!(
-            names(&f.get(&format!("{CONFIG_MAPS}?{query}")).await.1),
-            wanted,
-            "{query}"
-        );
+        assert_eq!(names(&f.get(&format!("{CONFIG_MAPS}?{query}")).await.1), wanted, "{query}");
     }
-    let refused = f
-        .get(&format!("{CONFIG_MAPS}?fieldSelector=data.a%3D1"))
-        .await;
+    let refused = f.get(&format!("{CONFIG_MAPS}?fieldSelector=data.a%3D1")).await;
     assert_eq!(
         (refused.0, message(&refused)),
-        (
-            400,
-            "\"data.a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-        )
+        (400, "\"data.a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
     );
-    assert_eq!(
-        f.get(&format!("{CONFIG_MAPS}?labelSelector=a+b")).await.0,
-        400
-    );
+    assert_eq!(f.get(&format!("{CONFIG_MAPS}?labelSelector=a+b")).await.0, 400);
 }
 
 #[tokio::test]
 async fn pages_show_one_moment() {
     let f = three().await;
     let (_, first) = f.get(&format!("{CONFIG_MAPS}?limit=1")).await;
-    assert_eq!(
-        (names(&first), &first["metadata"]["remainingItemCount"]),
-        (vec!["a".to_owned()], &json!(2))
-    );
+    assert_eq!((names(&first), &first["metadata"]["remainingItemCount"]), (vec!["a".to_owned()], &json!(2)));
     f.delete(&format!("{CONFIG_MAPS}/c")).await;
     f.config_map("aa", json!({})).await;
     let token = first["metadata"]["continue"].as_str().unwrap();
-    let (_, rest) = f
-        .get(&format!("{CONFIG_MAPS}?limit=10&continue={token}"))
-        .await;
+    let (_, rest) = f.get(&format!("{CONFIG_MAPS}?limit=10&continue={token}")).await;
     assert_eq!(names(&rest), ["b", "c"]);
-    assert_eq!(
-        rest["metadata"]["resourceVersion"],
-        first["metadata"]["resourceVersion"]
-    );
+    assert_eq!(rest["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
     let at = first["metadata"]["resourceVersion"].as_str().unwrap();
-    let (_, then) = f
-        .get(&format!(
-            "{CONFIG_MAPS}?resourceVersion={at}&resourceVersionMatch=Exact"
-        ))
-        .await;
+    let (_, then) = f.get(&format!("{CONFIG_MAPS}?resourceVersion={at}&resourceVersionMatch=Exact")).await;
     assert_eq!(names(&then), ["a", "b", "c"]);
     f.cluster.compact();
     f.config_map("z", json!({})).await;
     let expired = f.get(&format!("{CONFIG_MAPS}?continue={token}")).await;
     assert_eq!((expired.0, &expired.1["reason"]), (410, &json!("Expired")));
     let resume = expired.1["metadata"]["continue"].as_str().unwrap();
-    assert_eq!(
-        names(&f.get(&format!("{CONFIG_MAPS}?continue={resume}")).await.1),
-        ["aa", "b", "z"]
-    );
+    assert_eq!(names(&f.get(&format!("{CONFIG_MAPS}?continue={resume}")).await.1), ["aa", "b", "z"]);
 }
 
 #[tokio::test]
 async fn revisions_are_checked() {
     let f = three().await;
-    let future = f
-        .raw_get(&format!("{CONFIG_MAPS}?resourceVersion=999999"))
-        .await;
-    assert!(
-        future.starts_with("HTTP/1.1 504") && future.contains("Too large resource version: 999999"),
-        "{future}"
-    );
-    assert_eq!(
-        f.get(&format!("{CONFIG_MAPS}?resourceVersion=x")).await.0,
-        400
-    );
-    assert_eq!(
-        f.get(&format!("{CONFIG_MAPS}?resourceVersionMatch=Exact"))
-            .await
-            .0,
-        422
-    );
-    assert_eq!(
-        f.get(&format!("{CONFIG_MAPS}?continue=nonsense")).await.0,
-        400
-    );
+    let future = f.raw_get(&format!("{CONFIG_MAPS}?resourceVersion=999999")).await;
+    assert!(future.starts_with("HTTP/1.1 504") && future.contains("Too large resource version: 999999"), "{future}");
+    assert_eq!(f.get(&format!("{CONFIG_MAPS}?resourceVersion=x")).await.0, 400);
+    assert_eq!(f.get(&format!("{CONFIG_MAPS}?resourceVersionMatch=Exact")).await.0, 422);
+    assert_eq!(f.get(&format!("{CONFIG_MAPS}?continue=nonsense")).await.0, 400);
     assert_eq!(f.get(&format!("{CONFIG_MAPS}?limit=x")).await.0, 400);
 }
 
@@ -130,10 +79,7 @@ async fn revisions_are_checked() {
 async fn a_typed_client_lists_all_namespaces() {
     let f = three().await;
     let api: Api<ConfigMap> = Api::all(f.client.clone());
-    let list = api
-        .list(&ListParams::default().labels("app=web"))
-        .await
-        .unwrap();
+    let list = api.list(&ListParams::default().labels("app=web")).await.unwrap();
     assert_eq!(list.items.len(), 1);
     let metadata = api.list_metadata(&ListParams::default()).await.unwrap();
     assert_eq!(metadata.items.len(), 3);
@@ -144,28 +90,16 @@ async fn tables_and_yaml_on_request() {
     let f = three().await;
     let ask = |accept: &'static str| {
         let request = Request::get(format!("{CONFIG_MAPS}?labelSelector=app%3Dweb"));
-        f.client
-            .request_text(request.header("accept", accept).body(Vec::new()).unwrap())
+        f.client.request_text(request.header("accept", accept).body(Vec::new()).unwrap())
     };
-    let table: Value = serde_json::from_str(
-        &ask("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
-            .await
-            .unwrap(),
-    )
-    .unwrap();
+    let table: Value =
+        serde_json::from_str(&ask("application/json;as=Table;v=v1;g=meta.k8s.io,application/json").await.unwrap())
+            .unwrap();
     assert_eq!(table["kind"], "Table");
     assert_eq!(table["rows"][0]["cells"][0], "a");
     assert_eq!(table["rows"][0]["object"]["kind"], "PartialObjectMetadata");
-    assert!(
-        ask("application/yaml")
-            .await
-            .unwrap()
-            .contains("kind: ConfigMapList")
-    );
-    let request = Request::get(CONFIG_MAPS)
-        .header("accept", "image/png")
-        .body(Body::empty())
-        .unwrap();
+    assert!(ask("application/yaml").await.unwrap().contains("kind: ConfigMapList"));
+    let request = Request::get(CONFIG_MAPS).header("accept", "image/png").body(Body::empty()).unwrap();
     assert_eq!(f.client.send(request).await.unwrap().status(), 406);
 }
 
@@ -174,11 +108,7 @@ async fn a_long_list_arrives_whole() {
     let f = start().await;
     let filler = "x".repeat(5000);
     for n in 0..100 {
-        f.post(
-            CONFIG_MAPS,
-            json!({ "metadata": { "name": format!("c{n}") }, "data": { "f": filler } }),
-        )
-        .await;
+        f.post(CONFIG_MAPS, json!({ "metadata": { "name": format!("c{n}") }, "data": { "f": filler } })).await;
     }
     assert_eq!(names(&f.get(CONFIG_MAPS).await.1).len(), 100);
     let (code, deleted) = f.delete(CONFIG_MAPS).await;

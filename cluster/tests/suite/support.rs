@@ -41,35 +41,19 @@ impl Fixture {
         let code = response.status().as_u16();
         let bytes = response.into_body().collect_bytes().await.unwrap();
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        (
-            code,
-            serde_json::from_slice(&bytes).unwrap_or(Value::String(text)),
-        )
+        (code, serde_json::from_slice(&bytes).unwrap_or(Value::String(text)))
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        self.send(Method::GET, path, "application/json", Vec::new())
-            .await
+        self.send(Method::GET, path, "application/json", Vec::new()).await
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Answer {
-        self.send(
-            Method::POST,
-            path,
-            "application/json",
-            body.to_string().into_bytes(),
-        )
-        .await
+        self.send(Method::POST, path, "application/json", body.to_string().into_bytes()).await
     }
 
     pub async fn put(&self, path: &str, body: Value) -> Answer {
-        self.send(
-            Method::PUT,
-            path,
-            "application/json",
-            body.to_string().into_bytes(),
-        )
-        .await
+        self.send(Method::PUT, path, "application/json", body.to_string().into_bytes()).await
     }
 
     pub async fn patch(&self, path: &str, kind: &str, body: Value) -> Answer {
@@ -77,13 +61,11 @@ impl Fixture {
             "apply" => "application/apply-patch+yaml".to_owned(),
             kind => format!("application/{kind}-patch+json"),
         };
-        self.send(Method::PATCH, path, &content, body.to_string().into_bytes())
-            .await
+        self.send(Method::PATCH, path, &content, body.to_string().into_bytes()).await
     }
 
     pub async fn delete(&self, path: &str) -> Answer {
-        self.send(Method::DELETE, path, "application/json", Vec::new())
-            .await
+        self.send(Method::DELETE, path, "application/json", Vec::new()).await
     }
 
     pub async fn config_map(&self, name: &str, labels: Value) -> Value {
@@ -95,9 +77,7 @@ impl Fixture {
 
     /// GET without a client library, whose retries would hide a 504.
     pub async fn raw_get(&self, path: &str) -> String {
-        let mut stream = tokio::net::TcpStream::connect(self.cluster.address())
-            .await
-            .unwrap();
+        let mut stream = tokio::net::TcpStream::connect(self.cluster.address()).await.unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();

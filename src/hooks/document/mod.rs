@@ -119,26 +119,18 @@ fn check_names(spec: &HookSpec, reader: &Reader<'_>) {
     }
 }
 
-/// `includeSnapshotsFrom` must name exactly one `kubernetes` binding each.
+/// `includeSnapshotsFrom` must name `kubernetes` bindings.
 fn check_snapshots(spec: &HookSpec, reader: &Reader<'_>) {
-    let count = |name| spec.kubernetes.iter().filter(|binding| binding.name == name).count();
-    let lists = spec
-        .schedules
-        .iter()
-        .enumerate()
-        .map(|(i, binding)| (format!("schedule[{i}]"), &binding.include_snapshots_from))
-        .chain(
-            spec.kubernetes
-                .iter()
-                .enumerate()
-                .map(|(i, binding)| (format!("kubernetes[{i}]"), &binding.include_snapshots_from)),
-        );
+    let schedules = spec.schedules.iter().map(|binding| &binding.include_snapshots_from);
+    let kubernetes = spec.kubernetes.iter().map(|binding| &binding.include_snapshots_from);
+    let numbered =
+        |kind, lists: Vec<_>| lists.into_iter().enumerate().map(move |(i, names)| (format!("{kind}[{i}]"), names));
+    let lists = numbered("schedule", schedules.collect()).chain(numbered("kubernetes", kubernetes.collect()));
     for (path, names) in lists {
         for (i, name) in names.iter().enumerate() {
-            let path = format!("{path}.includeSnapshotsFrom[{i}]");
-            match count(name.clone()) {
-                0 => reader.wrong(&path, format!("names no kubernetes binding: there is none called \"{name}\"")),
-                _ => {}
+            if !spec.kubernetes.iter().any(|binding| binding.name == *name) {
+                let message = format!("names no kubernetes binding: there is none called \"{name}\"");
+                reader.wrong(&format!("{path}.includeSnapshotsFrom[{i}]"), message);
             }
         }
     }
@@ -147,7 +139,7 @@ fn check_snapshots(spec: &HookSpec, reader: &Reader<'_>) {
 /// The queue of a binding: its own choice, or the hook's own.
 fn queue(fields: &Fields<'_, '_>, hook: &HookName) -> QueueName {
     match fields.string("queue") {
-        Some(name) if name.is_empty() => {
+        Some("") => {
             fields.wrong("queue", "is empty; name a queue or leave it out");
             QueueName::Own(hook.clone())
         }

@@ -55,7 +55,7 @@ fn permission(fields: &Fields<'_, '_>) -> Permission {
 
 pub(super) fn limits(fields: &Fields<'_, '_>) -> Limits {
     let default = Limits::default();
-    let bytes = |key, default| match fields.take(key).map(|value| quantity::bytes(value)) {
+    let bytes = |key, default| match fields.take(key).map(quantity::bytes) {
         Some(Ok(bytes)) => bytes,
         Some(Err(message)) => {
             fields.wrong(key, message);

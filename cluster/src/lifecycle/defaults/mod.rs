@@ -48,21 +48,14 @@ pub(crate) fn apply(resource: &Resource, value: &mut Value) {
 }
 
 /// The objects of a list field.
-fn items<'a>(
-    map: &'a mut Map<String, Value>,
-    key: &str,
-) -> impl Iterator<Item = &'a mut Map<String, Value>> {
+fn items<'a>(map: &'a mut Map<String, Value>, key: &str) -> impl Iterator<Item = &'a mut Map<String, Value>> {
     let list = map.get_mut(key).and_then(Value::as_array_mut);
     list.into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
 fn network_policy(spec: &mut Map<String, Value>) {
     let egress = spec.contains_key("egress");
-    let types = if egress {
-        json!(["Ingress", "Egress"])
-    } else {
-        json!(["Ingress"])
-    };
+    let types = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
     default(spec, "policyTypes", types);
     default(spec, "podSelector", json!({}));
     for direction in ["ingress", "egress"] {
@@ -76,22 +69,14 @@ fn network_policy(spec: &mut Map<String, Value>) {
 
 fn rbac(map: &mut Map<String, Value>) {
     if map.contains_key("roleRef") {
-        default(
-            child(map, "roleRef"),
-            "apiGroup",
-            "rbac.authorization.k8s.io",
-        );
+        default(child(map, "roleRef"), "apiGroup", "rbac.authorization.k8s.io");
     }
     for subject in items(map, "subjects") {
         if let Some("User" | "Group") = subject.get("kind").and_then(Value::as_str) {
             default(subject, "apiGroup", "rbac.authorization.k8s.io");
         }
     }
-    if map
-        .get("kind")
-        .and_then(Value::as_str)
-        .is_some_and(|k| k.ends_with("Role"))
-    {
+    if map.get("kind").and_then(Value::as_str).is_some_and(|k| k.ends_with("Role")) {
         map.entry("rules").or_insert(Value::Null);
     }
 }
@@ -110,10 +95,8 @@ fn webhooks(map: &mut Map<String, Value>) {
         for rule in items(hook, "rules") {
             default(rule, "scope", "*");
         }
-        if let Some(service) = hook
-            .get_mut("clientConfig")
-            .and_then(|c| c.get_mut("service"))
-            .and_then(Value::as_object_mut)
+        if let Some(service) =
+            hook.get_mut("clientConfig").and_then(|c| c.get_mut("service")).and_then(Value::as_object_mut)
         {
             default(service, "port", 443);
         }

@@ -34,20 +34,13 @@ pub(crate) fn spec(spec: &mut Map<String, Value>) {
 }
 
 fn container(container: &mut Map<String, Value>, host_network: bool) {
-    let image = container
-        .get("image")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
     let name = image.rsplit('/').next().unwrap_or_default();
     let latest = !image.contains('@') && (!name.contains(':') || name.ends_with(":latest"));
     default(container, "resources", json!({}));
     default(container, "terminationMessagePath", "/dev/termination-log");
     default(container, "terminationMessagePolicy", "File");
-    default(
-        container,
-        "imagePullPolicy",
-        if latest { "Always" } else { "IfNotPresent" },
-    );
+    default(container, "imagePullPolicy", if latest { "Always" } else { "IfNotPresent" });
     for port in items(container, "ports") {
         default(port, "protocol", "TCP");
         if host_network && let Some(number) = port.get("containerPort").cloned() {
@@ -68,12 +61,8 @@ fn container(container: &mut Map<String, Value>, host_network: bool) {
 }
 
 fn probe(probe: &mut Map<String, Value>) {
-    for (key, value) in [
-        ("timeoutSeconds", 1),
-        ("periodSeconds", 10),
-        ("successThreshold", 1),
-        ("failureThreshold", 3),
-    ] {
+    for (key, value) in [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
+    {
         default(probe, key, value);
     }
     if let Some(http) = probe.get_mut("httpGet").and_then(Value::as_object_mut) {
@@ -83,12 +72,7 @@ fn probe(probe: &mut Map<String, Value>) {
 }
 
 fn volume(volume: &mut Map<String, Value>) {
-    for (source, mode) in [
-        ("secret", 420),
-        ("configMap", 420),
-        ("projected", 420),
-        ("downwardAPI", 420),
-    ] {
+    for (source, mode) in [("secret", 420), ("configMap", 420), ("projected", 420), ("downwardAPI", 420)] {
         if let Some(source) = volume.get_mut(source).and_then(Value::as_object_mut) {
             default(source, "defaultMode", mode);
         }

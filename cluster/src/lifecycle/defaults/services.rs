@@ -31,10 +31,7 @@ pub(crate) fn service(spec: &mut Map<String, Value>) {
 }
 
 fn kind(spec: &Map<String, Value>) -> String {
-    spec.get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned()
+    spec.get("type").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 fn has_node_ports(kind: &str) -> bool {
@@ -53,11 +50,7 @@ pub(crate) fn allocate(spec: &mut Map<String, Value>) {
             default(port, "nodePort", random.random_range(30_000..32_768));
         }
     }
-    let address = format!(
-        "10.96.{}.{}",
-        random.random_range(0..=255),
-        random.random_range(1..255)
-    );
+    let address = format!("10.96.{}.{}", random.random_range(0..=255), random.random_range(1..255));
     default(spec, "clusterIP", address);
     if let Some(address) = spec.get("clusterIP").cloned() {
         default(spec, "clusterIPs", json!([address]));

@@ -29,10 +29,7 @@ pub(crate) fn replica_set(spec: &mut Map<String, Value>) {
 }
 
 pub(crate) fn replication_controller(map: &mut Map<String, Value>) {
-    let labels = map
-        .get("spec")
-        .and_then(|s| crate::json::at(s, &["template", "metadata", "labels"]))
-        .cloned();
+    let labels = map.get("spec").and_then(|s| crate::json::at(s, &["template", "metadata", "labels"])).cloned();
     let spec = child(map, "spec");
     if let Some(labels) = labels {
         default(spec, "selector", labels);
@@ -69,10 +66,7 @@ pub(crate) fn daemon_set(spec: &mut Map<String, Value>) {
 /// A job selects its pods by labels that are made from its own identity.
 pub(crate) fn select_pods(map: &mut Map<String, Value>) {
     let text = |key: &str| {
-        let found = map
-            .get("metadata")
-            .and_then(|m| m.get(key))
-            .and_then(Value::as_str);
+        let found = map.get("metadata").and_then(|m| m.get(key)).and_then(Value::as_str);
         found.unwrap_or_default().to_owned()
     };
     let (uid, name) = (text("uid"), text("name"));
@@ -86,10 +80,7 @@ pub(crate) fn select_pods(map: &mut Map<String, Value>) {
         labels.insert(key.to_owned(), value.as_str().into());
     }
     let labels = labels.clone();
-    spec.insert(
-        "selector".into(),
-        json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } }),
-    );
+    spec.insert("selector".into(), json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } }));
     default(child(map, "metadata"), "labels", labels);
 }
 
