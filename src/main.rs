@@ -2,15 +2,14 @@
 
 use std::process::ExitCode;
 
-use boathook::{cli::Cli, cmd};
+use boathook::{cli::Cli, cmd, model::error_chain};
 use clap::Parser as _;
 
 fn main() -> ExitCode {
     match cmd::run(Cli::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            // The alternate form prints the chain of sources on one line.
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", error_chain(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -6,11 +6,11 @@ use std::{sync::Arc, time::Duration};
 use futures::{StreamExt as _, stream};
 use tracing::{info, warn};
 
-use super::{Stages, hooks::error_chain};
+use super::Stages;
 use crate::{
     discovery::DiscoveryError,
     filter::{self, Binding, Driver},
-    model::{HookName, KubernetesBinding, Resource},
+    model::{HookName, KubernetesBinding, Resource, error_chain},
     watch::selections_for,
 };
 

@@ -9,7 +9,7 @@ use super::ms;
 use crate::{
     filter,
     hooks::{DirectoryError, DocumentError, HookFile, parse, read_directory},
-    model::{Failure, HookName, HookSpec, InvalidName},
+    model::{Failure, HookName, HookSpec, InvalidName, error_chain},
     sandbox::{LoadError, LoadedHook, Sandbox},
     telemetry::{Metrics, metrics::CompileSource},
 };
@@ -98,16 +98,4 @@ pub async fn load(name: &HookName, bytes: &[u8], sandbox: &Sandbox) -> Result<Ho
     let document = sandbox.config(&component).await.map_err(Quarantine::Config)?;
     let check = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
     Ok(Hook { spec: parse(name, &document, &check)?, component })
-}
-
-/// An error with its sources, as one text.
-pub fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
 }

@@ -17,7 +17,7 @@ use futures::FutureExt as _;
 use tokio::task::JoinSet;
 use tracing::info;
 
-pub use hooks::{Hook, Quarantine, error_chain, load};
+pub use hooks::{Hook, Quarantine, load};
 pub use options::Options;
 
 use crate::{

@@ -4,6 +4,7 @@
 //! arguments.
 
 mod call;
+mod chain;
 mod crontab;
 mod failure;
 mod hook;
@@ -18,6 +19,7 @@ pub use call::{
     CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,
     PatchBody, Propagation, Update,
 };
+pub use chain::error_chain;
 pub use crontab::{Crontab, CrontabError};
 pub use failure::{Failure, FailureKind, Limit};
 pub use hook::{

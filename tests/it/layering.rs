@@ -19,7 +19,7 @@ const MAY_IMPORT: [(&str, &[&str]); 13] = [
     ("cli", &[]),
     ("app", &["model", "discovery", "hooks", "watch", "filter", "queue", "sandbox", "access", "telemetry"]),
     ("cmd", &["app", "cli", "model", "hooks", "filter", "sandbox", "telemetry"]),
-    ("main", &["cmd", "cli"]),
+    ("main", &["cmd", "cli", "model"]),
 ];
 
 /// Paths into other crates that only some modules may name.
