@@ -5,10 +5,14 @@ use std::{error::Error, fmt, time::Duration};
 
 use kube::Error as ClientError;
 
+/// How servers tell that the version that was asked for is later than any of theirs.
+const FROM_THE_FUTURE: &str = "Too large resource version";
+
 /// Kinds of failure, as they appear in logs and metric labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WatchErrorKind {
-    /// The server no longer has the history that was asked for (410); a list follows.
+    /// The server no longer has the history that was asked for (410), or does not have it yet, as when it
+    /// was restored from an older state; a list follows.
     Expired,
     /// The server ended a watch as soon as it had begun.
     Eof,
@@ -83,6 +87,7 @@ pub(super) enum RequestError {
 impl RequestError {
     pub fn kind(&self) -> WatchErrorKind {
         match self {
+            Self::Status { code: 504, message, .. } if message.starts_with(FROM_THE_FUTURE) => WatchErrorKind::Expired,
             Self::Status { code, .. } => WatchErrorKind::of_code(*code),
             Self::Broken(_) | Self::HalfLine | Self::HalfList => WatchErrorKind::UnexpectedEof,
             Self::EndedAtOnce => WatchErrorKind::Eof,
