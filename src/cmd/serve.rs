@@ -22,7 +22,15 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
     init_log(&args.log)?;
     block_on(async {
         let mut stop = Stop::new()?;
-        let app = App::start(options(args).await?).await?;
+        let options = options(args).await?;
+        // Loading may take long: each hook is compiled, and asked for its document.
+        let app = tokio::select! {
+            app = App::start(options) => app?,
+            () = stop.requested() => {
+                info!("asked to end while starting");
+                return Ok(ExitCode::SUCCESS);
+            }
+        };
         stop.requested().await;
         info!("shutting down");
         let drained = tokio::select! {
