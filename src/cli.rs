@@ -119,7 +119,7 @@ pub struct Cluster {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   boathook inspect hooks-wasm/dist/registry-secret.wasm
-  boathook inspect hook.wasm -o json | jq .permissions
+  boathook inspect hook.wasm -o json | jq .document.permissions
 
 Exit codes: 0 when the hook can be used, 1 when it can't; the reasons go to stderr.")]
 pub struct Inspect {
@@ -144,6 +144,11 @@ pub enum Output {
 
 /// `boathook demo`
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  make demo                 # builds the hook first
+  boathook demo --keep      # then: kubectl --kubeconfig FILE create namespace x
+
+Exit codes: 0 when the hook did its work, 1 when it did not, 130 when it was interrupted.")]
 pub struct Demo {
     /// The component of the hook to show
     #[arg(long, value_name = "FILE", default_value = "hooks-wasm/dist/registry-secret.wasm")]
