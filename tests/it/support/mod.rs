@@ -4,6 +4,7 @@
 
 pub mod cluster;
 pub mod guests;
+pub mod log;
 pub mod process;
 
 use std::time::{Duration, Instant};

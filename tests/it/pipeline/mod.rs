@@ -1,0 +1,17 @@
+//! The whole operator in this process, on a local cluster; and the command line of the real binary.
+//!
+//! Never looks into a stage: what counts is what hooks are told, what the cluster holds, what is logged.
+
+mod calls;
+mod cli;
+mod failures;
+mod filters;
+mod fixture;
+mod grants;
+mod kinds;
+mod outages;
+mod quarantine;
+mod queues;
+mod semantics;
+mod shutdown;
+mod written;

@@ -1,0 +1,104 @@
+//! The API server goes away in the middle: hooks hear of all that happened meanwhile.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::fixture::{Operator, Pipeline, config_map, guests};
+use crate::support::cluster::TestCluster;
+
+const LABEL: (&str, &str) = ("echo", "true");
+
+/// What the guest `echo` was told last of each object: its data, or nothing when it was deleted.
+fn known(operator: &Operator) -> BTreeMap<String, Option<Value>> {
+    let mut known = BTreeMap::new();
+    for line in operator.log.said_json("echo").into_iter().filter(|line| line["type"] == "Event") {
+        let name = line["target"]["name"].as_str().unwrap().to_owned();
+        let data = (line["change"] != "Deleted").then(|| line["filterResult"].clone());
+        known.insert(name, data);
+    }
+    known
+}
+
+async fn until_known(pipeline: &Pipeline, truth: &BTreeMap<String, Option<Value>>) {
+    pipeline.operator.until("the hook knows the truth", |operator| (known(operator) == *truth).then_some(())).await;
+}
+
+#[tokio::test]
+async fn cut_connections_lose_nothing() {
+    let pipeline = Pipeline::start(["echo"]).await;
+    let mut truth = BTreeMap::new();
+    for n in 0..60 {
+        let name = format!("o{n:02}");
+        let data = json!({"n": n.to_string()});
+        pipeline.create(config_map(&name, LABEL, data.clone())).await;
+        truth.insert(name, Some(data));
+        if n % 5 == 4 {
+            let gone = format!("o{:02}", n - 3);
+            pipeline.delete(config_map(&gone, LABEL, json!({}))).await;
+            truth.insert(gone, None);
+            pipeline.cluster.cluster.disconnect_watches();
+        }
+    }
+    until_known(&pipeline, &truth).await;
+    // Each was told once: what came twice by the wire is no change.
+    let events = pipeline.operator.log.said_json("echo").into_iter().filter(|line| line["type"] == "Event").count();
+    assert_eq!(events, 60 + 12);
+}
+
+#[tokio::test]
+async fn lost_history_is_told_as_the_difference() {
+    let pipeline = Pipeline::on(TestCluster::start().await, &guests(["echo"]), |options| {
+        // Long enough for what happens meanwhile.
+        options.streams.backoff_initial = Duration::from_secs(3);
+        options.streams.backoff_max = Duration::from_secs(3);
+    })
+    .await;
+    pipeline.operator.ready().await;
+    let mut truth = BTreeMap::new();
+    for name in ["stays", "changes", "goes"] {
+        pipeline.create(config_map(name, LABEL, json!({"n": "1"}))).await;
+        truth.insert(name.to_owned(), Some(json!({"n": "1"})));
+    }
+    until_known(&pipeline, &truth).await;
+    pipeline.cluster.cluster.disconnect_watches();
+    let (changed, created) =
+        (config_map("changes", LABEL, json!({"n": "2"})), config_map("comes", LABEL, json!({"n": "1"})));
+    let gone = config_map("goes", LABEL, json!({}));
+    tokio::join!(pipeline.apply(changed), pipeline.create(created), pipeline.delete(gone));
+    pipeline.cluster.cluster.compact();
+    truth.insert("changes".into(), Some(json!({"n": "2"})));
+    truth.insert("comes".into(), Some(json!({"n": "1"})));
+    truth.insert("goes".into(), None);
+    until_known(&pipeline, &truth).await;
+    let failures = pipeline.operator.log.told("watch failed: trying until it succeeds");
+    assert_eq!(failures.iter().map(|line| &line["kind"]).collect::<Vec<_>>(), ["unexpected-eof", "expired"]);
+    let events = pipeline.operator.log.said_json("echo").into_iter().filter(|line| line["type"] == "Event");
+    let mut changes: Vec<_> =
+        events.skip(3).map(|line| format!("{} {}", line["change"], line["target"]["name"]).replace('"', "")).collect();
+    changes.sort();
+    assert_eq!(changes, ["Added comes", "Deleted goes", "Modified changes"]);
+}
+
+#[tokio::test]
+async fn a_cluster_that_was_lost_with_all_its_objects() {
+    let pipeline = Pipeline::start(["echo"]).await;
+    pipeline.create(config_map("old", LABEL, json!({"n": "1"}))).await;
+    let mut truth = BTreeMap::from([("old".to_owned(), Some(json!({"n": "1"})))]);
+    until_known(&pipeline, &truth).await;
+    let Pipeline { cluster, operator } = pipeline;
+    let address = cluster.cluster.address();
+    cluster.cluster.shutdown().await;
+    operator
+        .until("it says so", |operator| {
+            let warned = operator.log.told("watch failed: trying until it succeeds");
+            (!warned.is_empty()).then_some(())
+        })
+        .await;
+    let options = boathook_cluster::Options::default().listen(address);
+    let pipeline = Pipeline { cluster: TestCluster::with(options).await, operator };
+    pipeline.create(config_map("new", LABEL, json!({"n": "1"}))).await;
+    truth.insert("old".into(), None);
+    truth.insert("new".into(), Some(json!({"n": "1"})));
+    until_known(&pipeline, &truth).await;
+}
