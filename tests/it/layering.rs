@@ -87,7 +87,8 @@ impl Source {
 
 /// Modules of this crate that the code names, in paths or in grouped imports.
 fn imports(code: &str) -> impl Iterator<Item = &str> {
-    let direct = ["crate::", "boathook::"].into_iter().flat_map(move |root| {
+    // Only main.rs names the library from outside; elsewhere `boathook::` is the WIT package's.
+    let direct = ["crate::", "use boathook::"].into_iter().flat_map(move |root| {
         code.match_indices(root)
             .filter(move |(at, _)| !continues_a_path(code, *at))
             .map(move |(at, _)| &code[at + root.len()..])
