@@ -1,6 +1,6 @@
 //! The API server of a measurement: the real control plane if it was built, or the local cluster.
 
-use std::process::Command;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use kube::{
@@ -8,43 +8,49 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use crate::{Paths, process::Process};
+use crate::{Paths, bound, process::Process};
 
-/// A running API server, fresh for each contender.
+/// A running API server.
 pub struct Backend {
     /// A client of the bench's own.
     pub client: Client,
     /// For the contender.
-    pub kubeconfig: std::path::PathBuf,
-    name: &'static str,
+    pub kubeconfig: PathBuf,
     _process: Process,
     _directory: tempfile::TempDir,
 }
 
 impl Backend {
-    /// Starts it and waits until it serves.
+    /// Starts an empty one and waits until it serves.
     pub async fn start(paths: &Paths) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let kubeconfig = directory.path().join("kubeconfig");
-        let (name, mut command) = match &paths.apiserver {
+        let mut command = match &paths.apiserver {
             Some(binary) => {
-                let mut command = Command::new(binary);
+                let mut command = bound::command(binary)?;
                 command.arg("--data").arg(directory.path().join("data"));
-                ("kube-apiserver with etcd", command)
+                command
             }
             None => {
-                let mut command = Command::new(&paths.boathook);
+                let mut command = bound::command(&paths.boathook)?;
                 command.arg("cluster");
-                ("local cluster", command)
+                command
             }
         };
-        let process = Process::start_until_ready(command.arg("--write-kubeconfig").arg(&kubeconfig))?;
-        let config = Config::from_custom_kubeconfig(Kubeconfig::read_from(&kubeconfig)?, &KubeConfigOptions::default()).await?;
-        Ok(Self { client: Client::try_from(config)?, kubeconfig, name, _process: process, _directory: directory })
+        command.arg("--write-kubeconfig").arg(&kubeconfig);
+        let process = Process::start_until_ready(&mut command, &directory.path().join("log")).await?;
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(Kubeconfig::read_from(&kubeconfig)?, &options).await?;
+        let client = Client::try_from(config)?;
+        Ok(Self { client, kubeconfig, _process: process, _directory: directory })
     }
 
     /// What it is, for the report.
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub async fn describe(&self, paths: &Paths) -> Result<String> {
+        let version = self.client.apiserver_version().await?.git_version;
+        Ok(match paths.apiserver {
+            Some(_) => format!("kube-apiserver {version} with etcd"),
+            None => format!("local cluster ({version})"),
+        })
     }
 }

@@ -1,71 +1,106 @@
-//! The programs that are compared, each started fresh.
+//! The programs that are compared, each started fresh and ready when it is measured.
 
 use std::{
     path::Path,
-    process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
-use crate::{Paths, backend::Backend, process::Process};
+use crate::{Paths, backend::Backend, bound, process::Process};
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Boathook with `registry-secret` and nine idle hooks.
+    /// `boathook serve`.
     Boathook,
-    /// The hand-written program.
-    BareLoop,
+    /// A hand-written program that does the same one job.
+    Bare,
 }
 
-/// In the order of the report.
-pub const KINDS: [Kind; 2] = [Kind::BareLoop, Kind::Boathook];
+/// In the order in which they take turns.
+pub const KINDS: [Kind; 2] = [Kind::Bare, Kind::Boathook];
 
-/// Hooks that Boathook holds while it is measured.
-const HOOKS: usize = 10;
+/// What a contender does.
+pub struct Job<'a> {
+    /// Boathook's hooks: `name.wasm`, and the built guest that it is a copy of.
+    pub hooks: Vec<(String, &'a str)>,
+    /// The subcommand of the hand-written program.
+    pub bare: &'a str,
+}
 
-/// A running contender that has done its first synchronization.
+/// A running contender that has synchronised.
 pub struct Contender {
-    process: Process,
+    /// Its process.
+    pub process: Process,
+    /// From its start to its first synchronization.
+    pub ready_after: Duration,
     _directory: tempfile::TempDir,
 }
 
 impl Contender {
-    /// Starts it. The source Secret is created before.
-    pub async fn start(kind: Kind, paths: &Paths, backend: &Backend) -> Result<Self> {
-        crate::namespaces::create_source(backend).await?;
+    /// Starts it and waits until it is ready. Boathook finds its hooks compiled.
+    pub async fn start(kind: Kind, paths: &Paths, backend: &Backend, job: &Job<'_>) -> Result<Self> {
         let directory = tempfile::tempdir()?;
-        let process = match kind {
-            Kind::BareLoop => {
-                let mut command = Command::new(std::env::current_exe()?);
-                Process::start_until_ready(command.arg("bare-loop").arg(&backend.kubeconfig))?
+        match kind {
+            Kind::Bare => bare(backend, job.bare, directory).await,
+            Kind::Boathook => {
+                lay_out(paths, job, &directory.path().join("hooks"))?;
+                boathook(paths, backend, directory).await
             }
-            Kind::Boathook => boathook(paths, backend, directory.path())?,
-        };
-        Ok(Self { process, _directory: directory })
-    }
-
-    /// Resident memory after some quiet, in MB.
-    pub async fn idle_megabytes(&self) -> Result<f64> {
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        Ok(self.process.resident_kib()? as f64 * 1024.0 / 1e6)
+        }
     }
 }
 
-fn boathook(paths: &Paths, backend: &Backend, directory: &Path) -> Result<Process> {
-    let registry_secret = paths.hooks.join("registry-secret.wasm");
-    ensure!(registry_secret.exists(), "{} is missing; run `make guests`", registry_secret.display());
-    let hooks = directory.join("hooks");
-    std::fs::create_dir(&hooks)?;
-    std::fs::copy(registry_secret, hooks.join("registry-secret.wasm"))?;
-    for i in 1..HOOKS {
-        std::fs::copy(paths.hooks.join("test/noop.wasm"), hooks.join(format!("noop-{i}.wasm")))?;
+fn lay_out(paths: &Paths, job: &Job<'_>, hooks: &Path) -> Result<()> {
+    std::fs::create_dir(hooks)?;
+    for (name, guest) in &job.hooks {
+        let from = paths.hooks.join(guest);
+        std::fs::copy(&from, hooks.join(format!("{name}.wasm")))
+            .with_context(|| format!("can't copy {}; `make guests` builds it", from.display()))?;
     }
-    let mut command = Command::new(&paths.boathook);
-    command.arg("serve").arg("--kubeconfig").arg(&backend.kubeconfig).arg("--hooks").arg(&hooks);
-    command.args(["--listen", "127.0.0.1:0", "--log-format", "json", "--cache-dir"]).arg(directory.join("cache"));
-    // The log is written as in production, and read by nobody.
-    let log = std::fs::File::create(directory.join("log"))?;
-    Process::start(command.stdout(Stdio::null()).stderr(log))
+    Ok(())
+}
+
+/// Starts Boathook on the directory's `hooks`, and waits until it is ready.
+pub async fn boathook(paths: &Paths, backend: &Backend, directory: tempfile::TempDir) -> Result<Contender> {
+    let mut command = bound::command(&paths.boathook)?;
+    command.arg("serve").arg("--kubeconfig").arg(&backend.kubeconfig);
+    command.arg("--hooks").arg(directory.path().join("hooks"));
+    command.arg("--cache-dir").arg(&paths.cache);
+    // The log is written as in production.
+    command.args(["--listen", "127.0.0.1:0", "--log-format", "json"]);
+    let mut process = Process::start(&mut command, &directory.path().join("log"))?;
+    let address = process.wait_for("its address", async |log| log.lines().find_map(listen_of)).await?;
+    process.wait_for("readiness", async |_| is_ready(&address).await.then_some(())).await?;
+    let ready_after = process.started().elapsed();
+    Ok(Contender { process, ready_after, _directory: directory })
+}
+
+async fn bare(backend: &Backend, job: &str, directory: tempfile::TempDir) -> Result<Contender> {
+    let started = Instant::now();
+    let mut command = bound::command(std::env::current_exe()?)?;
+    command.arg(job).arg(&backend.kubeconfig);
+    let process = Process::start_until_ready(&mut command, &directory.path().join("log")).await?;
+    Ok(Contender { process, ready_after: started.elapsed(), _directory: directory })
+}
+
+fn listen_of(line: &str) -> Option<String> {
+    let line: serde_json::Value = serde_json::from_str(line).ok()?;
+    Some(line.get("listen")?.as_str()?.to_owned())
+}
+
+async fn is_ready(address: &str) -> bool {
+    let ask = async {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n").await?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await?;
+        std::io::Result::Ok(answer)
+    };
+    ask.await.is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200"))
 }

@@ -1,22 +1,35 @@
-//! Measures Boathook beside a hand-written kube-rs loop that does the same job, in one run, on one
-//! API server, and prints the figures as ratios.
+//! Measures Boathook beside hand-written programs that do the same job, in one run and in turns, and
+//! prints medians and ratios. `tools/bench` builds what it needs and starts it.
 //!
-//! `boathook-bench` runs everything; `boathook-bench bare-loop` is the hand-written program.
+//! `boathook-bench [PART…]` measures all parts, or the named ones; `boathook-bench bare-…` are the
+//! hand-written programs.
 
+mod alone;
 mod backend;
 mod bare;
+mod bound;
 mod contender;
 mod dispatch;
 mod namespaces;
+mod pods;
 mod process;
 mod report;
+mod start;
 mod stats;
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail, ensure};
+use tokio::signal::unix::{SignalKind, signal};
 
-/// Where the parts are; the Makefile sets what differs from the defaults.
+use backend::Backend;
+use contender::KINDS;
+use report::{Report, Rounds};
+
+const PARTS: [&str; 4] = ["dispatch", "namespaces", "start", "pods"];
+const USAGE: &str = "usage: boathook-bench [dispatch|namespaces|start|pods]…";
+
+/// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {
     /// The release binary.
     pub boathook: PathBuf,
@@ -24,38 +37,83 @@ pub struct Paths {
     pub hooks: PathBuf,
     /// The real control plane; without it the local cluster is used.
     pub apiserver: Option<PathBuf>,
+    /// Boathook's compile cache, shared by all starts.
+    pub cache: PathBuf,
 }
 
 impl Paths {
-    fn from_environment() -> Self {
+    fn from_environment(scratch: &tempfile::TempDir) -> Self {
         let path = |name, default: &str| std::env::var_os(name).map_or_else(|| default.into(), PathBuf::from);
         Self {
             boathook: path("BOATHOOK_BIN", "target/release/boathook"),
             hooks: path("BOATHOOK_HOOKS", "hooks-wasm/dist"),
-            apiserver: std::env::var_os("BOATHOOK_APISERVER").map(PathBuf::from),
+            apiserver: std::env::var_os("BOATHOOK_APISERVER").filter(|path| !path.is_empty()).map(PathBuf::from),
+            cache: scratch.path().join("cache"),
         }
+    }
+
+    /// A built guest.
+    pub fn guest(&self, name: &str) -> Result<Vec<u8>> {
+        let path = self.hooks.join(name);
+        std::fs::read(&path).with_context(|| format!("can't read {}; `make guests` builds it", path.display()))
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
-    match args.next().as_deref() {
-        Some("bare-loop") => bare::run(&args.next().context("usage: boathook-bench bare-loop KUBECONFIG")?).await,
-        Some(other) => anyhow::bail!("unknown argument {other:?}; usage: boathook-bench [bare-loop KUBECONFIG]"),
-        None => measure(&Paths::from_environment()).await,
+    let mut args = std::env::args().skip(1).peekable();
+    let kubeconfig = |mut args: std::iter::Skip<_>| args.next().context("the kubeconfig is missing");
+    let first = args.peek().cloned().unwrap_or_default();
+    match first.as_str() {
+        "bound" => match bound::exec(args.skip(1))? {},
+        "bare-secrets" => bare::copy_secret(&kubeconfig(args.skip(1))?).await,
+        "bare-pods" => bare::keep_labels(&kubeconfig(args.skip(1))?).await,
+        _ => {
+            let parts: Vec<String> = args.collect();
+            ensure!(parts.iter().all(|part| PARTS.contains(&part.as_str())), USAGE);
+            let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+            // What is dropped when a signal comes takes its children and files with it.
+            tokio::select! {
+                measured = measure(&parts) => measured,
+                _ = interrupt.recv() => bail!("interrupted"),
+                _ = terminate.recv() => bail!("terminated"),
+            }
+        }
     }
 }
 
-async fn measure(paths: &Paths) -> Result<()> {
-    let mut report = report::Report::default();
-    report.dispatch = Some(dispatch::measure(&paths.hooks).await?);
-    for kind in contender::KINDS {
-        let backend = backend::Backend::start(paths).await?;
-        report.backend = backend.name();
-        let contender = contender::Contender::start(kind, paths, &backend).await?;
-        report.add(kind, namespaces::measure(&backend, &contender).await?);
+async fn measure(parts: &[String]) -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let paths = &Paths::from_environment(&scratch);
+    let rounds = match std::env::var("BENCH_ROUNDS") {
+        Ok(rounds) => rounds.parse().context("BENCH_ROUNDS is not a number")?,
+        Err(_) => 3,
+    };
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
+    let mut report = Report::default();
+    if wanted("dispatch") {
+        let mut figures = Vec::new();
+        for _ in 0..rounds {
+            figures.push(dispatch::measure(paths).await?);
+        }
+        dispatch::report(&mut report, &figures);
     }
-    print!("{report}");
+    if wanted("namespaces") {
+        let mut figures = Rounds::default();
+        for _ in 0..rounds {
+            for kind in KINDS {
+                figures.add(kind, namespaces::measure(kind, paths).await?);
+            }
+        }
+        namespaces::report(&mut report, &figures);
+    }
+    if wanted("start") {
+        start::report(&mut report, &start::measure(paths, rounds).await?);
+    }
+    if wanted("pods") {
+        pods::report(&mut report, &pods::measure(paths, rounds).await?);
+    }
+    let backend = Backend::start(paths).await?.describe(paths).await?;
+    println!("API server: {backend}. Medians of {rounds} rounds, in turns (least–most).\n\n{report}");
     Ok(())
 }

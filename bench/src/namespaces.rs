@@ -11,56 +11,92 @@ use k8s_openapi::{
 use kube::{
     Api, ResourceExt as _,
     api::PostParams,
-    runtime::{WatchStreamExt as _, watcher},
+    runtime::{
+        WatchStreamExt as _,
+        watcher::{self, watcher},
+    },
 };
 use tokio::{
     sync::mpsc,
-    time::{Instant, timeout},
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
 };
 
-use crate::{backend::Backend, contender::Contender, stats::Percentiles};
+use crate::{
+    Paths,
+    backend::Backend,
+    contender::{Contender, Job, Kind},
+    report::{Report, Rounds},
+    stats::{Percentiles, ms},
+};
 
 const NAME: &str = "registry-credentials";
+/// Hooks that Boathook holds: the one that works, and idle ones.
+const HOOKS: usize = 10;
+const WARM_UP: usize = 10;
 const ONE_AT_A_TIME: usize = 300;
 const BURST: usize = 1000;
 /// Namespaces are created so many at once.
 const CREATED_AT_ONCE: usize = 16;
+const QUIET: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What was measured of one contender.
 pub struct Figures {
     /// Resident memory when idle, in MB.
-    pub idle: f64,
+    idle: f64,
     /// Create request sent → Secret seen by a watch, one namespace at a time.
-    pub one: Percentiles,
+    one: Percentiles,
     /// First create request sent → last of the Secrets seen.
-    pub burst: Duration,
+    burst: Duration,
     /// How long creating the burst's namespaces took by itself.
-    pub burst_created: Duration,
+    burst_created: Duration,
+    /// CPU time of the contender during the burst.
+    burst_cpu: Duration,
+}
+
+/// Adds the table's rows.
+pub fn report(report: &mut Report, rounds: &Rounds<Figures>) {
+    report.compare("idle, resident (10 hooks)", "MB", "≤ 40 MB", rounds, |figures| figures.idle);
+    report.compare("namespace → secret, p50", "ms", "≤ 1.3 ×", rounds, |figures| ms(figures.one.p50));
+    report.compare("namespace → secret, p99", "ms", "", rounds, |figures| ms(figures.one.p99));
+    report.compare("1 000 namespaces → 1 000 secrets", "ms", "≤ 1.3 ×", rounds, |figures| ms(figures.burst));
+    report.compare("– until the namespaces were created", "ms", "", rounds, |figures| ms(figures.burst_created));
+    report.compare("– CPU time of the contender", "ms", "", rounds, |figures| ms(figures.burst_cpu));
+}
+
+/// Measures one contender on an API server of its own.
+pub async fn measure(kind: Kind, paths: &Paths) -> Result<Figures> {
+    let backend = Backend::start(paths).await?;
+    create_source(&backend).await?;
+    let mut copies = Copies::watch(&backend);
+    let idle_hooks = (1..HOOKS).map(|i| (format!("noop-{i}"), "test/noop.wasm"));
+    let hooks = idle_hooks.chain([("registry-secret".to_owned(), "registry-secret.wasm")]).collect();
+    let contender = Contender::start(kind, paths, &backend, &Job { hooks, bare: "bare-secrets" }).await?;
+    // The first namespaces show that the contender works, and warm every connection.
+    for i in 0..WARM_UP {
+        let name = format!("warm-{i}");
+        create(&backend, &name).await?;
+        copies.wait_for(&name).await?;
+    }
+    sleep(QUIET).await;
+    let idle = contender.process.resident_megabytes()?;
+    let one = one_at_a_time(&backend, &mut copies).await?;
+    sleep(QUIET).await;
+    let cpu = contender.process.cpu()?;
+    let (burst_created, burst) = burst(&backend, &mut copies).await?;
+    let burst_cpu = contender.process.cpu()?.saturating_sub(cpu);
+    Ok(Figures { idle, one, burst, burst_created, burst_cpu })
 }
 
 /// The Secret that is copied.
-pub async fn create_source(backend: &Backend) -> Result<()> {
+async fn create_source(backend: &Backend) -> Result<()> {
     let mut source = Secret { type_: Some("kubernetes.io/dockerconfigjson".into()), ..Secret::default() };
     source.metadata.name = Some(NAME.to_owned());
     let config = br#"{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}"#.to_vec();
     source.data = Some([(".dockerconfigjson".to_owned(), ByteString(config))].into());
     Api::namespaced(backend.client.clone(), "default").create(&PostParams::default(), &source).await?;
     Ok(())
-}
-
-/// Measures one contender.
-pub async fn measure(backend: &Backend, contender: &Contender) -> Result<Figures> {
-    let mut copies = Copies::watch(backend);
-    // The first namespace shows that the contender works, and warms every connection.
-    for i in 0..10 {
-        create(backend, &format!("warm-{i}")).await?;
-        copies.wait_for(&format!("warm-{i}")).await?;
-    }
-    let idle = contender.idle_megabytes().await?;
-    let one = one_at_a_time(backend, &mut copies).await?;
-    let (burst_created, burst) = burst(backend, &mut copies).await?;
-    Ok(Figures { idle, one, burst, burst_created })
 }
 
 async fn one_at_a_time(backend: &Backend, copies: &mut Copies) -> Result<Percentiles> {
@@ -89,7 +125,8 @@ async fn burst(backend: &Backend, copies: &mut Copies) -> Result<(Duration, Dura
 async fn create(backend: &Backend, name: &str) -> Result<()> {
     let mut namespace = Namespace::default();
     namespace.metadata.name = Some(name.to_owned());
-    Api::all(backend.client.clone()).create(&PostParams::default(), &namespace).await.context("create namespace")?;
+    let created = Api::all(backend.client.clone()).create(&PostParams::default(), &namespace).await;
+    created.with_context(|| format!("can't create the namespace {name}"))?;
     Ok(())
 }
 
@@ -97,6 +134,8 @@ async fn create(backend: &Backend, name: &str) -> Result<()> {
 struct Copies {
     seen: HashMap<String, Instant>,
     arriving: mpsc::UnboundedReceiver<(String, Instant)>,
+    /// Ends the watch when dropped.
+    _watch: JoinSet<()>,
 }
 
 impl Copies {
@@ -104,14 +143,18 @@ impl Copies {
         let (sender, arriving) = mpsc::unbounded_channel();
         let secrets: Api<Secret> = Api::all(backend.client.clone());
         let only = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
-        tokio::spawn(async move {
+        let mut watch = JoinSet::new();
+        watch.spawn(async move {
+            // An error is followed by another try.
             let mut changes = std::pin::pin!(watcher(secrets, only).default_backoff().applied_objects());
-            while let Some(Ok(secret)) = changes.next().await {
-                // Nobody listens any more when the measurement is over.
-                let _ = sender.send((secret.namespace().unwrap_or_default(), Instant::now()));
+            while let Some(change) = changes.next().await {
+                if let Ok(secret) = change {
+                    // Nobody listens any more when the measurement is over.
+                    let _ = sender.send((secret.namespace().unwrap_or_default(), Instant::now()));
+                }
             }
         });
-        Self { seen: HashMap::new(), arriving }
+        Self { seen: HashMap::new(), arriving, _watch: watch }
     }
 
     async fn wait_for(&mut self, namespace: &str) -> Result<Instant> {

@@ -1,51 +1,83 @@
-//! The table that the bench prints, as Markdown.
+//! The table that the bench prints, as Markdown: the median of all rounds, and their spread.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
-use crate::{contender::Kind, namespaces::Figures, stats::Percentiles};
+use crate::{contender::Kind, stats::Spread};
 
-/// All figures of one run.
-#[derive(Default)]
-pub struct Report {
-    /// The API server that was used.
-    pub backend: &'static str,
-    /// Trigger taken → run finished, of a no-op hook.
-    pub dispatch: Option<Percentiles>,
-    boathook: Option<Figures>,
-    bare: Option<Figures>,
+/// Figures of all rounds, by contender.
+pub struct Rounds<T> {
+    boathook: Vec<T>,
+    bare: Vec<T>,
 }
 
-impl Report {
-    /// Adds one contender's figures.
-    pub fn add(&mut self, kind: Kind, figures: Figures) {
+impl<T> Default for Rounds<T> {
+    fn default() -> Self {
+        Self { boathook: Vec::new(), bare: Vec::new() }
+    }
+}
+
+impl<T> Rounds<T> {
+    /// Adds what a round gave for one contender.
+    pub fn add(&mut self, kind: Kind, figures: T) {
         match kind {
-            Kind::Boathook => self.boathook = Some(figures),
-            Kind::BareLoop => self.bare = Some(figures),
+            Kind::Boathook => self.boathook.push(figures),
+            Kind::Bare => self.bare.push(figures),
         }
     }
 }
 
-fn ms(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
+struct Row {
+    what: &'static str,
+    unit: &'static str,
+    hold: &'static str,
+    boathook: Spread,
+    bare: Option<Spread>,
 }
 
-fn row(f: &mut fmt::Formatter<'_>, what: &str, boathook: f64, bare: f64, unit: &str, hold: &str) -> fmt::Result {
-    writeln!(f, "| {what} | {boathook:.2} {unit} | {bare:.2} {unit} | {:.2} × | {hold} |", boathook / bare)
+/// All figures of one run.
+#[derive(Default)]
+pub struct Report {
+    rows: Vec<Row>,
+}
+
+impl Report {
+    /// Adds a row of what was measured of both contenders.
+    pub fn compare<T>(
+        &mut self,
+        what: &'static str,
+        unit: &'static str,
+        hold: &'static str,
+        rounds: &Rounds<T>,
+        figure: impl Fn(&T) -> f64,
+    ) {
+        let [boathook, bare] = [&rounds.boathook, &rounds.bare].map(|each| Spread::of(each.iter().map(&figure)));
+        self.row(what, unit, hold, boathook, Some(bare));
+    }
+
+    /// Adds a row; not everything can be compared.
+    pub fn row(
+        &mut self,
+        what: &'static str,
+        unit: &'static str,
+        hold: &'static str,
+        boathook: Spread,
+        bare: Option<Spread>,
+    ) {
+        self.rows.push(Row { what, unit, hold, boathook, bare });
+    }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "API server: {}\n", self.backend)?;
-        writeln!(f, "| what | Boathook | bare loop | ratio | hold |\n| --- | --- | --- | --- | --- |")?;
-        if let Some(dispatch) = self.dispatch {
-            let (p50, p99) = (ms(dispatch.p50) * 1e3, ms(dispatch.p99) * 1e3);
-            writeln!(f, "| no-op hook, trigger taken → run finished, p50 / p99 | {p50:.0} / {p99:.0} µs | – | – | ≤ 100 / 250 µs |")?;
+        writeln!(f, "| what | Boathook | bare | ratio | hold |\n| --- | --- | --- | --- | --- |")?;
+        for Row { what, unit, hold, boathook, bare } in &self.rows {
+            write!(f, "| {what} | {boathook} {unit} | ")?;
+            match bare {
+                Some(bare) => write!(f, "{bare} {unit} | {:.2} ×", boathook.median / bare.median)?,
+                None => write!(f, "– | –")?,
+            }
+            writeln!(f, " | {hold} |")?;
         }
-        let (Some(boathook), Some(bare)) = (&self.boathook, &self.bare) else { return Ok(()) };
-        row(f, "idle, resident (10 hooks)", boathook.idle, bare.idle, "MB", "≤ 40 MB")?;
-        row(f, "namespace → secret, p50", ms(boathook.one.p50), ms(bare.one.p50), "ms", "≤ 1.3 ×")?;
-        row(f, "namespace → secret, p99", ms(boathook.one.p99), ms(bare.one.p99), "ms", "")?;
-        row(f, "1 000 namespaces → 1 000 secrets", ms(boathook.burst), ms(bare.burst), "ms", "≤ 1.3 ×")?;
-        row(f, "of that, creating the namespaces", ms(boathook.burst_created), ms(bare.burst_created), "ms", "")
+        Ok(())
     }
 }
