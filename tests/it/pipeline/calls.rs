@@ -65,7 +65,7 @@ fn check(expected: &Answer, answer: &Value) {
             assert_eq!(list.len(), names.len(), "{answer}");
             // Generated names are told by how they begin.
             let listed = |name: &&str| list.iter().any(|item| item.as_str().is_some_and(|item| item.starts_with(name)));
-            assert!(names.iter().all(|name| listed(name)), "{answer}");
+            assert!(names.iter().all(listed), "{answer}");
         }
         Fails(reason, code, text) => {
             assert_eq!((&error["reason"], &error["code"]), (&json!(reason), &json!(code)), "{answer}");

@@ -79,26 +79,3 @@ async fn lost_history_is_told_as_the_difference() {
     changes.sort();
     assert_eq!(changes, ["Added comes", "Deleted goes", "Modified changes"]);
 }
-
-#[tokio::test]
-async fn a_cluster_that_was_lost_with_all_its_objects() {
-    let pipeline = Pipeline::start(["echo"]).await;
-    pipeline.create(config_map("old", LABEL, json!({"n": "1"}))).await;
-    let mut truth = BTreeMap::from([("old".to_owned(), Some(json!({"n": "1"})))]);
-    until_known(&pipeline, &truth).await;
-    let Pipeline { cluster, operator } = pipeline;
-    let address = cluster.cluster.address();
-    cluster.cluster.shutdown().await;
-    operator
-        .until("it says so", |operator| {
-            let warned = operator.log.told("watch failed: trying until it succeeds");
-            (!warned.is_empty()).then_some(())
-        })
-        .await;
-    let options = boathook_cluster::Options::default().listen(address);
-    let pipeline = Pipeline { cluster: TestCluster::with(options).await, operator };
-    pipeline.create(config_map("new", LABEL, json!({"n": "1"}))).await;
-    truth.insert("old".into(), None);
-    truth.insert("new".into(), Some(json!({"n": "1"})));
-    until_known(&pipeline, &truth).await;
-}
