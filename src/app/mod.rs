@@ -89,31 +89,7 @@ impl App {
 
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let hooks = Arc::new(Hooks::load(&options.hooks, &sandbox, &metrics).await?);
-        let report = Arc::new(Report::new(metrics.clone()));
-        let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
-        let snapshots = Arc::new(Snapshots::default());
-        let discovery = Arc::new(Discovery::new(options.client.clone()));
-        let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
-        let access =
-            Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
-        let operator = Arc::new(Operator { access, snapshots: snapshots.clone(), metrics: metrics.clone() });
-        let runs = Arc::new(Runs::new(hooks.clone(), sandbox, operator, metrics.clone()));
-        let action = Arc::new(move |job: Job| {
-            let runs = runs.clone();
-            async move { runs.run(job).await }.boxed()
-        });
-        let runner = Runner::new(options.queue, action, report.clone());
-        let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
-        let queue = runner.handle();
-        let stages = Arc::new(Stages {
-            server: options.server.clone(),
-            discovery,
-            streams,
-            evaluator,
-            snapshots,
-            queue,
-            health: health.clone(),
-        });
+        let (runner, stages) = connect(&options, &hooks, sandbox, &metrics, &health);
 
         let mut tasks = JoinSet::new();
         start_hooks(&hooks, &stages, &mut tasks);
@@ -145,6 +121,32 @@ impl App {
         self.server.shutdown().await;
         drained
     }
+}
+
+/// Makes the stages and hands each what it calls.
+fn connect(
+    options: &Options,
+    hooks: &Arc<Hooks>,
+    sandbox: Arc<Sandbox>,
+    metrics: &Arc<Metrics>,
+    health: &Arc<Health>,
+) -> (Runner, Arc<Stages>) {
+    let report = Arc::new(Report::new(metrics.clone()));
+    let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
+    let snapshots = Arc::new(Snapshots::default());
+    let discovery = Arc::new(Discovery::new(options.client.clone()));
+    let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
+    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
+    let operator = Arc::new(Operator { access, snapshots: snapshots.clone(), metrics: metrics.clone() });
+    let runs = Arc::new(Runs::new(hooks.clone(), sandbox, operator, metrics.clone()));
+    let action = Arc::new(move |job: Job| {
+        let runs = runs.clone();
+        async move { runs.run(job).await }.boxed()
+    });
+    let runner = Runner::new(options.queue, action, report.clone());
+    let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
+    let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
+    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, health }))
 }
 
 fn probe(health: &Arc<Health>) -> Probe {
