@@ -39,11 +39,13 @@ pub struct Contender {
     pub process: Process,
     /// From its start to its first synchronization.
     pub ready_after: Duration,
+    /// Where Boathook serves health and metrics.
+    pub address: Option<String>,
     _directory: tempfile::TempDir,
 }
 
 impl Contender {
-    /// Starts it and waits until it is ready. Boathook finds its hooks compiled.
+    /// Starts it and waits until it is ready. Boathook's first start with a hook compiles it.
     pub async fn start(kind: Kind, paths: &Paths, backend: &Backend, job: &Job<'_>) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         match kind {
@@ -76,9 +78,10 @@ pub async fn boathook(paths: &Paths, backend: &Backend, directory: tempfile::Tem
     command.args(["--listen", "127.0.0.1:0", "--log-format", "json"]);
     let mut process = Process::start(&mut command, &directory.path().join("log"))?;
     let address = process.wait_for("its address", async |log| log.lines().find_map(listen_of)).await?;
-    process.wait_for("readiness", async |_| is_ready(&address).await.then_some(())).await?;
+    let is_ready = async |_: &str| get(&address, "/readyz").await?.starts_with("HTTP/1.1 200").then_some(());
+    process.wait_for("readiness", is_ready).await?;
     let ready_after = process.started().elapsed();
-    Ok(Contender { process, ready_after, _directory: directory })
+    Ok(Contender { process, ready_after, address: Some(address), _directory: directory })
 }
 
 async fn bare(backend: &Backend, job: &str, directory: tempfile::TempDir) -> Result<Contender> {
@@ -86,7 +89,7 @@ async fn bare(backend: &Backend, job: &str, directory: tempfile::TempDir) -> Res
     let mut command = bound::command(std::env::current_exe()?)?;
     command.arg(job).arg(&backend.kubeconfig);
     let process = Process::start_until_ready(&mut command, &directory.path().join("log")).await?;
-    Ok(Contender { process, ready_after: started.elapsed(), _directory: directory })
+    Ok(Contender { process, ready_after: started.elapsed(), address: None, _directory: directory })
 }
 
 fn listen_of(line: &str) -> Option<String> {
@@ -94,13 +97,15 @@ fn listen_of(line: &str) -> Option<String> {
     Some(line.get("listen")?.as_str()?.to_owned())
 }
 
-async fn is_ready(address: &str) -> bool {
+/// The whole answer to a request, as text; none if there is none.
+pub async fn get(address: &str, path: &str) -> Option<String> {
     let ask = async {
         let mut stream = TcpStream::connect(address).await?;
-        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n").await?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
         std::io::Result::Ok(answer)
     };
-    ask.await.is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200"))
+    ask.await.ok()
 }

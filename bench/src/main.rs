@@ -99,13 +99,14 @@ async fn measure(parts: &[String]) -> Result<()> {
         dispatch::report(&mut report, &figures);
     }
     if wanted("namespaces") {
+        let compiled = namespaces::first_start(paths).await?;
         let mut figures = Rounds::default();
         for _ in 0..rounds {
             for kind in KINDS {
                 figures.add(kind, namespaces::measure(kind, paths).await?);
             }
         }
-        namespaces::report(&mut report, &figures);
+        namespaces::report(&mut report, &figures, compiled);
     }
     if wanted("start") {
         start::report(&mut report, &start::measure(paths, rounds).await?);
