@@ -85,8 +85,9 @@ pub struct Log {
     /// Format of log lines, which go to stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "BOATHOOK_LOG_FORMAT")]
     pub log_format: LogFormat,
-    /// error, warn, info, debug or trace; or a level for each target: info,hook=debug
-    #[arg(long, value_name = "FILTER", default_value = "info", env = "BOATHOOK_LOG_LEVEL")]
+    /// error, warn, info, debug or trace; or a level for each target: info,hook=debug. By default
+    /// without the client library's lines, which say again what Boathook says with its context
+    #[arg(long, value_name = "FILTER", default_value = "info,kube_client=off", env = "BOATHOOK_LOG_LEVEL")]
     pub log_level: String,
 }
 
