@@ -7,13 +7,14 @@ use std::{
 
 use crate::{
     filter::BindingStatus,
-    model::{BindingName, HookName, HookSpec},
+    model::{BindingName, HookName, HookSpec, KubernetesBinding, QueueName},
     queue::{self, HookStats},
     telemetry::{HookReadiness, Readiness},
 };
 
 struct BindingHealth {
     name: BindingName,
+    queue: QueueName,
     status: Arc<BindingStatus>,
     /// Why its kind can't be watched yet.
     pending: Option<String>,
@@ -34,8 +35,13 @@ impl Health {
 
     /// A hook was loaded; its bindings are to be synchronised.
     pub fn expect(&self, spec: &HookSpec) {
-        let binding = |name: &BindingName| BindingHealth { name: name.clone(), status: Arc::default(), pending: None };
-        let bindings = spec.kubernetes.iter().map(|spec| binding(&spec.name)).collect();
+        let binding = |spec: &KubernetesBinding| BindingHealth {
+            name: spec.name.clone(),
+            queue: spec.queue.clone(),
+            status: Arc::default(),
+            pending: None,
+        };
+        let bindings = spec.kubernetes.iter().map(binding).collect();
         self.hooks().insert(spec.name.clone(), bindings);
     }
 
@@ -63,9 +69,11 @@ impl Health {
     }
 
     /// Each binding's status, for metrics.
-    pub fn statuses(&self) -> Vec<(HookName, BindingName, Arc<BindingStatus>)> {
+    pub fn statuses(&self) -> Vec<(HookName, BindingName, QueueName, Arc<BindingStatus>)> {
         let of_hook = |(hook, bindings): (&HookName, &Vec<BindingHealth>)| {
-            let each = |binding: &BindingHealth| (hook.clone(), binding.name.clone(), binding.status.clone());
+            let each = |binding: &BindingHealth| {
+                (hook.clone(), binding.name.clone(), binding.queue.clone(), binding.status.clone())
+            };
             bindings.iter().map(each).collect::<Vec<_>>()
         };
         self.hooks().iter().flat_map(of_hook).collect()

@@ -79,7 +79,7 @@ impl queue::Observer for Report {
                 info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), "run will be tried again");
             }
             Verdict::GivenUp { failure, triggers } => {
-                self.metrics.task_given_up(labels);
+                triggers.iter().for_each(|_| self.metrics.task_given_up(labels));
                 error!(%hook, %binding, %queue, attempt, triggers = triggers.len(), error = %failure, "triggers given up");
             }
             Verdict::Interrupted => info!(%hook, %binding, %queue, "run interrupted by the shutdown"),
@@ -99,9 +99,10 @@ pub(super) async fn sample(stages: Arc<Stages>, metrics: Arc<Metrics>, quarantin
         let queues: Vec<_> = stages.queue.stats().queues.into_iter().map(queue_sample).collect();
         metrics.set_queues(&queues);
         metrics.set_hooks(super::count(&stages.health.readiness(), quarantined));
-        for (hook, binding, status) in stages.health.statuses() {
-            let queue = crate::model::QueueName::Own(hook.clone());
-            metrics.set_snapshot_objects(RunLabels { hook: &hook, binding: &binding, queue: &queue }, status.objects());
+        for (hook, binding, queue, status) in stages.health.statuses() {
+            let labels = RunLabels { hook: &hook, binding: &binding, queue: &queue };
+            metrics.set_snapshot_objects(labels, status.objects());
+            metrics.filter_errors_reached(&hook, &binding, status.filter_errors());
         }
     }
 }

@@ -46,7 +46,6 @@ pub struct Metrics {
     queue_running: IntGaugeVec,
     queue_retrying: IntGaugeVec,
     snapshot_objects: IntGaugeVec,
-    jq_filter: HistogramVec,
     filter_errors: IntCounterVec,
     watch_errors: IntCounterVec,
     /// Queues that have series now.
@@ -86,7 +85,6 @@ impl Metrics {
             queue_running: make.vec(&names::QUEUE_RUNNING)?,
             queue_retrying: make.vec(&names::QUEUE_RETRYING)?,
             snapshot_objects: make.vec(&names::SNAPSHOT_OBJECTS)?,
-            jq_filter: make.vec(&names::JQ_FILTER)?,
             filter_errors: make.vec(&names::FILTER_ERRORS)?,
             watch_errors: make.vec(&names::WATCH_ERRORS)?,
             known_queues: Mutex::default(),
@@ -214,16 +212,10 @@ impl Metrics {
         self.snapshot_objects.with_label_values(&labels).set(gauge(objects));
     }
 
-    /// A `jqFilter` was applied to one object.
-    pub fn jq_filtered(&self, run: RunLabels<'_>, took: Duration) {
-        let queue = run.queue.to_string();
-        let labels = [run.hook.as_str(), run.binding.as_str(), &queue];
-        self.jq_filter.with_label_values(&labels).observe(took.as_secs_f64());
-    }
-
-    /// A `jqFilter` failed on one object.
-    pub fn filter_failed(&self, hook: &HookName, binding: &BindingName) {
-        self.filter_errors.with_label_values(&[hook.as_str(), binding.as_str()]).inc();
+    /// How often a binding's `jqFilter` has failed by now. Smaller totals than before are ignored.
+    pub fn filter_errors_reached(&self, hook: &HookName, binding: &BindingName, total: u64) {
+        let errors = self.filter_errors.with_label_values(&[hook.as_str(), binding.as_str()]);
+        errors.inc_by(total.saturating_sub(errors.get()));
     }
 
     /// A watch stream ended in an error.
@@ -233,7 +225,7 @@ impl Metrics {
 
     /// Drops all series of a hook that is gone, so that reloading hooks does not pile them up.
     pub fn forget_hook(&self, hook: &HookName) {
-        for vec in [&self.hook_run, &self.hook_run_memory, &self.hook_run_host_calls, &self.jq_filter] {
+        for vec in [&self.hook_run, &self.hook_run_memory, &self.hook_run_host_calls] {
             forget(vec, hook);
         }
         for vec in [

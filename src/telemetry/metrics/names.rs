@@ -112,8 +112,7 @@ table! {
     QUEUE_RUNNING = gauge("tasks_queue_running", &["queue"], "Runs in progress.");
     QUEUE_RETRYING = gauge("tasks_queue_retrying", &["queue"], "Failed runs that wait for the next try.");
     SNAPSHOT_OBJECTS = gauge("kube_snapshot_objects", RUN, "Objects that a binding matches.");
-    JQ_FILTER = histogram("kube_jq_filter_duration_seconds", Buckets::Seconds, RUN, "Time that a jqFilter takes for one object.");
-    FILTER_ERRORS = counter("filter_errors_total", &["hook", "binding"], "Objects that a jqFilter failed on.");
+    FILTER_ERRORS = counter("filter_errors_total", &["hook", "binding"], "Times that a jqFilter failed on an object.");
     WATCH_ERRORS = counter("kubernetes_client_watch_errors_total", &["error_type"], "Watch streams that ended in an error: expired, eof, unexpected-eof, fail.");
 }
 

@@ -45,8 +45,9 @@ fn record_all(metrics: &Metrics, name: &str) {
     metrics.task_given_up(labels.get());
     metrics.set_queues(&[sample(labels.2.clone(), 5)]);
     metrics.set_snapshot_objects(labels.get(), 12);
-    metrics.jq_filtered(labels.get(), Duration::from_micros(20));
-    metrics.filter_failed(&labels.0, &labels.1);
+    metrics.filter_errors_reached(&labels.0, &labels.1, 1);
+    // A total that has not grown counts nothing.
+    metrics.filter_errors_reached(&labels.0, &labels.1, 1);
     metrics.watch_failed(WatchError::UnexpectedEof);
 }
 
@@ -88,6 +89,7 @@ fn values_arrive_under_their_labels() {
         r#"boathook_tasks_queue_length{queue="hook/h"} 5"#,
         r#"boathook_tasks_queue_oldest_seconds{queue="hook/h"} 1.5"#,
         r#"boathook_kube_snapshot_objects{binding="pods",hook="h",queue="hook/h"} 12"#,
+        r#"boathook_filter_errors_total{binding="pods",hook="h"} 1"#,
         r#"boathook_kubernetes_client_watch_errors_total{error_type="unexpected-eof"} 1"#,
         r#"boathook_hooks{state="quarantined"} 0"#,
         "boathook_live_ticks 1",
