@@ -167,6 +167,7 @@ impl Stage {
             binding: BindingName::new("configmaps"),
             queue: QueueName::Own(self.hook.clone()),
             cause: Cause::Event(event),
+            group: None,
             snapshots: Arc::new([]),
             allow_failure: false,
             retry: RetryPolicy::default(),

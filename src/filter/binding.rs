@@ -352,6 +352,7 @@ impl Binding {
             binding: self.spec.name.clone(),
             queue: self.spec.queue.clone(),
             cause,
+            group: self.spec.group.clone(),
             snapshots: self.snapshots.clone(),
             allow_failure: self.spec.allow_failure,
             retry: self.spec.retry,

@@ -1,9 +1,9 @@
 //! What a hook is: its bindings, permissions and limits, after the configuration document has
 //! been read and checked. Defaults are resolved here.
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use super::{BindingName, HookName, QueueName};
+use super::{BindingName, HookName, ObjectRef, QueueName};
 
 /// A hook's checked configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,24 @@ pub struct HookSpec {
     pub limits: Limits,
     /// `concurrency`: runs at the same time on different objects.
     pub concurrency: usize,
+    /// `settings`: how often the hook may run. Absent: as often as there is work.
+    pub rate: Option<RateLimit>,
+    /// Whether one run may take several triggers; not in documents without `configVersion`.
+    pub combine: bool,
+    /// `failureEvents.regarding`: what Kubernetes Events about failed runs are attached to. Absent:
+    /// the operator's own Namespace.
+    pub failure_events: Option<ObjectRef>,
+    /// What was accepted and should be changed, in words for the author.
+    pub warnings: Vec<String>,
+}
+
+/// `settings`: a token bucket. A run takes a token, before its triggers are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    /// `executionMinInterval`: a token comes back after this time. Zero: no limit.
+    pub min_interval: Duration,
+    /// `executionBurst`: tokens at most.
+    pub burst: NonZeroU32,
 }
 
 /// `onStartup`.
@@ -52,11 +70,17 @@ pub struct ScheduleBinding {
     pub crontab: Arc<str>,
     /// IANA name out of `timeZone` or the `TZ=` prefix. Absent: the process's zone.
     pub time_zone: Option<Arc<str>>,
+    /// `missedRuns`, default `skip`.
+    pub missed_runs: MissedRuns,
+    /// `jitter`: each tick comes later by a random time up to this. Default none.
+    pub jitter: Duration,
+    /// `group`: triggers of one group that run together are told as one.
+    pub group: Option<Arc<str>>,
     /// Where its triggers wait.
     pub queue: QueueName,
     /// A failed run counts as done.
     pub allow_failure: bool,
-    /// Names of `kubernetes` bindings.
+    /// Names of `kubernetes` bindings; those of its group are among them.
     pub include_snapshots_from: Arc<[BindingName]>,
     /// What happens after a failed run.
     pub retry: RetryPolicy,
@@ -98,6 +122,9 @@ pub struct KubernetesBinding {
     pub names: Vec<String>,
     /// `namespace.nameSelector.matchNames`; empty: all.
     pub namespaces: Vec<String>,
+    /// `namespace.labelSelector`, as the API takes it. With `namespaces`, a namespace must be
+    /// among the names *and* match the labels.
+    pub namespace_labels: Option<String>,
     /// As the API takes it: `app=web,tier in (a,b)`.
     pub label_selector: Option<String>,
     /// As the API takes it: `spec.nodeName=n1`.
@@ -106,11 +133,22 @@ pub struct KubernetesBinding {
     pub events: Vec<WatchEventKind>,
     /// Whether the hook runs once with the objects that exist.
     pub on_synchronization: bool,
+    /// `waitForSynchronization`, default true: no event and no tick of the hook runs before this
+    /// binding's synchronization has succeeded, and the hook is not ready. When false, only the
+    /// binding's own events wait for it.
+    pub wait_for_synchronization: bool,
+    /// `resynchronizationPeriod`: the objects are listed anew after this time, and differences
+    /// delivered as events. Default never.
+    pub resynchronization_period: Option<Duration>,
+    /// `ignoreOwnWrites`: a change that the hook made itself does not wake it. Default false.
+    pub ignore_own_writes: bool,
     /// What is kept and delivered.
     pub content: Content,
     /// A jq program, known to compile.
     pub jq_filter: Option<Arc<str>>,
-    /// Names of `kubernetes` bindings.
+    /// `group`: triggers of one group that run together are told as one.
+    pub group: Option<Arc<str>>,
+    /// Names of `kubernetes` bindings; those of its group are among them.
     pub include_snapshots_from: Arc<[BindingName]>,
     /// Where its triggers wait.
     pub queue: QueueName,
@@ -175,10 +213,19 @@ pub struct RetryPolicy {
     pub multiplier: f64,
     /// Up to this share of the delay is added at random. Default 0.1.
     pub jitter: f64,
+    /// Runs at most, the first one included; then the triggers become a dead letter. Default
+    /// unlimited.
+    pub attempts: Option<NonZeroU32>,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { initial: Duration::from_secs(5), max: Duration::from_secs(32), multiplier: 2.0, jitter: 0.1 }
+        Self {
+            initial: Duration::from_secs(5),
+            max: Duration::from_secs(32),
+            multiplier: 2.0,
+            jitter: 0.1,
+            attempts: None,
+        }
     }
 }

@@ -44,25 +44,42 @@ impl fmt::Display for HookName {
     }
 }
 
-/// A binding's `name` in its hook's document. Cheap to clone.
+/// A binding of a hook. Authors need not name bindings apart: the second one called `kubernetes` is
+/// `kubernetes#2` wherever one must be told from the other. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BindingName(Arc<str>);
+pub struct BindingName {
+    unique: Arc<str>,
+    /// Bytes of `unique` that are the name.
+    name: usize,
+}
 
 impl BindingName {
     /// Takes any text: shell-operator allows it.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
+        let unique = name.into();
+        Self { name: unique.len(), unique }
     }
 
-    /// The name as text.
+    /// The `n`th binding of this name in its document, counted from 1.
+    pub fn nth(name: &str, n: usize) -> Self {
+        let unique = if n <= 1 { name.into() } else { format!("{name}#{n}").into() };
+        Self { unique, name: name.len() }
+    }
+
+    /// The `name` in the document, which contexts show.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.unique.get(..self.name).unwrap_or(&self.unique)
+    }
+
+    /// The text that no other binding of its kind has in this hook: for snapshots, logs, metrics.
+    pub fn unique(&self) -> &str {
+        &self.unique
     }
 }
 
 impl fmt::Display for BindingName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.unique)
     }
 }
 

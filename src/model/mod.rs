@@ -23,8 +23,8 @@ pub use chain::error_chain;
 pub use crontab::{Crontab, CrontabError};
 pub use failure::{Failure, FailureKind, Limit};
 pub use hook::{
-    Content, HookSpec, KubernetesBinding, Limits, MissedRuns, Permission, RetryPolicy, ScheduleBinding, StartupBinding,
-    WatchEventKind,
+    Content, HookSpec, KubernetesBinding, Limits, MissedRuns, Permission, RateLimit, RetryPolicy, ScheduleBinding,
+    StartupBinding, WatchEventKind,
 };
 pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
 pub use object::{InvalidObject, Object};

@@ -65,6 +65,9 @@ pub struct Trigger {
     pub queue: QueueName,
     /// Why.
     pub cause: Cause,
+    /// The binding's `group`: the run is told of the group, and not why. Neighbours of one group in
+    /// one run are told as one.
+    pub group: Option<Arc<str>>,
     /// Snapshots that the run may open for it.
     pub snapshots: Arc<[BindingName]>,
     /// A failed run counts as done.

@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn curves_out_of_the_ordinary_stay_in_bounds() {
-        let policy = |initial, max, multiplier, jitter| RetryPolicy { initial, max, multiplier, jitter };
+        let policy =
+            |initial, max, multiplier, jitter| RetryPolicy { initial, max, multiplier, jitter, attempts: None };
         let table = [
             (policy(ms(0), ms(0), 2.0, 0.0), 1, SHORTEST_DELAY),
             (policy(ms(0), ms(500), f64::INFINITY, 0.0), 3, ms(500)),

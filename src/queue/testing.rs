@@ -39,6 +39,7 @@ pub(super) fn trigger(hook_name: &str, queue: QueueName, binding: &str, cause: C
         binding: BindingName::new(binding),
         queue,
         cause,
+        group: None,
         snapshots: Arc::new([]),
         allow_failure: false,
         retry: RetryPolicy { jitter: 0.0, ..RetryPolicy::default() },

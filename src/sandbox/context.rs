@@ -31,19 +31,26 @@ impl<'a> Parts<'a> {
             Cause::Event(event) => event.resource.api_version(),
             Cause::Startup | Cause::Schedule(_) | Cause::Synchronization => String::new(),
         };
-        Self { trigger, api_version, snapshots: trigger.snapshots.iter().map(BindingName::as_str).collect() }
+        Self { trigger, api_version, snapshots: trigger.snapshots.iter().map(BindingName::unique).collect() }
     }
 
     fn context(&self) -> BindingContext<'_> {
-        let trigger = match &self.trigger.cause {
+        let trigger = match (&self.trigger.group, &self.trigger.cause) {
+            (Some(group), _) => WitTrigger::Group(group),
+            (None, cause) => self.ungrouped(cause),
+        };
+        BindingContext { binding: self.trigger.binding.as_str(), trigger, snapshots: &self.snapshots }
+    }
+
+    fn ungrouped<'b>(&'b self, cause: &'b Cause) -> WitTrigger<'b> {
+        match cause {
             Cause::Startup => WitTrigger::Startup,
             Cause::Schedule(tick) => {
                 WitTrigger::Schedule(Tick { scheduled_at: tick.scheduled_at, missed: tick.missed })
             }
             Cause::Synchronization => WitTrigger::Synchronization,
             Cause::Event(event) => WitTrigger::Event(self.event(event)),
-        };
-        BindingContext { binding: self.trigger.binding.as_str(), trigger, snapshots: &self.snapshots }
+        }
     }
 
     fn event<'b>(&'b self, event: &'b ObjectEvent) -> WatchEvent<'b> {
@@ -82,6 +89,7 @@ mod tests {
             binding: BindingName::new("pods"),
             queue: QueueName::main(),
             cause,
+            group: None,
             snapshots: ["pods", "nodes"].map(BindingName::new).into(),
             allow_failure: false,
             retry: RetryPolicy::default(),

@@ -133,7 +133,7 @@ impl RunLog {
 
     fn emit(&self, level: Level, message: &str, fields: &str) {
         let fields = Some(fields).filter(|fields| !fields.is_empty());
-        let (hook, run, binding) = (self.hook.as_str(), self.run.as_str(), self.binding.as_str());
+        let (hook, run, binding) = (self.hook.as_str(), self.run.as_str(), self.binding.unique());
         // A level is part of a call site in `tracing`, hence one for each.
         match level {
             Level::ERROR => tracing::error!(target: "hook", hook, run, binding, fields, "{message}"),

@@ -84,6 +84,10 @@ fn read_document(hook: &HookName, value: &Value, reader: &Reader<'_>) -> Option<
         permissions: policy::permissions(&document).into(),
         limits: document.fields("limits").map(|fields| policy::limits(&fields)).unwrap_or_default(),
         concurrency: document.integer_in("concurrency", 1, 1000).and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
+        rate: None,
+        combine: true,
+        failure_events: None,
+        warnings: Vec::new(),
     };
     document.finish();
     check_triggers(&spec, reader);

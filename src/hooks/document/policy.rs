@@ -90,6 +90,7 @@ pub(super) fn retry(fields: &Fields<'_, '_>) -> RetryPolicy {
         max: fields.duration("max").unwrap_or(default.max),
         multiplier: fields.number_in("multiplier", 1.0, 100.0).unwrap_or(default.multiplier),
         jitter: fields.number_in("jitter", 0.0, 1.0).unwrap_or(default.jitter),
+        attempts: default.attempts,
     };
     if retry.max < retry.initial && (fields.take("max").is_some() || fields.take("initial").is_some()) {
         fields.wrong("max", "is less than `initial`");

@@ -1,5 +1,7 @@
 //! `schedule[]`.
 
+use std::time::Duration;
+
 use super::{kubernetes::include_snapshots_from, policy, queue, reader::Fields};
 use crate::model::{BindingName, Crontab, HookName, MissedRuns, RetryPolicy, ScheduleBinding};
 
@@ -15,6 +17,9 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
         name: BindingName::new(fields.string("name").unwrap_or("schedule")),
         crontab: crontab.into(),
         time_zone: time_zone.map(Into::into),
+        missed_runs: MissedRuns::Skip,
+        jitter: Duration::ZERO,
+        group: None,
         queue: queue(fields, hook),
         allow_failure: fields.boolean("allowFailure").unwrap_or(false),
         include_snapshots_from: include_snapshots_from(fields),

@@ -35,11 +35,11 @@ impl Readable {
     }
 
     fn find(&self, name: &str) -> Option<&BindingName> {
-        self.names.iter().flat_map(|names| names.iter()).find(|binding| binding.as_str() == name)
+        self.names.iter().flat_map(|names| names.iter()).find(|binding| binding.unique() == name)
     }
 
     fn refusal(&self, name: &str) -> String {
-        let names: BTreeSet<_> = self.names.iter().flat_map(|names| names.iter()).map(BindingName::as_str).collect();
+        let names: BTreeSet<_> = self.names.iter().flat_map(|names| names.iter()).map(BindingName::unique).collect();
         let names: Vec<_> = names.into_iter().collect();
         let choice =
             if names.is_empty() { "it can open none".to_owned() } else { format!("it can open: {}", names.join(", ")) };
@@ -199,7 +199,7 @@ mod tests {
     fn a_refusal_names_what_can_be_opened() {
         let lists = |names: &[&str]| names.iter().map(|name| BindingName::new(*name)).collect();
         let readable = Readable { names: vec![lists(&["pods", "nodes"]), lists(&["pods"])], moment: None };
-        assert_eq!(readable.find("nodes").map(BindingName::as_str), Some("nodes"));
+        assert_eq!(readable.find("nodes").map(BindingName::unique), Some("nodes"));
         assert!(readable.find("secrets").is_none());
         assert!(readable.refusal("secrets").contains("it can open: nodes, pods"));
         assert!(Readable::default().refusal("secrets").contains("it can open none"));

@@ -125,7 +125,7 @@ impl Metrics {
     /// A run ended. All three counters of results exist from then on.
     pub fn run_finished(&self, run: RunLabels<'_>, result: RunResult, usage: RunUsage) {
         let queue = run.queue.to_string();
-        let labels = [run.hook.as_str(), run.binding.as_str(), &queue];
+        let labels = [run.hook.as_str(), run.binding.unique(), &queue];
         self.hook_run.with_label_values(&labels).observe(usage.took.as_secs_f64());
         let (success, error, allowed, failure) = match result {
             RunResult::Success => (1, 0, 0, None),
@@ -161,7 +161,7 @@ impl Metrics {
     /// A trigger is about to run for the first time, after this time in its queue.
     pub fn task_waited(&self, run: RunLabels<'_>, waited: Duration) {
         let queue = run.queue.to_string();
-        let labels = [run.hook.as_str(), run.binding.as_str(), &queue];
+        let labels = [run.hook.as_str(), run.binding.unique(), &queue];
         self.task_wait.with_label_values(&labels).inc_by(waited.as_secs_f64());
     }
 
@@ -178,7 +178,7 @@ impl Metrics {
     /// A trigger failed for good.
     pub fn task_given_up(&self, run: RunLabels<'_>) {
         let queue = run.queue.to_string();
-        self.tasks_given_up.with_label_values(&[run.hook.as_str(), run.binding.as_str(), &queue]).inc();
+        self.tasks_given_up.with_label_values(&[run.hook.as_str(), run.binding.unique(), &queue]).inc();
     }
 
     /// The queues as they are now; those that are not named lose their gauges.
@@ -208,13 +208,13 @@ impl Metrics {
     /// How many objects a binding matches now.
     pub fn set_snapshot_objects(&self, run: RunLabels<'_>, objects: usize) {
         let queue = run.queue.to_string();
-        let labels = [run.hook.as_str(), run.binding.as_str(), &queue];
+        let labels = [run.hook.as_str(), run.binding.unique(), &queue];
         self.snapshot_objects.with_label_values(&labels).set(gauge(objects));
     }
 
     /// How often a binding's `jqFilter` has failed by now. Smaller totals than before are ignored.
     pub fn filter_errors_reached(&self, hook: &HookName, binding: &BindingName, total: u64) {
-        let errors = self.filter_errors.with_label_values(&[hook.as_str(), binding.as_str()]);
+        let errors = self.filter_errors.with_label_values(&[hook.as_str(), binding.unique()]);
         errors.inc_by(total.saturating_sub(errors.get()));
     }
 

@@ -32,6 +32,7 @@ fn tick(name: &str) -> Trigger {
         hook,
         binding: BindingName::new("tick"),
         cause: Cause::Schedule(Tick { scheduled_at: 0, missed: 0 }),
+        group: None,
         snapshots: Arc::default(),
         allow_failure: false,
         retry: RetryPolicy::default(),

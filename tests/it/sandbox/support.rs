@@ -76,6 +76,7 @@ pub fn trigger(hook: &str, binding: &str, cause: Cause) -> Trigger {
         binding: BindingName::new(binding),
         queue: QueueName::Own(name(hook)),
         cause,
+        group: None,
         snapshots: Arc::new([]),
         allow_failure: false,
         retry: RetryPolicy::default(),
