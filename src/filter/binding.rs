@@ -149,10 +149,12 @@ impl Binding {
     pub fn apply(&mut self, source: usize, change: &Change, projection: Projection, now: Instant) -> Applied {
         match change {
             Change::ListStarted => {
-                if let Some(source) = self.sources.get_mut(source) {
-                    source.list = source.list.wrapping_add(1);
-                }
+                self.list_started(source);
                 Applied::default()
+            }
+            Change::Unserved => {
+                self.list_started(source);
+                self.list_done(source, now)
             }
             Change::Upsert(object) => self.upsert(source, object, projection, now),
             Change::Delete(object) => self.delete(source, &object.key, now),
@@ -169,6 +171,12 @@ impl Binding {
                 self.project(source, list, object, projection, now)
             }
             _ => Applied::default(),
+        }
+    }
+
+    fn list_started(&mut self, source: usize) {
+        if let Some(source) = self.sources.get_mut(source) {
+            source.list = source.list.wrapping_add(1);
         }
     }
 

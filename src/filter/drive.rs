@@ -82,7 +82,7 @@ impl<F: Fn(Trigger) + Send> Running<F> {
                 self.refused.forget(&object.key);
                 Ok(Projection::None)
             }
-            Change::ListStarted | Change::ListDone => Ok(Projection::None),
+            Change::ListStarted | Change::ListDone | Change::Unserved => Ok(Projection::None),
         };
         let (projection, error) = self.failure(projection);
         let applied = self.driver.binding.apply(source, &change, projection, Instant::now());

@@ -17,6 +17,9 @@ pub enum Change {
     Delete(Arc<Object>),
     /// The list is complete.
     ListDone,
+    /// The API server does not serve the kind any more: what was known is gone. If it ever serves
+    /// it again, another list follows.
+    Unserved,
 }
 
 /// One change of one object, as a binding delivers it.

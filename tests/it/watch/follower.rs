@@ -29,6 +29,7 @@ pub fn word(change: &Change) -> String {
         Change::Upsert(object) => format!("+{}", object.key.name),
         Change::Delete(object) => format!("-{}", object.key.name),
         Change::ListDone => "]".into(),
+        Change::Unserved => "!".into(),
     }
 }
 
@@ -104,6 +105,7 @@ impl Follower {
                 self.known.retain(|name, _| listed.contains(name));
                 self.lists += 1;
             }
+            Change::Unserved => self.known.clear(),
         }
     }
 }
