@@ -2,6 +2,7 @@
 //! names every stage; it holds no rule of any.
 
 mod bindings;
+mod failure_events;
 mod fleet;
 mod health;
 mod hooks;
@@ -69,6 +70,7 @@ struct Stages {
     evaluator: Arc<Evaluator>,
     snapshots: Arc<Snapshots>,
     queue: queue::Handle,
+    operator: Arc<Operator>,
     health: Arc<Health>,
 }
 
@@ -94,12 +96,16 @@ impl App {
 
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let roster = Arc::new(Roster::default());
-        let (runner, stages) = connect(&options, &roster, sandbox.clone(), &metrics, &health);
+        let (failures, told) = failure_events::Outlet::new();
+        let report = Arc::new(Report::new(metrics.clone(), failures));
+        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &metrics, &health);
         let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
         fleet.load().await?;
         fleet.start();
 
         let mut tasks = JoinSet::new();
+        let namespace = options.client.default_namespace().to_owned();
+        tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
         tasks.spawn(observers::sample(stages, metrics, roster));
         health.started(runner.handle());
         Ok(Self { server, health, runner, fleet, tasks, options })
@@ -146,17 +152,17 @@ fn connect(
     options: &Options,
     roster: &Arc<Roster>,
     sandbox: Arc<Sandbox>,
+    report: Arc<Report>,
     metrics: &Arc<Metrics>,
     health: &Arc<Health>,
 ) -> (Runner, Arc<Stages>) {
-    let report = Arc::new(Report::new(metrics.clone()));
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
     let operator = Arc::new(Operator { access, snapshots: snapshots.clone(), metrics: metrics.clone() });
-    let runs = Arc::new(Runs::new(roster.clone(), sandbox, operator, metrics.clone()));
+    let runs = Arc::new(Runs::new(roster.clone(), sandbox, operator.clone(), metrics.clone()));
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();
         async move { runs.run(job).await }.boxed()
@@ -164,7 +170,7 @@ fn connect(
     let runner = Runner::new(options.queue, action, report.clone());
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, health }))
+    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health }))
 }
 
 fn probe(health: &Arc<Health>) -> Probe {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tracing::{debug, error, info, warn};
 
-use super::{Stages, ms, roster::Roster};
+use super::{Stages, failure_events, ms, roster::Roster};
 use crate::{
     queue::{self, Enqueued, Finished, Pushed, QueueStats, Verdict},
     telemetry::{
@@ -17,11 +17,12 @@ use crate::{
 /// Listens to all stages.
 pub(super) struct Report {
     metrics: Arc<Metrics>,
+    failures: failure_events::Outlet,
 }
 
 impl Report {
-    pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics }
+    pub fn new(metrics: Arc<Metrics>, failures: failure_events::Outlet) -> Self {
+        Self { metrics, failures }
     }
 }
 
@@ -70,6 +71,7 @@ impl queue::Observer for Report {
         let Finished { hook, binding, queue, attempt, .. } = finished;
         let labels = RunLabels { hook, binding, queue };
         self.metrics.task_waited(labels, finished.waited);
+        self.failures.finished(finished);
         match &finished.verdict {
             Verdict::Done | Verdict::Removed => {}
             Verdict::AllowedFailure(failure) => {
