@@ -114,7 +114,7 @@ impl Fleet {
 
     fn start_these(&self, hooks: &[Arc<Hook>]) {
         for hook in hooks {
-            self.stages.queue.add_hook(hook.spec.name.clone(), hook.spec.concurrency);
+            self.stages.queue.add_hook(hook.spec.name.clone(), (&hook.spec).into());
             expect(&self.stages, hook);
         }
         schedules::push_startups(hooks, &self.stages.queue);

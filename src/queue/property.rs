@@ -134,7 +134,7 @@ impl World {
         let config =
             QueueConfig { max_parallel_runs: MAX_RUNS, batch_triggers: BATCH, max_pending, ..QueueConfig::default() };
         let mut state = State::new(config);
-        HOOKS.iter().for_each(|(name, concurrency)| state.add_hook(hook(name), *concurrency));
+        HOOKS.iter().for_each(|(name, concurrency)| state.add_hook(hook(name), wide(*concurrency)));
         Self {
             state,
             now: Instant::now(),
@@ -262,7 +262,7 @@ impl World {
                 && earlier.hook == entry.hook
                 && match earlier.what {
                     What::Startup => true,
-                    What::Sync => matches!(entry.what, What::Event(_)) && earlier.binding == entry.binding,
+                    What::Sync => matches!(entry.what, What::Event(_) | What::Tick),
                     What::Tick | What::Event(_) => false,
                 }
         })
@@ -401,7 +401,7 @@ impl World {
     fn replace(&mut self, name: &str) {
         let name = hook(name);
         self.state.remove_hook(&name);
-        self.state.add_hook(name.clone(), concurrency(&QueueName::Own(name.clone())));
+        self.state.add_hook(name.clone(), wide(concurrency(&QueueName::Own(name.clone()))));
         for entry in self.entries.iter_mut().filter(|entry| entry.hook == name) {
             entry.life = Life::Ended;
         }

@@ -21,7 +21,7 @@ impl Bench {
 
     fn with(config: QueueConfig, hooks: &[(&str, usize)]) -> Self {
         let mut state = State::new(config);
-        hooks.iter().for_each(|(name, concurrency)| state.add_hook(hook(name), *concurrency));
+        hooks.iter().for_each(|(name, concurrency)| state.add_hook(hook(name), wide(*concurrency)));
         Self { state, now: Instant::now() }
     }
 
@@ -55,6 +55,19 @@ impl Bench {
 
     fn pass(&mut self, time: Duration) {
         self.now += time;
+    }
+
+    /// What runs when all starts that may, sorted.
+    fn together(&mut self, jobs: usize) -> Vec<String> {
+        let mut what: Vec<_> = std::iter::from_fn(|| self.take()).map(|job| labels(&job).join(" ")).collect();
+        what.sort();
+        assert_eq!(what.len(), jobs, "{what:?}");
+        what
+    }
+
+    fn end_all(&mut self) {
+        let running: Vec<_> = self.state.running().collect();
+        running.into_iter().for_each(|id| self.done(id));
     }
 
     /// Lets everything run to its end; what each job had, in order.
@@ -289,42 +302,99 @@ fn nothing_of_a_hook_runs_before_its_startup() {
     q.pass(secs(5));
     let (h, _) = q.next();
     assert!(matches!(q.finish(h, failed(K::Permanent)), Verdict::GivenUp { .. }));
-    let (mut rest, mut ids) = (Vec::new(), Vec::new());
-    while let Some(job) = q.take() {
-        rest.push(labels(&job));
-        ids.push(job.id);
-    }
-    rest.sort();
-    assert_eq!(rest, ["sync", "t1"].map(words), "given up opens the gate");
-    ids.into_iter().for_each(|id| q.done(id));
-    assert_eq!(q.rest(), ["t2"].map(words));
+    assert_eq!(q.rest(), ["sync", "t1", "t2"].map(words), "given up opens the gate");
 }
 
 #[test]
-fn events_wait_for_their_bindings_synchronization_in_another_queue() {
+fn a_hook_waits_for_its_synchronizations_in_other_queues() {
     for concurrency in [1, 3] {
-        let mut q = Bench::new(&[("h", concurrency)]);
+        let mut q = Bench::new(&[("h", concurrency), ("g", 1)]);
+        q.push("h", &own("h"), modified("a", 1));
+        q.push("h", &QueueName::main(), Cause::Synchronization);
+        q.state.push(trigger("h", own("h"), "other", modified("z", 2)));
+        q.push("h", &shared("x"), tick(3));
+        q.push("g", &own("g"), tick(4));
+        assert_eq!(q.together(3), ["a1", "sync", "t4"], "what came earlier, and other hooks, go on");
+        let hooks = q.state.stats(q.now).hooks;
+        assert_eq!(hooks[1].unsynchronised, [BindingName::new("b")]);
+        assert!(!hooks[1].synchronised());
+        q.end_all();
+        assert!(q.state.stats(q.now).hooks[1].synchronised());
+        assert_eq!(q.together(2), ["t3", "z2"]);
+    }
+}
+
+#[test]
+fn only_its_own_events_wait_for_a_synchronization_in_the_background() {
+    for concurrency in [1, 3] {
+        let mut q = Bench::new(&[]);
+        q.state.add_hook(hook("h"), HookTerms { in_background: vec![BindingName::new("b")], ..wide(concurrency) });
         q.push("h", &QueueName::main(), Cause::Synchronization);
         q.state.push(trigger("h", own("h"), "other", modified("z", 1)));
-        q.push("h", &own("h"), modified("a", 2));
-        let (sync, _) = q.next();
-        let (z, of_other) = q.next();
-        assert_eq!(of_other, words("z1"));
-        q.done(z);
-        q.nothing();
-        let stats = q.state.stats(q.now);
-        assert_eq!(stats.hooks[0].unsynchronised, [BindingName::new("b")]);
-        assert!(!stats.hooks[0].synchronised());
-        q.done(sync);
-        assert!(q.state.stats(q.now).hooks[0].synchronised());
-        assert_eq!(q.rest(), ["a2"].map(words));
+        q.push("h", &shared("x"), tick(2));
+        q.push("h", &own("h"), modified("a", 3));
+        assert_eq!(q.together(3), ["sync", "t2", "z1"]);
+        let hooks = q.state.stats(q.now).hooks;
+        assert_eq!(hooks[0].unsynchronised_in_background, [BindingName::new("b")]);
+        assert!(hooks[0].synchronised(), "nothing else waits for it");
+        q.end_all();
+        assert_eq!(q.rest(), ["a3"].map(words));
     }
+}
+
+/// `main` in shell-operator's order: start-ups by number, then each hook's synchronizations, then
+/// its ticks and events, whenever those came.
+#[test]
+fn synchronizations_go_to_the_places_that_were_kept_for_them() {
+    for (concurrency, queue) in [(1, own("h")), (3, own("h")), (1, QueueName::main())] {
+        let mut q = Bench::new(&[("h", concurrency)]);
+        let of = |binding: &str, cause| trigger("h", queue.clone(), binding, cause);
+        for binding in ["b1", "b2"] {
+            q.state.expect_list(&hook("h"), BindingName::new(binding));
+        }
+        q.push("h", &QueueName::main(), Cause::Startup);
+        let (startup, what) = q.next();
+        assert_eq!(what, words("start"));
+        q.state.push(of("timer", tick(1)));
+        q.state.push(of("b1", Cause::Synchronization));
+        q.state.listed(&hook("h"), &BindingName::new("b1"));
+        q.state.push(of("b1", modified("a", 2)));
+        q.nothing();
+        q.done(startup);
+        let (sync, what) = q.next();
+        assert_eq!(what, words("sync"));
+        q.done(sync);
+        q.nothing();
+        q.state.push(of("b2", Cause::Synchronization));
+        q.state.push(of("b2", modified("z", 3)));
+        q.state.listed(&hook("h"), &BindingName::new("b2"));
+        let (sync, what) = q.next();
+        assert_eq!(what, words("sync"));
+        q.nothing();
+        q.done(sync);
+        assert_eq!(q.rest().concat(), words("t1 a2 z3"));
+    }
+}
+
+#[test]
+fn a_binding_without_a_list_lets_the_hook_go_on() {
+    let mut q = Bench::new(&[("h", 1)]);
+    q.state.expect_list(&hook("h"), BindingName::new("b"));
+    q.push("h", &own("h"), tick(1));
+    q.nothing();
+    q.state.listed(&hook("h"), &BindingName::new("b"));
+    assert_eq!(q.rest(), ["t1"].map(words));
+    q.push("h", &own("h"), tick(2));
+    q.push("h", &own("h"), Cause::Synchronization);
+    assert_eq!(q.rest(), ["t2", "sync"].map(words), "its kind came later, and no place was kept");
 }
 
 #[test]
 fn triggers_wait_for_the_snapshots_that_they_include() {
     for concurrency in [1, 3] {
-        let mut q = Bench::new(&[("h", concurrency), ("g", 1)]);
+        let mut q = Bench::new(&[("g", 1)]);
+        let in_background = ["pods", "nodes"].map(BindingName::new).to_vec();
+        q.state.add_hook(hook("h"), HookTerms { in_background, ..wide(concurrency) });
         for binding in ["pods", "nodes"] {
             q.state.expect_list(&hook("h"), BindingName::new(binding));
         }
@@ -498,7 +568,7 @@ fn a_removed_hook_leaves_nothing_behind() {
         let (g, what) = q.next();
         assert_eq!(what, words("t2"), "the failed head of the removed hook no longer holds the queue");
         q.done(g);
-        q.state.add_hook(hook("h"), concurrency);
+        q.state.add_hook(hook("h"), wide(concurrency));
         q.push("h", &own("h"), modified("a", 7));
         q.nothing();
         assert_eq!(q.finish(running, failed(K::Retry)), Verdict::Removed);
