@@ -1,6 +1,13 @@
 //! The rules of the queues, one by one. Interleavings are in `property`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod dump;
+mod groups;
+mod letters;
+mod order;
+mod pause;
+mod rate;
+
 use std::time::{Duration, Instant};
 
 use super::{testing::*, *};
@@ -303,90 +310,6 @@ fn nothing_of_a_hook_runs_before_its_startup() {
     let (h, _) = q.next();
     assert!(matches!(q.finish(h, failed(K::Permanent)), Verdict::GivenUp { .. }));
     assert_eq!(q.rest(), ["sync", "t1", "t2"].map(words), "given up opens the gate");
-}
-
-#[test]
-fn a_hook_waits_for_its_synchronizations_in_other_queues() {
-    for concurrency in [1, 3] {
-        let mut q = Bench::new(&[("h", concurrency), ("g", 1)]);
-        q.push("h", &own("h"), modified("a", 1));
-        q.push("h", &QueueName::main(), Cause::Synchronization);
-        q.state.push(trigger("h", own("h"), "other", modified("z", 2)));
-        q.push("h", &shared("x"), tick(3));
-        q.push("g", &own("g"), tick(4));
-        assert_eq!(q.together(3), ["a1", "sync", "t4"], "what came earlier, and other hooks, go on");
-        let hooks = q.state.stats(q.now).hooks;
-        assert_eq!(hooks[1].unsynchronised, [BindingName::new("b")]);
-        assert!(!hooks[1].synchronised());
-        q.end_all();
-        assert!(q.state.stats(q.now).hooks[1].synchronised());
-        assert_eq!(q.together(2), ["t3", "z2"]);
-    }
-}
-
-#[test]
-fn only_its_own_events_wait_for_a_synchronization_in_the_background() {
-    for concurrency in [1, 3] {
-        let mut q = Bench::new(&[]);
-        q.state.add_hook(hook("h"), HookTerms { in_background: vec![BindingName::new("b")], ..wide(concurrency) });
-        q.push("h", &QueueName::main(), Cause::Synchronization);
-        q.state.push(trigger("h", own("h"), "other", modified("z", 1)));
-        q.push("h", &shared("x"), tick(2));
-        q.push("h", &own("h"), modified("a", 3));
-        assert_eq!(q.together(3), ["sync", "t2", "z1"]);
-        let hooks = q.state.stats(q.now).hooks;
-        assert_eq!(hooks[0].unsynchronised_in_background, [BindingName::new("b")]);
-        assert!(hooks[0].synchronised(), "nothing else waits for it");
-        q.end_all();
-        assert_eq!(q.rest(), ["a3"].map(words));
-    }
-}
-
-/// `main` in shell-operator's order: start-ups by number, then each hook's synchronizations, then
-/// its ticks and events, whenever those came.
-#[test]
-fn synchronizations_go_to_the_places_that_were_kept_for_them() {
-    for (concurrency, queue) in [(1, own("h")), (3, own("h")), (1, QueueName::main())] {
-        let mut q = Bench::new(&[("h", concurrency)]);
-        let of = |binding: &str, cause| trigger("h", queue.clone(), binding, cause);
-        for binding in ["b1", "b2"] {
-            q.state.expect_list(&hook("h"), BindingName::new(binding));
-        }
-        q.push("h", &QueueName::main(), Cause::Startup);
-        let (startup, what) = q.next();
-        assert_eq!(what, words("start"));
-        q.state.push(of("timer", tick(1)));
-        q.state.push(of("b1", Cause::Synchronization));
-        q.state.listed(&hook("h"), &BindingName::new("b1"));
-        q.state.push(of("b1", modified("a", 2)));
-        q.nothing();
-        q.done(startup);
-        let (sync, what) = q.next();
-        assert_eq!(what, words("sync"));
-        q.done(sync);
-        q.nothing();
-        q.state.push(of("b2", Cause::Synchronization));
-        q.state.push(of("b2", modified("z", 3)));
-        q.state.listed(&hook("h"), &BindingName::new("b2"));
-        let (sync, what) = q.next();
-        assert_eq!(what, words("sync"));
-        q.nothing();
-        q.done(sync);
-        assert_eq!(q.rest().concat(), words("t1 a2 z3"));
-    }
-}
-
-#[test]
-fn a_binding_without_a_list_lets_the_hook_go_on() {
-    let mut q = Bench::new(&[("h", 1)]);
-    q.state.expect_list(&hook("h"), BindingName::new("b"));
-    q.push("h", &own("h"), tick(1));
-    q.nothing();
-    q.state.listed(&hook("h"), &BindingName::new("b"));
-    assert_eq!(q.rest(), ["t1"].map(words));
-    q.push("h", &own("h"), tick(2));
-    q.push("h", &own("h"), Cause::Synchronization);
-    assert_eq!(q.rest(), ["t2", "sync"].map(words), "its kind came later, and no place was kept");
 }
 
 #[test]
