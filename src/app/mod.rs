@@ -1,6 +1,7 @@
 //! The operator: makes the stages, connects them, and takes them down again. The only module that
 //! names every stage; it holds no rule of any.
 
+mod barrier;
 mod bindings;
 mod failure_events;
 mod fleet;

@@ -97,6 +97,11 @@ impl Compiled {
         input::read(json, self.roots.as_ref())
     }
 
+    /// Whether it can see no other top-level fields than these.
+    pub fn reads_only(&self, fields: &[&str]) -> bool {
+        self.roots.as_ref().is_some_and(|roots| roots.iter().all(|root| fields.contains(&&**root)))
+    }
+
     /// The outputs for an input, lazily.
     pub fn run(&self, input: Val) -> impl Iterator<Item = jaq_core::ValX<'_, Val>> {
         let context = Ctx::<Data>::new(&self.filter.lut, Vars::new([no_env()]));
