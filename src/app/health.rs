@@ -45,6 +45,11 @@ impl Health {
         self.hooks().insert(spec.name.clone(), bindings);
     }
 
+    /// A hook was taken out.
+    pub fn forget(&self, hook: &HookName) {
+        self.hooks().remove(hook);
+    }
+
     /// All hooks were started.
     pub fn started(&self, queue: queue::Handle) {
         // A second start does not happen; the first handle would do as well.

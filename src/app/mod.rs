@@ -2,12 +2,15 @@
 //! names every stage; it holds no rule of any.
 
 mod bindings;
+mod failure_events;
+mod fleet;
 mod health;
 mod hooks;
 mod host;
 mod observers;
 mod options;
 mod patches;
+mod roster;
 mod runs;
 mod schedules;
 
@@ -25,7 +28,7 @@ use crate::{
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
     hooks::DirectoryError,
-    model::Job,
+    model::{HookName, Job},
     queue::{self, Drained, Runner},
     sandbox::{Sandbox, SandboxError},
     telemetry::{
@@ -35,11 +38,13 @@ use crate::{
     },
     watch::Streams,
 };
+use fleet::Fleet;
+pub use fleet::ReleaseError;
 use health::Health;
-use hooks::Hooks;
 use host::Operator;
 use observers::Report;
 use patches::PatchPrograms;
+use roster::Roster;
 use runs::Runs;
 
 /// An operator that can't start.
@@ -65,6 +70,7 @@ struct Stages {
     evaluator: Arc<Evaluator>,
     snapshots: Arc<Snapshots>,
     queue: queue::Handle,
+    operator: Arc<Operator>,
     health: Arc<Health>,
 }
 
@@ -73,7 +79,8 @@ pub struct App {
     server: Server,
     health: Arc<Health>,
     runner: Runner,
-    /// Bindings, schedules, and the tasks of telemetry.
+    fleet: Fleet,
+    /// The tasks of telemetry.
     tasks: JoinSet<()>,
     options: Options,
 }
@@ -88,14 +95,20 @@ impl App {
         info!(listen = %server.address(), "listening");
 
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
-        let hooks = Arc::new(Hooks::load(&options.hooks, &sandbox, &metrics).await?);
-        let (runner, stages) = connect(&options, &hooks, sandbox, &metrics, &health);
+        let roster = Arc::new(Roster::default());
+        let (failures, told) = failure_events::Outlet::new();
+        let report = Arc::new(Report::new(metrics.clone(), failures));
+        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &metrics, &health);
+        let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
+        fleet.load().await?;
+        fleet.start();
 
         let mut tasks = JoinSet::new();
-        start_hooks(&hooks, &stages, &mut tasks);
-        tasks.spawn(observers::sample(stages.clone(), metrics.clone(), hooks.quarantined.len()));
+        let namespace = options.client.default_namespace().to_owned();
+        tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
+        tasks.spawn(observers::sample(stages, metrics, roster));
         health.started(runner.handle());
-        Ok(Self { server, health, runner, tasks, options })
+        Ok(Self { server, health, runner, fleet, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -113,10 +126,21 @@ impl App {
         self.runner.handle()
     }
 
+    /// Takes a hook out; see [`App::release`]. False if there is no such hook at work.
+    pub fn quarantine(&self, hook: &HookName, reason: &str) -> bool {
+        self.fleet.quarantine(hook, reason)
+    }
+
+    /// Loads a quarantined hook again, and starts it.
+    pub async fn release(&self, hook: &str) -> Result<(), ReleaseError> {
+        self.fleet.release(hook).await
+    }
+
     /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.
     pub async fn shutdown(mut self) -> Drained {
         // Runs first: they read the snapshots that bindings keep.
         let drained = self.runner.drain(self.options.grace_period).await;
+        self.fleet.shutdown().await;
         self.tasks.shutdown().await;
         self.server.shutdown().await;
         drained
@@ -126,19 +150,19 @@ impl App {
 /// Makes the stages and hands each what it calls.
 fn connect(
     options: &Options,
-    hooks: &Arc<Hooks>,
+    roster: &Arc<Roster>,
     sandbox: Arc<Sandbox>,
+    report: Arc<Report>,
     metrics: &Arc<Metrics>,
     health: &Arc<Health>,
 ) -> (Runner, Arc<Stages>) {
-    let report = Arc::new(Report::new(metrics.clone()));
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
     let operator = Arc::new(Operator { access, snapshots: snapshots.clone(), metrics: metrics.clone() });
-    let runs = Arc::new(Runs::new(hooks.clone(), sandbox, operator, metrics.clone()));
+    let runs = Arc::new(Runs::new(roster.clone(), sandbox, operator.clone(), metrics.clone()));
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();
         async move { runs.run(job).await }.boxed()
@@ -146,34 +170,12 @@ fn connect(
     let runner = Runner::new(options.queue, action, report.clone());
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, health }))
+    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health }))
 }
 
 fn probe(health: &Arc<Health>) -> Probe {
     let health = health.clone();
     Arc::new(move || health.readiness())
-}
-
-/// Starts all hooks: start-up runs in their order, then bindings and schedules, in parallel.
-fn start_hooks(hooks: &Hooks, stages: &Arc<Stages>, tasks: &mut JoinSet<()>) {
-    for hook in hooks.live.values() {
-        stages.queue.add_hook(hook.spec.name.clone(), hook.spec.concurrency);
-        stages.health.expect(&hook.spec);
-        for binding in &hook.spec.kubernetes {
-            stages.queue.expect_list(&hook.spec.name, binding.name.clone());
-        }
-    }
-    schedules::push_startups(hooks, &stages.queue);
-    for hook in hooks.live.values() {
-        let name = &hook.spec.name;
-        for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-            tasks.spawn(bindings::keep(stages.clone(), name.clone(), index, binding.clone()));
-        }
-        for binding in &hook.spec.schedules {
-            tasks.spawn(schedules::keep(stages.queue.clone(), name.clone(), binding.clone()));
-        }
-    }
-    info!(hooks = hooks.live.len(), quarantined = hooks.quarantined.len(), "hooks started");
 }
 
 /// The states of hooks, for their metric.

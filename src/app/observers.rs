@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tracing::{debug, error, info, warn};
 
-use super::{Stages, ms};
+use super::{Stages, failure_events, ms, roster::Roster};
 use crate::{
     queue::{self, Enqueued, Finished, Pushed, QueueStats, Verdict},
     telemetry::{
@@ -17,11 +17,12 @@ use crate::{
 /// Listens to all stages.
 pub(super) struct Report {
     metrics: Arc<Metrics>,
+    failures: failure_events::Outlet,
 }
 
 impl Report {
-    pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics }
+    pub fn new(metrics: Arc<Metrics>, failures: failure_events::Outlet) -> Self {
+        Self { metrics, failures }
     }
 }
 
@@ -70,6 +71,7 @@ impl queue::Observer for Report {
         let Finished { hook, binding, queue, attempt, .. } = finished;
         let labels = RunLabels { hook, binding, queue };
         self.metrics.task_waited(labels, finished.waited);
+        self.failures.finished(finished);
         match &finished.verdict {
             Verdict::Done | Verdict::Removed => {}
             Verdict::AllowedFailure(failure) => {
@@ -90,7 +92,7 @@ impl queue::Observer for Report {
 const LIVE_TICK: Duration = Duration::from_secs(10);
 
 /// Keeps the gauges up to date, until it is dropped.
-pub(super) async fn sample(stages: Arc<Stages>, metrics: Arc<Metrics>, quarantined: usize) {
+pub(super) async fn sample(stages: Arc<Stages>, metrics: Arc<Metrics>, roster: Arc<Roster>) {
     let mut every = tokio::time::interval(LIVE_TICK);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
@@ -98,7 +100,7 @@ pub(super) async fn sample(stages: Arc<Stages>, metrics: Arc<Metrics>, quarantin
         metrics.live_tick();
         let queues: Vec<_> = stages.queue.stats().queues.into_iter().map(queue_sample).collect();
         metrics.set_queues(&queues);
-        metrics.set_hooks(super::count(&stages.health.readiness(), quarantined));
+        metrics.set_hooks(super::count(&stages.health.readiness(), roster.quarantined().len()));
         for (hook, binding, queue, status) in stages.health.statuses() {
             let labels = RunLabels { hook: &hook, binding: &binding, queue: &queue };
             metrics.set_snapshot_objects(labels, status.objects());

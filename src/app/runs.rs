@@ -7,7 +7,7 @@ use std::sync::{
 
 use tracing::{info, warn};
 
-use super::{hooks::Hooks, host::Operator, ms};
+use super::{host::Operator, ms, roster::Roster};
 use crate::{
     model::{BindingName, Caller, Failure, FailureKind, HookName, Job, Outcome, RunId},
     sandbox::{RunReport, RunRequest, Sandbox},
@@ -19,7 +19,7 @@ use crate::{
 
 /// Runs jobs.
 pub struct Runs {
-    hooks: Arc<Hooks>,
+    roster: Arc<Roster>,
     sandbox: Arc<Sandbox>,
     operator: Arc<Operator>,
     metrics: Arc<Metrics>,
@@ -38,14 +38,14 @@ struct Described {
 }
 
 impl Runs {
-    pub fn new(hooks: Arc<Hooks>, sandbox: Arc<Sandbox>, operator: Arc<Operator>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(roster: Arc<Roster>, sandbox: Arc<Sandbox>, operator: Arc<Operator>, metrics: Arc<Metrics>) -> Self {
         let process = format!("{:08x}", rand::random::<u32>());
-        Self { hooks, sandbox, operator, metrics, process, number: AtomicU64::new(1) }
+        Self { roster, sandbox, operator, metrics, process, number: AtomicU64::new(1) }
     }
 
     /// Runs one job to its outcome.
     pub async fn run(&self, job: Job) -> Outcome {
-        let (Some(hook), Some(first)) = (self.hooks.live.get(&job.hook), job.triggers.first()) else {
+        let (Some(hook), Some(first)) = (self.roster.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
         };

@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use jiff::Timestamp;
 use tracing::error;
 
-use super::hooks::{Hook, Hooks};
+use super::hooks::Hook;
 use crate::{
     model::{BindingName, Cause, HookName, MissedRuns, QueueName, ScheduleBinding, StartupBinding, Trigger},
     queue,
@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// Puts the start-up runs into `main`: lower numbers first, then by name.
-pub(super) fn push_startups(hooks: &Hooks, queue: &queue::Handle) {
+pub(super) fn push_startups(hooks: &[Arc<Hook>], queue: &queue::Handle) {
     let with_startup = |hook: &Arc<Hook>| Some((hook.spec.on_startup.clone()?, hook.spec.name.clone()));
-    let mut startups: Vec<_> = hooks.live.values().filter_map(with_startup).collect();
+    let mut startups: Vec<_> = hooks.iter().filter_map(with_startup).collect();
     startups.sort_by(|(a, x), (b, y)| (a.order, x).cmp(&(b.order, y)));
     for (binding, hook) in startups {
         queue.push(startup(hook, &binding));

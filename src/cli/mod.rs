@@ -27,6 +27,21 @@ pub enum Command {
     /// Evaluate jq filters for a parent process
     #[command(hide = true)]
     FilterWorker,
+    /// Compile a component for a parent process
+    #[command(hide = true)]
+    CompileWorker(CompileWorker),
+}
+
+/// `boathook compile-worker`
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct CompileWorker {
+    /// For an engine with a pool of instances
+    #[arg(long)]
+    pub pooled: bool,
+    /// For an engine without one
+    #[arg(long)]
+    pub on_demand: bool,
 }
 
 /// `boathook serve`

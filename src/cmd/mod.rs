@@ -1,6 +1,7 @@
 //! The subcommands, one file each: from what was typed to exit code and output.
 
 mod cluster;
+mod compile_worker;
 mod connect;
 mod demo;
 pub mod filter_worker;
@@ -19,6 +20,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Cluster(args) => cluster::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
         Command::FilterWorker => Ok(filter_worker::run()),
     }
 }

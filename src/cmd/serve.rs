@@ -12,6 +12,7 @@ use super::{
 use crate::{
     app::{App, Options},
     cli::{self, Serve},
+    sandbox::CompilerConfig,
     telemetry::{LogFormat, log},
 };
 
@@ -64,6 +65,7 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     options.queue.max_parallel_runs = args.max_parallel_runs.into();
     options.sandbox.max_concurrent_runs = args.max_parallel_runs.into();
     options.sandbox.maxima.memory = u64::from(args.max_memory) * 1024 * 1024;
+    options.sandbox.compiler = Some(CompilerConfig::new(std::env::current_exe()?));
     options.sandbox.cache_dir = args.cache_dir.or_else(cache_dir);
     options.access.reporting_instance = std::env::var("HOSTNAME").unwrap_or(options.access.reporting_instance);
     Ok(options)

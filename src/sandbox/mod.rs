@@ -12,6 +12,7 @@
 mod bindings;
 mod budget;
 mod cache;
+pub mod compiler;
 mod component;
 mod context;
 mod convert;
@@ -33,6 +34,7 @@ use wasmtime::{
     component::{HasSelf, Linker},
 };
 
+pub use compiler::CompilerConfig;
 pub use component::LoadedHook;
 pub use error::{LoadError, SandboxError};
 pub use host::{Host, Written};
@@ -68,6 +70,8 @@ pub struct SandboxConfig {
     pub max_component_bytes: u64,
     /// Keep instances in a pool where the address space allows it. Default true.
     pub pooling: bool,
+    /// The program that compiles components. Default none: they are compiled in this process.
+    pub compiler: Option<CompilerConfig>,
 }
 
 impl Default for SandboxConfig {
@@ -93,6 +97,7 @@ impl Default for SandboxConfig {
             },
             max_component_bytes: 64 * MIB,
             pooling: true,
+            compiler: None,
         }
     }
 }
@@ -135,6 +140,7 @@ pub struct Sandbox {
     slots: Semaphore,
     maxima: Limits,
     config_limits: Limits,
+    compiler: Option<CompilerConfig>,
 }
 
 impl Sandbox {
@@ -158,6 +164,7 @@ impl Sandbox {
             slots: Semaphore::new(config.max_concurrent_runs),
             maxima: config.maxima,
             config_limits: config.config_limits,
+            compiler: config.compiler,
         })
     }
 
@@ -178,11 +185,36 @@ impl Sandbox {
         };
         // The permit goes with the work, which goes on when the caller does not wait for it.
         let permit = self.compiling.clone().acquire_owned().await;
+        // Somebody may have compiled it in the meantime.
+        let candidate = match self.blocking(name, |loader| loader.load_cached(candidate)).await?? {
+            Ok(loaded) => return Ok(loaded),
+            Err(candidate) => candidate,
+        };
+        let compiled = self.compiled(&candidate).await?;
         self.blocking(name, move |loader| {
             let _permit = permit;
-            loader.load_compiled(candidate)
+            let artifact = match compiled {
+                Some(artifact) => artifact,
+                None => loader.compile_here(&candidate)?,
+            };
+            loader.load_compiled(candidate, &artifact)
         })
         .await?
+    }
+
+    /// What the compiler's process made of it; `None` without one.
+    async fn compiled(&self, candidate: &Candidate) -> Result<Option<Vec<u8>>, LoadError> {
+        let Some(config) = &self.compiler else { return Ok(None) };
+        match compiler::compile(config, self.pooled(), candidate.bytes()).await {
+            Ok(artifact) => Ok(Some(artifact)),
+            Err(compiler::Failed::Component(reason)) => {
+                Err(LoadError::Invalid { hook: candidate.name().clone(), source: reason.into() })
+            }
+            Err(compiler::Failed::Compiler(error)) => {
+                tracing::warn!(hook = %candidate.name(), %error, "the compiler's process can't be used: compiling in this one");
+                Ok(None)
+            }
+        }
     }
 
     async fn blocking<T: Send + 'static>(

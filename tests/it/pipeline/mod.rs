@@ -4,6 +4,7 @@
 
 mod calls;
 mod cli;
+mod failure_events;
 mod failures;
 mod filters;
 mod fixture;
