@@ -65,7 +65,7 @@ impl IntoResponse for Refused {
             Self::UnknownHook { .. } | Self::UnknownBinding { .. } | Self::UnknownLetter(_) | Self::UnknownPath(_) => {
                 StatusCode::NOT_FOUND
             }
-            Self::Starting => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Starting | Self::Ending => StatusCode::SERVICE_UNAVAILABLE,
             Self::Bad(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::Unsupported(_) => StatusCode::NOT_IMPLEMENTED,

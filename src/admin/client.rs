@@ -28,7 +28,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens.
-    #[error("no operator answers at {}: start one with `boathook serve`, or say where its socket is with --socket PATH", places(tried))]
+    #[error(
+        "no operator answers at {}: start one with `boathook serve`, or say where its socket is with --socket PATH",
+        places(tried)
+    )]
     NoOperator {
         /// Where it was looked for.
         tried: Vec<PathBuf>,
@@ -207,7 +210,8 @@ async fn exchange(
     path: &str,
     body: Option<Vec<u8>>,
 ) -> Result<Bytes, ClientError> {
-    let broken = |source: Box<dyn std::error::Error + Send + Sync>| ClientError::Broken { path: socket.to_owned(), source };
+    let broken =
+        |source: Box<dyn std::error::Error + Send + Sync>| ClientError::Broken { path: socket.to_owned(), source };
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.into()))?;
     let _driver = AbortOnDropHandle::new(tokio::spawn(async move {
@@ -218,7 +222,8 @@ async fn exchange(
     if body.is_some() {
         request = request.header(header::CONTENT_TYPE, "application/json");
     }
-    let request = request.body(Full::new(Bytes::from(body.unwrap_or_default()))).map_err(|error| broken(error.into()))?;
+    let request =
+        request.body(Full::new(Bytes::from(body.unwrap_or_default()))).map_err(|error| broken(error.into()))?;
     let answer = sender.send_request(request).await.map_err(|error| broken(error.into()))?;
     let status = answer.status();
     let bytes = match Limited::new(answer.into_body(), LONGEST_ANSWER).collect().await {

@@ -37,6 +37,9 @@ pub enum Refused {
     /// The hooks are being loaded.
     #[error("the operator is still loading its hooks: try again soon")]
     Starting,
+    /// It is being shut down.
+    #[error("the operator is shutting down")]
+    Ending,
     /// The question can't be understood.
     #[error("{0}")]
     Bad(String),

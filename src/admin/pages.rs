@@ -122,8 +122,7 @@ mod tests {
         let text = |value: Value| Arc::from(value.to_string());
         let key = super::key(key);
         let (object, filter_result) = (object.map(text), filter_result.map(text));
-        let item =
-            Item { key: key.clone(), uid: "u".into(), resource_version: "1".into(), object, filter_result };
+        let item = Item { key: key.clone(), uid: "u".into(), resource_version: "1".into(), object, filter_result };
         (key, Arc::new(item))
     }
 

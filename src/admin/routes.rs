@@ -57,8 +57,8 @@ pub(super) fn routes(operator: Shared) -> Router {
 
 type Answer = Result<Response, Refused>;
 
-fn running(operator: &Shared) -> Result<&Arc<dyn Operator>, Refused> {
-    operator.get().ok_or(Refused::Starting)
+fn running(operator: &Shared) -> Result<Arc<dyn Operator>, Refused> {
+    operator.get().ok_or(Refused::Starting)?.upgrade().ok_or(Refused::Ending)
 }
 
 fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refused> {
@@ -154,21 +154,13 @@ async fn letters(
     Ok(data(&Count { count: count? }, Format::Json))
 }
 
-async fn snapshots(
-    State(operator): State<Shared>,
-    Path((hook, file)): Path<(String, String)>,
-    uri: Uri,
-) -> Answer {
+async fn snapshots(State(operator): State<Shared>, Path((hook, file)): Path<(String, String)>, uri: Uri) -> Answer {
     let ("snapshots", format) = split(&file)? else { return Err(nowhere(&uri)) };
     let asked: SnapshotQuery = query(&uri)?;
     Ok(view(&running(&operator)?.snapshots(&hook, &asked)?, format))
 }
 
-async fn command(
-    State(operator): State<Shared>,
-    Path((hook, action)): Path<(String, String)>,
-    uri: Uri,
-) -> Answer {
+async fn command(State(operator): State<Shared>, Path((hook, action)): Path<(String, String)>, uri: Uri) -> Answer {
     let operator = running(&operator)?;
     let done = match action.as_str() {
         "pause" => operator.pause(&hook),
@@ -248,8 +240,7 @@ struct SetParameter {
 }
 
 async fn config_set(State(operator): State<Shared>, form: Result<Form<SetParameter>, FormRejection>) -> Answer {
-    let Form(SetParameter { name, value, duration: lasts }) =
-        form.map_err(|error| Refused::Bad(error.body_text()))?;
+    let Form(SetParameter { name, value, duration: lasts }) = form.map_err(|error| Refused::Bad(error.body_text()))?;
     if name != "log.level" {
         return Err(Refused::Bad(format!("there is no parameter {name:?}: there is log.level")));
     }

@@ -3,7 +3,7 @@
 
 use std::{
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
 
@@ -30,23 +30,22 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// No command is longer.
 const LONGEST_BODY: usize = 256 * 1024;
 
-/// What routes work with: the operator, once it has started.
-pub(super) type Shared = Arc<OnceLock<Arc<dyn Operator>>>;
+/// What routes work with: the operator, once it has started, and as long as the server lives. A
+/// connection that lingers must not keep an operator.
+pub(super) type Shared = Arc<OnceLock<Weak<dyn Operator>>>;
 
 /// The running server. It ends when dropped, and its socket is removed.
-#[derive(Debug)]
 pub struct Server {
-    operator: SharedOperator,
+    shared: Shared,
+    operator: Option<Arc<dyn Operator>>,
     stop: oneshot::Sender<()>,
     task: AbortOnDropHandle<()>,
     taken: Taken,
 }
 
-struct SharedOperator(Shared);
-
-impl std::fmt::Debug for SharedOperator {
+impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.get().is_some() { "started" } else { "starting" })
+        f.debug_struct("Server").field("path", &self.path()).field("started", &self.operator.is_some()).finish()
     }
 }
 
@@ -64,9 +63,9 @@ impl Server {
     }
 
     fn serve(taken: Taken, listener: UnixListener, users: Vec<u32>) -> Self {
-        let operator = Shared::default();
+        let shared = Shared::default();
         let (stop, stopped) = oneshot::channel::<()>();
-        let app = guarded(routes::routes(operator.clone()), users).into_make_service_with_connect_info::<Peer>();
+        let app = guarded(routes::routes(shared.clone()), users).into_make_service_with_connect_info::<Peer>();
         let served = axum::serve(listener, app).with_graceful_shutdown(async {
             // A dropped sender means the same.
             let _ = stopped.await;
@@ -75,7 +74,7 @@ impl Server {
             // axum's accept loop goes on over errors, and ends only by the signal.
             let _ = served.await;
         });
-        Self { operator: SharedOperator(operator), stop, task: AbortOnDropHandle::new(task), taken }
+        Self { shared, operator: None, stop, task: AbortOnDropHandle::new(task), taken }
     }
 
     /// Where it listens.
@@ -84,9 +83,10 @@ impl Server {
     }
 
     /// From now on questions go to this operator.
-    pub fn operate(&self, operator: Arc<dyn Operator>) {
+    pub fn operate(&mut self, operator: Arc<dyn Operator>) {
         // A second one does not happen; the first would do as well.
-        let _ = self.operator.0.set(operator);
+        let _ = self.shared.set(Arc::downgrade(&operator));
+        self.operator = Some(operator);
     }
 
     /// Accepts nothing more, lets answers under way end for at most a second, and removes the socket.

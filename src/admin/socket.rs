@@ -49,7 +49,9 @@ pub enum SocketError {
         source: io::Error,
     },
     /// Others can get into its directory.
-    #[error("the admin socket's directory {path} is open to others ({why}): give --admin-socket a directory of its own, which is made when it is missing, or chmod it to 0700")]
+    #[error(
+        "the admin socket's directory {path} is open to others ({why}): give --admin-socket a directory of its own, which is made when it is missing, or chmod it to 0700"
+    )]
     NotPrivate {
         /// The directory.
         path: PathBuf,
@@ -57,7 +59,9 @@ pub enum SocketError {
         why: String,
     },
     /// Another operator serves there.
-    #[error("another operator serves the admin socket {path}: stop it, or give this one another with --admin-socket PATH, or `none`")]
+    #[error(
+        "another operator serves the admin socket {path}: stop it, or give this one another with --admin-socket PATH, or `none`"
+    )]
     Live {
         /// The socket.
         path: PathBuf,

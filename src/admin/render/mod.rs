@@ -61,7 +61,10 @@ mod tests {
 
     #[test]
     fn quantities_are_short() {
-        assert_eq!([0, 1023, 1024, 15 * 1024, 3 << 30, 5 << 42].map(bytes), ["0 B", "1023 B", "1.0 KiB", "15 KiB", "3.0 GiB", "20480 GiB"]);
+        assert_eq!(
+            [0, 1023, 1024, 15 * 1024, 3 << 30, 5 << 42].map(bytes),
+            ["0 B", "1023 B", "1.0 KiB", "15 KiB", "3.0 GiB", "20480 GiB"]
+        );
         assert_eq!([0.123, 12.0, 1500.0, 180_000.0].map(millis), ["0.12 ms", "12 ms", "1.5 s", "3 min"]);
         assert_eq!(seconds(7_300.0), "2 h");
     }

@@ -13,8 +13,7 @@ impl Text for RunsView {
         if self.runs.is_empty() {
             return "no runs\n".to_owned();
         }
-        let mut table =
-            Table::new(["ID", "HOOK", "STARTED", "TOOK", "TRY", "MEMORY", "CALLS", "RESULT", "TRIGGERS"]);
+        let mut table = Table::new(["ID", "HOOK", "STARTED", "TOOK", "TRY", "MEMORY", "CALLS", "RESULT", "TRIGGERS"]);
         for run in &self.runs {
             table.row([
                 run.id.as_str().into(),
