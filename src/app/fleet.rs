@@ -141,6 +141,8 @@ impl Fleet {
         self.roster.quarantine(name.as_str(), reason.to_owned());
         let triggers = self.stages.queue.remove_hook(name);
         self.stages.health.forget(name);
+        self.stages.operator.hook_metrics.forget(name);
+        self.metrics.forget_hook(name);
         warn!(hook = %name, reason, triggers, "hook quarantined: it does not run, others do");
         true
     }

@@ -96,7 +96,7 @@ impl Health {
             }
             HookReadiness { hook: hook.to_string(), missing }
         });
-        Readiness { started: true, hooks: hooks.collect() }
+        Readiness { started: true, hooks: hooks.collect(), quarantined: Vec::new() }
     }
 }
 

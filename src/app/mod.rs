@@ -33,9 +33,9 @@ use crate::{
     queue::{self, Drained, Runner},
     sandbox::{Sandbox, SandboxError},
     telemetry::{
-        Metrics, Readiness, Server,
+        HookMetrics, Metrics, Readiness, Server,
         metrics::{HookCounts, MetricsError},
-        server::{Probe, ServerError},
+        server::{Probe, ServerError, Shown},
     },
     watch::Streams,
 };
@@ -92,14 +92,19 @@ impl App {
     pub async fn start(options: Options) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
         let health = Arc::new(Health::default());
-        let server = Server::start(options.listen, metrics.clone(), probe(&health)).await?;
+        let roster = Arc::new(Roster::default());
+        let shown = Shown {
+            metrics: metrics.clone(),
+            hook_metrics: Arc::new(HookMetrics::new(options.hook_metrics_series)),
+            probe: probe(&health, &roster),
+        };
+        let server = Server::start(options.listen, shown.clone()).await?;
         info!(listen = %server.address(), "listening");
 
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
-        let roster = Arc::new(Roster::default());
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
-        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &metrics, &health);
+        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
         let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
         fleet.load().await?;
         fleet.start();
@@ -154,7 +159,7 @@ fn connect(
     roster: &Arc<Roster>,
     sandbox: Arc<Sandbox>,
     report: Arc<Report>,
-    metrics: &Arc<Metrics>,
+    shown: &Shown,
     health: &Arc<Health>,
 ) -> (Runner, Arc<Stages>) {
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
@@ -162,8 +167,13 @@ fn connect(
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
-    let operator = Arc::new(Operator { access, snapshots: snapshots.clone(), metrics: metrics.clone() });
-    let runs = Arc::new(Runs::new(roster.clone(), sandbox, operator.clone(), metrics.clone()));
+    let operator = Arc::new(Operator {
+        access,
+        snapshots: snapshots.clone(),
+        metrics: shown.metrics.clone(),
+        hook_metrics: shown.hook_metrics.clone(),
+    });
+    let runs = Arc::new(Runs::new(roster.clone(), sandbox, operator.clone(), shown.metrics.clone()));
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();
         async move { runs.run(job).await }.boxed()
@@ -174,9 +184,9 @@ fn connect(
     (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health }))
 }
 
-fn probe(health: &Arc<Health>) -> Probe {
-    let health = health.clone();
-    Arc::new(move || health.readiness())
+fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {
+    let (health, roster) = (health.clone(), roster.clone());
+    Arc::new(move || Readiness { quarantined: roster.quarantined(), ..health.readiness() })
 }
 
 /// The states of hooks, for their metric.

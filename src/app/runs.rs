@@ -9,7 +9,7 @@ use tracing::{info, warn};
 
 use super::{host::Operator, ms, roster::Roster};
 use crate::{
-    model::{BindingName, Caller, Failure, FailureKind, HookName, Job, Outcome, RunId},
+    model::{BindingName, Caller, Failure, FailureKind, HookName, Job, MetricOp, Outcome, RunId},
     sandbox::{RunReport, RunRequest, Sandbox},
     telemetry::{
         Metrics,
@@ -65,7 +65,23 @@ impl Runs {
         let usage = RunUsage { took: report.duration, memory_peak: report.memory_peak, host_calls: report.host_calls };
         self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
         describe(&described, &report);
+        if report.outcome.is_ok() {
+            self.report_metrics(&described, &report.metrics);
+        }
         report.outcome
+    }
+
+    /// A hook that was taken out meanwhile reports nothing more.
+    fn report_metrics(&self, described: &Described, ops: &[MetricOp]) {
+        let Described { run, hook, binding, .. } = described;
+        if ops.is_empty() || self.roster.hook(hook).is_none() {
+            return;
+        }
+        let applied = self.operator.hook_metrics.apply(hook, ops);
+        if let Some(error) = applied.first {
+            let refused = applied.refused;
+            warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
+        }
     }
 }
 

@@ -51,6 +51,7 @@ impl Subscriber {
             namespace: None,
             label_selector: Some(labels.to_owned()),
             field_selector: None,
+            metadata_only: true,
         })
     }
 }
