@@ -54,6 +54,7 @@ pub(super) async fn keep(
     };
     let writes = stages.operator.access.own_writes().clone();
     let own = spec.ignore_own_writes.then(|| writes.follow(&hook));
+    let metadata_only = filter::uses_only_metadata(spec.content, filter.as_ref());
     let driver = Driver {
         // From the beginning, so that a pending binding has an empty snapshot.
         publisher: stages.snapshots.publisher(&hook, &spec.name),
@@ -67,7 +68,7 @@ pub(super) async fn keep(
         },
     };
     let place = Place { stages, hook, index, spec: Arc::new(spec), barrier };
-    let inputs = Box::pin(Feed::new(place).into_stream());
+    let inputs = Box::pin(Feed::new(place, metadata_only).into_stream());
     tokio::join!(filter::drive(driver, inputs), listed);
     drop(own);
 }
