@@ -84,6 +84,14 @@ impl Health {
         self.hooks().iter().flat_map(of_hook).collect()
     }
 
+    /// How a hook's bindings are doing, in the document's order; and why those that can't be watched are
+    /// pending.
+    pub fn bindings(&self, hook: &HookName) -> Vec<(Arc<BindingStatus>, Option<String>)> {
+        let hooks = self.hooks();
+        let bindings = hooks.get(hook).into_iter().flatten();
+        bindings.map(|binding| (binding.status.clone(), binding.pending.clone())).collect()
+    }
+
     /// What is still waited for.
     pub fn readiness(&self) -> Readiness {
         let Some(queue) = self.queue.get() else { return Readiness::default() };

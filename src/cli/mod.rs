@@ -1,5 +1,7 @@
 //! What is typed: subcommands, flags, their defaults and help. The only user of clap.
 
+pub mod admin;
+
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -24,6 +26,9 @@ pub enum Command {
     Inspect(Inspect),
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
+    /// What is asked of a running operator.
+    #[command(flatten)]
+    Admin(admin::Admin),
     /// Evaluate jq filters for a parent process
     #[command(hide = true)]
     FilterWorker,
@@ -62,6 +67,12 @@ pub struct Serve {
     /// Address of health and metrics, which it lists at /discovery; port 0 takes a free one and logs it
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9115", env = "BOATHOOK_LISTEN")]
     pub listen: SocketAddr,
+    /// Unix socket for `boathook hooks`, `queues` and the like; its directory is private, and made if it is
+    /// missing. `none` for no socket [default: the first that can be used of
+    /// $XDG_RUNTIME_DIR/boathook/admin.sock, /run/boathook/admin.sock, boathook-UID/admin.sock in the
+    /// temporary directory]
+    #[arg(long, value_name = "PATH", env = "BOATHOOK_ADMIN_SOCKET")]
+    pub admin_socket: Option<PathBuf>,
     /// Logging.
     #[command(flatten)]
     pub log: Log,
