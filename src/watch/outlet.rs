@@ -30,13 +30,15 @@ pub(super) struct Outlet {
     pub seen: u64,
     /// It held up others; it gets its next list alone.
     pub slow: bool,
+    /// It was told that the kind is not served.
+    pub told_unserved: bool,
     full_since: Option<Instant>,
 }
 
 impl Outlet {
     pub fn new(capacity: usize) -> (Self, mpsc::Receiver<Change>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
-        (Self { sender, seen: 0, slow: false, full_since: None }, receiver)
+        (Self { sender, seen: 0, slow: false, told_unserved: false, full_since: None }, receiver)
     }
 
     /// Delivers within `grace`, counted from when the channel became full: also a subscriber that

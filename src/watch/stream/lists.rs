@@ -5,11 +5,14 @@ use std::{mem, time::Duration};
 use tokio::time::Instant;
 
 use super::{Done, Stream, Watch};
-use crate::watch::{
-    error::RequestError,
-    list::{self, Complete, Listed, Opened},
-    outlet::Outlet,
-    position::{self, Resume},
+use crate::{
+    model::Change,
+    watch::{
+        error::RequestError,
+        list::{self, Complete, Listed, Opened},
+        outlet::{Delivery, Outlet},
+        position::{self, Resume},
+    },
 };
 
 impl Stream {
@@ -22,6 +25,9 @@ impl Stream {
         if patient {
             outlets.extend(self.waiting.pop());
         }
+        for outlet in &mut outlets {
+            outlet.told_unserved = false;
+        }
         if !outlets.is_empty() {
             self.delivering += 1;
             let context = self.context.clone();
@@ -29,7 +35,7 @@ impl Stream {
         }
     }
 
-    pub(super) fn listed(&mut self, listed: Listed) {
+    pub(super) async fn listed(&mut self, listed: Listed) {
         self.delivering = self.delivering.saturating_sub(1);
         for outlet in listed.behind {
             self.leave_behind(outlet);
@@ -39,13 +45,14 @@ impl Stream {
             Ok(complete) => self.go_on(listed.outlets, complete),
             Err(error) => {
                 self.waiting.extend(listed.outlets);
-                self.list_failed(&error);
+                self.list_failed(&error).await;
             }
         }
     }
 
     pub(super) fn go_on(&mut self, outlets: Vec<Outlet>, list: Complete) {
         self.list_backoff.reset();
+        self.unserved = false;
         let watch = (!self.active.is_empty()).then_some(self.position.as_str());
         let resume = position::resume(watch, &list.version);
         match resume {
@@ -75,9 +82,32 @@ impl Stream {
         }
     }
 
-    pub(super) fn list_failed(&mut self, error: &RequestError) {
+    pub(super) async fn list_failed(&mut self, error: &RequestError) {
         let chance = rand::random_range(0.0..1.0);
         let delay = self.delay(error, |stream| stream.list_backoff.next(chance));
         self.list_not_before = Instant::now() + delay;
+        if error.is_unserved() {
+            self.tell_unserved().await;
+        }
+    }
+
+    /// Once to each; to those who are on a watch only when that has ended too.
+    async fn tell_unserved(&mut self) {
+        if !mem::replace(&mut self.unserved, true) {
+            self.context.observer.on_unserved(&self.context.selection);
+        }
+        for mut outlet in mem::take(&mut self.waiting) {
+            if !outlet.told_unserved {
+                match outlet.deliver(Change::Unserved, self.context.config.grace).await {
+                    Delivery::Done => outlet.told_unserved = true,
+                    Delivery::Gone => continue,
+                    Delivery::Lagging => {
+                        self.leave_behind(outlet);
+                        continue;
+                    }
+                }
+            }
+            self.waiting.push(outlet);
+        }
     }
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod follower;
+mod gate;
+mod kinds;
 mod live;
 mod recorder;
 mod recovery;

@@ -17,6 +17,7 @@ pub enum Report {
     Rebuilt,
     Invalid(String),
     Lagging,
+    Unserved,
 }
 
 #[derive(Default)]
@@ -75,6 +76,10 @@ impl Observer for Recorder {
 
     fn on_invalid_object(&self, _: &Selection, text: &str) {
         self.add(Report::Invalid(text.to_owned()));
+    }
+
+    fn on_unserved(&self, _: &Selection) {
+        self.add(Report::Unserved);
     }
 
     fn on_lagging(&self, _: &Selection) {

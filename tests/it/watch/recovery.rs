@@ -240,9 +240,9 @@ async fn errors_are_told_apart_and_tried_again() {
         assert!(text.ends_with(": scripted"), "{text}");
         assert!(!retry_in.is_zero());
     }
-    assert_eq!(bench.streams.stats()[0].state, StreamState::Trying);
+    assert_eq!(bench.streams.stats()[0].state, StreamState::Unserved);
     bench.server.next().await.page("5", &["a"], None);
-    assert_eq!(bench.follower.words(3).await, "[ +a ]");
+    assert_eq!(bench.follower.words(4).await, "! [ +a ]");
     bench.server.next().await.status(403, "scripted");
     assert!(bench.server.next().await.is_watch_from("5"));
 }

@@ -106,6 +106,10 @@ impl Asked {
         let _ = self.answer.send(response.body(Body::from(body.to_string())).unwrap());
     }
 
+    pub fn answer(self, code: u16, body: String) {
+        let _ = self.answer.send(Response::builder().status(code).body(Body::from(body)).unwrap());
+    }
+
     pub fn text(self, body: impl Into<String>) {
         let _ = self.answer.send(Response::new(Body::from(body.into())));
     }
