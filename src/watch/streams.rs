@@ -5,6 +5,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context as TaskContext, Poll},
+    time::Duration,
 };
 
 use futures::Stream;
@@ -21,6 +22,23 @@ use super::{
     stats::Board, stream, wire::Kind,
 };
 use crate::model::Change;
+
+/// What a subscriber wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscribe {
+    /// Which objects.
+    pub selection: Selection,
+    /// The subscriber gets a new list each time this has passed since the last one, up to a twentieth
+    /// later. At least 1 s; `None`: never. The stream stays shared: others on it see nothing of the list,
+    /// unless they are due as well.
+    pub resynchronization: Option<Duration>,
+}
+
+impl From<Selection> for Subscribe {
+    fn from(selection: Selection) -> Self {
+        Self { selection, resynchronization: None }
+    }
+}
 
 /// All streams of a process: one for each selection that someone follows. Cheap to clone.
 #[derive(Clone)]
@@ -65,8 +83,9 @@ impl Streams {
 
     /// Follows a selection: first a list, then changes. Call it within a tokio runtime. Whoever
     /// joins later gets a list of its own, which the others do not see.
-    pub fn subscribe(&self, selection: Selection) -> Subscription {
-        let (outlet, changes) = Outlet::new(self.0.config.capacity);
+    pub fn subscribe(&self, subscribe: impl Into<Subscribe>) -> Subscription {
+        let Subscribe { selection, resynchronization } = subscribe.into();
+        let (outlet, changes) = Outlet::new(self.0.config.capacity, resynchronization);
         let mut table = self.0.table();
         let stream = match table.entries.get_mut(&selection) {
             Some(entry) if !entry.joins.is_closed() => entry.join(outlet),

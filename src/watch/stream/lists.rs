@@ -16,9 +16,13 @@ use crate::{
 };
 
 impl Stream {
-    /// Gives a list to those who wait: to all of them but the slow, or to one of the slow.
+    /// Gives a list to those who wait, and to those for whom one is due: to all of them but the slow, or to
+    /// one of the slow.
     pub(super) fn deliver(&mut self, opened: Opened) {
         self.waiting.retain(|outlet| !outlet.is_gone());
+        // Not before the list is there: while the server gives none, they stay on the watch.
+        let now = Instant::now();
+        self.waiting.extend(self.active.extract_if(.., |outlet| outlet.is_due(now)));
         let (slow, mut outlets): (Vec<_>, Vec<_>) = mem::take(&mut self.waiting).into_iter().partition(|o| o.slow);
         self.waiting = slow;
         let patient = outlets.is_empty();
@@ -61,9 +65,9 @@ impl Stream {
             Resume::FromListAndRelist => self.waiting.append(&mut self.active),
         }
         let seen = position::number(&list.version).unwrap_or(0);
+        let (now, stretch) = (Instant::now(), rand::random_range(1.0..1.05));
         for mut outlet in outlets {
-            outlet.seen = seen;
-            outlet.slow = false;
+            outlet.listed(seen, now, stretch);
             self.active.push(outlet);
         }
         if resume != Resume::Keep {

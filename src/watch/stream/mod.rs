@@ -35,6 +35,7 @@ pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Outlet>)
     loop {
         stream.start_what_is_due();
         stream.context.board.set_state(stream.state());
+        let due = stream.next_due();
         tokio::select! {
             joined = stream.joins.recv() => match joined {
                 Some(outlet) => stream.joined(outlet),
@@ -44,6 +45,7 @@ pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Outlet>)
                 stream.done(done).await;
             },
             line = stream.watch.next_line() => stream.heard(line).await,
+            () = wait_until(due) => {}
         }
     }
 }
@@ -142,7 +144,8 @@ impl Stream {
 
     fn start_what_is_due(&mut self) {
         self.waiting.retain(|outlet| !outlet.is_gone());
-        if !self.opening && !self.waiting.is_empty() {
+        let now = Instant::now();
+        if !self.opening && (!self.waiting.is_empty() || self.active.iter().any(|outlet| outlet.is_due(now))) {
             self.opening = true;
             let (context, at) = (self.context.clone(), self.list_not_before);
             // However much hurry there is, no faster than this.
@@ -160,6 +163,11 @@ impl Stream {
         if matches!(self.watch, Watch::Off) && !self.active.is_empty() {
             self.connect();
         }
+    }
+
+    /// When the next list is due for someone who needs none yet.
+    fn next_due(&self) -> Option<Instant> {
+        if self.opening { None } else { self.active.iter().filter_map(|outlet| outlet.due).min() }
     }
 
     fn connect(&mut self) {
@@ -190,6 +198,13 @@ impl Stream {
             Done::Connected { result: Ok(lines), .. } => self.watch = Watch::open(lines),
             Done::Connected { result: Err(error), .. } => self.watch_failed(&error),
         }
+    }
+}
+
+async fn wait_until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
     }
 }
 

@@ -5,6 +5,7 @@ mod follower;
 mod gate;
 mod kinds;
 mod live;
+mod paused;
 mod recorder;
 mod recovery;
 mod scripted;

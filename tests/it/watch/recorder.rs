@@ -53,6 +53,16 @@ impl Recorder {
         timeout(DEADLINE, found).await.expect("a report")
     }
 
+    /// Waits until there are so many reports that are wanted.
+    pub async fn count(&self, wanted: impl Fn(&Report) -> bool, count: usize) {
+        let found = async {
+            while self.all().iter().filter(|report| wanted(report)).count() < count {
+                self.changed.notified().await;
+            }
+        };
+        timeout(DEADLINE, found).await.expect("reports");
+    }
+
     pub async fn error(&self, wanted: WatchErrorKind) -> (String, Duration) {
         match self.wait_for(|report| matches!(report, Report::Error { kind, .. } if *kind == wanted)).await {
             Report::Error { text, retry_in, .. } => (text, retry_in),

@@ -250,7 +250,7 @@ async fn errors_are_told_apart_and_tried_again() {
 #[tokio::test]
 async fn a_server_that_is_away_is_tried_again() {
     let server = Scripted::start().await;
-    let (address, client) = (server.address, server.client());
+    let (address, client) = (server.address.unwrap(), server.client());
     drop(server);
     let recorder = Recorder::new();
     let streams = Streams::new(client, quick(), recorder.clone());
