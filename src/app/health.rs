@@ -104,7 +104,7 @@ impl Health {
             }
             HookReadiness { hook: hook.to_string(), missing }
         });
-        Readiness { started: true, hooks: hooks.collect() }
+        Readiness { started: true, hooks: hooks.collect(), quarantined: Vec::new() }
     }
 }
 
@@ -112,6 +112,9 @@ fn unlisted(bindings: &[BindingHealth]) -> Vec<String> {
     let missing = |binding: &BindingHealth| match &binding.pending {
         Some(reason) => Some(format!("binding {} is pending: {reason}", binding.name)),
         None if binding.status.is_synchronised() => None,
+        None if binding.status.is_listed() => {
+            Some(format!("binding {} waits for other bindings of its hook", binding.name))
+        }
         None => Some(format!("binding {} has not listed its objects", binding.name)),
     };
     bindings.iter().filter_map(missing).collect()

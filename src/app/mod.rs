@@ -2,6 +2,7 @@
 //! names every stage; it holds no rule of any.
 
 mod admin;
+mod barrier;
 mod bindings;
 mod failure_events;
 mod fleet;
@@ -20,24 +21,24 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use tokio::task::JoinSet;
-use tracing::{info, warn};
+use tracing::info;
 
 pub use hooks::{Hook, Quarantine, load};
 pub use options::Options;
 
 use crate::{
     access::Access,
-    admin::{Socket, SocketError},
+    admin::SocketError,
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
     hooks::DirectoryError,
-    model::{HookName, Job, error_chain},
+    model::{HookName, Job},
     queue::{self, Drained, Runner},
     sandbox::{Sandbox, SandboxError},
     telemetry::{
-        Metrics, Readiness, Server,
+        HookMetrics, Metrics, Readiness, Server,
         metrics::{HookCounts, MetricsError},
-        server::{Probe, ServerError},
+        server::{Probe, ServerError, Shown},
     },
     watch::Streams,
 };
@@ -99,18 +100,23 @@ impl App {
     pub async fn start(options: Options) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
         let health = Arc::new(Health::default());
-        let server = Server::start(options.listen, metrics.clone(), probe(&health)).await?;
-        let mut admin = options.admin_socket.as_ref().map(listen_to_admins).transpose()?.flatten();
+        let roster = Arc::new(Roster::default());
+        let shown = Shown {
+            metrics: metrics.clone(),
+            hook_metrics: Arc::new(HookMetrics::new(options.hook_metrics_series)),
+            probe: probe(&health, &roster),
+        };
+        let server = Server::start(options.listen, shown.clone()).await?;
+        let mut admin = options.admin_socket.as_ref().map(admin::listen).transpose()?.flatten();
         let admin_socket = admin.as_ref().map(|admin| admin.path().display().to_string());
         info!(listen = %server.address(), admin_socket, "listening");
 
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
-        let roster = Arc::new(Roster::default());
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
-        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &metrics, &health);
-        let fleet =
-            Arc::new(Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone()));
+        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
+        let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
+        let fleet = Arc::new(fleet);
         fleet.load().await?;
         fleet.start();
         if let Some(admin) = &mut admin {
@@ -170,7 +176,7 @@ fn connect(
     roster: &Arc<Roster>,
     sandbox: Arc<Sandbox>,
     report: Arc<Report>,
-    metrics: &Arc<Metrics>,
+    shown: &Shown,
     health: &Arc<Health>,
 ) -> (Runner, Arc<Stages>) {
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
@@ -178,9 +184,14 @@ fn connect(
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
-    let operator = Arc::new(Operator { access, snapshots: snapshots.clone(), metrics: metrics.clone() });
+    let operator = Arc::new(Operator {
+        access,
+        snapshots: snapshots.clone(),
+        metrics: shown.metrics.clone(),
+        hook_metrics: shown.hook_metrics.clone(),
+    });
     let history = Arc::new(History::default());
-    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), metrics.clone(), history.clone());
+    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), shown.metrics.clone(), history.clone());
     let runs = Arc::new(runs);
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();
@@ -192,19 +203,9 @@ fn connect(
     (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health, history }))
 }
 
-/// Takes the socket early: another operator there is a reason not to start.
-fn listen_to_admins(socket: &Socket) -> Result<Option<crate::admin::Server>, SocketError> {
-    let (server, errors) = crate::admin::Server::start(socket)?;
-    if server.is_none() {
-        let reasons: Vec<_> = errors.iter().map(|error| error_chain(error)).collect();
-        warn!(reasons = reasons.join("; "), "no admin socket: give one with --admin-socket PATH");
-    }
-    Ok(server)
-}
-
-fn probe(health: &Arc<Health>) -> Probe {
-    let health = health.clone();
-    Arc::new(move || health.readiness())
+fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {
+    let (health, roster) = (health.clone(), roster.clone());
+    Arc::new(move || Readiness { quarantined: roster.quarantined(), ..health.readiness() })
 }
 
 /// The states of hooks, for their metric.

@@ -3,7 +3,12 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use crate::{
-    access::AccessConfig, admin::Socket, filter::WorkerConfig, queue::QueueConfig, sandbox::SandboxConfig,
+    access::AccessConfig,
+    admin::Socket,
+    filter::WorkerConfig,
+    queue::QueueConfig,
+    sandbox::SandboxConfig,
+    telemetry::{HookMetrics, Metrics},
     watch::StreamConfig,
 };
 
@@ -22,6 +27,8 @@ pub struct Options {
     pub admin_socket: Option<Socket>,
     /// Prefix of the operator's metrics.
     pub metrics_prefix: String,
+    /// Series of metrics that each hook may report.
+    pub hook_metrics_series: usize,
     /// On shutdown, how long running hooks may take to end.
     pub grace_period: Duration,
     /// Stage 1.
@@ -46,7 +53,8 @@ impl Options {
             hooks: hooks.into(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             admin_socket: None,
-            metrics_prefix: "boathook_".to_owned(),
+            metrics_prefix: Metrics::DEFAULT_PREFIX.to_owned(),
+            hook_metrics_series: HookMetrics::DEFAULT_MAX_SERIES,
             grace_period: Duration::from_secs(20),
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,

@@ -14,7 +14,7 @@ use super::{
     roster::Roster,
 };
 use crate::{
-    model::{BindingName, Caller, Failure, FailureKind, HookName, Job, Outcome, RunId},
+    model::{BindingName, Caller, Failure, FailureKind, HookName, Job, MetricOp, Outcome, RunId},
     sandbox::{RunReport, RunRequest, Sandbox},
     telemetry::{
         Metrics,
@@ -78,7 +78,23 @@ impl Runs {
         self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
         describe(&described, &report);
         self.history.ended(begun, &report, allow_failure);
+        if report.outcome.is_ok() {
+            self.report_metrics(&described, &report.metrics);
+        }
         report.outcome
+    }
+
+    /// A hook that was taken out meanwhile reports nothing more.
+    fn report_metrics(&self, described: &Described, ops: &[MetricOp]) {
+        let Described { run, hook, binding, .. } = described;
+        if ops.is_empty() || self.roster.hook(hook).is_none() {
+            return;
+        }
+        let applied = self.operator.hook_metrics.apply(hook, ops);
+        if let Some(error) = applied.first {
+            let refused = applied.refused;
+            warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
+        }
     }
 }
 

@@ -64,7 +64,7 @@ pub struct Serve {
     /// Connection to the cluster.
     #[command(flatten)]
     pub connection: Connection,
-    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one and logs it
+    /// Address of health and metrics, which it lists at /discovery; port 0 takes a free one and logs it
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9115", env = "BOATHOOK_LISTEN")]
     pub listen: SocketAddr,
     /// Unix socket for `boathook hooks`, `queues` and the like; its directory is private, and made if it is
@@ -89,6 +89,9 @@ pub struct Serve {
     /// Prefix of the operator's own metrics
     #[arg(long, value_name = "TEXT", default_value = "boathook_", env = "BOATHOOK_METRICS_PREFIX")]
     pub metrics_prefix: String,
+    /// Series of metrics that each hook may report at /metrics/hooks
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000), env = "BOATHOOK_HOOK_METRICS_SERIES")]
+    pub hook_metrics_series: u32,
     /// On shutdown, how long running hooks may take to end (at most 30s)
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = grace, env = "BOATHOOK_GRACE_PERIOD")]
     pub grace_period: std::time::Duration,

@@ -62,6 +62,7 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     options.listen = args.listen;
     options.admin_socket = admin::socket(args.admin_socket);
     options.metrics_prefix = args.metrics_prefix;
+    options.hook_metrics_series = usize::try_from(args.hook_metrics_series).unwrap_or(usize::MAX);
     options.grace_period = args.grace_period;
     options.queue.max_parallel_runs = args.max_parallel_runs.into();
     options.sandbox.max_concurrent_runs = args.max_parallel_runs.into();

@@ -11,15 +11,26 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
+use tracing::warn;
 
 use super::{Stages, fleet::Fleet, hooks::Hook, roster::Roster};
 use crate::{
     admin::{
-        Letters, Operator, Refused, SnapshotQuery, pages,
+        Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError, pages,
         views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RunsView, SnapshotsView},
     },
     model::{BindingName, HookName, KubernetesBinding, error_chain},
 };
+
+/// Takes the socket, before hooks are loaded: another operator there is a reason not to start.
+pub(super) fn listen(socket: &Socket) -> Result<Option<Server>, SocketError> {
+    let (server, errors) = Server::start(socket)?;
+    if server.is_none() {
+        let reasons: Vec<_> = errors.iter().map(|error| error_chain(error)).collect();
+        warn!(reasons = reasons.join("; "), "no admin socket: give one with --admin-socket PATH");
+    }
+    Ok(server)
+}
 
 /// Answers admins.
 pub(super) struct Admin {
