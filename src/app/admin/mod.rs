@@ -116,10 +116,13 @@ impl Operator for Admin {
         }
         let asked_for = |name: &BindingName| query.binding.as_deref().is_none_or(|asked| asked == name.as_str());
         let moment = self.stages.snapshots.moment(name);
+        let statuses = self.stages.health.bindings(name);
         let mut shown = BTreeMap::new();
-        for binding in bindings.iter().filter(|binding| asked_for(&binding.name)) {
+        for (index, binding) in bindings.iter().enumerate().filter(|(_, binding)| asked_for(&binding.name)) {
             let Some(items) = moment.items(&binding.name) else { continue };
-            shown.insert(binding.name.to_string(), pages::page(items, query, of_secrets(binding))?);
+            let mut page = pages::page(items, query, of_secrets(binding))?;
+            page.operations = statuses.get(index).map(|(status, _)| hooks::operations(status));
+            shown.insert(binding.name.to_string(), page);
         }
         Ok(SnapshotsView { hook: name.to_string(), bindings: shown })
     }

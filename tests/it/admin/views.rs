@@ -1,8 +1,8 @@
 //! What the operator shows of itself.
 
 use boathook::admin::{
-    SnapshotQuery,
-    views::{BindingKind, HookState, HookView, HooksView, RunResult, SnapshotItem},
+    Client, SnapshotQuery,
+    views::{BindingKind, HookState, HookView, HooksView, RunResult, SnapshotItem, SnapshotsView},
 };
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ async fn hooks_with_their_bindings_and_what_they_wait_for() {
 async fn runs_with_triggers_usage_and_outcome() {
     let asked = Asked::start(&guests(["fail", "noop"])).await;
     asked.pipeline.create(config_map("bad", ("test", "fail"), json!({"mode": "panic", "attempts": "1"}))).await;
-    let failed = async |client: &boathook::admin::Client| client.runs(Some("fail"), true).await;
+    let failed = async |client: &Client| client.runs(Some("fail"), true).await;
     let view = asked.until("a run failed", failed, |view| !view.runs.is_empty()).await;
     let run = &view.runs[0];
     assert_eq!((run.hook.as_str(), run.attempt, run.triggers_count), ("fail", 1, 1));
@@ -115,7 +115,7 @@ async fn snapshots_in_pages_and_with_values_of_secrets_only_when_asked_for() {
         asked.pipeline.create(config_map(&format!("m{n}"), ("test", "yes"), json!({"k": n.to_string()}))).await;
     }
     let everything = SnapshotQuery::default();
-    let counts = |view: &boathook::admin::views::SnapshotsView| {
+    let counts = |view: &SnapshotsView| {
         view.bindings.iter().map(|(name, binding)| (name.clone(), binding.count)).collect::<Vec<_>>()
     };
     let wanted = [("filtered", 1), ("maps", 5), ("secrets", 1)].map(|(name, count)| (name.to_owned(), count));
@@ -147,6 +147,26 @@ async fn snapshots_in_pages_and_with_values_of_secrets_only_when_asked_for() {
     assert_eq!(second.bindings.len(), 1);
     let second = second.bindings.remove("maps").unwrap();
     assert_eq!((named(&second.snapshot), second.continue_token), (vec!["m2", "m3", "m4"], None));
+}
+
+#[tokio::test]
+async fn operations_are_counted_and_reading_changes_nothing() {
+    let asked = Asked::start(&guests(["fail"])).await;
+    let map = |name: &str, n: &str| config_map(name, ("test", "fail"), json!({"mode": "none", "n": n}));
+    for (name, n) in [("a", "1"), ("b", "1"), ("a", "2"), ("a", "2")] {
+        asked.pipeline.apply(map(name, n)).await;
+    }
+    asked.pipeline.delete(map("b", "1")).await;
+    let everything = SnapshotQuery::default();
+    let counted = |view: &SnapshotsView| {
+        let now = view.bindings["configmaps"].operations.unwrap().since_start;
+        (now.count, now.added, now.modified, now.deleted)
+    };
+    let ask = async |client: &Client| client.snapshots("fail", &everything).await;
+    asked.until("all is counted", ask, |view| counted(view) == (1, 2, 1, 1)).await;
+    assert_eq!(counted(&ask(&asked.client).await.unwrap()), (1, 2, 1, 1));
+    let runs = asked.client.runs(None, false).await.unwrap();
+    assert_eq!(asked.client.runs(None, false).await.unwrap(), runs);
 }
 
 #[tokio::test]
