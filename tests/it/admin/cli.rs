@@ -3,11 +3,16 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tokio::process::Command;
 
 use super::{Asked, socket_in};
 use crate::{
     pipeline::fixture::{config_map, guests},
-    support::process::{Ended, Process, boathook, run, terminate},
+    support::{
+        cluster::TestCluster,
+        guests::{cache_dir, hooks_dir},
+        process::{Ended, Process, boathook, run, terminate},
+    },
 };
 
 async fn typed(socket: &Path, arguments: &[&str]) -> Ended {
@@ -72,17 +77,68 @@ async fn errors_say_what_to_do() {
     assert_eq!((ended.code, ended.stderr.contains("turned off")), (Some(1), true), "{}", ended.stderr);
 }
 
+/// The real operator, with its socket still to be said.
+fn operator(files: &Path, hooks: &Path) -> Command {
+    let mut command = boathook(["serve", "--listen", "127.0.0.1:0", "--kubeconfig"]);
+    command.arg(files.join("kubeconfig")).arg("--hooks").arg(hooks).arg("--cache-dir").arg(cache_dir());
+    command
+}
+
+fn serve(files: &Path, hooks: &Path, socket: &Path) -> Process {
+    let mut command = operator(files, hooks);
+    command.arg("--admin-socket").arg(socket);
+    Process::start(command)
+}
+
 #[tokio::test]
 async fn the_default_place_is_the_same_for_serve_and_for_questions() {
-    let directory = tempfile::tempdir().unwrap();
-    let asked = |arguments: &[&str]| {
-        let mut command = boathook(arguments);
-        command.env_remove("BOATHOOK_ADMIN_SOCKET").env("XDG_RUNTIME_DIR", directory.path());
+    let (cluster, files) = (TestCluster::start().await, tempfile::tempdir().unwrap());
+    std::fs::write(files.path().join("kubeconfig"), cluster.cluster.kubeconfig()).unwrap();
+    let hooks = hooks_dir(&guests(["noop"])).await;
+    let by_default = |mut command: Command| {
+        command.env_remove("BOATHOOK_ADMIN_SOCKET").env("XDG_RUNTIME_DIR", files.path());
         command
     };
-    let places = run(asked(&["hooks"])).await;
-    let expected = directory.path().join("boathook/admin.sock");
-    assert!(places.stderr.contains(&*expected.to_string_lossy()), "{}", places.stderr);
+    let place = files.path().join("boathook/admin.sock");
+    let nobody = run(by_default(boathook(["hooks"]))).await;
+    assert_eq!(nobody.code, Some(4));
+    assert!(nobody.stderr.contains(&*place.to_string_lossy()), "{}", nobody.stderr);
+
+    let mut serving = Process::start(by_default(operator(files.path(), hooks.path())));
+    serving.logged("it starts", |line| line.contains("hooks started").then_some(())).await.unwrap();
+    assert!(place.exists());
+    assert!(done(run(by_default(boathook(["hooks"]))).await).contains("noop"));
+}
+
+#[tokio::test]
+async fn an_operator_takes_the_socket_of_a_killed_one_and_not_that_of_a_living_one() {
+    let (cluster, files) = (TestCluster::start().await, tempfile::tempdir().unwrap());
+    std::fs::write(files.path().join("kubeconfig"), cluster.cluster.kubeconfig()).unwrap();
+    let hooks = hooks_dir(&guests(["noop"])).await;
+    let socket = socket_in(files.path());
+    let started = |line: &str| line.contains("hooks started").then_some(());
+
+    let mut first = serve(files.path(), hooks.path(), &socket);
+    first.logged("the first starts", started).await.unwrap();
+    assert!(done(typed(&socket, &["hooks"]).await).contains("noop"));
+
+    let second = serve(files.path(), hooks.path(), &socket).ended().await;
+    assert_eq!(second.code, Some(1), "{}", second.stderr);
+    assert!(second.stderr.contains("another operator serves the admin socket"), "{}", second.stderr);
+    assert!(done(typed(&socket, &["hooks"]).await).contains("noop"), "the first one was not harmed");
+
+    let id = rustix::process::Pid::from_raw(first.id().try_into().unwrap()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    first.ended().await;
+    assert!(socket.exists(), "nobody cleaned up");
+    assert_eq!(typed(&socket, &["hooks"]).await.code, Some(4));
+
+    let mut third = serve(files.path(), hooks.path(), &socket);
+    third.logged("the third starts", started).await.unwrap();
+    assert!(done(typed(&socket, &["hooks"]).await).contains("noop"));
+    terminate(&third);
+    assert_eq!(third.ended().await.code, Some(0));
+    assert!(!socket.exists());
 }
 
 #[tokio::test]
