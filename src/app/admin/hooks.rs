@@ -3,9 +3,9 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use crate::{
-    admin::views::{BindingKind, BindingView, HookState, HookView, RunCounts},
+    admin::views::{BindingKind, BindingView, HookState, HookView, OperationCounts, Operations, RunCounts},
     app::hooks::Hook,
-    filter::BindingStatus,
+    filter::{BindingStatus, Changes},
     model::{KubernetesBinding, QueueName, ScheduleBinding, StartupBinding},
     queue::HookStats,
 };
@@ -120,4 +120,10 @@ fn selection(spec: &KubernetesBinding) -> String {
         }
     }
     out
+}
+
+/// What happened to a binding's objects.
+pub(super) fn operations(status: &BindingStatus) -> Operations {
+    let Changes { added, modified, deleted } = status.changes();
+    Operations { since_start: OperationCounts { count: status.objects(), added, modified, deleted } }
 }

@@ -11,15 +11,26 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
+use tracing::warn;
 
 use super::{Stages, fleet::Fleet, hooks::Hook, roster::Roster};
 use crate::{
     admin::{
-        Letters, Operator, Refused, SnapshotQuery, pages,
+        Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError, pages,
         views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RunsView, SnapshotsView},
     },
     model::{BindingName, HookName, KubernetesBinding, error_chain},
 };
+
+/// Takes the socket, before hooks are loaded: another operator there is a reason not to start.
+pub(super) fn listen(socket: &Socket) -> Result<Option<Server>, SocketError> {
+    let (server, errors) = Server::start(socket)?;
+    if server.is_none() {
+        let reasons: Vec<_> = errors.iter().map(|error| error_chain(error)).collect();
+        warn!(reasons = reasons.join("; "), "no admin socket: give one with --admin-socket PATH");
+    }
+    Ok(server)
+}
 
 /// Answers admins.
 pub(super) struct Admin {
@@ -105,10 +116,13 @@ impl Operator for Admin {
         }
         let asked_for = |name: &BindingName| query.binding.as_deref().is_none_or(|asked| asked == name.as_str());
         let moment = self.stages.snapshots.moment(name);
+        let statuses = self.stages.health.bindings(name);
         let mut shown = BTreeMap::new();
-        for binding in bindings.iter().filter(|binding| asked_for(&binding.name)) {
+        for (index, binding) in bindings.iter().enumerate().filter(|(_, binding)| asked_for(&binding.name)) {
             let Some(items) = moment.items(&binding.name) else { continue };
-            shown.insert(binding.name.to_string(), pages::page(items, query, of_secrets(binding))?);
+            let mut page = pages::page(items, query, of_secrets(binding))?;
+            page.operations = statuses.get(index).map(|(status, _)| hooks::operations(status));
+            shown.insert(binding.name.to_string(), page);
         }
         Ok(SnapshotsView { hook: name.to_string(), bindings: shown })
     }
