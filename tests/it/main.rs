@@ -5,6 +5,7 @@ mod access;
 mod document;
 mod filter;
 mod layering;
+mod migration;
 mod pipeline;
 mod sandbox;
 mod scenarios;
