@@ -7,9 +7,14 @@ use std::sync::{
 
 use tracing::{info, warn};
 
-use super::{host::Operator, ms, roster::Roster};
+use super::{
+    history::{Begun, History},
+    host::Operator,
+    ms,
+    roster::Roster,
+};
 use crate::{
-    model::{BindingName, Caller, Failure, FailureKind, HookName, Job, Outcome, RunId},
+    model::{BindingName, Caller, Failure, FailureKind, HookName, Job, MetricOp, Outcome, RunId},
     sandbox::{RunReport, RunRequest, Sandbox},
     telemetry::{
         Metrics,
@@ -23,6 +28,7 @@ pub struct Runs {
     sandbox: Arc<Sandbox>,
     operator: Arc<Operator>,
     metrics: Arc<Metrics>,
+    history: Arc<History>,
     /// Distinguishes this process's run ids from those of others.
     process: String,
     number: AtomicU64,
@@ -38,9 +44,15 @@ struct Described {
 }
 
 impl Runs {
-    pub fn new(roster: Arc<Roster>, sandbox: Arc<Sandbox>, operator: Arc<Operator>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        roster: Arc<Roster>,
+        sandbox: Arc<Sandbox>,
+        operator: Arc<Operator>,
+        metrics: Arc<Metrics>,
+        history: Arc<History>,
+    ) -> Self {
         let process = format!("{:08x}", rand::random::<u32>());
-        Self { roster, sandbox, operator, metrics, process, number: AtomicU64::new(1) }
+        Self { roster, sandbox, operator, metrics, history, process, number: AtomicU64::new(1) }
     }
 
     /// Runs one job to its outcome.
@@ -50,7 +62,7 @@ impl Runs {
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
         };
         let run = RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed));
-        let allow_failure = first.allow_failure;
+        let (allow_failure, begun) = (first.allow_failure, Begun::now(&run, &job));
         let described = Described {
             run: run.clone(),
             hook: job.hook.clone(),
@@ -65,7 +77,24 @@ impl Runs {
         let usage = RunUsage { took: report.duration, memory_peak: report.memory_peak, host_calls: report.host_calls };
         self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
         describe(&described, &report);
+        self.history.ended(begun, &report, allow_failure);
+        if report.outcome.is_ok() {
+            self.report_metrics(&described, &report.metrics);
+        }
         report.outcome
+    }
+
+    /// A hook that was taken out meanwhile reports nothing more.
+    fn report_metrics(&self, described: &Described, ops: &[MetricOp]) {
+        let Described { run, hook, binding, .. } = described;
+        if ops.is_empty() || self.roster.hook(hook).is_none() {
+            return;
+        }
+        let applied = self.operator.hook_metrics.apply(hook, ops);
+        if let Some(error) = applied.first {
+            let refused = applied.refused;
+            warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use std::{borrow::Cow, collections::BTreeMap, collections::HashSet, sync::Arc};
 
 use serde_json::value::RawValue;
 
-use crate::model::{Content, Item, Object};
+use super::Program;
+use crate::model::{Content, Item, KubernetesBinding, Object};
 
 /// The item for an object, with its filter's result.
 pub fn item(object: &Object, content: Content, filter_result: Option<Arc<str>>) -> Item {
@@ -23,11 +24,23 @@ pub fn item(object: &Object, content: Content, filter_result: Option<Arc<str>>) 
     }
 }
 
-/// `apiVersion`, `kind` and `metadata`, in this order.
+/// Whether a binding needs no more of its objects than their metadata. One that delivers nothing and
+/// has no filter does: any change wakes its hook.
+pub fn uses_only_metadata(spec: &KubernetesBinding, filter: Option<&Program>) -> bool {
+    match (spec.content, filter) {
+        (Content::Full, _) | (Content::None, None) => false,
+        (Content::Metadata, None) => true,
+        (Content::Metadata | Content::None, Some(filter)) => filter.reads_only_metadata(),
+    }
+}
+
+/// What `content: metadata` keeps, in this order.
+pub const METADATA: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
 fn metadata(json: &str) -> Arc<str> {
     let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(json).unwrap_or_default();
     let mut out = String::new();
-    for name in ["apiVersion", "kind", "metadata"] {
+    for name in METADATA {
         if let Some(value) = fields.get(name) {
             out.push(if out.is_empty() { '{' } else { ',' });
             out.push('"');

@@ -57,7 +57,7 @@ pub(super) async fn run(
         Ok(Err(failure)) => Err(own_failure(failure)),
         Err(failure) => Err(failure),
     };
-    report(outcome, started.elapsed(), &store)
+    report(outcome, started.elapsed(), store)
 }
 
 /// Asks a hook for its configuration document.
@@ -119,8 +119,8 @@ fn own_failure(failure: types::Failure) -> Failure {
     Failure { kind, message: one_line(&message).into_owned(), backtrace: None }
 }
 
-fn report(outcome: Result<(), Failure>, duration: Duration, store: &Store<State>) -> RunReport {
-    let state = store.data();
+fn report(outcome: Result<(), Failure>, duration: Duration, store: Store<State>) -> RunReport {
+    let state = store.into_data();
     RunReport {
         outcome,
         duration,
@@ -128,5 +128,6 @@ fn report(outcome: Result<(), Failure>, duration: Duration, store: &Store<State>
         host_calls: state.budget.calls(),
         host_bytes: state.budget.bytes(),
         log_bytes: state.log.bytes(),
+        metrics: state.metrics.into_ops(),
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Never decides anything: other stages and the wiring hand in what is to be shown.
 
+pub mod hook_metrics;
 pub mod log;
 pub mod metrics;
 mod readiness;
 pub mod server;
 
+pub use hook_metrics::HookMetrics;
 pub use log::LogFormat;
 pub use metrics::Metrics;
 pub use readiness::{HookReadiness, Readiness};

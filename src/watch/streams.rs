@@ -95,7 +95,7 @@ impl Shared {
         let context = Context {
             client: self.client.clone(),
             config: self.config.clone(),
-            kind: Kind::of(&selection.resource),
+            kind: Kind::of(&selection),
             selection,
             observer: self.observer.clone(),
             paged_only: self.paged_only.clone(),

@@ -6,25 +6,45 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Duration};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::Selection;
 use super::error::RequestError;
-use crate::model::{InvalidObject, Object, Resource};
+use crate::model::{InvalidObject, Object};
 
 /// The kind of all objects of one stream.
 #[derive(Debug, Clone)]
 pub(super) struct Kind {
     api_version: Arc<str>,
     kind: Arc<str>,
+    metadata_only: bool,
 }
 
 impl Kind {
-    pub fn of(resource: &Resource) -> Self {
-        Self { api_version: resource.api_version().into(), kind: resource.kind.as_str().into() }
+    pub fn of(selection: &Selection) -> Self {
+        Self {
+            api_version: selection.resource.api_version().into(),
+            kind: selection.resource.kind.as_str().into(),
+            metadata_only: selection.metadata_only,
+        }
     }
 
     /// Reads one object.
     pub fn object(&self, json: &str) -> Result<Arc<Object>, InvalidObject> {
-        Object::from_json(json, &self.api_version, &self.kind).map(Arc::new)
+        let stripped = if self.metadata_only { Some(metadata(json)?) } else { None };
+        Object::from_json(stripped.as_deref().unwrap_or(json), &self.api_version, &self.kind).map(Arc::new)
     }
+}
+
+#[derive(Deserialize)]
+struct OnlyMetadata<'a> {
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+}
+
+/// The object with nothing but its metadata, whatever the server sent.
+fn metadata(json: &str) -> Result<String, InvalidObject> {
+    let object: OnlyMetadata<'_> = serde_json::from_str(json).map_err(InvalidObject::Json)?;
+    let metadata = object.metadata.ok_or(InvalidObject::NoName)?;
+    Ok(format!("{{\"metadata\":{}}}", metadata.get()))
 }
 
 /// One line of a watch.
@@ -162,8 +182,12 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
+    fn pods(metadata_only: bool) -> Kind {
+        Kind { api_version: "v1".into(), kind: "Pod".into(), metadata_only }
+    }
+
     fn read(text: &str) -> Result<Line, InvalidLine> {
-        line(text.as_bytes(), &Kind { api_version: "v1".into(), kind: "Pod".into() })
+        line(text.as_bytes(), &pods(false))
     }
 
     #[test]
@@ -177,6 +201,18 @@ mod tests {
         let turned = r#"{"object":{"metadata":{"name":"a\u0062","resourceVersion":"9"}},"type":"\u0041DDED"}"#;
         let Line::Upsert(object) = read(turned).unwrap() else { panic!() };
         assert_eq!(&*object.key.name, "ab");
+    }
+
+    #[test]
+    fn only_metadata_is_kept_where_only_that_is_wanted() {
+        for text in [
+            r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","managedFields":[]}}"#,
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"big":true}}"#,
+        ] {
+            let object = pods(true).object(text).unwrap();
+            assert_eq!(&*object.json, r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}"#);
+        }
+        assert!(pods(true).object(r#"{"kind":"Pod"}"#).is_err());
     }
 
     #[test]
@@ -205,13 +241,7 @@ mod tests {
         for text in ["", "{", "[]", "nonsense", r#"{"type":"ADDED"}"#, "\u{0}"] {
             assert!(matches!(read(text), Err(InvalidLine::Json(_))), "{text}");
         }
-        assert!(
-            line(
-                b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"\xff\"}}}",
-                &Kind { api_version: "v1".into(), kind: "Pod".into() }
-            )
-            .is_err()
-        );
+        assert!(line(b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"\xff\"}}}", &pods(false)).is_err());
         assert!(matches!(read(r#"{"type":"RENAMED","object":{}}"#), Err(InvalidLine::Type(_))));
         assert!(matches!(read(r#"{"type":"ADDED","object":{"metadata":{}}}"#), Err(InvalidLine::Object(_))));
         assert!(matches!(read(r#"{"type":"BOOKMARK","object":{}}"#), Err(InvalidLine::Json(_))));

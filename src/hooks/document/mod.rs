@@ -3,10 +3,12 @@
 //! Finds everything that is wrong with a document before it gives up; ignores nothing.
 
 mod kubernetes;
+mod load;
 mod policy;
 mod print;
 mod quantity;
 mod reader;
+mod scalar;
 mod schedule;
 mod selector;
 
@@ -18,9 +20,6 @@ use crate::model::{HookName, HookSpec, QueueName, StartupBinding};
 pub use print::print;
 use reader::{Fields, Reader};
 pub use reader::{Problem, ProblemKind};
-
-/// No document is larger.
-const MAX_BYTES: usize = 1024 * 1024;
 
 /// Everything that is wrong with a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,24 +44,13 @@ pub fn parse(
     check_filter: &dyn Fn(&str) -> Result<(), String>,
 ) -> Result<HookSpec, DocumentError> {
     let reader = Reader::new(check_filter);
-    let spec = load(text)
+    let spec = load::load(text)
         .map_err(|message| reader.wrong("", message))
         .ok()
         .and_then(|value| read_document(hook, &value, &reader));
     match (spec, reader.into_problems()) {
         (Some(spec), problems) if problems.is_empty() => Ok(spec),
         (_, problems) => Err(DocumentError { problems }),
-    }
-}
-
-fn load(text: &str) -> Result<Value, String> {
-    if text.len() > MAX_BYTES {
-        return Err(format!("is {} bytes long; at most {MAX_BYTES} are read", text.len()));
-    }
-    let value = yaml_serde::from_str(text).map_err(|error| format!("is neither YAML nor JSON: {error}"))?;
-    match value {
-        Value::Null => Err("is empty; `config` must return at least configVersion and one binding".to_owned()),
-        value => Ok(value),
     }
 }
 

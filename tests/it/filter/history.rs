@@ -13,7 +13,7 @@ use boathook::{
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{hook, pod, pods, spec};
+use super::{pod, spec};
 
 /// One thing that happens to the world, or to the watch on it.
 #[derive(Debug, Clone)]
@@ -139,7 +139,7 @@ fn known(item: &boathook::model::Item) -> (String, String) {
 }
 
 fn play(steps: &[Step], failing: Option<u8>) {
-    let binding = Binding::new(hook(), spec(Some(".metadata.labels.l")), pods(), SOURCES);
+    let binding = super::binding(spec(Some(".metadata.labels.l")), SOURCES);
     let mut subject = Subject { binding, told: Told::default(), failing };
     let mut world = World::default();
     for step in steps {

@@ -10,6 +10,7 @@ mod filters;
 mod fixture;
 mod grants;
 mod kinds;
+mod metrics;
 mod outages;
 mod parity;
 mod quarantine;

@@ -1,5 +1,7 @@
 //! What is typed: subcommands, flags, their defaults and help. The only user of clap.
 
+pub mod admin;
+
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -24,6 +26,9 @@ pub enum Command {
     Inspect(Inspect),
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
+    /// What is asked of a running operator.
+    #[command(flatten)]
+    Admin(admin::Admin),
     /// Evaluate jq filters for a parent process
     #[command(hide = true)]
     FilterWorker,
@@ -59,9 +64,15 @@ pub struct Serve {
     /// Connection to the cluster.
     #[command(flatten)]
     pub connection: Connection,
-    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one and logs it
+    /// Address of health and metrics, which it lists at /discovery; port 0 takes a free one and logs it
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9115", env = "BOATHOOK_LISTEN")]
     pub listen: SocketAddr,
+    /// Unix socket for `boathook hooks`, `queues` and the like; its directory is private, and made if it is
+    /// missing. `none` for no socket [default: the first that can be used of
+    /// $XDG_RUNTIME_DIR/boathook/admin.sock, /run/boathook/admin.sock, boathook-UID/admin.sock in the
+    /// temporary directory]
+    #[arg(long, value_name = "PATH", env = "BOATHOOK_ADMIN_SOCKET")]
+    pub admin_socket: Option<PathBuf>,
     /// Logging.
     #[command(flatten)]
     pub log: Log,
@@ -78,6 +89,9 @@ pub struct Serve {
     /// Prefix of the operator's own metrics
     #[arg(long, value_name = "TEXT", default_value = "boathook_", env = "BOATHOOK_METRICS_PREFIX")]
     pub metrics_prefix: String,
+    /// Series of metrics that each hook may report at /metrics/hooks
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000), env = "BOATHOOK_HOOK_METRICS_SERIES")]
+    pub hook_metrics_series: u32,
     /// On shutdown, how long running hooks may take to end (at most 30s)
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = grace, env = "BOATHOOK_GRACE_PERIOD")]
     pub grace_period: std::time::Duration,
