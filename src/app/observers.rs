@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use tracing::{debug, error, info, warn};
 
-use super::{Stages, ms, roster::Roster};
+use super::{Stages, failure_events, ms, roster::Roster};
 use crate::{
-    queue::{self, Enqueued, Finished, Pushed, QueueStats, Verdict},
+    queue::{self, DeadLetter, Enqueued, Finished, Pushed, QueueStats, Verdict},
     telemetry::{
         Metrics,
         metrics::{QueueSample, RunLabels, WatchError},
@@ -17,11 +17,12 @@ use crate::{
 /// Listens to all stages.
 pub(super) struct Report {
     metrics: Arc<Metrics>,
+    failures: failure_events::Outlet,
 }
 
 impl Report {
-    pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics }
+    pub fn new(metrics: Arc<Metrics>, failures: failure_events::Outlet) -> Self {
+        Self { metrics, failures }
     }
 }
 
@@ -70,13 +71,15 @@ impl queue::Observer for Report {
         let Finished { hook, binding, queue, attempt, .. } = finished;
         let labels = RunLabels { hook, binding, queue };
         self.metrics.task_waited(labels, finished.waited);
+        self.failures.finished(finished);
         match &finished.verdict {
             Verdict::Done | Verdict::Removed => {}
             Verdict::AllowedFailure(failure) => {
                 info!(%hook, %binding, %queue, attempt, error = %failure, "failure allowed: the triggers count as done");
             }
-            Verdict::Retry { after, .. } => {
-                info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), "run will be tried again");
+            Verdict::Retry { after, given_up, .. } => {
+                given_up.iter().for_each(|_| self.metrics.task_given_up(labels));
+                info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), given_up = given_up.len(), "run will be tried again");
             }
             Verdict::GivenUp { failure, triggers } => {
                 triggers.iter().for_each(|_| self.metrics.task_given_up(labels));
@@ -84,6 +87,11 @@ impl queue::Observer for Report {
             }
             Verdict::Interrupted => info!(%hook, %binding, %queue, "run interrupted by the shutdown"),
         }
+    }
+
+    fn dead_letter_lost(&self, letter: &DeadLetter) {
+        let DeadLetter { id, hook, binding, queue, triggers, failure, .. } = letter;
+        error!(%hook, %binding, %queue, id, triggers = triggers.len(), error = %failure, "too many dead letters: the oldest is gone");
     }
 }
 
