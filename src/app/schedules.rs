@@ -8,7 +8,7 @@ use tracing::error;
 
 use super::hooks::Hook;
 use crate::{
-    model::{BindingName, Cause, HookName, MissedRuns, QueueName, ScheduleBinding, StartupBinding, Trigger},
+    model::{BindingName, Cause, HookName, QueueName, ScheduleBinding, StartupBinding, Trigger},
     queue,
     watch::Schedule,
 };
@@ -39,7 +39,8 @@ fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
 
 /// Runs until it is dropped.
 pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: ScheduleBinding) {
-    let schedule = match Schedule::new(&binding.crontab, binding.time_zone.as_deref(), MissedRuns::Skip) {
+    let ScheduleBinding { crontab, time_zone, missed_runs, jitter, .. } = &binding;
+    let schedule = match Schedule::new(crontab, time_zone.as_deref(), *missed_runs, *jitter) {
         Ok(schedule) => schedule,
         // The document's check lets no such crontab through.
         Err(error) => return error!(%hook, binding = %binding.name, %error, "schedule can't be used"),
