@@ -116,10 +116,11 @@ impl Fleet {
 
     fn start_these(&self, hooks: &[Arc<Hook>]) {
         for hook in hooks {
-            self.stages.queue.add_hook(hook.spec.name.clone(), hook.spec.concurrency);
-            expect(&self.stages, hook);
+            self.stages.queue.add_hook(hook.spec.name.clone(), (&hook.spec).into());
         }
+        // First: the places of synchronizations come after all of them.
         schedules::push_startups(hooks, &self.stages.queue);
+        hooks.iter().for_each(|hook| expect(&self.stages, hook));
         for hook in hooks {
             let task = AbortOnDropHandle::new(tokio::spawn(keep(self.stages.clone(), hook.clone())));
             self.running().insert(hook.spec.name.clone(), task);
