@@ -2,12 +2,13 @@
 //! rule of its own.
 
 mod hooks;
+mod letters;
 mod queues;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant, SystemTime},
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
@@ -17,10 +18,14 @@ use super::{Stages, fleet::Fleet, hooks::Hook, roster::Roster};
 use crate::{
     admin::{
         Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError, pages,
-        views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RunsView, SnapshotsView},
+        views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SnapshotsView},
     },
     model::{BindingName, HookName, KubernetesBinding, error_chain},
+    queue,
 };
+
+/// Triggers of each queue that are shown.
+const SHOWN_TASKS: usize = 100;
 
 /// Takes the socket, before hooks are loaded: another operator there is a reason not to start.
 pub(super) fn listen(socket: &Socket) -> Result<Option<Server>, SocketError> {
@@ -65,6 +70,24 @@ impl Admin {
         Refused::UnknownHook { name: name.to_owned(), known: self.names().collect() }
     }
 
+    /// Letters that are there, of a hook that is there.
+    fn which(&self, letters: &Letters) -> Result<queue::Letters, Refused> {
+        letters.check()?;
+        if let Some(hook) = &letters.hook {
+            return Ok(queue::Letters::Hook(self.live(hook)?.spec.name.clone()));
+        }
+        if letters.all {
+            return Ok(queue::Letters::All);
+        }
+        let there: HashSet<u64> = self.stages.queue.dead_letters().into_iter().map(|letter| letter.id).collect();
+        let missing: Vec<u64> = letters.ids.iter().copied().filter(|id| !there.contains(id)).collect();
+        if missing.is_empty() {
+            Ok(queue::Letters::Ids(letters.ids.clone()))
+        } else {
+            Err(Refused::UnknownLetter(missing))
+        }
+    }
+
     fn names(&self) -> impl Iterator<Item = String> {
         let live = self.roster.live().into_iter().map(|hook| hook.spec.name.to_string());
         live.chain(self.roster.quarantined().into_iter().map(|(name, _)| name))
@@ -102,7 +125,8 @@ impl Operator for Admin {
     }
 
     fn queues(&self) -> QueuesView {
-        QueuesView::of(self.stages.queue.stats().queues.into_iter().map(queues::queue).collect())
+        let stats = self.stages.queue.stats().queues;
+        queues::queues(self.stages.queue.dump(SHOWN_TASKS), &stats)
     }
 
     fn snapshots(&self, hook: &str, query: &SnapshotQuery) -> Result<SnapshotsView, Refused> {
@@ -134,15 +158,19 @@ impl Operator for Admin {
 
     fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, Refused> {
         hook.map(|hook| self.known(hook)).transpose()?;
-        Err(Refused::Unsupported("list dead letters"))
+        let letters = self.stages.queue.dead_letters();
+        let wanted = letters.iter().filter(|letter| hook.is_none_or(|hook| letter.hook.as_str() == hook));
+        let now = (Instant::now(), SystemTime::now());
+        Ok(DeadLettersView { dead_letters: wanted.map(|letter| letters::view(letter, now)).collect() })
     }
 
-    fn retry_dead(&self, _letters: &Letters) -> Result<usize, Refused> {
-        Err(Refused::Unsupported("retry dead letters"))
+    fn retry_dead(&self, letters: &Letters) -> Result<RetriedView, Refused> {
+        let queue::Retried { letters, triggers, superseded } = self.stages.queue.retry_dead(&self.which(letters)?);
+        Ok(RetriedView { letters, triggers, superseded })
     }
 
-    fn drop_dead(&self, _letters: &Letters) -> Result<usize, Refused> {
-        Err(Refused::Unsupported("drop dead letters"))
+    fn drop_dead(&self, letters: &Letters) -> Result<usize, Refused> {
+        Ok(self.stages.queue.drop_dead(&self.which(letters)?))
     }
 
     fn log_level(&self) -> Result<LogLevelView, Refused> {
@@ -154,13 +182,13 @@ impl Operator for Admin {
     }
 
     fn pause(&self, hook: &str) -> Result<(), Refused> {
-        self.live(hook)?;
-        Err(Refused::Unsupported("pause hooks"))
+        let name = &self.live(hook)?.spec.name;
+        if self.stages.queue.pause(name) { Ok(()) } else { Err(self.unknown(hook)) }
     }
 
     fn resume(&self, hook: &str) -> Result<(), Refused> {
-        self.live(hook)?;
-        Err(Refused::Unsupported("resume hooks"))
+        let name = &self.live(hook)?.spec.name;
+        if self.stages.queue.resume(name) { Ok(()) } else { Err(self.unknown(hook)) }
     }
 
     fn quarantine<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>> {
