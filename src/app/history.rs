@@ -245,6 +245,7 @@ mod tests {
             duration: Duration::from_micros(1_500),
             memory_peak: 7,
             host_calls: 3,
+            metrics: Vec::new(),
             host_bytes: 0,
             log_bytes: 0,
         };

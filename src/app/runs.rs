@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use tracing::{info, warn};
+use tracing::{field::display, info, warn};
 
 use super::{
     history::{Begun, History},
@@ -14,7 +14,10 @@ use super::{
     roster::Roster,
 };
 use crate::{
-    model::{BindingName, Caller, Failure, FailureKind, HookName, Job, MetricOp, Outcome, RunId},
+    model::{
+        BindingName, Caller, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId,
+        WatchEventKind,
+    },
     sandbox::{RunReport, RunRequest, Sandbox},
     telemetry::{
         Metrics,
@@ -39,6 +42,9 @@ struct Described {
     run: RunId,
     hook: HookName,
     binding: BindingName,
+    queue: QueueName,
+    /// Of a run for one event: what happened, and to which object.
+    event: Option<(WatchEventKind, ObjectRef)>,
     triggers: usize,
     attempt: u32,
 }
@@ -67,13 +73,15 @@ impl Runs {
             run: run.clone(),
             hook: job.hook.clone(),
             binding: first.binding.clone(),
+            queue: job.queue,
+            event: if job.triggers.len() == 1 { first.event() } else { None },
             triggers: job.triggers.len(),
             attempt: job.attempt,
         };
         let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: false };
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let report = self.sandbox.run(&hook.component, request, self.operator.clone()).await;
-        let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &job.queue };
+        let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
         let usage = RunUsage { took: report.duration, memory_peak: report.memory_peak, host_calls: report.host_calls };
         self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
         describe(&described, &report);
@@ -107,16 +115,17 @@ fn result(outcome: &Outcome, allow_failure: bool) -> RunResult {
 }
 
 fn describe(described: &Described, report: &RunReport) {
-    let Described { run, hook, binding, triggers, attempt } = described;
+    let Described { run, hook, binding, queue, event, triggers, attempt } = described;
+    let (event, object) = event.as_ref().map(|(kind, object)| (kind.as_str(), display(object))).unzip();
     let ms = ms(report.duration);
     let RunReport { memory_peak, host_calls, .. } = report;
     match &report.outcome {
         Ok(()) => {
-            info!(%hook, %run, %binding, triggers, attempt, ms, memory_peak, host_calls, "run succeeded");
+            info!(%hook, %run, %binding, %queue, attempt, event, object, triggers, ms, memory_peak, host_calls, "run succeeded");
         }
         Err(failure) => {
             let (kind, error, backtrace) = (failure.kind.label(), &failure.message, failure.backtrace.as_deref());
-            warn!(%hook, %run, %binding, triggers, attempt, ms, memory_peak, host_calls, kind, error, backtrace, "run failed");
+            warn!(%hook, %run, %binding, %queue, attempt, event, object, triggers, ms, memory_peak, host_calls, kind, error, backtrace, "run failed");
         }
     }
 }

@@ -13,14 +13,14 @@ use crate::{
     app::{App, Options},
     cli::{self, Serve},
     sandbox::CompilerConfig,
-    telemetry::{LogFormat, log},
+    telemetry::{LogControl, LogFormat, log},
 };
 
 /// Runs had to be interrupted on shutdown.
 const INTERRUPTED: u8 = 3;
 
 pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
-    init_log(&args.log)?;
+    let _log = init_log(&args.log)?;
     block_on(async {
         let mut stop = Stop::new()?;
         let options = options(args).await?;
@@ -47,7 +47,7 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
     })
 }
 
-pub(super) fn init_log(args: &cli::Log) -> anyhow::Result<()> {
+pub(super) fn init_log(args: &cli::Log) -> anyhow::Result<LogControl> {
     let format = match args.log_format {
         cli::LogFormat::Text => LogFormat::Text,
         cli::LogFormat::Json => LogFormat::Json,

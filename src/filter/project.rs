@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::BTreeMap, collections::HashSet, sync::Arc};
 use serde_json::value::RawValue;
 
 use super::Program;
-use crate::model::{Content, Item, KubernetesBinding, Object};
+use crate::model::{Content, Item, Object};
 
 /// The item for an object, with its filter's result.
 pub fn item(object: &Object, content: Content, filter_result: Option<Arc<str>>) -> Item {
@@ -26,8 +26,8 @@ pub fn item(object: &Object, content: Content, filter_result: Option<Arc<str>>) 
 
 /// Whether a binding needs no more of its objects than their metadata. One that delivers nothing and
 /// has no filter does: any change wakes its hook.
-pub fn uses_only_metadata(spec: &KubernetesBinding, filter: Option<&Program>) -> bool {
-    match (spec.content, filter) {
+pub fn uses_only_metadata(content: Content, filter: Option<&Program>) -> bool {
+    match (content, filter) {
         (Content::Full, _) | (Content::None, None) => false,
         (Content::Metadata, None) => true,
         (Content::Metadata | Content::None, Some(filter)) => filter.reads_only_metadata(),
@@ -93,6 +93,26 @@ impl Interner {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn metadata_is_enough_where_nothing_else_is_seen() {
+        let program = |program: &str| crate::filter::compile(program).unwrap();
+        let (labels, all, spec) = (program(".metadata.labels"), program("."), program("{a: .metadata, b: .spec.x}"));
+        let in_worker = program("[.metadata.labels | paths]");
+        for (content, filter, expected) in [
+            (Content::Full, None, false),
+            (Content::Full, Some(&labels), false),
+            (Content::Metadata, None, true),
+            (Content::Metadata, Some(&labels), true),
+            (Content::Metadata, Some(&spec), false),
+            (Content::None, None, false),
+            (Content::None, Some(&labels), true),
+            (Content::None, Some(&in_worker), true),
+            (Content::None, Some(&all), false),
+        ] {
+            assert_eq!(uses_only_metadata(content, filter), expected, "{content:?} {filter:?}");
+        }
+    }
 
     #[test]
     fn content_decides_what_is_kept() {

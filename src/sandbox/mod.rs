@@ -21,6 +21,7 @@ mod error;
 mod host;
 mod invoke;
 mod limits;
+mod line;
 mod output;
 mod shape;
 mod store;

@@ -9,7 +9,10 @@ mod readiness;
 pub mod server;
 
 pub use hook_metrics::HookMetrics;
-pub use log::LogFormat;
+pub use log::{LogControl, LogFormat};
 pub use metrics::Metrics;
 pub use readiness::{HookReadiness, Readiness};
 pub use server::Server;
+
+/// Target of the spans that become traces; no log line has it.
+pub const TRACE_TARGET: &str = "boathook::trace";

@@ -125,6 +125,8 @@ struct RawStatus {
 struct StatusDetails {
     #[serde(rename = "retryAfterSeconds")]
     retry_after_seconds: Option<u64>,
+    kind: Option<String>,
+    name: Option<String>,
 }
 
 /// The error in an answer: a Status, or the text of a proxy on the way.
@@ -133,11 +135,13 @@ pub(super) fn status(body: &[u8], http_code: u16, retry_after: Option<Duration>)
         message: Some(String::from_utf8_lossy(body).trim().chars().take(200).collect()),
         ..RawStatus::default()
     });
-    let asked = status.details.and_then(|details| details.retry_after_seconds).map(Duration::from_secs);
+    let details = status.details.unwrap_or_default();
+    let asked = details.retry_after_seconds.map(Duration::from_secs);
     RequestError::Status {
         code: status.code.filter(|&code| code != 0).unwrap_or(http_code),
         message: status.message.or(status.reason).unwrap_or_default(),
         retry_after: retry_after.or(asked),
+        names_something: [details.kind, details.name].into_iter().flatten().any(|text| !text.is_empty()),
     }
 }
 
@@ -234,6 +238,19 @@ mod tests {
             status(b" upstream is away\n", 502, None).to_string(),
             "the API server answered 502: upstream is away"
         );
+    }
+
+    #[test]
+    fn an_unserved_kind_is_told_from_a_missing_object() {
+        // What kube-apiserver says of a CustomResourceDefinition that is gone, and of a kind that a group of its
+        // own never had.
+        assert!(status(b"404 page not found\n", 404, None).is_unserved());
+        let text = br#"{"kind":"Status","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}"#;
+        assert!(status(text, 404, None).is_unserved());
+        let namespace =
+            br#"{"kind":"Status","reason":"NotFound","details":{"name":"a","kind":"namespaces"},"code":404}"#;
+        assert!(!status(namespace, 404, None).is_unserved());
+        assert!(!status(b"404 page not found\n", 403, None).is_unserved());
     }
 
     #[test]

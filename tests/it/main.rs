@@ -6,6 +6,7 @@ mod admin;
 mod document;
 mod filter;
 mod layering;
+mod migration;
 mod pipeline;
 mod sandbox;
 mod scenarios;

@@ -83,9 +83,9 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: Place, metadata_only: bool) -> Self {
         let (barrier, index) = (place.barrier.clone(), place.index);
-        let subscriber = Subscriber { streams: place.stages.streams.clone(), spec: place.spec.clone() };
+        let subscriber = Subscriber { streams: place.stages.streams.clone(), spec: place.spec.clone(), metadata_only };
         Self {
             subscriber,
             ready: VecDeque::new(),

@@ -30,28 +30,30 @@ pub(super) enum Heard {
 pub(super) struct Subscriber {
     pub streams: Streams,
     pub spec: Arc<KubernetesBinding>,
+    /// Of the objects, only metadata is used.
+    pub metadata_only: bool,
 }
 
 impl Subscriber {
     /// One for each name, in one namespace or in those of the binding.
     fn selections(&self, resource: &Arc<Resource>, namespace: Option<&str>) -> Vec<Selection> {
-        match namespace {
+        let mut selections = match namespace {
             None => selections_for(&self.spec, resource),
             Some(namespace) => {
                 let mut spec = KubernetesBinding::clone(&self.spec);
                 spec.namespaces = vec![namespace.to_owned()];
                 selections_for(&spec, resource)
             }
-        }
+        };
+        selections.iter_mut().for_each(|selection| selection.metadata_only = self.metadata_only);
+        selections
     }
 
     fn namespaces(&self, labels: &str) -> Subscription {
         self.streams.subscribe(Selection {
-            resource: namespaces::resource(),
-            namespace: None,
             label_selector: Some(labels.to_owned()),
-            field_selector: None,
             metadata_only: true,
+            ..Selection::of(namespaces::resource())
         })
     }
 }

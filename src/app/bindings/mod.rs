@@ -6,19 +6,24 @@
 //! | `feed` | the binding's inputs: finding its kind, its streams, its turn |
 //! | `follow` | the streams, namespace by namespace |
 //! | `namespaces` | which namespaces have the labels; pure |
+//! | `own` | what the hook itself wrote |
 //!
 //! Never decides what is a trigger.
 
 mod feed;
 mod follow;
 mod namespaces;
+mod own;
 
 use std::sync::Arc;
 
-use self::feed::{Feed, Place};
+use self::{
+    feed::{Feed, Place},
+    own::Own,
+};
 use super::{Stages, barrier::Barrier};
 use crate::{
-    filter::{self, Binding, Driver},
+    filter::{self, Binding, Driver, OwnChanges},
     model::{HookName, KubernetesBinding},
 };
 
@@ -47,12 +52,15 @@ pub(super) async fn keep(
             barrier.live(index);
         }
     };
+    let writes = stages.operator.access.own_writes().clone();
+    let own = spec.ignore_own_writes.then(|| writes.follow(&hook));
+    let metadata_only = filter::uses_only_metadata(spec.content, filter.as_ref());
     let driver = Driver {
         // From the beginning, so that a pending binding has an empty snapshot.
         publisher: stages.snapshots.publisher(&hook, &spec.name),
         status,
         evaluator: stages.evaluator.clone(),
-        own: None,
+        own: own.as_ref().map(|_| Arc::new(Own(writes)) as Arc<dyn OwnChanges>),
         filter,
         binding: Binding::new(hook.clone(), spec.clone()),
         out: move |trigger| {
@@ -60,6 +68,7 @@ pub(super) async fn keep(
         },
     };
     let place = Place { stages, hook, index, spec: Arc::new(spec), barrier };
-    let inputs = Box::pin(Feed::new(place).into_stream());
+    let inputs = Box::pin(Feed::new(place, metadata_only).into_stream());
     tokio::join!(filter::drive(driver, inputs), listed);
+    drop(own);
 }

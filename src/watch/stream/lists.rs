@@ -5,22 +5,32 @@ use std::{mem, time::Duration};
 use tokio::time::Instant;
 
 use super::{Done, Stream, Watch};
-use crate::watch::{
-    error::RequestError,
-    list::{self, Complete, Listed, Opened},
-    outlet::Outlet,
-    position::{self, Resume},
+use crate::{
+    model::Change,
+    watch::{
+        error::RequestError,
+        list::{self, Complete, Listed, Opened},
+        outlet::{Delivery, Outlet},
+        position::{self, Resume},
+    },
 };
 
 impl Stream {
-    /// Gives a list to those who wait: to all of them but the slow, or to one of the slow.
+    /// Gives a list to those who wait, and to those for whom one is due: to all of them but the slow, or to
+    /// one of the slow.
     pub(super) fn deliver(&mut self, opened: Opened) {
         self.waiting.retain(|outlet| !outlet.is_gone());
+        // Not before the list is there: while the server gives none, they stay on the watch.
+        let now = Instant::now();
+        self.waiting.extend(self.active.extract_if(.., |outlet| outlet.is_due(now)));
         let (slow, mut outlets): (Vec<_>, Vec<_>) = mem::take(&mut self.waiting).into_iter().partition(|o| o.slow);
         self.waiting = slow;
         let patient = outlets.is_empty();
         if patient {
             outlets.extend(self.waiting.pop());
+        }
+        for outlet in &mut outlets {
+            outlet.told_unserved = false;
         }
         if !outlets.is_empty() {
             self.delivering += 1;
@@ -29,7 +39,7 @@ impl Stream {
         }
     }
 
-    pub(super) fn listed(&mut self, listed: Listed) {
+    pub(super) async fn listed(&mut self, listed: Listed) {
         self.delivering = self.delivering.saturating_sub(1);
         for outlet in listed.behind {
             self.leave_behind(outlet);
@@ -39,13 +49,14 @@ impl Stream {
             Ok(complete) => self.go_on(listed.outlets, complete),
             Err(error) => {
                 self.waiting.extend(listed.outlets);
-                self.list_failed(&error);
+                self.list_failed(&error).await;
             }
         }
     }
 
     pub(super) fn go_on(&mut self, outlets: Vec<Outlet>, list: Complete) {
         self.list_backoff.reset();
+        self.unserved = false;
         let watch = (!self.active.is_empty()).then_some(self.position.as_str());
         let resume = position::resume(watch, &list.version);
         match resume {
@@ -54,9 +65,9 @@ impl Stream {
             Resume::FromListAndRelist => self.waiting.append(&mut self.active),
         }
         let seen = position::number(&list.version).unwrap_or(0);
+        let (now, stretch) = (Instant::now(), rand::random_range(1.0..1.05));
         for mut outlet in outlets {
-            outlet.seen = seen;
-            outlet.slow = false;
+            outlet.listed(seen, now, stretch);
             self.active.push(outlet);
         }
         if resume != Resume::Keep {
@@ -75,9 +86,32 @@ impl Stream {
         }
     }
 
-    pub(super) fn list_failed(&mut self, error: &RequestError) {
+    pub(super) async fn list_failed(&mut self, error: &RequestError) {
         let chance = rand::random_range(0.0..1.0);
         let delay = self.delay(error, |stream| stream.list_backoff.next(chance));
         self.list_not_before = Instant::now() + delay;
+        if error.is_unserved() {
+            self.tell_unserved().await;
+        }
+    }
+
+    /// Once to each; to those who are on a watch only when that has ended too.
+    async fn tell_unserved(&mut self) {
+        if !mem::replace(&mut self.unserved, true) {
+            self.context.observer.on_unserved(&self.context.selection);
+        }
+        for mut outlet in mem::take(&mut self.waiting) {
+            if !outlet.told_unserved {
+                match outlet.deliver(Change::Unserved, self.context.config.grace).await {
+                    Delivery::Done => outlet.told_unserved = true,
+                    Delivery::Gone => continue,
+                    Delivery::Lagging => {
+                        self.leave_behind(outlet);
+                        continue;
+                    }
+                }
+            }
+            self.waiting.push(outlet);
+        }
     }
 }

@@ -35,15 +35,17 @@ pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Outlet>)
     loop {
         stream.start_what_is_due();
         stream.context.board.set_state(stream.state());
+        let due = stream.next_due();
         tokio::select! {
             joined = stream.joins.recv() => match joined {
-                Some(outlet) => stream.waiting.push(outlet),
+                Some(outlet) => stream.joined(outlet),
                 None => return,
             },
             Some(done) = stream.tasks.join_next() => if let Ok(done) = done {
-                stream.done(done);
+                stream.done(done).await;
             },
             line = stream.watch.next_line() => stream.heard(line).await,
+            () = wait_until(due) => {}
         }
     }
 }
@@ -69,6 +71,8 @@ struct Stream {
     position: String,
     /// History was lost, and no watch has worked since.
     expired: bool,
+    /// The server did not know the kind, and no list has worked since.
+    unserved: bool,
 }
 
 enum Watch {
@@ -92,7 +96,7 @@ impl Watch {
 }
 
 enum Done {
-    Opened(Result<Opened, RequestError>),
+    Opened { hurried: bool, result: Result<Opened, RequestError> },
     Listed(Listed),
     Drained(Outlet),
     Connected { attempt: u64, result: Result<Lines, RequestError> },
@@ -117,6 +121,7 @@ impl Stream {
             attempt: 0,
             position: String::new(),
             expired: false,
+            unserved: false,
         }
     }
 
@@ -124,23 +129,45 @@ impl Stream {
         match self.watch {
             Watch::Open { .. } if !self.active.is_empty() => StreamState::Watching,
             _ if self.delivering > 0 => StreamState::Listing,
+            _ if self.unserved => StreamState::Unserved,
             _ => StreamState::Trying,
+        }
+    }
+
+    fn joined(&mut self, outlet: Outlet) {
+        self.waiting.push(outlet);
+        if self.unserved {
+            // Who comes now has a reason to believe that it is served again.
+            self.context.hurry.notify_one();
         }
     }
 
     fn start_what_is_due(&mut self) {
         self.waiting.retain(|outlet| !outlet.is_gone());
-        if !self.opening && !self.waiting.is_empty() {
+        let now = Instant::now();
+        if !self.opening && (!self.waiting.is_empty() || self.active.iter().any(|outlet| outlet.is_due(now))) {
             self.opening = true;
             let (context, at) = (self.context.clone(), self.list_not_before);
+            // However much hurry there is, no faster than this.
+            let earliest = at.min(Instant::now() + context.config.backoff_initial);
             self.tasks.spawn(async move {
-                sleep_until(at).await;
-                Done::Opened(list::open(&context).await)
+                sleep_until(earliest).await;
+                let hurried = tokio::select! {
+                    biased;
+                    () = sleep_until(at) => false,
+                    () = context.hurry.notified() => true,
+                };
+                Done::Opened { hurried, result: list::open(&context).await }
             });
         }
         if matches!(self.watch, Watch::Off) && !self.active.is_empty() {
             self.connect();
         }
+    }
+
+    /// When the next list is due for someone who needs none yet.
+    fn next_due(&self) -> Option<Instant> {
+        if self.opening { None } else { self.active.iter().filter_map(|outlet| outlet.due).min() }
     }
 
     fn connect(&mut self) {
@@ -153,21 +180,31 @@ impl Stream {
         }));
     }
 
-    fn done(&mut self, done: Done) {
+    async fn done(&mut self, done: Done) {
         match done {
-            Done::Opened(result) => {
+            Done::Opened { hurried, result } => {
                 self.opening = false;
+                if hurried {
+                    self.list_backoff.reset();
+                }
                 match result {
                     Ok(opened) => self.deliver(opened),
-                    Err(error) => self.list_failed(&error),
+                    Err(error) => self.list_failed(&error).await,
                 }
             }
-            Done::Listed(listed) => self.listed(listed),
+            Done::Listed(listed) => self.listed(listed).await,
             Done::Drained(outlet) => self.waiting.push(outlet),
             Done::Connected { attempt, .. } if attempt != self.attempt => {}
             Done::Connected { result: Ok(lines), .. } => self.watch = Watch::open(lines),
             Done::Connected { result: Err(error), .. } => self.watch_failed(&error),
         }
+    }
+}
+
+async fn wait_until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
     }
 }
 

@@ -18,6 +18,10 @@ impl Stream {
         if error.kind() == WatchErrorKind::Expired {
             self.list_not_before = Instant::now() + delay;
             self.forget_history();
+        } else if error.is_unserved() {
+            // What comes back under the same name is another collection.
+            self.list_not_before = Instant::now() + delay;
+            self.waiting.append(&mut self.active);
         }
         self.watch_off(delay);
     }
@@ -27,10 +31,11 @@ impl Stream {
         let config = self.context.config.clone();
         let delay = match error.kind() {
             WatchErrorKind::Expired if !mem::replace(&mut self.expired, true) => Duration::ZERO,
-            WatchErrorKind::NotFound => config.backoff_max,
             _ => backoff(self).max(error.retry_after().unwrap_or_default().min(config.retry_after_max)),
         };
-        self.context.observer.on_watch_error(&self.context.selection, error.kind(), &chain(error), delay);
+        if !(self.unserved && error.is_unserved()) {
+            self.context.observer.on_watch_error(&self.context.selection, error.kind(), &chain(error), delay);
+        }
         delay
     }
 

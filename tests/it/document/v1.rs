@@ -1,39 +1,13 @@
-//! The configuration document: what is read, what is refused, and that all errors come at once.
+//! Documents with `configVersion: v1`.
+
+use std::time::Duration;
 
 use boathook::{
-    hooks::{DocumentError, ProblemKind, parse},
-    model::{Content, HookName, HookSpec, QueueName, WatchEventKind::*},
+    hooks::ProblemKind,
+    model::{Content, MissedRuns, QueueName, WatchEventKind::*},
 };
 
-fn read(text: &str) -> Result<HookSpec, DocumentError> {
-    let check = |program: &str| if program.contains("bad") { Err("unexpected token".to_owned()) } else { Ok(()) };
-    parse(&HookName::new("test").unwrap(), text, &check)
-}
-
-fn good(text: &str) -> HookSpec {
-    read(text).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// `path: message` of each problem.
-fn problems(text: &str) -> Vec<String> {
-    read(text).expect_err("the document is accepted").problems.iter().map(ToString::to_string).collect()
-}
-
-#[track_caller]
-fn refused(text: &str, path: &str, hint: &str) {
-    let found = problems(text);
-    assert!(
-        found.iter().any(|problem| problem.starts_with(&format!("{path}: ")) && problem.contains(hint)),
-        "expected a problem at {path} about {hint:?}, found {found:#?}"
-    );
-}
-
-fn kubernetes(fields: &str) -> String {
-    format!(
-        "configVersion: v1\nkubernetes:\n- kind: Pod\n{}",
-        fields.trim_end().replace("\n|", "\n  ").replacen('|', "  ", 1)
-    )
-}
+use super::{good, kubernetes, problems, read, refused, schedule};
 
 #[test]
 fn a_full_document() {
@@ -83,6 +57,71 @@ kubernetes:
     assert_eq!((pods.names.len(), &*pods.namespaces), (2, &["default".to_owned()][..]));
     assert_eq!(pods.queue, QueueName::Own(spec.name.clone()));
     assert_eq!((pods.retry.initial.as_secs(), pods.retry.max.as_secs()), (2, 32));
+}
+
+#[test]
+fn what_the_other_keys_mean() {
+    let spec = good(
+        r#"
+configVersion: v1
+settings: {executionMinInterval: 1m30s, executionBurst: 3}
+failureEvents: {regarding: {apiVersion: apps/v1, kind: Deployment, namespace: a, name: b}}
+retry: {attempts: 7}
+schedule:
+- {crontab: "0 * * * *", missedRuns: once, jitter: 1.5s, timeZone: Asia/Tokyo}
+kubernetes:
+- kind: Pod
+  waitForSynchronization: false
+  resynchronizationPeriod: 1h
+  ignoreOwnWrites: true
+  namespace:
+    nameSelector: {matchNames: [a]}
+    labelSelector: {matchLabels: {x: y}, matchExpressions: [{key: z, operator: Exists}]}
+  retry: {attempts: 1}
+"#,
+    );
+    let rate = spec.rate.unwrap();
+    assert_eq!((rate.min_interval.as_secs(), rate.burst.get()), (90, 3));
+    assert_eq!(spec.failure_events.unwrap().to_string(), "apps/v1 Deployment a/b");
+    let schedule = &spec.schedules[0];
+    assert_eq!((schedule.missed_runs, schedule.jitter), (MissedRuns::Once, Duration::from_millis(1500)));
+    assert_eq!(
+        (schedule.retry.attempts.map(|n| n.get()), schedule.time_zone.as_deref()),
+        (Some(7), Some("Asia/Tokyo"))
+    );
+    let pods = &spec.kubernetes[0];
+    assert_eq!((pods.wait_for_synchronization, pods.ignore_own_writes), (false, true));
+    assert_eq!(pods.resynchronization_period, Some(Duration::from_secs(3600)));
+    assert_eq!((&*pods.namespaces, pods.namespace_labels.as_deref()), (&["a".to_owned()][..], Some("x=y,z")));
+    assert_eq!(pods.retry.attempts.map(|n| n.get()), Some(1));
+    assert!(spec.combine && spec.warnings.is_empty());
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let spec = good(&kubernetes(""));
+    let pods = &spec.kubernetes[0];
+    assert!(pods.on_synchronization && pods.wait_for_synchronization && !pods.ignore_own_writes && !pods.allow_failure);
+    assert_eq!((pods.resynchronization_period, &pods.namespace_labels, &pods.group), (None, &None, &None));
+    assert_eq!((spec.rate, spec.concurrency, spec.failure_events), (None, 1, None));
+    let spec = good(&schedule(""));
+    assert_eq!((spec.schedules[0].missed_runs, spec.schedules[0].jitter), (MissedRuns::Skip, Duration::ZERO));
+    assert_eq!(spec.schedules[0].retry.attempts, None);
+}
+
+#[test]
+fn rate_limits_have_shell_operators_corner_cases() {
+    let rate = |fields: &str| good(&format!("configVersion: v1\nsettings: {{{fields}}}")).rate.unwrap();
+    let none = rate("executionMinInterval: 0s, executionBurst: 0");
+    assert_eq!((none.min_interval, none.burst.get()), (Duration::ZERO, 1));
+    assert_eq!(rate("executionMinInterval: \"0\", executionBurst: 5").burst.get(), 5);
+}
+
+/// shell-operator counts keys: with any key beside the version the document is complete.
+#[test]
+fn a_hook_may_have_no_binding_when_it_says_so() {
+    let spec = good("configVersion: v1\nsettings: {executionMinInterval: 1s, executionBurst: 1}");
+    assert!(spec.warnings.iter().any(|warning| warning.contains("has no binding")), "{:?}", spec.warnings);
 }
 
 #[test]
@@ -142,12 +181,58 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
     refused("", "the document", "is empty");
     refused("[1, 2]", "the document", "must be a mapping");
     refused("a: [", "the document", "neither YAML nor JSON");
-    refused("kubernetes: [{kind: Pod}]", "configVersion", "is missing");
+    refused("kubernetes: [{kind: Pod}]", "configVersion", "\"kubernetes\" is known from v1 on");
+    refused("kubernetesValidating: []", "configVersion", "is missing");
     refused("configVersion: v2", "configVersion", "only \"v1\"");
+    refused("configVersion: v0\nonStartup: 1", "configVersion", "remove the key");
+    refused("configVersion:\nonStartup: 1", "configVersion", "is null");
+    refused("configVersion: 1", "configVersion", "must be the string \"v1\", not 1");
     refused("configVersion: v1", "the document", "has no binding");
     refused("configVersion: v1\nkubernetes: []", "kubernetes", "empty list");
     refused("configVersion: v1\nkubernetes: [Pod]", "kubernetes[0]", "must be a mapping");
     refused(&kubernetes("|allowFailure: \"yes\""), "kubernetes[0].allowFailure", "true or false");
+    refused(&kubernetes("|allowFailure:"), "kubernetes[0].allowFailure", "is null");
+    refused(&kubernetes("|name: \"\""), "kubernetes[0].name", "is empty");
+    refused(&kubernetes("|waitForSynchronization: 1"), "kubernetes[0].waitForSynchronization", "true or false");
+    refused(&kubernetes("|resynchronizationPeriod: 10ms"), "kubernetes[0].resynchronizationPeriod", "from 1s to 8784h");
+    refused(&kubernetes("|resynchronizationPeriod: 1d"), "kubernetes[0].resynchronizationPeriod", "1h30m");
+    refused(
+        &kubernetes("|namespace: {nameSelector: {matchNames: [a/b]}}"),
+        "kubernetes[0].namespace.nameSelector.matchNames[0]",
+        "can't be a name",
+    );
+    refused(
+        &kubernetes("|namespace: {labelSelector: {matchLabels: {a: \"x y\"}}}"),
+        "kubernetes[0].namespace.labelSelector.matchLabels.a",
+        "label value",
+    );
+    refused(
+        &kubernetes("|namespace: {labelSelector: {}}"),
+        "kubernetes[0].namespace.labelSelector.matchLabels",
+        "missing",
+    );
+    refused(&kubernetes("|retry: {attempts: 0}"), "kubernetes[0].retry.attempts", "from 1 to");
+    refused(&kubernetes("|retry: {initial: 60s}"), "kubernetes[0].retry.max", "give both");
+    refused(&schedule("missedRuns: all"), "schedule[0].missedRuns", "skip, once");
+    refused(&schedule("jitter: -1s"), "schedule[0].jitter", "a duration");
+    refused(&schedule("timeZone: Mars/Base"), "schedule[0].timeZone", "IANA");
+    let settings = |fields: &str| format!("configVersion: v1\nonStartup: 1\nsettings: {fields}");
+    refused(&settings("{executionMinInterval: 3s}"), "settings.executionBurst", "is missing");
+    refused(&settings("{executionBurst: 3}"), "settings.executionMinInterval", "is missing");
+    refused(&settings("{executionBurst: -1, executionMinInterval: 1s}"), "settings.executionBurst", "from 0 to");
+    refused(
+        &settings("{executionBurst: 1, executionMinInterval: \"\"}"),
+        "settings.executionMinInterval",
+        "a duration",
+    );
+    let events = |fields: &str| format!("configVersion: v1\nonStartup: 1\nfailureEvents: {fields}");
+    refused(&events("{}"), "failureEvents.regarding", "is missing");
+    refused(&events("{regarding: {kind: A}}"), "failureEvents.regarding.name", "is missing");
+    refused(
+        &events("{regarding: {kind: A, name: b, apiVersion: a b}}"),
+        "failureEvents.regarding.apiVersion",
+        "needed",
+    );
     refused(&kubernetes("|mode: x"), "kubernetes[0].mode", "allowed: ");
     refused(&kubernetes("|content: some"), "kubernetes[0].content", "full, metadata, none");
     refused(
@@ -176,71 +261,17 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
 }
 
 #[test]
-fn two_bindings_cannot_share_a_name() {
-    let text = "configVersion: v1\nkubernetes: [{kind: A}, {kind: B}]\nschedule: [{crontab: \"* * * * *\", includeSnapshotsFrom: [kubernetes]}]";
-    refused(text, "kubernetes[1].name", "kubernetes[0]");
-}
-
-#[test]
 fn what_comes_later_is_refused_and_says_so() {
     let later = [
-        kubernetes("|group: a"),
-        kubernetes("|resynchronizationPeriod: 1h"),
-        kubernetes("|waitForSynchronization: false"),
-        kubernetes("|ignoreOwnWrites: true"),
-        kubernetes("|namespace: {labelSelector: {matchLabels: {a: b}}}"),
-        kubernetes("|retry: {attempts: 3}"),
-        "configVersion: v1\nonStartup: 1\nsettings: {executionMinInterval: 3s}".into(),
-        "configVersion: v1\nkubernetesValidating: [{name: a.b.c}]".into(),
-        "configVersion: v1\nkubernetesMutating: [{name: a.b.c}]".into(),
-        "configVersion: v1\nkubernetesCustomResourceConversion: [{name: a}]".into(),
-        "configVersion: v1\nonStartup: 1\npermissions: {http: [{host: a}]}".into(),
-        "configVersion: v1\nschedule: [{crontab: \"* * * * *\", group: a}]".into(),
-        "configVersion: v1\nschedule: [{crontab: \"* * * * *\", jitter: 3s}]".into(),
-        "configVersion: v1\nschedule: [{crontab: \"* * * * *\", missedRuns: once}]".into(),
+        "configVersion: v1\nkubernetesValidating: [{name: a.b.c}]",
+        "configVersion: v1\nkubernetesMutating: [{name: a.b.c}]",
+        "configVersion: v1\nkubernetesCustomResourceConversion: [{name: a}]",
+        "configVersion: v1\nonStartup: 1\npermissions: {http: [{host: a}]}",
+        "configVersion: v1\nonStartup: 1\npermissions: {files: [{path: a}]}",
     ];
     for text in later {
-        let found = read(&text).expect_err(&text).problems;
-        assert!(found.iter().any(|problem| problem.kind == ProblemKind::NotYet), "{text}: {found:#?}");
+        let found = read(text).expect_err(text).problems;
+        assert!(found.iter().all(|problem| problem.kind == ProblemKind::NotYet), "{text}: {found:#?}");
         assert!(found.iter().any(|problem| problem.message.starts_with("not yet: ")), "{text}: {found:#?}");
     }
-    // Asking for what happens anyway is no problem.
-    good(&kubernetes("|waitForSynchronization: true\n|ignoreOwnWrites: false"));
-}
-
-#[test]
-fn hostile_documents_end_in_an_error() {
-    let deep = format!("configVersion: {}1{}", "[".repeat(10_000), "]".repeat(10_000));
-    assert!(read(&deep).is_err());
-    let huge = format!("configVersion: v1\nonStartup: 1\n# {}", "x".repeat(2 << 20));
-    refused(&huge, "the document", "at most");
-    let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\nconfigVersion: v1";
-    assert!(read(bomb).is_err());
-}
-
-#[test]
-fn the_normalised_document_reads_as_the_same_hook() {
-    let spec = good(
-        r#"
-configVersion: v1
-onStartup: 1
-retry: {initial: 1500ms}
-schedule: [{crontab: "TZ=Europe/Berlin */5 * * * *", includeSnapshotsFrom: [a]}, {crontab: "0 3 * * *", timeZone: Asia/Tokyo}]
-kubernetes:
-- name: a
-  kind: deploy
-  labelSelector:
-    matchLabels: {app: web}
-    matchExpressions: [{key: b, operator: NotIn, values: [x, y]}, {key: c, operator: Exists}, {key: d, operator: DoesNotExist}, {key: e, operator: In, values: [z]}]
-  fieldSelector: {matchExpressions: [{field: f, operator: "!=", value: "1,2"}, {field: g, operator: "=", value: "x=\\y"}]}
-- {kind: Pod, content: metadata, queue: main, executeHookOnEvent: []}
-permissions: {kubernetes: [{apiGroups: [apps], resources: ["*"], verbs: [get], namespaces: [n]}]}
-"#,
-    );
-    let printed = boathook::hooks::print(&spec);
-    let again = good(&printed.to_string());
-    // `a=b` and `a in (b)` select the same.
-    let mut expected = spec;
-    expected.kubernetes[0].label_selector = Some("app in (web),b notin (x,y),c,!d,e in (z)".into());
-    assert_eq!(again, expected, "{printed:#}");
 }
