@@ -12,9 +12,10 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use tracing::warn;
+use jiff::Timestamp;
+use tracing::{info, warn};
 
-use super::{Stages, fleet::Fleet, hooks::Hook, roster::Roster};
+use super::{Stages, fleet::Fleet, history::stamp, hooks::Hook, roster::Roster};
 use crate::{
     admin::{
         Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError, pages,
@@ -22,6 +23,7 @@ use crate::{
     },
     model::{BindingName, HookName, KubernetesBinding, error_chain},
     queue,
+    telemetry::{LogControl, log::Setting},
 };
 
 /// Triggers of each queue that are shown.
@@ -42,11 +44,16 @@ pub(super) struct Admin {
     roster: Arc<Roster>,
     fleet: Arc<Fleet>,
     stages: Arc<Stages>,
+    log: Option<LogControl>,
 }
 
 impl Admin {
-    pub fn new(roster: Arc<Roster>, fleet: Arc<Fleet>, stages: Arc<Stages>) -> Self {
-        Self { roster, fleet, stages }
+    pub fn new(roster: Arc<Roster>, fleet: Arc<Fleet>, stages: Arc<Stages>, log: Option<LogControl>) -> Self {
+        Self { roster, fleet, stages, log }
+    }
+
+    fn log(&self) -> Result<&LogControl, Refused> {
+        self.log.as_ref().ok_or(Refused::Unsupported("tell or change what is logged: it did not set up its log"))
     }
 
     /// A hook that runs.
@@ -97,6 +104,15 @@ impl Admin {
 /// Whether a binding's objects are Secrets, by the kind as its author wrote it.
 fn of_secrets(binding: &KubernetesBinding) -> bool {
     ["secret", "secrets"].iter().any(|name| binding.kind.eq_ignore_ascii_case(name))
+}
+
+fn log_level(setting: Setting) -> LogLevelView {
+    let Some((left, default)) = setting.until else {
+        return LogLevelView { default: setting.filter.clone(), level: setting.filter, until: None };
+    };
+    // A time that the calendar does not have is never.
+    let until = Timestamp::now().checked_add(left).map(stamp).ok();
+    LogLevelView { level: setting.filter, default, until }
 }
 
 impl Operator for Admin {
@@ -166,29 +182,44 @@ impl Operator for Admin {
 
     fn retry_dead(&self, letters: &Letters) -> Result<RetriedView, Refused> {
         let queue::Retried { letters, triggers, superseded } = self.stages.queue.retry_dead(&self.which(letters)?);
+        info!(letters, triggers, superseded, "an admin had dead letters tried again");
         Ok(RetriedView { letters, triggers, superseded })
     }
 
     fn drop_dead(&self, letters: &Letters) -> Result<usize, Refused> {
-        Ok(self.stages.queue.drop_dead(&self.which(letters)?))
+        let dropped = self.stages.queue.drop_dead(&self.which(letters)?);
+        info!(letters = dropped, "an admin dropped dead letters");
+        Ok(dropped)
     }
 
     fn log_level(&self) -> Result<LogLevelView, Refused> {
-        Err(Refused::Unsupported("tell its log level"))
+        Ok(log_level(self.log()?.current()))
     }
 
-    fn set_log_level(&self, _level: &str, _lasts: Option<Duration>) -> Result<LogLevelView, Refused> {
-        Err(Refused::Unsupported("change its log level"))
+    fn set_log_level(&self, level: &str, lasts: Option<Duration>) -> Result<LogLevelView, Refused> {
+        let set = self.log()?.set(level, lasts);
+        let setting = set.map_err(|error| Refused::Bad(error_chain(&error)))?;
+        let view = log_level(setting);
+        info!(level = view.level, until = view.until, "an admin changed what is logged");
+        Ok(view)
     }
 
     fn pause(&self, hook: &str) -> Result<(), Refused> {
         let name = &self.live(hook)?.spec.name;
-        if self.stages.queue.pause(name) { Ok(()) } else { Err(self.unknown(hook)) }
+        if !self.stages.queue.pause(name) {
+            return Err(self.unknown(hook));
+        }
+        info!(%hook, "an admin paused the hook");
+        Ok(())
     }
 
     fn resume(&self, hook: &str) -> Result<(), Refused> {
         let name = &self.live(hook)?.spec.name;
-        if self.stages.queue.resume(name) { Ok(()) } else { Err(self.unknown(hook)) }
+        if !self.stages.queue.resume(name) {
+            return Err(self.unknown(hook));
+        }
+        info!(%hook, "an admin resumed the hook");
+        Ok(())
     }
 
     fn quarantine<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>> {
