@@ -2,6 +2,7 @@
 //! bytes; never kept over a restart.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -142,7 +143,7 @@ impl History {
         let mut runs: Vec<Arc<Ended>> =
             wanted.flat_map(|(_, known)| if failed { &known.last_failed } else { &known.last }).cloned().collect();
         drop(hooks);
-        runs.sort_by(|a, b| b.begun.started.cmp(&a.begun.started));
+        runs.sort_by_key(|run| Reverse(run.begun.started));
         runs.iter().map(|run| view(run)).collect()
     }
 }
