@@ -1,10 +1,13 @@
 //! The operator: makes the stages, connects them, and takes them down again. The only module that
 //! names every stage; it holds no rule of any.
 
+mod admin;
+mod barrier;
 mod bindings;
 mod failure_events;
 mod fleet;
 mod health;
+mod history;
 mod hooks;
 mod host;
 mod observers;
@@ -25,6 +28,7 @@ pub use options::Options;
 
 use crate::{
     access::Access,
+    admin::SocketError,
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
     hooks::DirectoryError,
@@ -32,15 +36,16 @@ use crate::{
     queue::{self, Drained, Runner},
     sandbox::{Sandbox, SandboxError},
     telemetry::{
-        Metrics, Readiness, Server,
+        HookMetrics, Metrics, Readiness, Server,
         metrics::{HookCounts, MetricsError},
-        server::{Probe, ServerError},
+        server::{Probe, ServerError, Shown},
     },
     watch::Streams,
 };
 use fleet::Fleet;
 pub use fleet::ReleaseError;
 use health::Health;
+use history::History;
 use host::Operator;
 use observers::Report;
 use patches::PatchPrograms;
@@ -57,6 +62,8 @@ pub enum AppError {
     Metrics(#[from] MetricsError),
     /// The health server can't listen.
     Server(#[from] ServerError),
+    /// The admin socket can't be taken.
+    Admin(#[from] SocketError),
     /// The hooks directory can't be read.
     Hooks(#[from] DirectoryError),
 }
@@ -72,14 +79,16 @@ struct Stages {
     queue: queue::Handle,
     operator: Arc<Operator>,
     health: Arc<Health>,
+    history: Arc<History>,
 }
 
 /// A running operator. Dropping it ends it at once; [`App::shutdown`] lets runs end.
 pub struct App {
     server: Server,
+    admin: Option<crate::admin::Server>,
     health: Arc<Health>,
     runner: Runner,
-    fleet: Fleet,
+    fleet: Arc<Fleet>,
     /// The tasks of telemetry.
     tasks: JoinSet<()>,
     options: Options,
@@ -91,24 +100,35 @@ impl App {
     pub async fn start(options: Options) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
         let health = Arc::new(Health::default());
-        let server = Server::start(options.listen, metrics.clone(), probe(&health)).await?;
-        info!(listen = %server.address(), "listening");
+        let roster = Arc::new(Roster::default());
+        let shown = Shown {
+            metrics: metrics.clone(),
+            hook_metrics: Arc::new(HookMetrics::new(options.hook_metrics_series)),
+            probe: probe(&health, &roster),
+        };
+        let server = Server::start(options.listen, shown.clone()).await?;
+        let mut admin = options.admin_socket.as_ref().map(admin::listen).transpose()?.flatten();
+        let admin_socket = admin.as_ref().map(|admin| admin.path().display().to_string());
+        info!(listen = %server.address(), admin_socket, "listening");
 
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
-        let roster = Arc::new(Roster::default());
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
-        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &metrics, &health);
+        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
         let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
+        let fleet = Arc::new(fleet);
         fleet.load().await?;
         fleet.start();
+        if let Some(admin) = &mut admin {
+            admin.operate(Arc::new(admin::Admin::new(roster.clone(), fleet.clone(), stages.clone())));
+        }
 
         let mut tasks = JoinSet::new();
         let namespace = options.client.default_namespace().to_owned();
         tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
         tasks.spawn(observers::sample(stages, metrics, roster));
         health.started(runner.handle());
-        Ok(Self { server, health, runner, fleet, tasks, options })
+        Ok(Self { server, admin, health, runner, fleet, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -142,6 +162,9 @@ impl App {
         let drained = self.runner.drain(self.options.grace_period).await;
         self.fleet.shutdown().await;
         self.tasks.shutdown().await;
+        if let Some(admin) = self.admin {
+            admin.shutdown().await;
+        }
         self.server.shutdown().await;
         drained
     }
@@ -153,7 +176,7 @@ fn connect(
     roster: &Arc<Roster>,
     sandbox: Arc<Sandbox>,
     report: Arc<Report>,
-    metrics: &Arc<Metrics>,
+    shown: &Shown,
     health: &Arc<Health>,
 ) -> (Runner, Arc<Stages>) {
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
@@ -161,8 +184,15 @@ fn connect(
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
-    let operator = Arc::new(Operator { access, snapshots: snapshots.clone(), metrics: metrics.clone() });
-    let runs = Arc::new(Runs::new(roster.clone(), sandbox, operator.clone(), metrics.clone()));
+    let operator = Arc::new(Operator {
+        access,
+        snapshots: snapshots.clone(),
+        metrics: shown.metrics.clone(),
+        hook_metrics: shown.hook_metrics.clone(),
+    });
+    let history = Arc::new(History::default());
+    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), shown.metrics.clone(), history.clone());
+    let runs = Arc::new(runs);
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();
         async move { runs.run(job).await }.boxed()
@@ -170,12 +200,12 @@ fn connect(
     let runner = Runner::new(options.queue, action, report.clone());
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health }))
+    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health, history }))
 }
 
-fn probe(health: &Arc<Health>) -> Probe {
-    let health = health.clone();
-    Arc::new(move || health.readiness())
+fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {
+    let (health, roster) = (health.clone(), roster.clone());
+    Arc::new(move || Readiness { quarantined: roster.quarantined(), ..health.readiness() })
 }
 
 /// The states of hooks, for their metric.

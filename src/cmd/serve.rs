@@ -6,21 +6,21 @@ use anyhow::Context as _;
 use tracing::{info, warn};
 
 use super::{
-    connect,
+    admin, connect,
     runtime::{Stop, block_on},
 };
 use crate::{
     app::{App, Options},
     cli::{self, Serve},
     sandbox::CompilerConfig,
-    telemetry::{LogFormat, log},
+    telemetry::{LogControl, LogFormat, log},
 };
 
 /// Runs had to be interrupted on shutdown.
 const INTERRUPTED: u8 = 3;
 
 pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
-    init_log(&args.log)?;
+    let _log = init_log(&args.log)?;
     block_on(async {
         let mut stop = Stop::new()?;
         let options = options(args).await?;
@@ -47,7 +47,7 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
     })
 }
 
-pub(super) fn init_log(args: &cli::Log) -> anyhow::Result<()> {
+pub(super) fn init_log(args: &cli::Log) -> anyhow::Result<LogControl> {
     let format = match args.log_format {
         cli::LogFormat::Text => LogFormat::Text,
         cli::LogFormat::Json => LogFormat::Json,
@@ -60,7 +60,9 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     let mut options = Options::new(client, args.hooks).context("can't find this program's own file")?;
     options.server = server;
     options.listen = args.listen;
+    options.admin_socket = admin::socket(args.admin_socket);
     options.metrics_prefix = args.metrics_prefix;
+    options.hook_metrics_series = usize::try_from(args.hook_metrics_series).unwrap_or(usize::MAX);
     options.grace_period = args.grace_period;
     options.queue.max_parallel_runs = args.max_parallel_runs.into();
     options.sandbox.max_concurrent_runs = args.max_parallel_runs.into();

@@ -6,9 +6,11 @@
 mod call;
 mod chain;
 mod crontab;
+mod duration;
 mod failure;
 mod hook;
 mod ids;
+mod metric;
 mod object;
 mod resource;
 mod run;
@@ -21,12 +23,14 @@ pub use call::{
 };
 pub use chain::error_chain;
 pub use crontab::{Crontab, CrontabError};
+pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};
 pub use hook::{
     Content, HookSpec, KubernetesBinding, Limits, MissedRuns, Permission, RateLimit, RetryPolicy, ScheduleBinding,
     StartupBinding, WatchEventKind,
 };
 pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
+pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group};
 pub use object::{InvalidObject, Object};
 pub use resource::Resource;
 pub use run::{Caller, Job, JobId, Outcome};

@@ -21,6 +21,7 @@ mod error;
 mod host;
 mod invoke;
 mod limits;
+mod line;
 mod output;
 mod shape;
 mod store;
@@ -45,7 +46,7 @@ use engine::TickingEngine;
 use limits::Bounds;
 use store::State;
 
-use crate::model::{Caller, Failure, FailureKind, HookName, Limits, Outcome, Trigger};
+use crate::model::{Caller, Failure, FailureKind, HookName, Limits, MetricOp, Outcome, Trigger};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -116,7 +117,7 @@ pub struct RunRequest {
 }
 
 /// How a run went.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunReport {
     /// Success, or why not.
     pub outcome: Outcome,
@@ -130,6 +131,9 @@ pub struct RunReport {
     pub host_bytes: u64,
     /// Bytes of log lines that were written.
     pub log_bytes: u64,
+    /// What the run reported, in order: to be applied only if it succeeded, so that a retry does not
+    /// count twice.
+    pub metrics: Vec<MetricOp>,
 }
 
 /// Loads and runs hooks. Everything that runs share is in here; nothing is global.
@@ -266,6 +270,7 @@ impl RunReport {
             host_calls: 0,
             host_bytes: 0,
             log_bytes: 0,
+            metrics: Vec::new(),
         }
     }
 }

@@ -7,7 +7,9 @@
 //! It never calls Boathook's own code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod bindings;
 mod burst;
+mod calls;
 mod control_plane;
 mod copies;
 mod faults;
@@ -68,6 +70,12 @@ suite! {
             taints_follow_labels,
             other_taints_stay,
             unknown_effects_are_passed_over;
+        bindings:
+            selectors_choose,
+            changes_are_told,
+            kinds_are_found;
+        calls:
+            answers_are_as_the_interface_says;
         burst:
             a_thousand_namespaces;
         restarts:
