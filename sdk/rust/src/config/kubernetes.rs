@@ -160,6 +160,19 @@ impl Kubernetes {
         self
     }
 
+    /// Wait until an object did not change for this time, at most ten times as long, and tell of the
+    /// changes as one. Default none.
+    pub fn debounce(mut self, quiet: Duration) -> Self {
+        self.0.duration("debounce", quiet);
+        self
+    }
+
+    /// Deliver with each modified object what it was before. Default false.
+    pub fn previous_object(mut self, deliver: bool) -> Self {
+        self.0.plain("previousObject", deliver);
+        self
+    }
+
     /// The queue for its triggers; `main` is the shared one, the default is the hook's own.
     pub fn queue(mut self, queue: &str) -> Self {
         self.0.text("queue", queue);
