@@ -146,6 +146,32 @@ fn the_reader_and_the_schema_know_the_same_keys() {
     assert!(unused.is_empty(), "the full document does without {unused:?}");
 }
 
+/// The SDK's own tests show that its builders make these.
+#[test]
+fn the_sdk_can_say_everything() {
+    let documents = [
+        include_str!("../../../sdk/rust/tests/documents/kubernetes.yaml"),
+        include_str!("../../../sdk/rust/tests/documents/others.yaml"),
+    ];
+    let schema = schema();
+    let mut known: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut used = BTreeSet::new();
+    for text in documents {
+        let spec = super::good(text);
+        assert!(spec.warnings.is_empty(), "{:?}", spec.warnings);
+        let document: Value = yaml_serde::from_str(text).unwrap();
+        walk(&schema, &document, Default::default(), String::new(), &mut |(_, pointer), schema_at, part| {
+            let keys = |map: &Value| map.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+            known.extend(keys(&part["properties"]).into_iter().map(|key| (schema_at.to_owned(), key)));
+            let used_here = keys(document.pointer(pointer).unwrap());
+            used.extend(used_here.into_iter().map(|key| (schema_at.to_owned(), key)));
+        });
+    }
+    let missing: Vec<_> = known.difference(&used).map(|(at, key)| format!("{at}/{key}")).collect();
+    // An older name of executeHookOnEvent.
+    assert_eq!(missing, ["/$defs/kubernetes/watchEvent"]);
+}
+
 /// What the two agree about a document: whether it is refused. The reader may refuse more, for
 /// reasons that a schema can't have.
 fn agree(validator: &Validator, document: &Value) -> Result<bool, String> {
