@@ -13,7 +13,7 @@ use boathook::{
         ObjectEvent, ObjectKey, ObjectRef, Operation, Page, QueueName, Resource, RetryPolicy, RunId, Trigger,
         WatchEventKind,
     },
-    queue::{Finished, Observer, Pushed, QueueConfig, Runner, Verdict},
+    queue::{Finished, HookTerms, Observer, Pushed, QueueConfig, Runner, Verdict},
     sandbox::{Host, LoadedHook, RunRequest, Sandbox, SandboxConfig, Written},
 };
 use futures::{FutureExt as _, future::BoxFuture};
@@ -109,7 +109,7 @@ impl Stage {
             .boxed()
         });
         let runner = Runner::new(QueueConfig::default(), action, Arc::new(Told(end)));
-        runner.add_hook(hook.clone(), 1);
+        runner.add_hook(hook.clone(), HookTerms::default());
         let resource = Resource {
             group: String::new(),
             version: "v1".into(),
@@ -197,7 +197,7 @@ impl Stage {
 
 const OBJECT: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default","labels":{"bench":"true"}},"data":{"key":"value"}}"#;
 
-fn request(loaded: &LoadedHook, job: Job) -> RunRequest {
+pub fn request(loaded: &LoadedHook, job: Job) -> RunRequest {
     let run = RunId::new("bench", job.id.0);
     let caller = Caller { hook: loaded.name().clone(), run, permissions: Arc::new([]), dry_run: false };
     RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: Limits::default() }
@@ -214,7 +214,7 @@ impl Observer for Told {
 }
 
 /// A host without a cluster; the no-op hook calls nothing.
-struct Nothing;
+pub struct Nothing;
 
 fn nothing<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T, CallError>> {
     let message = "there is no cluster".to_owned();

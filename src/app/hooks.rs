@@ -1,17 +1,10 @@
-//! Loads the hooks of a directory: compiles each, asks it for its document, checks that. A bad
-//! hook is quarantined with its reason, and the others go on.
+//! Loads one hook: compiles it, asks it for its document, checks that. Starts nothing.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
-
-use tracing::{error, info};
-
-use super::ms;
 use crate::{
     filter,
-    hooks::{DirectoryError, DocumentError, HookFile, parse, read_directory},
-    model::{Failure, HookName, HookSpec, InvalidName, error_chain},
+    hooks::{DocumentError, HookFile, parse},
+    model::{Failure, HookName, HookSpec, InvalidName},
     sandbox::{LoadError, LoadedHook, Sandbox},
-    telemetry::{Metrics, metrics::CompileSource},
 };
 
 /// A hook that can run.
@@ -42,51 +35,8 @@ pub enum Quarantine {
     Document(#[from] DocumentError),
 }
 
-/// All hooks of a directory.
-#[derive(Default)]
-pub struct Hooks {
-    /// Those that can run, by name.
-    pub live: BTreeMap<HookName, Arc<Hook>>,
-    /// The others, by file name.
-    pub quarantined: BTreeMap<String, Quarantine>,
-}
-
-impl Hooks {
-    /// Loads them one after the other; compiling takes all cores and much memory as it is.
-    pub async fn load(directory: &Path, sandbox: &Sandbox, metrics: &Metrics) -> Result<Self, DirectoryError> {
-        let mut hooks = Self::default();
-        for file in read_directory(directory)? {
-            let file_name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match load_file(file, sandbox).await {
-                Ok(hook) => hooks.add(hook, metrics),
-                Err(reason) => hooks.quarantine(file_name, reason),
-            }
-        }
-        Ok(hooks)
-    }
-
-    fn add(&mut self, hook: Hook, metrics: &Metrics) {
-        let component = &hook.component;
-        let source = if component.from_cache() { CompileSource::Cached } else { CompileSource::Compiled };
-        metrics.hook_compiled(source, component.compile_time());
-        info!(
-            hook = %hook.spec.name,
-            digest = %component.digest(),
-            bytes = component.size(),
-            compile_ms = ms(component.compile_time()),
-            from_cache = component.from_cache(),
-            "hook loaded"
-        );
-        self.live.insert(hook.spec.name.clone(), Arc::new(hook));
-    }
-
-    fn quarantine(&mut self, file: String, reason: Quarantine) {
-        error!(file, reason = error_chain(&reason), "hook quarantined: it does not run, others do");
-        self.quarantined.insert(file, reason);
-    }
-}
-
-async fn load_file(file: HookFile, sandbox: &Sandbox) -> Result<Hook, Quarantine> {
+/// Loads the hook in a file.
+pub(super) async fn load_file(file: HookFile, sandbox: &Sandbox) -> Result<Hook, Quarantine> {
     let name = file.name?;
     let bytes = tokio::fs::read(&file.path).await.map_err(Quarantine::Unreadable)?;
     load(&name, &bytes, sandbox).await

@@ -8,9 +8,11 @@ use futures::{FutureExt as _, future::BoxFuture};
 use crate::{
     access::Access,
     filter::Snapshots,
-    model::{CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, Moment, ObjectRef, Operation, Page},
+    model::{
+        CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, MetricSample, Moment, ObjectRef, Operation, Page,
+    },
     sandbox::{Host, Written},
-    telemetry::Metrics,
+    telemetry::{HookMetrics, Metrics},
 };
 
 /// The operator, as a run sees it.
@@ -21,6 +23,8 @@ pub struct Operator {
     pub snapshots: Arc<Snapshots>,
     /// Counts calls.
     pub metrics: Arc<Metrics>,
+    /// What hooks report.
+    pub hook_metrics: Arc<HookMetrics>,
 }
 
 impl Operator {
@@ -78,5 +82,9 @@ impl Host for Operator {
 
     fn moment(&self, hook: &HookName) -> Moment {
         self.snapshots.moment(hook)
+    }
+
+    fn check_metric(&self, caller: &Caller, sample: &MetricSample, in_run: usize) -> Result<(), String> {
+        self.hook_metrics.check(&caller.hook, sample, in_run).map_err(|error| error.to_string())
     }
 }

@@ -1,13 +1,19 @@
 //! The operator: makes the stages, connects them, and takes them down again. The only module that
 //! names every stage; it holds no rule of any.
 
+mod admin;
+mod barrier;
 mod bindings;
+mod failure_events;
+mod fleet;
 mod health;
+mod history;
 mod hooks;
 mod host;
 mod observers;
 mod options;
 mod patches;
+mod roster;
 mod runs;
 mod schedules;
 
@@ -22,24 +28,28 @@ pub use options::Options;
 
 use crate::{
     access::Access,
+    admin::SocketError,
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
     hooks::DirectoryError,
-    model::Job,
+    model::{HookName, Job},
     queue::{self, Drained, Runner},
     sandbox::{Sandbox, SandboxError},
     telemetry::{
-        Metrics, Readiness, Server,
+        HookMetrics, Metrics, Readiness, Server,
         metrics::{HookCounts, MetricsError},
-        server::{Probe, ServerError},
+        server::{Probe, ServerError, Shown},
     },
     watch::Streams,
 };
+use fleet::Fleet;
+pub use fleet::ReleaseError;
 use health::Health;
-use hooks::Hooks;
+use history::History;
 use host::Operator;
 use observers::Report;
 use patches::PatchPrograms;
+use roster::Roster;
 use runs::Runs;
 
 /// An operator that can't start.
@@ -52,6 +62,8 @@ pub enum AppError {
     Metrics(#[from] MetricsError),
     /// The health server can't listen.
     Server(#[from] ServerError),
+    /// The admin socket can't be taken.
+    Admin(#[from] SocketError),
     /// The hooks directory can't be read.
     Hooks(#[from] DirectoryError),
 }
@@ -65,15 +77,19 @@ struct Stages {
     evaluator: Arc<Evaluator>,
     snapshots: Arc<Snapshots>,
     queue: queue::Handle,
+    operator: Arc<Operator>,
     health: Arc<Health>,
+    history: Arc<History>,
 }
 
 /// A running operator. Dropping it ends it at once; [`App::shutdown`] lets runs end.
 pub struct App {
     server: Server,
+    admin: Option<crate::admin::Server>,
     health: Arc<Health>,
     runner: Runner,
-    /// Bindings, schedules, and the tasks of telemetry.
+    fleet: Arc<Fleet>,
+    /// The tasks of telemetry.
     tasks: JoinSet<()>,
     options: Options,
 }
@@ -84,18 +100,40 @@ impl App {
     pub async fn start(options: Options) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
         let health = Arc::new(Health::default());
-        let server = Server::start(options.listen, metrics.clone(), probe(&health)).await?;
-        info!(listen = %server.address(), "listening");
+        let roster = Arc::new(Roster::default());
+        let shown = Shown {
+            metrics: metrics.clone(),
+            hook_metrics: Arc::new(HookMetrics::new(options.hook_metrics_series)),
+            probe: probe(&health, &roster),
+        };
+        let server = Server::start(options.listen, shown.clone()).await?;
+        let mut admin = options.admin_socket.as_ref().map(admin::listen).transpose()?.flatten();
+        let admin_socket = admin.as_ref().map(|admin| admin.path().display().to_string());
+        info!(listen = %server.address(), admin_socket, "listening");
 
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
-        let hooks = Arc::new(Hooks::load(&options.hooks, &sandbox, &metrics).await?);
-        let (runner, stages) = connect(&options, &hooks, sandbox, &metrics, &health);
+        let (failures, told) = failure_events::Outlet::new();
+        let report = Arc::new(Report::new(metrics.clone(), failures));
+        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
+        let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
+        let fleet = Arc::new(fleet);
+        fleet.load().await?;
+        fleet.start();
+        if let Some(admin) = &mut admin {
+            admin.operate(Arc::new(admin::Admin::new(
+                roster.clone(),
+                fleet.clone(),
+                stages.clone(),
+                options.log.clone(),
+            )));
+        }
 
         let mut tasks = JoinSet::new();
-        start_hooks(&hooks, &stages, &mut tasks);
-        tasks.spawn(observers::sample(stages.clone(), metrics.clone(), hooks.quarantined.len()));
+        let namespace = options.client.default_namespace().to_owned();
+        tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
+        tasks.spawn(observers::sample(stages, metrics, roster));
         health.started(runner.handle());
-        Ok(Self { server, health, runner, tasks, options })
+        Ok(Self { server, admin, health, runner, fleet, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -113,11 +151,25 @@ impl App {
         self.runner.handle()
     }
 
+    /// Takes a hook out; see [`App::release`]. False if there is no such hook at work.
+    pub fn quarantine(&self, hook: &HookName, reason: &str) -> bool {
+        self.fleet.quarantine(hook, reason)
+    }
+
+    /// Loads a quarantined hook again, and starts it.
+    pub async fn release(&self, hook: &str) -> Result<(), ReleaseError> {
+        self.fleet.release(hook).await
+    }
+
     /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.
     pub async fn shutdown(mut self) -> Drained {
         // Runs first: they read the snapshots that bindings keep.
         let drained = self.runner.drain(self.options.grace_period).await;
+        self.fleet.shutdown().await;
         self.tasks.shutdown().await;
+        if let Some(admin) = self.admin {
+            admin.shutdown().await;
+        }
         self.server.shutdown().await;
         drained
     }
@@ -126,19 +178,26 @@ impl App {
 /// Makes the stages and hands each what it calls.
 fn connect(
     options: &Options,
-    hooks: &Arc<Hooks>,
+    roster: &Arc<Roster>,
     sandbox: Arc<Sandbox>,
-    metrics: &Arc<Metrics>,
+    report: Arc<Report>,
+    shown: &Shown,
     health: &Arc<Health>,
 ) -> (Runner, Arc<Stages>) {
-    let report = Arc::new(Report::new(metrics.clone()));
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
-    let operator = Arc::new(Operator { access, snapshots: snapshots.clone(), metrics: metrics.clone() });
-    let runs = Arc::new(Runs::new(hooks.clone(), sandbox, operator, metrics.clone()));
+    let operator = Arc::new(Operator {
+        access,
+        snapshots: snapshots.clone(),
+        metrics: shown.metrics.clone(),
+        hook_metrics: shown.hook_metrics.clone(),
+    });
+    let history = Arc::new(History::default());
+    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), shown.metrics.clone(), history.clone());
+    let runs = Arc::new(runs);
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();
         async move { runs.run(job).await }.boxed()
@@ -146,34 +205,12 @@ fn connect(
     let runner = Runner::new(options.queue, action, report.clone());
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, health }))
+    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health, history }))
 }
 
-fn probe(health: &Arc<Health>) -> Probe {
-    let health = health.clone();
-    Arc::new(move || health.readiness())
-}
-
-/// Starts all hooks: start-up runs in their order, then bindings and schedules, in parallel.
-fn start_hooks(hooks: &Hooks, stages: &Arc<Stages>, tasks: &mut JoinSet<()>) {
-    for hook in hooks.live.values() {
-        stages.queue.add_hook(hook.spec.name.clone(), hook.spec.concurrency);
-        stages.health.expect(&hook.spec);
-        for binding in &hook.spec.kubernetes {
-            stages.queue.expect_list(&hook.spec.name, binding.name.clone());
-        }
-    }
-    schedules::push_startups(hooks, &stages.queue);
-    for hook in hooks.live.values() {
-        let name = &hook.spec.name;
-        for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-            tasks.spawn(bindings::keep(stages.clone(), name.clone(), index, binding.clone()));
-        }
-        for binding in &hook.spec.schedules {
-            tasks.spawn(schedules::keep(stages.queue.clone(), name.clone(), binding.clone()));
-        }
-    }
-    info!(hooks = hooks.live.len(), quarantined = hooks.quarantined.len(), "hooks started");
+fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {
+    let (health, roster) = (health.clone(), roster.clone());
+    Arc::new(move || Readiness { quarantined: roster.quarantined(), ..health.readiness() })
 }
 
 /// The states of hooks, for their metric.

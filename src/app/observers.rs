@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use tracing::{debug, error, info, warn};
 
-use super::{Stages, ms};
+use super::{Stages, failure_events, ms, roster::Roster};
 use crate::{
-    queue::{self, Enqueued, Finished, Pushed, QueueStats, Verdict},
+    queue::{self, DeadLetter, Enqueued, Finished, Pushed, QueueStats, Verdict},
     telemetry::{
         Metrics,
         metrics::{QueueSample, RunLabels, WatchError},
@@ -17,11 +17,12 @@ use crate::{
 /// Listens to all stages.
 pub(super) struct Report {
     metrics: Arc<Metrics>,
+    failures: failure_events::Outlet,
 }
 
 impl Report {
-    pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics }
+    pub fn new(metrics: Arc<Metrics>, failures: failure_events::Outlet) -> Self {
+        Self { metrics, failures }
     }
 }
 
@@ -70,13 +71,15 @@ impl queue::Observer for Report {
         let Finished { hook, binding, queue, attempt, .. } = finished;
         let labels = RunLabels { hook, binding, queue };
         self.metrics.task_waited(labels, finished.waited);
+        self.failures.finished(finished);
         match &finished.verdict {
             Verdict::Done | Verdict::Removed => {}
             Verdict::AllowedFailure(failure) => {
                 info!(%hook, %binding, %queue, attempt, error = %failure, "failure allowed: the triggers count as done");
             }
-            Verdict::Retry { after, .. } => {
-                info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), "run will be tried again");
+            Verdict::Retry { after, given_up, .. } => {
+                given_up.iter().for_each(|_| self.metrics.task_given_up(labels));
+                info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), given_up = given_up.len(), "run will be tried again");
             }
             Verdict::GivenUp { failure, triggers } => {
                 triggers.iter().for_each(|_| self.metrics.task_given_up(labels));
@@ -85,12 +88,17 @@ impl queue::Observer for Report {
             Verdict::Interrupted => info!(%hook, %binding, %queue, "run interrupted by the shutdown"),
         }
     }
+
+    fn dead_letter_lost(&self, letter: &DeadLetter) {
+        let DeadLetter { id, hook, binding, queue, triggers, failure, .. } = letter;
+        error!(%hook, %binding, %queue, id, triggers = triggers.len(), error = %failure, "too many dead letters: the oldest is gone");
+    }
 }
 
 const LIVE_TICK: Duration = Duration::from_secs(10);
 
 /// Keeps the gauges up to date, until it is dropped.
-pub(super) async fn sample(stages: Arc<Stages>, metrics: Arc<Metrics>, quarantined: usize) {
+pub(super) async fn sample(stages: Arc<Stages>, metrics: Arc<Metrics>, roster: Arc<Roster>) {
     let mut every = tokio::time::interval(LIVE_TICK);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
@@ -98,7 +106,7 @@ pub(super) async fn sample(stages: Arc<Stages>, metrics: Arc<Metrics>, quarantin
         metrics.live_tick();
         let queues: Vec<_> = stages.queue.stats().queues.into_iter().map(queue_sample).collect();
         metrics.set_queues(&queues);
-        metrics.set_hooks(super::count(&stages.health.readiness(), quarantined));
+        metrics.set_hooks(super::count(&stages.health.readiness(), roster.quarantined().len()));
         for (hook, binding, queue, status) in stages.health.statuses() {
             let labels = RunLabels { hook: &hook, binding: &binding, queue: &queue };
             metrics.set_snapshot_objects(labels, status.objects());

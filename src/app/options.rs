@@ -3,7 +3,13 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use crate::{
-    access::AccessConfig, filter::WorkerConfig, queue::QueueConfig, sandbox::SandboxConfig, watch::StreamConfig,
+    access::AccessConfig,
+    admin::Socket,
+    filter::WorkerConfig,
+    queue::QueueConfig,
+    sandbox::SandboxConfig,
+    telemetry::{HookMetrics, LogControl, Metrics},
+    watch::StreamConfig,
 };
 
 /// How to run an operator.
@@ -17,8 +23,14 @@ pub struct Options {
     pub hooks: PathBuf,
     /// Address of health and metrics; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Where admins ask it. None: nowhere.
+    pub admin_socket: Option<Socket>,
+    /// Changes what the process logs, when admins ask for that. None: they can't.
+    pub log: Option<LogControl>,
     /// Prefix of the operator's metrics.
     pub metrics_prefix: String,
+    /// Series of metrics that each hook may report.
+    pub hook_metrics_series: usize,
     /// On shutdown, how long running hooks may take to end.
     pub grace_period: Duration,
     /// Stage 1.
@@ -34,15 +46,18 @@ pub struct Options {
 }
 
 impl Options {
-    /// Defaults for everything but the cluster and the hooks; health on a free loopback port; filters
-    /// in workers of this process's own executable. Fails if that can't be found.
+    /// Defaults for everything but the cluster and the hooks; health on a free loopback port; no admin
+    /// socket; filters in workers of this process's own executable. Fails if that can't be found.
     pub fn new(client: kube::Client, hooks: impl Into<PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
             client,
             server: "unknown".to_owned(),
             hooks: hooks.into(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            metrics_prefix: "boathook_".to_owned(),
+            admin_socket: None,
+            log: None,
+            metrics_prefix: Metrics::DEFAULT_PREFIX.to_owned(),
+            hook_metrics_series: HookMetrics::DEFAULT_MAX_SERIES,
             grace_period: Duration::from_secs(20),
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,

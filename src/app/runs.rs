@@ -5,11 +5,19 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use tracing::{info, warn};
+use tracing::{field::display, info, warn};
 
-use super::{hooks::Hooks, host::Operator, ms};
+use super::{
+    history::{Begun, History},
+    host::Operator,
+    ms,
+    roster::Roster,
+};
 use crate::{
-    model::{BindingName, Caller, Failure, FailureKind, HookName, Job, Outcome, RunId},
+    model::{
+        BindingName, Caller, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId,
+        WatchEventKind,
+    },
     sandbox::{RunReport, RunRequest, Sandbox},
     telemetry::{
         Metrics,
@@ -19,10 +27,11 @@ use crate::{
 
 /// Runs jobs.
 pub struct Runs {
-    hooks: Arc<Hooks>,
+    roster: Arc<Roster>,
     sandbox: Arc<Sandbox>,
     operator: Arc<Operator>,
     metrics: Arc<Metrics>,
+    history: Arc<History>,
     /// Distinguishes this process's run ids from those of others.
     process: String,
     number: AtomicU64,
@@ -33,39 +42,67 @@ struct Described {
     run: RunId,
     hook: HookName,
     binding: BindingName,
+    queue: QueueName,
+    /// Of a run for one event: what happened, and to which object.
+    event: Option<(WatchEventKind, ObjectRef)>,
     triggers: usize,
     attempt: u32,
 }
 
 impl Runs {
-    pub fn new(hooks: Arc<Hooks>, sandbox: Arc<Sandbox>, operator: Arc<Operator>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        roster: Arc<Roster>,
+        sandbox: Arc<Sandbox>,
+        operator: Arc<Operator>,
+        metrics: Arc<Metrics>,
+        history: Arc<History>,
+    ) -> Self {
         let process = format!("{:08x}", rand::random::<u32>());
-        Self { hooks, sandbox, operator, metrics, process, number: AtomicU64::new(1) }
+        Self { roster, sandbox, operator, metrics, history, process, number: AtomicU64::new(1) }
     }
 
     /// Runs one job to its outcome.
     pub async fn run(&self, job: Job) -> Outcome {
-        let (Some(hook), Some(first)) = (self.hooks.live.get(&job.hook), job.triggers.first()) else {
+        let (Some(hook), Some(first)) = (self.roster.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
         };
         let run = RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed));
-        let allow_failure = first.allow_failure;
+        let (allow_failure, begun) = (first.allow_failure, Begun::now(&run, &job));
         let described = Described {
             run: run.clone(),
             hook: job.hook.clone(),
             binding: first.binding.clone(),
+            queue: job.queue,
+            event: if job.triggers.len() == 1 { first.event() } else { None },
             triggers: job.triggers.len(),
             attempt: job.attempt,
         };
         let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: false };
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let report = self.sandbox.run(&hook.component, request, self.operator.clone()).await;
-        let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &job.queue };
+        let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
         let usage = RunUsage { took: report.duration, memory_peak: report.memory_peak, host_calls: report.host_calls };
         self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
         describe(&described, &report);
+        self.history.ended(begun, &report, allow_failure);
+        if report.outcome.is_ok() {
+            self.report_metrics(&described, &report.metrics);
+        }
         report.outcome
+    }
+
+    /// A hook that was taken out meanwhile reports nothing more.
+    fn report_metrics(&self, described: &Described, ops: &[MetricOp]) {
+        let Described { run, hook, binding, .. } = described;
+        if ops.is_empty() || self.roster.hook(hook).is_none() {
+            return;
+        }
+        let applied = self.operator.hook_metrics.apply(hook, ops);
+        if let Some(error) = applied.first {
+            let refused = applied.refused;
+            warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
+        }
     }
 }
 
@@ -78,16 +115,17 @@ fn result(outcome: &Outcome, allow_failure: bool) -> RunResult {
 }
 
 fn describe(described: &Described, report: &RunReport) {
-    let Described { run, hook, binding, triggers, attempt } = described;
+    let Described { run, hook, binding, queue, event, triggers, attempt } = described;
+    let (event, object) = event.as_ref().map(|(kind, object)| (kind.as_str(), display(object))).unzip();
     let ms = ms(report.duration);
     let RunReport { memory_peak, host_calls, .. } = report;
     match &report.outcome {
         Ok(()) => {
-            info!(%hook, %run, %binding, triggers, attempt, ms, memory_peak, host_calls, "run succeeded");
+            info!(%hook, %run, %binding, %queue, attempt, event, object, triggers, ms, memory_peak, host_calls, "run succeeded");
         }
         Err(failure) => {
             let (kind, error, backtrace) = (failure.kind.label(), &failure.message, failure.backtrace.as_deref());
-            warn!(%hook, %run, %binding, triggers, attempt, ms, memory_peak, host_calls, kind, error, backtrace, "run failed");
+            warn!(%hook, %run, %binding, %queue, attempt, event, object, triggers, ms, memory_peak, host_calls, kind, error, backtrace, "run failed");
         }
     }
 }

@@ -6,17 +6,17 @@ use futures::StreamExt as _;
 use jiff::Timestamp;
 use tracing::error;
 
-use super::hooks::{Hook, Hooks};
+use super::hooks::Hook;
 use crate::{
-    model::{BindingName, Cause, HookName, MissedRuns, QueueName, ScheduleBinding, StartupBinding, Trigger},
+    model::{BindingName, Cause, HookName, QueueName, ScheduleBinding, StartupBinding, Trigger},
     queue,
     watch::Schedule,
 };
 
 /// Puts the start-up runs into `main`: lower numbers first, then by name.
-pub(super) fn push_startups(hooks: &Hooks, queue: &queue::Handle) {
+pub(super) fn push_startups(hooks: &[Arc<Hook>], queue: &queue::Handle) {
     let with_startup = |hook: &Arc<Hook>| Some((hook.spec.on_startup.clone()?, hook.spec.name.clone()));
-    let mut startups: Vec<_> = hooks.live.values().filter_map(with_startup).collect();
+    let mut startups: Vec<_> = hooks.iter().filter_map(with_startup).collect();
     startups.sort_by(|(a, x), (b, y)| (a.order, x).cmp(&(b.order, y)));
     for (binding, hook) in startups {
         queue.push(startup(hook, &binding));
@@ -39,7 +39,8 @@ fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
 
 /// Runs until it is dropped.
 pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: ScheduleBinding) {
-    let schedule = match Schedule::new(&binding.crontab, binding.time_zone.as_deref(), MissedRuns::Skip) {
+    let ScheduleBinding { crontab, time_zone, missed_runs, jitter, .. } = &binding;
+    let schedule = match Schedule::new(crontab, time_zone.as_deref(), *missed_runs, *jitter) {
         Ok(schedule) => schedule,
         // The document's check lets no such crontab through.
         Err(error) => return error!(%hook, binding = %binding.name, %error, "schedule can't be used"),

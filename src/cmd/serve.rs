@@ -6,23 +6,24 @@ use anyhow::Context as _;
 use tracing::{info, warn};
 
 use super::{
-    connect,
+    admin, connect,
     runtime::{Stop, block_on},
 };
 use crate::{
     app::{App, Options},
     cli::{self, Serve},
-    telemetry::{LogFormat, log},
+    sandbox::CompilerConfig,
+    telemetry::{LogControl, LogFormat, log},
 };
 
 /// Runs had to be interrupted on shutdown.
 const INTERRUPTED: u8 = 3;
 
 pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
-    init_log(&args.log)?;
+    let log = init_log(&args.log)?;
     block_on(async {
         let mut stop = Stop::new()?;
-        let options = options(args).await?;
+        let options = Options { log: Some(log), ..options(args).await? };
         // Loading may take long: each hook is compiled, and asked for its document.
         let app = tokio::select! {
             app = App::start(options) => app?,
@@ -46,7 +47,7 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
     })
 }
 
-pub(super) fn init_log(args: &cli::Log) -> anyhow::Result<()> {
+pub(super) fn init_log(args: &cli::Log) -> anyhow::Result<LogControl> {
     let format = match args.log_format {
         cli::LogFormat::Text => LogFormat::Text,
         cli::LogFormat::Json => LogFormat::Json,
@@ -59,11 +60,14 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     let mut options = Options::new(client, args.hooks).context("can't find this program's own file")?;
     options.server = server;
     options.listen = args.listen;
+    options.admin_socket = admin::socket(args.admin_socket);
     options.metrics_prefix = args.metrics_prefix;
+    options.hook_metrics_series = usize::try_from(args.hook_metrics_series).unwrap_or(usize::MAX);
     options.grace_period = args.grace_period;
     options.queue.max_parallel_runs = args.max_parallel_runs.into();
     options.sandbox.max_concurrent_runs = args.max_parallel_runs.into();
     options.sandbox.maxima.memory = u64::from(args.max_memory) * 1024 * 1024;
+    options.sandbox.compiler = Some(CompilerConfig::new(std::env::current_exe()?));
     options.sandbox.cache_dir = args.cache_dir.or_else(cache_dir);
     options.access.reporting_instance = std::env::var("HOSTNAME").unwrap_or(options.access.reporting_instance);
     Ok(options)

@@ -25,6 +25,13 @@ pub struct HookFile {
     pub name: Result<HookName, InvalidName>,
 }
 
+impl HookFile {
+    /// The file's name without `.wasm`, valid or not.
+    pub fn stem(&self) -> String {
+        self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
 /// The hooks of a directory, ordered by name. Links are followed, as ConfigMap volumes need it.
 pub fn read_directory(directory: &Path) -> Result<Vec<HookFile>, DirectoryError> {
     let unreadable = |error| DirectoryError::Unreadable(directory.to_owned(), error);

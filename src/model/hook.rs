@@ -97,6 +97,17 @@ pub enum WatchEventKind {
     Deleted,
 }
 
+impl WatchEventKind {
+    /// `Added`, `Modified`, `Deleted`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "Added",
+            Self::Modified => "Modified",
+            Self::Deleted => "Deleted",
+        }
+    }
+}
+
 /// What of each object is kept and delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Content {

@@ -10,6 +10,7 @@ mod duration;
 mod failure;
 mod hook;
 mod ids;
+mod metric;
 mod object;
 mod resource;
 mod run;
@@ -29,6 +30,7 @@ pub use hook::{
     StartupBinding, WatchEventKind,
 };
 pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
+pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group};
 pub use object::{InvalidObject, Object};
 pub use resource::Resource;
 pub use run::{Caller, Job, JobId, Outcome};

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use super::{BindingName, HookName, Object, QueueName, Resource, RetryPolicy, WatchEventKind};
+use super::{BindingName, HookName, Object, ObjectRef, QueueName, Resource, RetryPolicy, WatchEventKind};
 
 /// What a watch tells its subscribers. A list (the first, or one after history was lost) comes as
 /// `ListStarted`, an `Upsert` for each object, `ListDone`: what was known and not named between is
@@ -79,4 +79,19 @@ pub struct Trigger {
     pub retry: RetryPolicy,
     /// When it was made, for the time spent waiting.
     pub created: Instant,
+}
+
+impl Trigger {
+    /// What happened to which object, if that is what it is about.
+    pub fn event(&self) -> Option<(WatchEventKind, ObjectRef)> {
+        let Cause::Event(event) = &self.cause else { return None };
+        let key = &event.item.key;
+        let object = ObjectRef {
+            api_version: event.resource.api_version(),
+            kind: event.resource.kind.clone(),
+            namespace: key.namespace.as_deref().map(str::to_owned),
+            name: key.name.to_string(),
+        };
+        Some((event.kind, object))
+    }
 }

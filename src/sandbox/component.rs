@@ -17,6 +17,7 @@ use wasmtime::{
 use super::{
     bindings::HookPre,
     cache::{Cache, Key},
+    compiler,
     error::LoadError,
     limits, shape,
     store::State,
@@ -107,6 +108,14 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
+    pub(super) fn name(&self) -> &HookName {
+        &self.name
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Takes milliseconds for a large component.
     pub(super) fn new(name: HookName, bytes: Vec<u8>) -> Self {
         let started = Instant::now();
@@ -129,13 +138,25 @@ impl Loader {
         }
     }
 
-    /// Loads it by compiling it, unless someone else did while it waited. CPU-heavy: seconds for a
-    /// large component.
-    pub(super) fn load_compiled(&self, candidate: Candidate) -> Result<LoadedHook, LoadError> {
-        if let Some(component) = self.cached(&candidate) {
-            return self.link(candidate, &component, true);
+    /// Compiles it in this process. CPU-heavy: seconds for a large component.
+    pub(super) fn compile_here(&self, candidate: &Candidate) -> Result<Vec<u8>, LoadError> {
+        compiler::compile_here(&self.engine, &candidate.bytes)
+            .map_err(|error| LoadError::Invalid { hook: candidate.name.clone(), source: error.into() })
+    }
+
+    /// Loads what was compiled from it, and keeps that in the cache.
+    pub(super) fn load_compiled(&self, candidate: Candidate, artifact: &[u8]) -> Result<LoadedHook, LoadError> {
+        if let Some(cache) = &self.cache
+            && let Err(error) = cache.put(&self.key(&candidate), artifact)
+        {
+            tracing::warn!(hook = %candidate.name, "compile cache: not written: {error}");
         }
-        let component = self.compile(&candidate)?;
+        // It is valid, so what is wrong is its size: the pool has no slot that it would fit.
+        let too_large = |error: wasmtime::Error| LoadError::TooLarge {
+            hook: candidate.name.clone(),
+            what: error.root_cause().to_string(),
+        };
+        let component = self.trusted(artifact).map_err(too_large)?;
         self.link(candidate, &component, false)
     }
 
@@ -146,27 +167,11 @@ impl Loader {
             .ok()
     }
 
-    fn compile(&self, candidate: &Candidate) -> Result<Component, LoadError> {
-        let hook = || candidate.name.clone();
-        let artifact = self
-            .engine
-            .precompile_component(&candidate.bytes)
-            .map_err(|error| LoadError::Invalid { hook: hook(), source: error.into() })?;
-        if let Some(cache) = &self.cache
-            && let Err(error) = cache.put(&self.key(candidate), &artifact)
-        {
-            tracing::warn!(hook = %candidate.name, "compile cache: not written: {error}");
-        }
-        // It is valid, so what is wrong is its size: the pool has no slot that it would fit.
-        self.trusted(&artifact)
-            .map_err(|error| LoadError::TooLarge { hook: hook(), what: error.root_cause().to_string() })
-    }
-
     /// Takes an artifact into the engine.
     fn trusted(&self, artifact: &[u8]) -> wasmtime::Result<Component> {
-        // SAFETY: both callers have it from this program: just compiled, or from the cache, which
-        // reads only files that no one else could have written and whose digest is still the one
-        // that was taken when they were.
+        // SAFETY: both callers have it from this program: just compiled, here or by our own
+        // executable, or from the cache, which reads only files that no one else could have written
+        // and whose digest is still the one that was taken when they were.
         #[allow(unsafe_code)]
         unsafe {
             Component::deserialize(&self.engine, artifact)

@@ -139,6 +139,11 @@ fn make(config: &SandboxConfig) -> Result<(Engine, bool), SandboxError> {
     Ok((engine, false))
 }
 
+/// An engine that makes code for those of [`make`], and reserves nothing.
+pub(super) fn for_compiling(pooled: bool) -> wasmtime::Result<Engine> {
+    Engine::new(&if pooled { base() } else { on_demand() })
+}
+
 fn base() -> Config {
     let mut config = Config::new();
     config

@@ -16,11 +16,11 @@ use super::{
     context,
     host::{Host, NoGrants, snapshots::Readable},
     limits::Bounds,
-    output::{RunLog, one_line},
+    output::{Labels, RunLog, one_line},
     store::{self, State},
     trap::{self, NotStarted},
 };
-use crate::model::{BindingName, Caller, Failure, FailureKind, HookName, RunId};
+use crate::model::{Caller, Failure, FailureKind, HookName, RunId};
 
 /// The longest text of a guest's own failure that is kept.
 const MAX_MESSAGE: usize = 8 * 1024;
@@ -39,8 +39,8 @@ pub(super) async fn run(
     let started = Instant::now();
     let deadline = bounds.deadline(started);
     let RunRequest { caller, attempt, triggers, .. } = request;
-    let binding = triggers.first().map_or_else(|| BindingName::new(""), |trigger| trigger.binding.clone());
-    let log = Arc::new(RunLog::new(caller.hook.clone(), caller.run.clone(), binding, bounds.limits().log_bytes));
+    let labels = Labels::of_run(caller.hook.clone(), caller.run.clone(), attempt, &triggers);
+    let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
     let state = State::new(host, caller.clone(), bounds, log.clone(), Readable::by(&triggers));
     let mut store = store::new(engine, state, deadline);
 
@@ -57,7 +57,7 @@ pub(super) async fn run(
         Ok(Err(failure)) => Err(own_failure(failure)),
         Err(failure) => Err(failure),
     };
-    report(outcome, started.elapsed(), &store)
+    report(outcome, started.elapsed(), store)
 }
 
 /// Asks a hook for its configuration document.
@@ -70,8 +70,8 @@ pub(super) async fn config(
     let started = Instant::now();
     let deadline = bounds.deadline(started);
     let caller = Caller { hook: name.clone(), run: RunId::new("config", 0), permissions: Arc::new([]), dry_run: true };
-    let log =
-        Arc::new(RunLog::new(name.clone(), caller.run.clone(), BindingName::new("config"), bounds.limits().log_bytes));
+    let labels = Labels::of_call(name.clone(), caller.run.clone(), "config");
+    let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
     let state = State::new(Arc::new(NoGrants), caller, bounds, log, Readable::default());
     let mut store = store::new(engine, state, deadline);
     let call = async |store: &mut Store<State>| {
@@ -119,8 +119,8 @@ fn own_failure(failure: types::Failure) -> Failure {
     Failure { kind, message: one_line(&message).into_owned(), backtrace: None }
 }
 
-fn report(outcome: Result<(), Failure>, duration: Duration, store: &Store<State>) -> RunReport {
-    let state = store.data();
+fn report(outcome: Result<(), Failure>, duration: Duration, store: Store<State>) -> RunReport {
+    let state = store.into_data();
     RunReport {
         outcome,
         duration,
@@ -128,5 +128,6 @@ fn report(outcome: Result<(), Failure>, duration: Duration, store: &Store<State>
         host_calls: state.budget.calls(),
         host_bytes: state.budget.bytes(),
         log_bytes: state.log.bytes(),
+        metrics: state.metrics.into_ops(),
     }
 }

@@ -12,6 +12,7 @@
 mod bindings;
 mod budget;
 mod cache;
+pub mod compiler;
 mod component;
 mod context;
 mod convert;
@@ -20,6 +21,7 @@ mod error;
 mod host;
 mod invoke;
 mod limits;
+mod line;
 mod output;
 mod shape;
 mod store;
@@ -33,6 +35,7 @@ use wasmtime::{
     component::{HasSelf, Linker},
 };
 
+pub use compiler::CompilerConfig;
 pub use component::LoadedHook;
 pub use error::{LoadError, SandboxError};
 pub use host::{Host, Written};
@@ -43,7 +46,7 @@ use engine::TickingEngine;
 use limits::Bounds;
 use store::State;
 
-use crate::model::{Caller, Failure, FailureKind, HookName, Limits, Outcome, Trigger};
+use crate::model::{Caller, Failure, FailureKind, HookName, Limits, MetricOp, Outcome, Trigger};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -68,6 +71,8 @@ pub struct SandboxConfig {
     pub max_component_bytes: u64,
     /// Keep instances in a pool where the address space allows it. Default true.
     pub pooling: bool,
+    /// The program that compiles components. Default none: they are compiled in this process.
+    pub compiler: Option<CompilerConfig>,
 }
 
 impl Default for SandboxConfig {
@@ -93,6 +98,7 @@ impl Default for SandboxConfig {
             },
             max_component_bytes: 64 * MIB,
             pooling: true,
+            compiler: None,
         }
     }
 }
@@ -111,7 +117,7 @@ pub struct RunRequest {
 }
 
 /// How a run went.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunReport {
     /// Success, or why not.
     pub outcome: Outcome,
@@ -125,6 +131,9 @@ pub struct RunReport {
     pub host_bytes: u64,
     /// Bytes of log lines that were written.
     pub log_bytes: u64,
+    /// What the run reported, in order: to be applied only if it succeeded, so that a retry does not
+    /// count twice.
+    pub metrics: Vec<MetricOp>,
 }
 
 /// Loads and runs hooks. Everything that runs share is in here; nothing is global.
@@ -135,6 +144,7 @@ pub struct Sandbox {
     slots: Semaphore,
     maxima: Limits,
     config_limits: Limits,
+    compiler: Option<CompilerConfig>,
 }
 
 impl Sandbox {
@@ -158,6 +168,7 @@ impl Sandbox {
             slots: Semaphore::new(config.max_concurrent_runs),
             maxima: config.maxima,
             config_limits: config.config_limits,
+            compiler: config.compiler,
         })
     }
 
@@ -178,11 +189,36 @@ impl Sandbox {
         };
         // The permit goes with the work, which goes on when the caller does not wait for it.
         let permit = self.compiling.clone().acquire_owned().await;
+        // Somebody may have compiled it in the meantime.
+        let candidate = match self.blocking(name, |loader| loader.load_cached(candidate)).await?? {
+            Ok(loaded) => return Ok(loaded),
+            Err(candidate) => candidate,
+        };
+        let compiled = self.compiled(&candidate).await?;
         self.blocking(name, move |loader| {
             let _permit = permit;
-            loader.load_compiled(candidate)
+            let artifact = match compiled {
+                Some(artifact) => artifact,
+                None => loader.compile_here(&candidate)?,
+            };
+            loader.load_compiled(candidate, &artifact)
         })
         .await?
+    }
+
+    /// What the compiler's process made of it; `None` without one.
+    async fn compiled(&self, candidate: &Candidate) -> Result<Option<Vec<u8>>, LoadError> {
+        let Some(config) = &self.compiler else { return Ok(None) };
+        match compiler::compile(config, self.pooled(), candidate.bytes()).await {
+            Ok(artifact) => Ok(Some(artifact)),
+            Err(compiler::Failed::Component(reason)) => {
+                Err(LoadError::Invalid { hook: candidate.name().clone(), source: reason.into() })
+            }
+            Err(compiler::Failed::Compiler(error)) => {
+                tracing::warn!(hook = %candidate.name(), %error, "the compiler's process can't be used: compiling in this one");
+                Ok(None)
+            }
+        }
     }
 
     async fn blocking<T: Send + 'static>(
@@ -234,6 +270,7 @@ impl RunReport {
             host_calls: 0,
             host_bytes: 0,
             log_bytes: 0,
+            metrics: Vec::new(),
         }
     }
 }

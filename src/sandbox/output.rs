@@ -15,11 +15,14 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
-use super::limits;
-use crate::model::{BindingName, HookName, RunId};
+use super::{
+    limits,
+    line::{self, Line},
+};
+use crate::model::{BindingName, HookName, QueueName, RunId, Trigger};
 
-/// The longest line; a longer one is broken up.
-const MAX_LINE: usize = 8 * 1024;
+/// The longest line in bytes; of a longer one the rest is left out, and that is said.
+const MAX_LINE: usize = 10_000;
 
 /// What a line costs at least: the words that the host adds.
 const MIN_COST: u64 = 64;
@@ -27,11 +30,40 @@ const MIN_COST: u64 = 64;
 /// What is kept of a panic's text.
 const MAX_PANIC: usize = 2 * 1024;
 
-/// Where a run's lines go.
-pub(super) struct RunLog {
+/// What each line of a run is labelled with.
+pub(super) struct Labels {
     hook: HookName,
     run: RunId,
     binding: BindingName,
+    queue: Option<QueueName>,
+    attempt: Option<u32>,
+    /// Of a run for one event: what happened, and to which object.
+    event: Option<(&'static str, String)>,
+}
+
+impl Labels {
+    /// Of a call that is no run.
+    pub(super) fn of_call(hook: HookName, run: RunId, call: &str) -> Self {
+        Self { hook, run, binding: BindingName::new(call), queue: None, attempt: None, event: None }
+    }
+
+    pub(super) fn of_run(hook: HookName, run: RunId, attempt: u32, triggers: &[Trigger]) -> Self {
+        let first = triggers.first();
+        let event = if triggers.len() == 1 { first.and_then(Trigger::event) } else { None };
+        Self {
+            hook,
+            run,
+            binding: first.map_or_else(|| BindingName::new(""), |trigger| trigger.binding.clone()),
+            queue: first.map(|trigger| trigger.queue.clone()),
+            attempt: Some(attempt),
+            event: event.map(|(kind, object)| (kind.as_str(), object.to_string())),
+        }
+    }
+}
+
+/// Where a run's lines go.
+pub(super) struct RunLog {
+    labels: Labels,
     limit: u64,
     state: Mutex<State>,
 }
@@ -40,15 +72,31 @@ pub(super) struct RunLog {
 struct State {
     used: u64,
     dropping: bool,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
+    stdout: Unfinished,
+    stderr: Unfinished,
     panic: Option<String>,
+}
+
+/// A line that has no end yet.
+#[derive(Default)]
+struct Unfinished {
+    kept: Vec<u8>,
+    /// Bytes beyond the longest line.
+    cut: usize,
+}
+
+impl Unfinished {
+    fn push(&mut self, bytes: &[u8]) {
+        let room = MAX_LINE.saturating_sub(self.kept.len()).min(bytes.len());
+        self.cut += bytes.len() - room;
+        self.kept.extend(bytes.iter().take(room));
+    }
 }
 
 impl RunLog {
     /// `limit` is `limits.logBytes`.
-    pub(super) fn new(hook: HookName, run: RunId, binding: BindingName, limit: u64) -> Self {
-        Self { hook, run, binding, limit, state: Mutex::default() }
+    pub(super) fn new(labels: Labels, limit: u64) -> Self {
+        Self { labels, limit, state: Mutex::default() }
     }
 
     /// Bytes of lines that were logged.
@@ -58,10 +106,11 @@ impl RunLog {
 
     /// Writes one line. `fields` is a JSON object, or empty.
     pub(super) fn line(&self, level: Level, message: &str, fields: &str) {
-        // What the operator does not want to see costs the hook nothing.
-        if level != Level::DEBUG || tracing::enabled!(target: "hook", Level::DEBUG) {
-            self.write(&mut self.lock(), level, message.trim_end(), fields);
-        }
+        let message = message.trim_end();
+        let kept = message.get(..message.floor_char_boundary(MAX_LINE)).unwrap_or(message);
+        let message = marked(kept, message.len() - kept.len());
+        let line = Line { level, message, fields: fields.to_owned(), proxied: false };
+        self.write(&mut self.lock(), &line);
     }
 
     /// Logs what stdout and stderr hold of unfinished lines.
@@ -69,9 +118,7 @@ impl RunLog {
         let mut state = self.lock();
         for stream in [Stream::Stdout, Stream::Stderr] {
             let rest = std::mem::take(stream.buffer(&mut state));
-            if !rest.is_empty() {
-                self.captured(&mut state, stream, &rest);
-            }
+            self.captured(&mut state, stream, &rest);
         }
     }
 
@@ -87,39 +134,41 @@ impl RunLog {
     /// Takes a chunk of a stream apart into lines.
     fn capture(&self, stream: Stream, mut bytes: &[u8]) {
         let mut state = self.lock();
-        while !bytes.is_empty() {
-            let buffer = stream.buffer(&mut state);
-            let room = bytes.len().min(MAX_LINE.saturating_sub(buffer.len()));
-            let (head, _) = bytes.split_at(room);
-            let end = head.iter().position(|byte| *byte == b'\n');
-            let (line, rest) = bytes.split_at(end.unwrap_or(room));
-            buffer.extend_from_slice(line);
-            bytes = if end.is_some() { rest.split_first().map_or(&[], |(_, rest)| rest) } else { rest };
-            if end.is_some() || buffer.len() >= MAX_LINE {
-                let line = std::mem::take(buffer);
-                self.captured(&mut state, stream, &line);
-            }
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            let (head, rest) = bytes.split_at(end);
+            stream.buffer(&mut state).push(head);
+            let line = std::mem::take(stream.buffer(&mut state));
+            self.captured(&mut state, stream, &line);
+            bytes = rest.split_first().map_or(&[], |(_, rest)| rest);
         }
+        stream.buffer(&mut state).push(bytes);
     }
 
-    fn captured(&self, state: &mut State, stream: Stream, line: &[u8]) {
-        let text = String::from_utf8_lossy(line);
+    fn captured(&self, state: &mut State, stream: Stream, line: &Unfinished) {
+        let text = String::from_utf8_lossy(&line.kept);
         let text = text.trim_end();
         if matches!(stream, Stream::Stderr) {
             note_panic(&mut state.panic, text);
         }
-        if !text.is_empty() {
-            self.write(state, stream.level(), text, "");
+        if line.cut > 0 {
+            let message = marked(text, line.cut);
+            self.write(state, &Line { level: stream.level(), message, fields: String::new(), proxied: false });
+        } else if !text.is_empty() {
+            self.write(state, &line::read(text, stream.level()));
         }
     }
 
-    fn write(&self, state: &mut State, level: Level, message: &str, fields: &str) {
-        let cost = ((message.len() + fields.len()) as u64).max(MIN_COST);
+    fn write(&self, state: &mut State, line: &Line<'_>) {
+        // What the operator does not want to see costs the hook nothing.
+        if line.level == Level::DEBUG && !tracing::enabled!(target: "hook", Level::DEBUG) {
+            return;
+        }
+        let cost = ((line.message.len() + line.fields.len()) as u64).max(MIN_COST);
         if state.used.saturating_add(cost) > self.limit {
             self.drop_line(state);
         } else {
             state.used += cost;
-            self.emit(level, &one_line(message), fields);
+            self.emit(line.level, &one_line(&line.message), &line.fields, line.proxied);
         }
     }
 
@@ -127,19 +176,30 @@ impl RunLog {
         if !std::mem::replace(&mut state.dropping, true) {
             let limit = limits::bytes(self.limit);
             let note = format!("limits.logBytes of {limit} reached: lines of this run that do not fit are dropped");
-            self.emit(Level::WARN, &note, "");
+            self.emit(Level::WARN, &note, "", false);
         }
     }
 
-    fn emit(&self, level: Level, message: &str, fields: &str) {
+    fn emit(&self, level: Level, message: &str, fields: &str, proxied: bool) {
         let fields = Some(fields).filter(|fields| !fields.is_empty());
-        let (hook, run, binding) = (self.hook.as_str(), self.run.as_str(), self.binding.unique());
+        let proxied = Some(true).filter(|_| proxied);
+        let Labels { hook, run, binding, queue, attempt, event } = &self.labels;
+        let (hook, run, binding) = (hook.as_str(), run.as_str(), binding.unique());
+        let queue = queue.as_ref().map(tracing::field::display);
+        let (event, object) = event.as_ref().map(|(kind, object)| (*kind, object.as_str())).unzip();
+        macro_rules! line {
+            ($level:expr) => {
+                tracing::event!(
+                    target: "hook", $level, hook, run, binding, queue, attempt, event, object, proxied, fields, "{message}"
+                )
+            };
+        }
         // A level is part of a call site in `tracing`, hence one for each.
         match level {
-            Level::ERROR => tracing::error!(target: "hook", hook, run, binding, fields, "{message}"),
-            Level::WARN => tracing::warn!(target: "hook", hook, run, binding, fields, "{message}"),
-            Level::INFO => tracing::info!(target: "hook", hook, run, binding, fields, "{message}"),
-            _ => tracing::debug!(target: "hook", hook, run, binding, fields, "{message}"),
+            Level::ERROR => line!(Level::ERROR),
+            Level::WARN => line!(Level::WARN),
+            Level::INFO => line!(Level::INFO),
+            _ => line!(Level::DEBUG),
         }
     }
 }
@@ -149,6 +209,11 @@ impl Drop for RunLog {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+/// A text of which something was left out.
+fn marked(kept: &str, cut: usize) -> Cow<'_, str> {
+    if cut == 0 { kept.into() } else { format!("{kept} [cut: {cut} bytes more]").into() }
 }
 
 /// A guest's text in one line. No hook may forge a line of the operator: line breaks and other control characters are escaped.
@@ -197,7 +262,7 @@ impl Stream {
         }
     }
 
-    fn buffer(self, state: &mut State) -> &mut Vec<u8> {
+    fn buffer(self, state: &mut State) -> &mut Unfinished {
         match self {
             Self::Stdout => &mut state.stdout,
             Self::Stderr => &mut state.stderr,

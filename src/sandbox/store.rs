@@ -10,7 +10,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use super::{
     budget::Budget,
-    host::{Host, snapshots::Readable},
+    host::{Host, metrics::Reported, snapshots::Readable},
     limits::{self, Bounds, MemoryMeter, Reached},
     output::{Capture, RunLog, Stream},
 };
@@ -28,6 +28,7 @@ pub(super) struct State {
     pub(super) budget: Budget,
     pub(super) log: Arc<RunLog>,
     pub(super) snapshots: Readable,
+    pub(super) metrics: Reported,
     /// The call that is waiting for the rest of the host, to be named when time is up.
     pub(super) waiting_in: Option<&'static str>,
     pub(super) table: ResourceTable,
@@ -59,6 +60,7 @@ impl State {
             budget: Budget::new(bounds.limits()),
             log,
             snapshots,
+            metrics: Reported::default(),
             waiting_in: None,
             table,
             wasi,

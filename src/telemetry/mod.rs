@@ -2,12 +2,17 @@
 //!
 //! Never decides anything: other stages and the wiring hand in what is to be shown.
 
+pub mod hook_metrics;
 pub mod log;
 pub mod metrics;
 mod readiness;
 pub mod server;
 
-pub use log::LogFormat;
+pub use hook_metrics::HookMetrics;
+pub use log::{LogControl, LogFormat};
 pub use metrics::Metrics;
 pub use readiness::{HookReadiness, Readiness};
 pub use server::Server;
+
+/// Target of the spans that become traces; no log line has it.
+pub const TRACE_TARGET: &str = "boathook::trace";

@@ -18,6 +18,8 @@ pub struct Readiness {
     pub started: bool,
     /// Every loaded hook.
     pub hooks: Vec<HookReadiness>,
+    /// Hooks that do not run, with the reason. Nobody waits for them.
+    pub quarantined: Vec<(String, String)>,
 }
 
 impl Readiness {
@@ -39,16 +41,21 @@ impl Readiness {
                 missing => writeln!(out, "[-]{} waits for: {}", hook.hook, missing.join("; ")),
             };
         }
+        for (hook, reason) in &self.quarantined {
+            let _ = writeln!(out, "[!]{hook} is quarantined: {}", reason.replace('\n', " "));
+        }
         out.push_str(if self.ready() { "ready\n" } else { "not ready\n" });
         out
     }
 
     pub(super) fn json(&self) -> serde_json::Value {
         let hook = |hook: &HookReadiness| serde_json::json!({ "hook": hook.hook, "ready": hook.missing.is_empty(), "missing": hook.missing });
+        let quarantined = |(hook, reason): &(String, String)| serde_json::json!({ "hook": hook, "reason": reason });
         serde_json::json!({
             "ready": self.ready(),
             "started": self.started,
             "hooks": self.hooks.iter().map(hook).collect::<Vec<_>>(),
+            "quarantined": self.quarantined.iter().map(quarantined).collect::<Vec<_>>(),
         })
     }
 }

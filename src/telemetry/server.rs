@@ -1,25 +1,32 @@
-//! Serves health and metrics over plain HTTP. Never decides what ready means: it is told.
-//!
-//! | path | answer |
-//! | --- | --- |
-//! | `/healthz` | 200 as long as the process answers |
-//! | `/startupz` | 200 once all hooks were loaded or refused, 503 before |
-//! | `/readyz` | 200 when no hook waits for anything, else 503; the body lists every hook, as JSON when asked for by `Accept` or `?format=json` |
-//! | `/metrics` | Prometheus text format |
+//! Serves health and metrics over plain HTTP; [`ROUTES`] says what. Never decides what ready means: it
+//! is told.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
     extract::{RawQuery, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, Method, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
 use tokio::{net::TcpListener, sync::oneshot, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{metrics::Metrics, readiness::Readiness};
+use super::{hook_metrics::HookMetrics, metrics::Metrics, readiness::Readiness};
+
+/// What is served, and under which path. Health comes as JSON when `Accept` or `?format=json` asks for
+/// it.
+pub const ROUTES: [(&str, &str); 6] = [
+    ("/healthz", "200 as long as the process answers; says how each hook is doing"),
+    ("/startupz", "200 once all hooks were loaded or refused, 503 before"),
+    ("/readyz", "200 when no hook waits for anything, else 503 with what each waits for"),
+    ("/metrics", "metrics of the operator, Prometheus text format"),
+    ("/metrics/hooks", "metrics that hooks report, Prometheus text format"),
+    ("/discovery", "this list"),
+];
+
+const METRICS_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How long a shutdown waits for answers that are under way.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
@@ -41,6 +48,17 @@ pub enum ServerError {
 /// Tells whether the operator is ready. Called for each request; must not block.
 pub type Probe = Arc<dyn Fn() -> Readiness + Send + Sync>;
 
+/// What is served.
+#[derive(Clone)]
+pub struct Shown {
+    /// The operator's own metrics.
+    pub metrics: Arc<Metrics>,
+    /// What hooks report.
+    pub hook_metrics: Arc<HookMetrics>,
+    /// What is waited for.
+    pub probe: Probe,
+}
+
 /// The running server. It ends when dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -51,14 +69,14 @@ pub struct Server {
 
 impl Server {
     /// Listens on `address` (port 0 for any free one) and serves from then on.
-    pub async fn start(address: SocketAddr, metrics: Arc<Metrics>, probe: Probe) -> Result<Self, ServerError> {
+    pub async fn start(address: SocketAddr, shown: Shown) -> Result<Self, ServerError> {
         let bind = async {
             let listener = TcpListener::bind(address).await?;
             Ok((listener.local_addr()?, listener))
         };
         let (address, listener) = bind.await.map_err(|source| ServerError::Bind { address, source })?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let served = axum::serve(listener, routes(metrics, probe)).with_graceful_shutdown(async {
+        let served = axum::serve(listener, routes(shown)).with_graceful_shutdown(async {
             // A dropped sender means the same.
             let _ = stopped.await;
         });
@@ -82,33 +100,41 @@ impl Server {
     }
 }
 
-#[derive(Clone)]
-struct App {
-    metrics: Arc<Metrics>,
-    probe: Probe,
-}
-
-fn routes(metrics: Arc<Metrics>, probe: Probe) -> Router {
+fn routes(shown: Shown) -> Router {
     Router::new()
-        .route("/healthz", get(async || "ok\n"))
+        .route("/healthz", get(healthz))
         .route("/startupz", get(startupz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(show_metrics))
-        .with_state(App { metrics, probe })
+        .route("/metrics/hooks", get(show_hook_metrics))
+        .route("/discovery", get(discovery))
+        .fallback(not_found)
+        .method_not_allowed_fallback(not_allowed)
+        .with_state(shown)
 }
 
-async fn startupz(State(app): State<App>) -> Response {
-    if (app.probe)().started {
-        "ok\n".into_response()
+async fn healthz(State(shown): State<Shown>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let readiness = (shown.probe)();
+    if wants_json(query.as_deref(), &headers) {
+        axum::Json(readiness.json()).into_response()
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "hooks are being loaded\n").into_response()
+        format!("ok\n{}", readiness.text()).into_response()
     }
 }
 
-async fn readyz(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
-    let readiness = (app.probe)();
-    let status = if readiness.ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    if wants_json(query.as_deref(), &headers) {
+async fn startupz(State(shown): State<Shown>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let readiness = (shown.probe)();
+    health(readiness.started, &readiness, wants_json(query.as_deref(), &headers))
+}
+
+async fn readyz(State(shown): State<Shown>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let readiness = (shown.probe)();
+    health(readiness.ready(), &readiness, wants_json(query.as_deref(), &headers))
+}
+
+fn health(good: bool, readiness: &Readiness, json: bool) -> Response {
+    let status = if good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    if json {
         (status, axum::Json(readiness.json())).into_response()
     } else {
         (status, readiness.text()).into_response()
@@ -121,11 +147,35 @@ fn wants_json(query: Option<&str>, headers: &HeaderMap) -> bool {
     asked || accept.is_some_and(|accept| accept.contains("application/json"))
 }
 
-async fn show_metrics(State(app): State<App>) -> Response {
-    match app.metrics.text() {
-        Ok(text) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response(),
+async fn show_metrics(State(shown): State<Shown>) -> Response {
+    match shown.metrics.text() {
+        Ok(text) => ([(header::CONTENT_TYPE, METRICS_FORMAT)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
     }
+}
+
+async fn show_hook_metrics(State(shown): State<Shown>) -> Response {
+    ([(header::CONTENT_TYPE, METRICS_FORMAT)], shown.hook_metrics.text()).into_response()
+}
+
+async fn discovery(RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    if !wants_json(query.as_deref(), &headers) {
+        return route_list().into_response();
+    }
+    let route = |(path, what): &(&str, &str)| serde_json::json!({ "path": path, "description": what });
+    axum::Json(serde_json::json!({ "routes": ROUTES.iter().map(route).collect::<Vec<_>>() })).into_response()
+}
+
+fn route_list() -> String {
+    ROUTES.iter().map(|(path, what)| format!("{path:<15} {what}\n")).collect()
+}
+
+async fn not_found() -> Response {
+    (StatusCode::NOT_FOUND, format!("there is no such page; there are:\n{}", route_list())).into_response()
+}
+
+async fn not_allowed(method: Method) -> Response {
+    (StatusCode::METHOD_NOT_ALLOWED, format!("{method} is not possible here: use GET or HEAD\n")).into_response()
 }
 
 #[cfg(test)]
@@ -139,11 +189,15 @@ mod tests {
     };
 
     use super::*;
-    use crate::telemetry::readiness::HookReadiness;
+    use crate::{
+        model::{HookName, MetricOp, MetricSample, MetricValue},
+        telemetry::readiness::HookReadiness,
+    };
 
     struct Stage {
         server: Server,
         metrics: Arc<Metrics>,
+        hook_metrics: Arc<HookMetrics>,
         readiness: Arc<Mutex<Readiness>>,
     }
 
@@ -152,8 +206,10 @@ mod tests {
         let readiness = Arc::new(Mutex::new(Readiness::default()));
         let told = readiness.clone();
         let probe: Probe = Arc::new(move || told.lock().unwrap().clone());
-        let server = Server::start(([127, 0, 0, 1], 0).into(), metrics.clone(), probe).await.unwrap();
-        Stage { server, metrics, readiness }
+        let hook_metrics = Arc::new(HookMetrics::new(10));
+        let shown = Shown { metrics: metrics.clone(), hook_metrics: hook_metrics.clone(), probe };
+        let server = Server::start(([127, 0, 0, 1], 0).into(), shown).await.unwrap();
+        Stage { server, metrics, hook_metrics, readiness }
     }
 
     struct Answer {
@@ -164,8 +220,12 @@ mod tests {
 
     impl Stage {
         async fn get(&self, path: &str, more: &str) -> Answer {
+            self.ask("GET", path, more).await
+        }
+
+        async fn ask(&self, method: &str, path: &str, more: &str) -> Answer {
             let mut stream = TcpStream::connect(self.server.address()).await.unwrap();
-            let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\r\n");
+            let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\r\n");
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut text = String::new();
             stream.read_to_string(&mut text).await.unwrap();
@@ -191,11 +251,14 @@ mod tests {
         };
         assert_eq!(statuses().await, [200, 503, 503, 404]);
         let hooks = vec![hook("copy", &[]), hook("taint", &["synchronization of nodes", "a watch of nodes"])];
-        *stage.readiness.lock().unwrap() = Readiness { started: true, hooks };
+        *stage.readiness.lock().unwrap() =
+            Readiness { started: true, hooks, quarantined: vec![("bad".into(), "no\nhook".into())] };
         assert_eq!(statuses().await, [200, 200, 503, 404]);
         let body = stage.get("/readyz", "").await.body;
         assert!(body.contains("[+]copy ok\n"), "{body}");
         assert!(body.contains("[-]taint waits for: synchronization of nodes; a watch of nodes\n"), "{body}");
+
+        assert!(body.contains("[!]bad is quarantined: no hook\n"), "{body}");
 
         for (path, more) in [("/readyz?format=json", ""), ("/readyz", "Accept: application/json\r\n")] {
             let answer = stage.get(path, more).await;
@@ -217,14 +280,37 @@ mod tests {
         assert_eq!(answer.status, 200);
         assert!(answer.head.contains("content-type: text/plain; version=0.0.4"), "{}", answer.head);
         assert!(answer.body.contains("\nlive_ticks 1\n"), "{}", answer.body);
+
+        let sample = MetricSample::new("up", Vec::new(), None, MetricValue::Set(1.0)).unwrap();
+        stage.hook_metrics.apply(&HookName::new("copy").unwrap(), &[MetricOp::Record(sample)]);
+        let answer = stage.get("/metrics/hooks", "").await;
+        assert!(answer.head.contains("content-type: text/plain; version=0.0.4"), "{}", answer.head);
+        assert!(answer.body.ends_with("up{hook=\"copy\"} 1\n"), "{}", answer.body);
+    }
+
+    #[tokio::test]
+    async fn lists_what_it_serves() {
+        let stage = stage().await;
+        let json: serde_json::Value =
+            serde_json::from_str(&stage.get("/discovery?format=json", "").await.body).unwrap();
+        let (text, lost) = (stage.get("/discovery", "").await.body, stage.get("/lost", "").await);
+        for (at, (path, _)) in ROUTES.iter().enumerate() {
+            assert_eq!(json["routes"][at]["path"], *path);
+            assert!(text.contains(path) && lost.body.contains(path), "{path}");
+            let (got, head) = (stage.get(path, "").await, stage.ask("HEAD", path, "").await);
+            assert_ne!(got.status, 404, "{path}");
+            assert_eq!((head.status, head.body.as_str()), (got.status, ""), "{path}");
+            assert_eq!(stage.ask("POST", path, "Content-Length: 0\r\n").await.status, 405, "{path}");
+        }
     }
 
     #[tokio::test]
     async fn a_taken_address_is_an_error_that_names_it() {
         let stage = stage().await;
         let taken = stage.server.address();
-        let probe: Probe = Arc::new(Readiness::default);
-        let error = Server::start(taken, stage.metrics.clone(), probe).await.unwrap_err();
+        let (metrics, hook_metrics) = (stage.metrics.clone(), stage.hook_metrics.clone());
+        let shown = Shown { metrics, hook_metrics, probe: Arc::new(Readiness::default) };
+        let error = Server::start(taken, shown).await.unwrap_err();
         assert!(error.to_string().contains(&taken.to_string()), "{error}");
     }
 

@@ -152,13 +152,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        model::{
-            BindingName, Caller, HookName, IfExists, Limits, ListQuery, Moment, ObjectRef, Operation, PatchBody, RunId,
-        },
+        model::{Caller, HookName, IfExists, Limits, ListQuery, Moment, ObjectRef, Operation, PatchBody, RunId},
         sandbox::{
             host::{Host, snapshots::Readable},
             limits::Bounds,
-            output::RunLog,
+            output::{Labels, RunLog},
         },
     };
 
@@ -205,7 +203,7 @@ mod tests {
         let host = Arc::new(Writes::default());
         let caller = Caller { hook: hook.clone(), run: RunId::new("t", 1), permissions: Arc::new([]), dry_run: false };
         let limits = Limits { host_calls, host_bytes, ..Limits::default() };
-        let log = Arc::new(RunLog::new(hook, caller.run.clone(), BindingName::new("b"), 0));
+        let log = Arc::new(RunLog::new(Labels::of_call(hook, caller.run.clone(), "b"), 0));
         (State::new(host.clone(), caller, Bounds::of_config(limits), log, Readable::default()), host)
     }
 

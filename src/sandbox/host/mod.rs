@@ -5,14 +5,16 @@
 
 mod kube;
 mod log;
-mod metrics;
+pub(super) mod metrics;
 mod settings;
 pub(super) mod snapshots;
 
 use futures::future::BoxFuture;
 
 use super::{bindings::boathook::hook::types, limits::Reached, store::State};
-use crate::model::{CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, Moment, ObjectRef, Operation, Page};
+use crate::model::{
+    CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, MetricSample, Moment, ObjectRef, Operation, Page,
+};
 
 /// The answer of a write: the object as the server answered it, where there was something to write.
 pub type Written = Result<Option<String>, CallError>;
@@ -43,6 +45,13 @@ pub trait Host: Send + Sync + 'static {
 
     /// The hook's snapshots, all of one moment. Asked at the first `snapshots.open` of a run.
     fn moment(&self, hook: &HookName) -> Moment;
+
+    /// Whether a metric could be recorded, were the run over now; the text is for the hook's author.
+    /// `in_run` is the number of series that the run has reported so far, with this one. Must be
+    /// cheap: asked at every call.
+    fn check_metric(&self, _caller: &Caller, _sample: &MetricSample, _in_run: usize) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// The host while a hook is asked for its configuration: nothing is granted yet.
@@ -84,6 +93,10 @@ impl Host for NoGrants {
 
     fn moment(&self, _: &HookName) -> Moment {
         Moment::default()
+    }
+
+    fn check_metric(&self, _: &Caller, _: &MetricSample, _: usize) -> Result<(), String> {
+        Err("metrics can't be reported in config: report them in run".to_owned())
     }
 }
 

@@ -2,19 +2,26 @@
 //!
 //! Every test stands once in the list below and runs on both: `real::…` on etcd and kube-apiserver,
 //! `local::…` on `boathook cluster`, so that the two cannot drift apart. A function missing from the
-//! list is dead code, which the compiler reports. It never calls Boathook's own code.
+//! list is dead code, which the compiler reports. What takes minutes by the clock and hardly any work is
+//! in `endurance::…`, on the real backend: tests begin in the order of their names, and these are first.
+//! It never calls Boathook's own code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod bindings;
 mod burst;
+mod calls;
 mod control_plane;
 mod copies;
+mod faults;
 mod grants;
 mod harness;
 mod internet_access;
+mod ledger;
 mod lifecycle;
 mod node_taint;
 mod objects;
 mod outages;
+mod real_faults;
 mod registry_secret;
 mod restarts;
 
@@ -33,11 +40,12 @@ macro_rules! on {
     };
 }
 
-/// Makes the tests of both backends from one list, and those of the real one from another.
+/// Makes the tests of both backends from one list, and those of the real one from the others.
 macro_rules! suite {
-    (both: $both:tt, real: { $($real:tt)+ }) => {
+    (both: $both:tt, real: { $($real:tt)+ }, endurance: $endurance:tt) => {
         on!(local, Local, $both);
         suite!(@real $both, $($real)+);
+        on!(endurance, Real, $endurance);
     };
     (@real { $($both:tt)+ }, $($real:tt)+) => {
         on!(real, Real, { $($both)+ $($real)+ });
@@ -62,6 +70,12 @@ suite! {
             taints_follow_labels,
             other_taints_stay,
             unknown_effects_are_passed_over;
+        bindings:
+            selectors_choose,
+            changes_are_told,
+            kinds_are_found;
+        calls:
+            answers_are_as_the_interface_says;
         burst:
             a_thousand_namespaces;
         restarts:
@@ -69,6 +83,10 @@ suite! {
             after_sigkill;
         outages:
             connections_cut;
+        faults:
+            connections_cut_every_200_ms,
+            killed_in_the_middle_of_a_run,
+            a_failing_hook_holds_nobody_up;
         grants:
             a_write_without_permission_is_refused;
         lifecycle:
@@ -81,5 +99,12 @@ suite! {
             operator_outlives_its_restart,
             a_restart_keeps_the_cluster,
             it_ends_with_its_parent;
+        real_faults:
+            history_compacted;
+    },
+    endurance: {
+        real_faults:
+            api_server_away_for_20_seconds,
+            connections_frozen;
     }
 }

@@ -31,7 +31,7 @@ pub struct Pipeline {
 pub struct Operator {
     pub app: App,
     pub log: Log,
-    _hooks: TempDir,
+    hooks: TempDir,
     _collecting: DefaultGuard,
 }
 
@@ -85,7 +85,12 @@ impl Operator {
         options.streams.backoff_max = Duration::from_millis(200);
         adjust(&mut options);
         let app = App::start(options).await.unwrap();
-        Self { app, log, _hooks: directory, _collecting: collecting }
+        Self { app, log, hooks: directory, _collecting: collecting }
+    }
+
+    /// The directory of its hooks.
+    pub fn hooks(&self) -> &std::path::Path {
+        self.hooks.path()
     }
 
     /// Waits until all hooks are ready.

@@ -4,14 +4,18 @@
 
 mod calls;
 mod cli;
+mod failure_events;
 mod failures;
 mod filters;
-mod fixture;
+pub mod fixture;
 mod grants;
 mod kinds;
+mod metrics;
 mod outages;
+mod parity;
 mod quarantine;
 mod queues;
 mod semantics;
 mod shutdown;
-mod written;
+mod tell;
+pub mod written;

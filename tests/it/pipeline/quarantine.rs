@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use boathook::model::HookName;
 use serde_json::Value;
 
 use super::{
@@ -142,4 +143,44 @@ async fn a_neighbour_is_served_while_a_run_never_ends() {
         operator.until("the neighbour is served", |operator| (runs_of_noop(operator) > before).then_some(())).await;
     }
     assert!(operator.log.told("run failed").is_empty(), "the hook should still spin");
+}
+
+#[tokio::test]
+async fn a_hook_is_taken_out_and_brought_back() {
+    const DOCUMENT: &str = "{configVersion: v1, kubernetes: [{apiVersion: v1, kind: ConfigMap, \
+        namespace: {nameSelector: {matchNames: [default]}}, labelSelector: {matchLabels: {w: x}}}]}";
+    let hooks = [("words", hook(DOCUMENT, &Deed::Says("ran")))];
+    let pipeline = Pipeline::on(TestCluster::start().await, &hooks, |_| ()).await;
+    let operator = &pipeline.operator;
+    operator.ready().await;
+    let runs = |operator: &Operator| operator.log.told("run succeeded").len();
+    operator.until("the first run", |operator| (runs(operator) == 1).then_some(())).await;
+    let name = HookName::new("words").unwrap();
+
+    assert!(operator.app.quarantine(&name, "an admin wants it so"));
+    assert!(!operator.app.quarantine(&name, "again"), "it is out already");
+    assert_eq!(operator.app.readiness().hooks, []);
+    pipeline.create(config_map("a", ("w", "x"), Value::Null)).await;
+    assert!(operator.app.queue().stats().hooks.is_empty());
+
+    operator.app.release("words").await.unwrap();
+    operator.until("it runs again", |operator| (runs(operator) == 2).then_some(())).await;
+    operator.ready().await;
+    pipeline.create(config_map("b", ("w", "x"), Value::Null)).await;
+    operator.until("it hears of changes", |operator| (runs(operator) == 3).then_some(())).await;
+    assert!(operator.app.release("words").await.unwrap_err().to_string().contains("not quarantined"));
+}
+
+#[tokio::test]
+async fn what_is_still_bad_stays_quarantined_until_it_is_mended() {
+    let hooks = [("late", b"no component".to_vec())];
+    let pipeline = Pipeline::on(TestCluster::start().await, &hooks, |_| ()).await;
+    let operator = &pipeline.operator;
+    let error = operator.app.release("late").await.unwrap_err();
+    assert_eq!(error.to_string(), "hook late stays quarantined");
+    let good = hook("{configVersion: v1, onStartup: 1}", &Deed::Says("ran"));
+    std::fs::write(operator.hooks().join("late.wasm"), good).unwrap();
+    operator.app.release("late").await.unwrap();
+    operator.until("it runs", |operator| (!operator.log.told("run succeeded").is_empty()).then_some(())).await;
+    assert!(operator.app.release("unknown").await.is_err());
 }

@@ -88,6 +88,6 @@ async fn ten_megabytes_of_stdout_are_cut() {
     assert_eq!(report.outcome, Ok(()));
     assert!(report.log_bytes <= Limits::default().log_bytes);
     let lines = lines.of_hooks();
-    let last = lines.last().unwrap()["fields"]["message"].as_str().unwrap();
+    let last = lines.last().unwrap()["message"].as_str().unwrap();
     assert!(last.starts_with("limits.logBytes of 1Mi reached"), "{last}");
 }

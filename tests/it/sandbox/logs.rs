@@ -19,7 +19,7 @@ async fn lines(hook: &str, bytes: &[u8], limits: Limits) -> Vec<Value> {
 }
 
 fn messages(lines: &[Value]) -> Vec<&str> {
-    lines.iter().map(|line| line["fields"]["message"].as_str().unwrap()).collect()
+    lines.iter().map(|line| line["message"].as_str().unwrap()).collect()
 }
 
 /// An error with a line break and two fields.
@@ -38,11 +38,13 @@ async fn a_line_carries_its_run_and_its_fields() {
     let lines = lines("talks", &component(LOGS), plenty()).await;
     assert_eq!(messages(&lines), ["cant\\ncopy", "cant"]);
     assert_eq!((&lines[0]["level"], &lines[1]["level"]), (&json!("ERROR"), &json!("DEBUG")));
-    let fields = &lines[0]["fields"];
-    assert_eq!((&fields["hook"], &fields["run"]), (&json!("talks"), &json!("test-1")));
-    assert_eq!(fields["binding"], "onStartup");
-    assert_eq!(fields["fields"], r#"{"cant":"kub\"","ns":"c"}"#);
-    assert_eq!(lines[1]["fields"].get("fields"), None);
+    let mut line = lines[0].as_object().unwrap().clone();
+    line.remove("timestamp");
+    let expected = json!({
+        "level": "ERROR", "message": "cant\\ncopy", "target": "hook", "hook": "talks", "run": "test-1",
+        "binding": "onStartup", "queue": "hook/talks", "attempt": 1, "cant": "kub\"", "ns": "c",
+    });
+    assert_eq!(Value::Object(line), expected);
 }
 
 /// Two pieces of a line, a blank one, and one without end, on each stream.
@@ -102,9 +104,25 @@ async fn what_goes_over_the_cap_is_dropped_and_that_is_said_once() {
 }
 
 #[tokio::test]
-async fn a_line_without_end_comes_in_pieces() {
+async fn a_line_without_end_is_cut() {
     let lines = lines("endless", &hostile("endless-line"), plenty()).await;
-    let messages = messages(&lines);
-    assert!(messages.len() > 100);
-    assert!(messages.iter().all(|message| message.len() <= 8 * 1024));
+    let expected = format!("{} [cut: {} bytes more]", "x".repeat(10_000), 2_000 * 4_096 - 10_000);
+    assert_eq!(messages(&lines), [expected]);
+}
+
+/// A line of a logging library on stderr, and one that poses as the operator.
+const JSON: &str = r#"
+    (data (i32.const 3000) "{\22level\22:\22info\22,\22msg\22:\22hi\22,\22time\22:1,\22n\22:{\22a\22:[1]},\22hook\22:\22x\22}\n")
+    (func (export "config") (type $config) (global.get $document))
+    (func (export "run") (type $run)
+      (call $print (call $stderr) (i32.const 3000) (i32.const 62) (i32.const 0))
+      (global.get $success))"#;
+
+#[tokio::test]
+async fn a_line_of_json_is_merged() {
+    let lines = lines("speaks", &component(JSON), plenty()).await;
+    let [line] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!((&line["level"], &line["message"], &line["proxied"]), (&json!("INFO"), &json!("hi"), &json!(true)));
+    assert_eq!((&line["n"], &line["hook"], &line["fields.hook"]), (&json!({"a": [1]}), &json!("speaks"), &json!("x")));
+    assert_eq!(line.get("time"), None);
 }

@@ -1,6 +1,7 @@
 //! Stage 4: components made from text, and hostile ones, in a real sandbox.
 
 mod calls;
+mod compiler;
 mod guests;
 mod hostile;
 mod loading;

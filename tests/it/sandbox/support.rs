@@ -18,8 +18,10 @@ use boathook::{
         Operation, Page, QueueName, RetryPolicy, RunId, Trigger,
     },
     sandbox::{Host, LoadedHook, RunReport, RunRequest, Sandbox, SandboxConfig, Written},
+    telemetry::{LogFormat, log},
 };
 use futures::future::{self, BoxFuture, FutureExt};
+use tracing_subscriber::{Registry, layer::SubscriberExt};
 
 /// A component around a core module's body.
 pub fn component(body: &str) -> Vec<u8> {
@@ -175,12 +177,8 @@ impl Lines {
     pub fn collect() -> (Self, tracing::subscriber::DefaultGuard) {
         let lines = Self::default();
         let writer = lines.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .json()
-            .with_max_level(tracing::Level::DEBUG)
-            .with_writer(move || writer.clone())
-            .finish();
-        (lines, tracing::subscriber::set_default(subscriber))
+        let (layer, _) = log::layer(LogFormat::Json, "debug", false, move || writer.clone()).unwrap();
+        (lines, tracing::subscriber::set_default(Registry::default().with(layer)))
     }
 
     /// The lines of hooks so far: level and fields.

@@ -8,8 +8,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use boathook::telemetry::{LogFormat, log};
 use serde_json::Value;
 use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::{Registry, layer::SubscriberExt};
 
 /// The lines so far, as `boathook serve --log-format json` has them.
 #[derive(Clone, Default)]
@@ -20,8 +22,8 @@ impl Log {
     pub fn collect() -> (Self, DefaultGuard) {
         let log = Self::default();
         let to = log.clone();
-        let lines = tracing_subscriber::fmt().json().flatten_event(true).with_max_level(tracing::Level::INFO);
-        let guard = tracing::subscriber::set_default(lines.with_writer(move || to.clone()).finish());
+        let (lines, _) = log::layer(LogFormat::Json, "info", false, move || to.clone()).unwrap();
+        let guard = tracing::subscriber::set_default(Registry::default().with(lines));
         (log, guard)
     }
 

@@ -1,0 +1,65 @@
+//! Which hooks there are: those that run, and those that don't, with the reason. Starts and stops
+//! nothing.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+use super::hooks::Hook;
+use crate::model::HookName;
+
+/// All hooks of the operator. Each name is in one of the two maps.
+#[derive(Default)]
+pub struct Roster(RwLock<Lists>);
+
+#[derive(Default)]
+struct Lists {
+    live: BTreeMap<HookName, Arc<Hook>>,
+    /// By the file's name without `.wasm`, which need not be a valid hook's name.
+    quarantined: BTreeMap<String, String>,
+}
+
+impl Roster {
+    fn read(&self) -> RwLockReadGuard<'_, Lists> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Lists> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hook that may run.
+    pub fn hook(&self, name: &HookName) -> Option<Arc<Hook>> {
+        self.read().live.get(name).cloned()
+    }
+
+    /// All hooks that may run, by name.
+    pub fn live(&self) -> Vec<Arc<Hook>> {
+        self.read().live.values().cloned().collect()
+    }
+
+    /// The others, by name, with the reason.
+    pub fn quarantined(&self) -> Vec<(String, String)> {
+        self.read().quarantined.iter().map(|(name, reason)| (name.clone(), reason.clone())).collect()
+    }
+
+    /// Whether this hook is kept from running.
+    pub fn is_quarantined(&self, name: &str) -> bool {
+        self.read().quarantined.contains_key(name)
+    }
+
+    /// The hook may run from now on.
+    pub fn admit(&self, hook: Arc<Hook>) {
+        let mut lists = self.write();
+        lists.quarantined.remove(hook.spec.name.as_str());
+        lists.live.insert(hook.spec.name.clone(), hook);
+    }
+
+    /// The hook may not run from now on.
+    pub fn quarantine(&self, name: &str, reason: String) {
+        let mut lists = self.write();
+        lists.live.retain(|live, _| live.as_str() != name);
+        lists.quarantined.insert(name.to_owned(), reason);
+    }
+}

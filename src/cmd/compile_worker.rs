@@ -1,0 +1,12 @@
+//! `boathook compile-worker`: the hidden subcommand in which components are compiled.
+//!
+//! Never typed by a person; the host gives it a component and takes native code.
+
+use std::process::ExitCode;
+
+use crate::cli::CompileWorker;
+
+/// Compiles one component from stdin to stdout.
+pub(super) fn run(args: &CompileWorker) -> ExitCode {
+    crate::sandbox::compiler::serve(args.pooled)
+}

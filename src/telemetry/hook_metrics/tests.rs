@@ -1,0 +1,199 @@
+//! What a scrape shows after runs of several hooks.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use super::*;
+use crate::model::MetricValue;
+
+fn hook(name: &str) -> HookName {
+    HookName::new(name).unwrap()
+}
+
+fn record(name: &str, labels: &[(&str, &str)], group: &str, value: MetricValue) -> MetricOp {
+    let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let group = Some(group).filter(|group| !group.is_empty());
+    MetricOp::Record(MetricSample::new(name, labels, group, value).unwrap())
+}
+
+fn add(name: &str, labels: &[(&str, &str)], group: &str, by: f64) -> MetricOp {
+    record(name, labels, group, MetricValue::Add(by))
+}
+
+fn set(name: &str, labels: &[(&str, &str)], group: &str, to: f64) -> MetricOp {
+    record(name, labels, group, MetricValue::Set(to))
+}
+
+fn observe(name: &str, value: f64, buckets: &[f64]) -> MetricOp {
+    record(name, &[], "", MetricValue::Observe { value, buckets: buckets.into() })
+}
+
+fn expire(group: &str) -> MetricOp {
+    MetricOp::Expire(group.into())
+}
+
+fn metrics() -> HookMetrics {
+    HookMetrics::new(20)
+}
+
+fn apply(metrics: &HookMetrics, name: &str, ops: &[MetricOp]) {
+    assert_eq!(metrics.apply(&hook(name), ops), Applied::default());
+}
+
+fn refusal(metrics: &HookMetrics, name: &str, op: MetricOp) -> String {
+    let MetricOp::Record(sample) = &op else { panic!("{op:?}") };
+    let checked = metrics.check(&hook(name), sample, sample.series()).unwrap_err();
+    assert_eq!(metrics.apply(&hook(name), &[op]), Applied { refused: 1, first: Some(checked.clone()) });
+    checked.to_string()
+}
+
+fn lines(metrics: &HookMetrics) -> Vec<String> {
+    metrics.text().lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_text_format() {
+    let metrics = metrics();
+    let ops = [
+        add("copies_total", &[("to", "a\\b\"c\nd")], "", 2.0),
+        add("copies_total", &[("to", "a\\b\"c\nd")], "", 0.5),
+        set("free", &[], "", -1.5),
+        observe("took_seconds", 0.1, &[0.1, 1.0]),
+        observe("took_seconds", 0.5, &[0.1, 1.0]),
+        observe("took_seconds", 7.0, &[0.1, 1.0]),
+    ];
+    apply(&metrics, "copy", &ops);
+    let expected = r##"# HELP copies_total Reported by hooks.
+# TYPE copies_total counter
+copies_total{hook="copy",to="a\\b\"c\nd"} 2.5
+# HELP free Reported by hooks.
+# TYPE free gauge
+free{hook="copy"} -1.5
+# HELP took_seconds Reported by hooks.
+# TYPE took_seconds histogram
+took_seconds_bucket{hook="copy",le="0.1"} 1
+took_seconds_bucket{hook="copy",le="1"} 2
+took_seconds_bucket{hook="copy",le="+Inf"} 3
+took_seconds_sum{hook="copy"} 7.6
+took_seconds_count{hook="copy"} 3
+"##;
+    assert_eq!(metrics.text(), expected);
+}
+
+#[test]
+fn without_a_group_counters_live_on() {
+    let metrics = metrics();
+    for _ in 0..3 {
+        apply(&metrics, "a", &[add("n", &[], "", 1.0), set("g", &[("x", "1")], "", 1.0)]);
+    }
+    apply(&metrics, "a", &[set("g", &[("x", "2")], "", 2.0)]);
+    assert_eq!(lines(&metrics), [r#"g{hook="a",x="1"} 1"#, r#"g{hook="a",x="2"} 2"#, r#"n{hook="a"} 3"#]);
+}
+
+#[test]
+fn a_run_replaces_the_groups_that_it_reports() {
+    let metrics = metrics();
+    let pod = |name| set("pods", &[("pod", name)], "pods", 1.0);
+    apply(&metrics, "a", &[pod("one"), pod("two"), add("n", &[], "pods", 5.0), set("other", &[], "nodes", 1.0)]);
+    apply(&metrics, "b", &[pod("of-b")]);
+    apply(&metrics, "a", &[pod("two"), pod("three"), add("n", &[], "pods", 1.0), add("n", &[], "pods", 1.0)]);
+    let expected = [
+        r#"n{hook="a"} 2"#,
+        r#"other{hook="a"} 1"#,
+        r#"pods{hook="a",pod="three"} 1"#,
+        r#"pods{hook="a",pod="two"} 1"#,
+        r#"pods{hook="b",pod="of-b"} 1"#,
+    ];
+    assert_eq!(lines(&metrics), expected);
+}
+
+#[test]
+fn expire_removes_the_hooks_own_group_in_order() {
+    let metrics = metrics();
+    let pod = |name| set("pods", &[("pod", name)], "pods", 1.0);
+    apply(&metrics, "a", &[pod("one"), set("up", &[], "", 1.0)]);
+    apply(&metrics, "b", &[pod("of-b")]);
+    apply(&metrics, "a", &[pod("lost"), expire("pods"), pod("kept")]);
+    assert_eq!(
+        lines(&metrics),
+        [r#"pods{hook="a",pod="kept"} 1"#, r#"pods{hook="b",pod="of-b"} 1"#, r#"up{hook="a"} 1"#]
+    );
+    apply(&metrics, "a", &[expire("pods")]);
+    assert_eq!(lines(&metrics), [r#"pods{hook="b",pod="of-b"} 1"#, r#"up{hook="a"} 1"#]);
+}
+
+#[test]
+fn no_series_is_shown_twice() {
+    let metrics = metrics();
+    apply(&metrics, "a", &[set("g", &[("x", "")], "one", 1.0), set("g", &[], "two", 2.0), add("n", &[], "", 3.0)]);
+    assert_eq!(lines(&metrics), [r#"g{hook="a"} 2"#, r#"n{hook="a"} 3"#]);
+    // A counter that moves into a group begins anew, and goes with it.
+    apply(&metrics, "a", &[add("n", &[], "two", 1.0)]);
+    assert_eq!(lines(&metrics), [r#"n{hook="a"} 1"#]);
+}
+
+#[test]
+fn a_new_label_extends_the_others() {
+    let metrics = metrics();
+    apply(&metrics, "a", &[set("g", &[("x", "1")], "", 1.0)]);
+    apply(&metrics, "b", &[set("g", &[("y", "2"), ("hook", "a")], "", 2.0)]);
+    assert_eq!(lines(&metrics), [r#"g{hook="a",x="1",y=""} 1"#, r#"g{hook="b",x="",y="2"} 2"#]);
+    metrics.forget(&hook("b"));
+    assert_eq!(lines(&metrics), [r#"g{hook="a",x="1"} 1"#]);
+}
+
+#[test]
+fn a_name_has_one_type() {
+    let metrics = metrics();
+    apply(&metrics, "a", &[add("n", &[], "", 1.0), observe("h", 1.0, &[1.0])]);
+    let text = refusal(&metrics, "b", set("n", &[], "", 1.0));
+    assert_eq!(text, "metric n is a counter, reported by hook a, and can't be a gauge too: choose another name");
+    let text = refusal(&metrics, "b", add("h_sum", &[], "", 1.0));
+    assert_eq!(text, "metric h_sum and histogram h would share the line h_sum: choose another name");
+    apply(&metrics, "a", &[add("k_count", &[], "", 1.0)]);
+    let text = refusal(&metrics, "b", observe("k", 1.0, &[1.0]));
+    assert_eq!(text, "metric k_count and histogram k would share the line k_count: choose another name");
+    let text = refusal(&metrics, "a", observe("h", 1.0, &[2.0]));
+    assert!(text.contains("histogram h of this hook has the buckets \"1\""), "{text}");
+    // When nobody reports it any more, the name is free.
+    metrics.forget(&hook("a"));
+    apply(&metrics, "b", &[set("n", &[], "", 1.0), add("h_sum", &[], "", 1.0)]);
+    assert_eq!(lines(&metrics), [r#"h_sum{hook="b"} 1"#, r#"n{hook="b"} 1"#]);
+}
+
+#[test]
+fn a_group_that_is_gone_frees_its_names() {
+    let metrics = metrics();
+    apply(&metrics, "a", &[add("n", &[], "g", 1.0)]);
+    apply(&metrics, "a", &[expire("g")]);
+    apply(&metrics, "b", &[set("n", &[], "", 1.0)]);
+}
+
+#[test]
+fn series_are_bounded_for_each_hook() {
+    let metrics = metrics();
+    let pod = |n: usize, group| set("pods", &[("pod", &n.to_string())], group, 1.0);
+    // Three for the histogram and one for each of its buckets.
+    apply(&metrics, "a", &[observe("h", 1.0, &[1.0, 2.0])]);
+    apply(&metrics, "a", &(0..15).map(|n| pod(n, "")).collect::<Vec<_>>());
+    let text = refusal(&metrics, "a", pod(15, ""));
+    assert!(text.starts_with("metric pods: this hook would have more than 20 series"), "{text}");
+    // Known series still change, other hooks have their own bound, and a group makes room for itself.
+    apply(&metrics, "a", &[pod(3, ""), observe("h", 1.0, &[1.0, 2.0])]);
+    for _ in 0..3 {
+        apply(&metrics, "b", &(0..20).map(|n| pod(n, "all")).collect::<Vec<_>>());
+    }
+    let applied = metrics.apply(&hook("b"), &(0..25).map(|n| pod(n, "all")).collect::<Vec<_>>());
+    assert_eq!(applied.refused, 5);
+    // What a run reports over the bound is refused while it runs.
+    let MetricOp::Record(sample) = pod(0, "all") else { unreachable!() };
+    assert_eq!(metrics.check(&hook("c"), &sample, 20), Ok(()));
+    assert_eq!(metrics.check(&hook("c"), &sample, 21), Err(HookMetricError::Full { name: "pods".into(), max: 20 }));
+    metrics.forget(&hook("a"));
+    apply(&metrics, "a", &(0..20).map(|n| pod(n, "")).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_endless_sum_can_be_read() {
+    let metrics = metrics();
+    apply(&metrics, "a", &[add("n", &[], "", f64::MAX), add("n", &[], "", f64::MAX)]);
+    assert_eq!(lines(&metrics), [r#"n{hook="a"} +Inf"#]);
+}

@@ -1,0 +1,170 @@
+//! Metrics that hooks report, and the operator's own, as a scrape sees them.
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::fixture::{Operator, Pipeline, config_map, guests};
+use crate::support::{cluster::TestCluster, until};
+
+impl Operator {
+    /// The body of a page.
+    pub async fn page(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.app.address()).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        text.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    /// Lines of a page without comments.
+    async fn series(&self, path: &str) -> Vec<String> {
+        self.page(path).await.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    }
+
+    /// Waits until the hooks' metrics are these.
+    async fn reported(&self, expected: &[&str]) {
+        until(&format!("hooks report {expected:#?}"), async || {
+            (self.series("/metrics/hooks").await == expected).then_some(())
+        })
+        .await;
+    }
+}
+
+fn order(name: &str, ops: Value, more: Value) -> Value {
+    let mut data = json!({ "ops": ops.to_string() });
+    data.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    config_map(name, ("metrics", "report"), data)
+}
+
+#[tokio::test]
+async fn what_a_hook_reports_is_served() {
+    let pipeline = Pipeline::start(["metrics"]).await;
+    let ops = json!([
+        {"add": "copies_total", "value": 2, "labels": {"to": "a \"b\"", "hook": "forged"}},
+        {"set": "free", "value": -1.5},
+        {"observe": "took_seconds", "value": 0.5, "buckets": [0.1, 1]},
+    ]);
+    pipeline.create(order("one", ops.clone(), json!({}))).await;
+    let once = [
+        r#"copies_total{hook="metrics",to="a \"b\""} 2"#,
+        r#"free{hook="metrics"} -1.5"#,
+        r#"took_seconds_bucket{hook="metrics",le="0.1"} 0"#,
+        r#"took_seconds_bucket{hook="metrics",le="1"} 1"#,
+        r#"took_seconds_bucket{hook="metrics",le="+Inf"} 1"#,
+        r#"took_seconds_sum{hook="metrics"} 0.5"#,
+        r#"took_seconds_count{hook="metrics"} 1"#,
+    ];
+    pipeline.operator.reported(&once).await;
+    let text = pipeline.operator.page("/metrics/hooks").await;
+    assert!(text.contains("# TYPE took_seconds histogram\n"), "{text}");
+    assert!(!pipeline.operator.page("/metrics").await.contains("copies_total"));
+
+    // Without a group, a counter counts on; a label that is new extends the others.
+    pipeline
+        .create(order("two", json!([{"add": "copies_total", "value": 1, "labels": {"by": "x"}}, ops[0]]), json!({})))
+        .await;
+    let series = until("the second order", async || {
+        let series = pipeline.operator.series("/metrics/hooks").await;
+        series.iter().any(|line| line.ends_with(" 4")).then_some(series)
+    })
+    .await;
+    assert_eq!(
+        series[..2],
+        [r#"copies_total{hook="metrics",by="x",to=""} 1"#, r#"copies_total{hook="metrics",by="",to="a \"b\""} 4"#]
+    );
+}
+
+#[tokio::test]
+async fn a_failed_run_reports_nothing() {
+    let pipeline = Pipeline::on(TestCluster::start().await, &guests(["metrics"]), |_| ()).await;
+    pipeline.operator.ready().await;
+    pipeline.create(order("one", json!([{"add": "n", "value": 1}]), json!({"fail": "first"}))).await;
+    let failed = pipeline.operator.told("run failed", "metrics", 1).await;
+    assert_eq!(failed[0]["attempt"], 1);
+    pipeline.operator.told("run succeeded", "metrics", 1).await;
+    pipeline.operator.reported(&[r#"n{hook="metrics"} 1"#]).await;
+}
+
+#[tokio::test]
+async fn groups_replace_and_expire() {
+    let pipeline = Pipeline::start(["metrics"]).await;
+    let pod = |name: &str| json!({"set": "pods", "value": 1, "labels": {"pod": name}, "group": "pods"});
+    let other = json!({"add": "other", "value": 1, "group": "nodes"});
+    pipeline.create(order("one", json!([pod("a"), pod("b"), other]), json!({}))).await;
+    let expected =
+        [r#"other{hook="metrics"} 1"#, r#"pods{hook="metrics",pod="a"} 1"#, r#"pods{hook="metrics",pod="b"} 1"#];
+    pipeline.operator.reported(&expected).await;
+    pipeline.create(order("two", json!([pod("c")]), json!({}))).await;
+    pipeline.operator.reported(&[r#"other{hook="metrics"} 1"#, r#"pods{hook="metrics",pod="c"} 1"#]).await;
+    pipeline.create(order("three", json!([{"expire": "pods"}]), json!({}))).await;
+    pipeline.operator.reported(&[r#"other{hook="metrics"} 1"#]).await;
+}
+
+#[tokio::test]
+async fn hooks_can_not_touch_each_other() {
+    let hooks = [("one", guests(["metrics"])[0].1.clone()), ("two", guests(["metrics"])[0].1.clone())];
+    let pipeline = Pipeline::on(TestCluster::start().await, &hooks, |options| options.hook_metrics_series = 5).await;
+    pipeline.operator.ready().await;
+    let many: Vec<_> = (0..7).map(|n| json!({"set": "many", "value": n, "labels": {"n": n.to_string()}})).collect();
+    pipeline.create(order("one", json!([{"add": "n", "value": 1, "group": "g"}]), json!({}))).await;
+    let both = [r#"n{hook="one"} 1"#, r#"n{hook="two"} 1"#];
+    pipeline.operator.reported(&both).await;
+    // Both are asked, and each answers for itself.
+    pipeline.create(order("two", json!([{"set": "n", "value": 7}]), json!({}))).await;
+    for hook in ["one", "two"] {
+        let refusal =
+            "refused: metric n is a counter, reported by hook one, and can't be a gauge too: choose another name";
+        pipeline.operator.said(hook, refusal).await;
+    }
+    pipeline.create(order("three", json!(many), json!({}))).await;
+    for hook in ["one", "two"] {
+        let what = format!("{hook} is told of its bound");
+        pipeline
+            .operator
+            .until(&what, |operator| {
+                let said = operator.log.said(hook);
+                said.iter().any(|line| line.contains("would have more than 5 series")).then_some(())
+            })
+            .await;
+    }
+    let series = pipeline.operator.series("/metrics/hooks").await;
+    assert_eq!(series.iter().filter(|line| line.contains(r#"hook="one""#)).count(), 5, "{series:#?}");
+    assert_eq!(series[8..], both, "{series:#?}");
+
+    // Whoever is taken out takes its series along.
+    assert!(pipeline.operator.app.quarantine(&boathook::model::HookName::new("one").unwrap(), "as a test"));
+    let series = pipeline.operator.series("/metrics/hooks").await;
+    assert!(series.iter().all(|line| line.contains(r#"hook="two""#)) && series.len() == 5, "{series:#?}");
+    assert!(!pipeline.operator.page("/metrics").await.contains(r#"hook="one""#));
+    assert!(pipeline.operator.page("/readyz").await.contains("[!]one is quarantined: as a test\n"));
+}
+
+#[tokio::test]
+async fn bad_operations_say_what_is_allowed() {
+    let pipeline = Pipeline::start(["metrics"]).await;
+    let table = [
+        (json!({"add": "no-name", "value": 1}), "metric name \"no-name\" is not valid: use 1 to 200 characters"),
+        (json!({"add": "n", "value": -1}), "metric n: a counter can't grow by -1"),
+        (json!({"set": "n"}), "metric n: NaN is not a value: it must be a finite number"),
+        (json!({"set": "n", "value": 1, "labels": {"a-b": "x"}}), "metric n: label name \"a-b\" is not valid"),
+        (json!({"observe": "n", "value": 1, "buckets": [2, 1]}), "metric n: give 1 to 64 finite upper bounds"),
+        (json!({"expire": ""}), "metric group \"\" is not valid"),
+        (json!({"add": "both", "value": 1}), ""),
+        (json!({"set": "both", "value": 1}), "metric both was reported as a counter in this run"),
+    ];
+    let ops: Vec<_> = table.iter().map(|(op, _)| op.clone()).collect();
+    pipeline.create(order("bad", json!(ops), json!({}))).await;
+    pipeline.operator.said("metrics", "reported 8 of bad").await;
+    let said = pipeline.operator.log.said("metrics");
+    let refusals: Vec<_> = said.iter().filter_map(|line| line.strip_prefix("refused: ")).collect();
+    let expected: Vec<_> = table.iter().map(|(_, text)| *text).filter(|text| !text.is_empty()).collect();
+    assert_eq!(refusals.len(), expected.len(), "{refusals:#?}");
+    for (refusal, expected) in refusals.iter().zip(expected) {
+        assert!(refusal.starts_with(expected), "{refusal}");
+    }
+    pipeline.operator.reported(&[r#"both{hook="metrics"} 1"#]).await;
+}
