@@ -14,7 +14,7 @@ use boathook::{
     filter::{self, Binding, Driver, Evaluator, Snapshots, WorkerConfig},
     hooks,
     model::{Change, HookName, Job, Object, Resource},
-    queue::{Action, Finished, Observer, QueueConfig, Runner, Verdict},
+    queue::{Action, Finished, HookTerms, Observer, QueueConfig, Runner, Verdict},
     sandbox::{Sandbox, SandboxConfig},
 };
 use futures::{FutureExt as _, StreamExt as _, stream};
@@ -146,7 +146,7 @@ impl Stage {
         let (mut inlets, mut drivers) = (Vec::new(), tokio::task::JoinSet::new());
         for i in 0..BINDINGS {
             let hook = HookName::new(&format!("noop-{i}"))?;
-            runner.add_hook(hook.clone(), 1);
+            runner.add_hook(hook.clone(), HookTerms::default());
             let (inlet, changes) = mpsc::channel(1024);
             inlets.push(inlet);
             let queue = runner.handle();
