@@ -4,6 +4,7 @@
 
 mod calls;
 mod cli;
+mod changes;
 mod failure_events;
 mod failures;
 mod filters;
