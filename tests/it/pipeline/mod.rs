@@ -13,6 +13,7 @@ mod kinds;
 mod metrics;
 mod namespaces;
 mod outages;
+mod own_writes;
 mod parity;
 mod quarantine;
 mod queues;
