@@ -14,7 +14,7 @@ use super::namespaces::{self, Namespaces, Step};
 use crate::{
     filter::{Input, SourceId},
     model::{Change, KubernetesBinding, Resource},
-    watch::{Selection, Streams, Subscription, selections_for},
+    watch::{Selection, Streams, Subscribe, Subscription, selections_for},
 };
 
 /// What the streams said.
@@ -138,7 +138,8 @@ impl Following {
         let sources = selections.into_iter().map(|selection| {
             let source = self.next;
             self.next += 1;
-            let changes = self.subscriber.streams.subscribe(selection).map(move |change| (source, change));
+            let subscribe = Subscribe { selection, resynchronization: self.subscriber.spec.resynchronization_period };
+            let changes = self.subscriber.streams.subscribe(subscribe).map(move |change| (source, change));
             let (changes, handle) = stream::abortable(changes);
             self.changes.push(changes.boxed());
             (source, handle)
