@@ -11,10 +11,10 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use boathook::{
-    filter::{self, Binding, Driver, Evaluator, Snapshots, WorkerConfig},
+    filter::{self, Binding, Driver, Evaluator, Input, Snapshots, SourceId, WorkerConfig},
     hooks,
-    model::{Change, HookName, Job, Object, Resource},
-    queue::{Action, Finished, Observer, QueueConfig, Runner, Verdict},
+    model::{Change, HookName, Job, Object, Resource, Trigger},
+    queue::{Action, Finished, HookTerms, Observer, QueueConfig, Runner, Verdict},
     sandbox::{Sandbox, SandboxConfig},
 };
 use futures::{FutureExt as _, StreamExt as _, stream};
@@ -37,6 +37,8 @@ const WARM_UP: usize = 200;
 const CHANGES: usize = 2_000;
 /// Changes on their way at the same time: enough to keep all cores busy, and far below every bound.
 pub const WINDOW: usize = 64;
+/// The one stream that feeds a binding.
+const SOURCE: SourceId = 0;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const DOCUMENT: &str = r#"{"configVersion": "v1", "kubernetes": [{
@@ -79,8 +81,6 @@ pub async fn measure(paths: &Paths) -> Result<Figures> {
 /// Thousands of events a second, and events a run.
 async fn through(action: Action, changes: &Changes) -> Result<(f64, f64)> {
     let stage = Stage::new(action)?;
-    stage.tell(&Change::ListStarted).await?;
-    stage.tell(&Change::ListDone).await?;
     stage.pass(&changes.warm_up).await?;
     let (started, runs) = (Instant::now(), stage.ended.runs.load(Ordering::Relaxed));
     stage.pass(&changes.measured).await?;
@@ -146,7 +146,7 @@ impl Stage {
         let (mut inlets, mut drivers) = (Vec::new(), tokio::task::JoinSet::new());
         for i in 0..BINDINGS {
             let hook = HookName::new(&format!("noop-{i}"))?;
-            runner.add_hook(hook.clone(), 1);
+            runner.add_hook(hook.clone(), HookTerms::default());
             let (inlet, changes) = mpsc::channel(1024);
             inlets.push(inlet);
             let queue = runner.handle();
@@ -163,7 +163,7 @@ impl Stage {
         let all = async {
             for object in objects {
                 self.ended.room.acquire_many(u32::try_from(BINDINGS)?).await?.forget();
-                self.tell(&Change::Upsert(object.clone())).await?;
+                self.tell(object).await?;
             }
             // What was forgotten comes back as runs end.
             drop(self.ended.room.acquire_many(u32::try_from(WINDOW * BINDINGS)?).await?);
@@ -172,9 +172,9 @@ impl Stage {
         timeout(PATIENCE, all).await.context("events got lost")?
     }
 
-    async fn tell(&self, change: &Change) -> Result<()> {
+    async fn tell(&self, object: &Arc<Object>) -> Result<()> {
         for inlet in &self.inlets {
-            inlet.send(change.clone()).await.context("a binding is gone")?;
+            inlet.send(Change::Upsert(object.clone())).await.context("a binding is gone")?;
         }
         Ok(())
     }
@@ -186,7 +186,7 @@ fn bind(
     changes: mpsc::Receiver<Change>,
     evaluator: &Arc<Evaluator>,
     snapshots: &Snapshots,
-    out: impl Fn(boathook::model::Trigger) + Send + 'static,
+    out: impl Fn(Trigger) + Send + Sync + 'static,
 ) -> Result<impl Future<Output = ()> + Send + 'static> {
     let compiles = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
     let spec = hooks::parse(&hook, DOCUMENT, &compiles)?.kubernetes.pop().context("no binding")?;
@@ -202,11 +202,24 @@ fn bind(
         evaluator: evaluator.clone(),
         publisher: snapshots.publisher(&hook, &spec.name),
         status: Arc::default(),
-        binding: Binding::new(hook, spec, Arc::new(resource), 1),
+        binding: Binding::new(hook, spec),
+        own: None,
         out,
     };
-    let changes = stream::unfold(changes, async |mut changes| Some(((0, changes.recv().await?), changes)));
-    Ok(filter::drive(driver, changes.boxed()))
+    // What a binding is told of an empty cluster.
+    let start = [
+        Input::Served(Arc::new(resource)),
+        Input::SourceAdded(SOURCE),
+        Input::SourcesComplete,
+        Input::Admitted,
+        Input::Change(SOURCE, Change::ListStarted),
+        Input::Change(SOURCE, Change::ListDone),
+    ];
+    let changes = stream::unfold(changes, async |mut changes| {
+        let change = changes.recv().await?;
+        Some((Input::Change(SOURCE, change), changes))
+    });
+    Ok(filter::drive(driver, stream::iter(start).chain(changes).boxed()))
 }
 
 /// Counts what ended, and lets in as much.

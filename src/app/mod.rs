@@ -121,7 +121,12 @@ impl App {
         fleet.load().await?;
         fleet.start();
         if let Some(admin) = &mut admin {
-            admin.operate(Arc::new(admin::Admin::new(roster.clone(), fleet.clone(), stages.clone())));
+            admin.operate(Arc::new(admin::Admin::new(
+                roster.clone(),
+                fleet.clone(),
+                stages.clone(),
+                options.log.clone(),
+            )));
         }
 
         let mut tasks = JoinSet::new();

@@ -20,10 +20,10 @@ use crate::{
 const INTERRUPTED: u8 = 3;
 
 pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
-    let _log = init_log(&args.log)?;
+    let log = init_log(&args.log)?;
     block_on(async {
         let mut stop = Stop::new()?;
-        let options = options(args).await?;
+        let options = Options { log: Some(log), ..options(args).await? };
         // Loading may take long: each hook is compiled, and asked for its document.
         let app = tokio::select! {
             app = App::start(options) => app?,

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::model::{HookName, Job, JobId, QueueName, Trigger};
+use crate::model::{Cause, HookName, Job, JobId, QueueName, Trigger};
 
 use super::{
     Pushed, QueueConfig, Stats,
@@ -72,6 +72,10 @@ impl State {
         let mut item = Item::new(hook.number(&trigger, &mut self.last), trigger);
         item.born = born.unwrap_or(item.seq);
         hook.enter(&item);
+        if matches!(item.trigger.cause, Cause::Startup) {
+            // Places moved, so what waited for them may not have to.
+            self.look_again(&item.trigger.hook);
+        }
         let id = self.line_for(&item.trigger.queue, concurrency);
         let Some(line) = self.lines.get_mut(&id) else { return Pushed::Refused };
         let placed = line.push(item, &self.config);

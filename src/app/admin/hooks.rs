@@ -22,7 +22,11 @@ pub(super) struct Facts<'a> {
 
 /// A hook that runs.
 pub(super) fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
-    let state = if facts.missing.is_empty() { HookState::Ready } else { HookState::Pending };
+    let state = match facts.stats {
+        Some(stats) if stats.paused => HookState::Paused,
+        _ if facts.missing.is_empty() => HookState::Ready,
+        _ => HookState::Pending,
+    };
     let spec = &hook.spec;
     let mut bindings: Vec<_> = spec.on_startup.iter().map(startup).collect();
     bindings.extend(spec.schedules.iter().map(schedule));

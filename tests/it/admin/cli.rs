@@ -3,7 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tokio::process::Command;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixStream,
+    process::Command,
+};
 
 use super::{Asked, socket_in};
 use crate::{
@@ -12,6 +16,7 @@ use crate::{
         cluster::TestCluster,
         guests::{cache_dir, hooks_dir},
         process::{Ended, Process, boathook, run, terminate},
+        until,
     },
 };
 
@@ -108,6 +113,46 @@ async fn the_default_place_is_the_same_for_serve_and_for_questions() {
     serving.logged("it starts", |line| line.contains("hooks started").then_some(())).await.unwrap();
     assert!(place.exists());
     assert!(done(run(by_default(boathook(["hooks"]))).await).contains("noop"));
+}
+
+#[tokio::test]
+async fn the_log_level_is_shown_and_changed() {
+    let (cluster, files) = (TestCluster::start().await, tempfile::tempdir().unwrap());
+    std::fs::write(files.path().join("kubeconfig"), cluster.cluster.kubeconfig()).unwrap();
+    let (hooks, socket) = (hooks_dir(&guests(["noop"])).await, socket_in(files.path()));
+    let mut command = operator(files.path(), hooks.path());
+    command.args(["--log-level", "warn", "--admin-socket"]).arg(&socket);
+    let mut serving = Process::start(command);
+    until("it answers", async || (typed(&socket, &["log-level"]).await.code == Some(0)).then_some(())).await;
+    assert_eq!(done(typed(&socket, &["log-level"]).await), "warn");
+
+    let set = done(typed(&socket, &["log-level", "set", "info,boathook::admin=debug", "--for", "10m"]).await);
+    assert!(set.starts_with("info,boathook::admin=debug until 20") && set.ends_with("then warn"), "{set}");
+    serving.logged("it logs that", |line| line.contains("an admin changed").then_some(())).await.unwrap();
+    assert_eq!(done(typed(&socket, &["log-level", "set", "error"]).await), "error");
+    let noisy: Value = serde_json::from_str(&done(typed(&socket, &["raw", "/config/list"]).await)).unwrap();
+    assert_eq!((&noisy[0]["name"], &noisy[0]["value"]), (&json!("log.level"), &json!("error")));
+    let bad = typed(&socket, &["log-level", "set", "boathook=loud"]).await;
+    assert_eq!((bad.code, bad.stderr.contains("boathook=loud")), (Some(1), true), "{}", bad.stderr);
+
+    let form = "name=log.level&value=debug&duration=90s";
+    let answer = post_form(&socket, "/config/set", form).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("expireAt"), "{answer}");
+    let level = done(typed(&socket, &["log-level"]).await);
+    assert!(level.starts_with("debug until ") && level.ends_with("then error"), "{level}");
+    let answer = post_form(&socket, "/config/set", "name=colour&value=red").await;
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("log.level"), "{answer}");
+}
+
+/// As old scripts do it.
+async fn post_form(socket: &Path, path: &str, form: &str) -> String {
+    let mut stream = UnixStream::connect(socket).await.unwrap();
+    let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n", form.len());
+    let request = format!("{head}content-type: application/x-www-form-urlencoded\r\n\r\n{form}");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
 }
 
 #[tokio::test]
