@@ -22,7 +22,7 @@ use super::{
     follow::{Following, Heard, Subscriber},
 };
 use crate::{
-    discovery::DiscoveryError,
+    discovery::{Changes, DiscoveryError},
     filter::{Input, SourceId},
     model::{Change, HookName, KubernetesBinding, Resource, error_chain},
 };
@@ -72,6 +72,8 @@ pub(super) struct Feed {
     /// None: the kind is looked for.
     following: Option<Following>,
     pace: Pace,
+    /// Says that the kind may be served by now.
+    news: Option<Changes>,
     /// Why the kind is not there, as was said last.
     said: String,
     /// The binding was told that its kind is not served.
@@ -91,6 +93,7 @@ impl Feed {
             ready: VecDeque::new(),
             following: None,
             pace: Pace::new(),
+            news: None,
             said: String::new(),
             unserved: false,
             doubtful: HashSet::new(),
@@ -148,7 +151,7 @@ impl Feed {
 
     /// Looks for the kind once, in time; says once what it waits for.
     async fn look(&mut self) {
-        sleep_until(self.pace.at).await;
+        self.time_to_look().await;
         match self.place.find().await {
             Ok(resource) => {
                 let Place { hook, spec, .. } = &self.place;
@@ -156,6 +159,14 @@ impl Feed {
                 self.follow(resource);
             }
             Err(error) => self.missing(&error),
+        }
+    }
+
+    async fn time_to_look(&mut self) {
+        let Some(news) = &mut self.news else { return sleep_until(self.pace.at).await };
+        tokio::select! {
+            () = sleep_until(self.pace.at) => {}
+            () = news.next() => self.pace = Pace::new(),
         }
     }
 
@@ -192,6 +203,7 @@ impl Feed {
         self.ready.extend(inputs);
         self.doubtful.clear();
         self.unserved = false;
+        self.news = None;
         self.said.clear();
         self.place.stages.health.enabled(&self.place.hook, self.place.index);
     }
@@ -202,6 +214,7 @@ impl Feed {
         let Place { stages, hook, index, spec, barrier } = &self.place;
         stages.health.pending(hook, *index, &reason);
         if matches!(error, DiscoveryError::Unknown { .. }) && !std::mem::replace(&mut self.unserved, true) {
+            self.news = Some(stages.discovery.changes());
             // There are no objects of a kind that is not served.
             self.ready.push_back(Input::Unserved);
             stages.queue.listed(hook, &spec.name);
