@@ -13,6 +13,7 @@ mod patches;
 mod roster;
 mod runs;
 mod schedules;
+mod spans;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

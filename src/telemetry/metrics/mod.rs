@@ -18,7 +18,7 @@ use prometheus::{CounterVec, Encoder as _, GaugeVec, HistogramVec, IntCounterVec
 use crate::model::{BindingName, CallReason, FailureKind, HookName, QueueName};
 pub use register::MetricsError;
 use register::{Register, forget};
-pub use samples::{CompileSource, HookCounts, QueueSample, RunLabels, RunResult, RunUsage, WatchError};
+pub use samples::{CompileSource, HookCounts, QueueSample, RunLabels, RunResult, RunUsage, WatchError, outcome_label};
 
 /// All metrics of one process.
 #[derive(Debug)]

@@ -110,7 +110,7 @@ pub struct QueueSample {
 }
 
 /// The outcome of a host call as a label.
-pub(super) fn outcome_label(outcome: Result<(), CallReason>) -> &'static str {
+pub fn outcome_label(outcome: Result<(), CallReason>) -> &'static str {
     match outcome {
         Ok(()) => "ok",
         Err(CallReason::NotFound) => "not-found",
