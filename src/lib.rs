@@ -19,10 +19,12 @@
 //! | [`sandbox`] | stage 4: one run of a hook in a fresh instance |
 //! | [`access`] | stage 5: the hook's calls to Kubernetes, within its grants |
 //! | [`telemetry`] | logs, metrics, health |
+//! | [`admin`] | the admin socket: views of the operator, commands to it, and the client of both |
 //! | [`app`] | wiring; the only module that names every stage |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
 
 pub mod access;
+pub mod admin;
 pub mod app;
 pub mod cli;
 pub mod cmd;

@@ -13,7 +13,7 @@ use boathook::{
         ObjectEvent, ObjectKey, ObjectRef, Operation, Page, QueueName, Resource, RetryPolicy, RunId, Trigger,
         WatchEventKind,
     },
-    queue::{Finished, Observer, Pushed, QueueConfig, Runner, Verdict},
+    queue::{Finished, HookTerms, Observer, Pushed, QueueConfig, Runner, Verdict},
     sandbox::{Host, LoadedHook, RunRequest, Sandbox, SandboxConfig, Written},
 };
 use futures::{FutureExt as _, future::BoxFuture};
@@ -109,7 +109,7 @@ impl Stage {
             .boxed()
         });
         let runner = Runner::new(QueueConfig::default(), action, Arc::new(Told(end)));
-        runner.add_hook(hook.clone(), 1);
+        runner.add_hook(hook.clone(), HookTerms::default());
         let resource = Resource {
             group: String::new(),
             version: "v1".into(),

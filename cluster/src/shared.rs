@@ -52,7 +52,11 @@ impl Shared {
         let definitions = self.store.list("customresourcedefinitions.apiextensions.k8s.io", &query);
         let definitions = definitions.map(|page| page.items).unwrap_or_default();
         let custom = definitions.iter().flat_map(|d| crd::resources(&d.value(), &self.schema));
-        *slot = Arc::new(Registry::new(&self.schema, custom));
+        let before = std::mem::replace(&mut *slot, Arc::new(Registry::new(&self.schema, custom)));
+        // As on the real server, watches end in all versions when one is no longer served.
+        for storage in before.missing_in(&slot) {
+            self.store.end_watches(&storage);
+        }
     }
 
     pub(crate) fn disconnect_watches(&self) {

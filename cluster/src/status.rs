@@ -201,6 +201,11 @@ impl Failure {
         Self::new(406, "NotAcceptable", message).with_details(json!({}))
     }
 
+    /// One object where a list is, or the other way round.
+    pub(crate) fn wrong_shape(message: &str) -> Self {
+        Self::new(406, "NotAcceptable", message)
+    }
+
     /// A patch in a format that the resource does not take.
     pub(crate) fn unsupported_patch() -> Self {
         Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details(json!({}))

@@ -2,7 +2,7 @@
 //!
 //! It never holds anything of an object but its name.
 
-use super::{errors, send::Meter};
+use super::{errors, own::UnderWay, send::Meter};
 use crate::model::{CallError, Caller, HookName, RunId};
 
 /// A write, for logs and metrics.
@@ -45,6 +45,8 @@ pub(super) struct Audit<'a> {
     pub object: String,
     subresource: Option<&'a str>,
     pub meter: Meter,
+    /// For those who want to know what the hook itself wrote.
+    pub own: Option<UnderWay>,
     outcome: &'static str,
 }
 
@@ -56,7 +58,7 @@ impl<'a> Audit<'a> {
         object: String,
         subresource: Option<&'a str>,
     ) -> Self {
-        Self { observer, caller, verb, object, subresource, meter: Meter::default(), outcome: "interrupted" }
+        Self { observer, caller, verb, object, subresource, meter: Meter::default(), own: None, outcome: "interrupted" }
     }
 
     /// Makes the record.

@@ -6,14 +6,10 @@ use std::collections::HashMap;
 
 use futures::{StreamExt, stream};
 
-use super::{Access, write::Intent};
-use crate::model::{CallError, Caller, ObjectRef, Operation};
+use super::{Access, own::Target, write::Intent};
+use crate::model::{CallError, Caller, Operation};
 
 type Written = Result<Option<String>, CallError>;
-
-/// An object as the operation names it. The version is left out: `apps/v1` and `apps/v1beta1`
-/// show the same objects.
-type Key = (String, String, Option<String>, String);
 
 impl Access {
     /// Writes many. One result each, in the order given.
@@ -41,7 +37,7 @@ impl Access {
 /// Operations of one object in one line, in their order; lines in the order of their first.
 fn lines<'a>(intents: impl Iterator<Item = Intent<'a>>) -> Vec<Vec<(usize, Intent<'a>)>> {
     let mut lines: Vec<Vec<(usize, Intent<'a>)>> = Vec::new();
-    let mut line_of: HashMap<Key, usize> = HashMap::new();
+    let mut line_of: HashMap<Target, usize> = HashMap::new();
     for (index, intent) in intents.enumerate() {
         let line = match key(&intent) {
             Some(key) => *line_of.entry(key).or_insert(lines.len()),
@@ -56,31 +52,14 @@ fn lines<'a>(intents: impl Iterator<Item = Intent<'a>>) -> Vec<Vec<(usize, Inten
 }
 
 /// Absent where the name is the server's to choose, or the body can't be read.
-fn key(intent: &Intent<'_>) -> Option<Key> {
-    let of_target = |target: &ObjectRef| {
-        let namespace = target.namespace.clone().filter(|namespace| !namespace.is_empty());
-        Some((group(&target.api_version), target.kind.clone(), namespace, target.name.clone()))
-    };
-    match intent.operation {
-        Operation::Create(create) if create.subresource.is_some() => of_target(&create.subresource.as_ref()?.1),
-        Operation::Patch(patch) => of_target(&patch.target),
-        Operation::Delete(delete) => of_target(&delete.target),
-        Operation::Create(_) | Operation::Update(_) => {
-            let named = intent.head.as_ref().ok()?.named(None).ok()?;
-            let namespace = named.namespace.map(str::to_owned);
-            Some((group(named.api_version), named.kind.to_owned(), namespace, named.name?.to_owned()))
-        }
-    }
-}
-
-fn group(api_version: &str) -> String {
-    api_version.split_once('/').map(|(group, _)| group).unwrap_or_default().to_owned()
+fn key(intent: &Intent<'_>) -> Option<Target> {
+    Target::of(intent).filter(|target| target.name.is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Create, Delete, IfExists, Propagation};
+    use crate::model::{Create, Delete, IfExists, ObjectRef, Propagation};
 
     fn create(object: &str) -> Operation {
         Operation::Create(Create { object: object.to_owned(), if_exists: IfExists::Fail, subresource: None })

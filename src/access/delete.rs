@@ -43,6 +43,10 @@ impl Access {
             }
             Err(error) => return Err(error),
         };
+        // What comes now, others do.
+        if let (Some(own), Some(uid)) = (audit.own.take(), uid_of(&answer)) {
+            own.deleted(&uid, &answer);
+        }
         if let Some(wait) = delete.wait.filter(|_| !caller.dry_run) {
             let uid = delete.uid.clone().or_else(|| uid_of(&answer));
             self.wait_until_gone(&place, uid.as_deref(), wait.min(MAX_WAIT), &answer, audit).await?;

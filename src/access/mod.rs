@@ -17,6 +17,7 @@ mod errors;
 mod events;
 mod grants;
 mod jq;
+mod own;
 mod read;
 mod request;
 mod retry;
@@ -29,6 +30,7 @@ use std::{sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 
 pub use audit::{Observer, WriteRecord};
+pub use own::{Followed, OwnWrites};
 
 use crate::{discovery::Discovery, model::HookName};
 
@@ -81,6 +83,7 @@ pub struct Access {
     jq: Arc<dyn JqRunner>,
     config: AccessConfig,
     observer: Arc<dyn Observer>,
+    own: Arc<OwnWrites>,
 }
 
 impl Access {
@@ -96,7 +99,12 @@ impl Access {
         observer: Arc<dyn Observer>,
     ) -> Self {
         let sender = send::Sender::new(client, &config);
-        Self { sender, discovery, jq, config, observer }
+        Self { sender, discovery, jq, config, observer, own: Arc::default() }
+    }
+
+    /// What hooks wrote.
+    pub fn own_writes(&self) -> &Arc<OwnWrites> {
+        &self.own
     }
 }
 

@@ -74,6 +74,7 @@ impl Access {
     pub(super) async fn execute(&self, caller: &Caller, intent: Intent<'_>) -> Result<Option<String>, CallError> {
         let (verb, object) = (intent.verb(), intent.object());
         let mut audit = Audit::start(&*self.observer, caller, verb, object, intent.subresource());
+        audit.own = self.own.begin(caller, &intent);
         let result = self.dispatch(caller, intent, &mut audit).await;
         audit.finish(&result);
         result
@@ -105,7 +106,11 @@ impl Access {
         audit: &mut Audit<'_>,
     ) -> Result<Option<String>, CallError> {
         let body = self.sender.send(what, wire, &mut audit.meter).await?;
-        object(what, &body).map(Some)
+        let object = object(what, &body)?;
+        if let Some(own) = &audit.own {
+            own.wrote(wire, &object);
+        }
+        Ok(Some(object))
     }
 }
 

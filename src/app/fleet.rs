@@ -13,7 +13,9 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
 use super::{
-    Stages, bindings,
+    Stages,
+    barrier::Barrier,
+    bindings,
     hooks::{Hook, Quarantine, load_file},
     ms,
     roster::Roster,
@@ -114,10 +116,11 @@ impl Fleet {
 
     fn start_these(&self, hooks: &[Arc<Hook>]) {
         for hook in hooks {
-            self.stages.queue.add_hook(hook.spec.name.clone(), hook.spec.concurrency);
-            expect(&self.stages, hook);
+            self.stages.queue.add_hook(hook.spec.name.clone(), (&hook.spec).into());
         }
+        // First: the places of synchronizations come after all of them.
         schedules::push_startups(hooks, &self.stages.queue);
+        hooks.iter().for_each(|hook| expect(&self.stages, hook));
         for hook in hooks {
             let task = AbortOnDropHandle::new(tokio::spawn(keep(self.stages.clone(), hook.clone())));
             self.running().insert(hook.spec.name.clone(), task);
@@ -212,11 +215,16 @@ async fn supervise(hook: &HookName, start: impl Fn() -> JoinSet<()>, before_rest
 
 fn spawn(stages: &Arc<Stages>, hook: &Hook) -> JoinSet<()> {
     let (name, mut tasks) = (&hook.spec.name, JoinSet::new());
+    let barrier = Arc::new(Barrier::new(&hook.spec));
     for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-        tasks.spawn(bindings::keep(stages.clone(), name.clone(), index, binding.clone()));
+        tasks.spawn(bindings::keep(stages.clone(), name.clone(), index, binding.clone(), barrier.clone()));
     }
     for binding in &hook.spec.schedules {
-        tasks.spawn(schedules::keep(stages.queue.clone(), name.clone(), binding.clone()));
+        let (barrier, ticks) = (barrier.clone(), schedules::keep(stages.queue.clone(), name.clone(), binding.clone()));
+        tasks.spawn(async move {
+            barrier.passed().await;
+            ticks.await;
+        });
     }
     tasks
 }

@@ -84,6 +84,14 @@ impl Health {
         self.hooks().iter().flat_map(of_hook).collect()
     }
 
+    /// How a hook's bindings are doing, in the document's order; and why those that can't be watched are
+    /// pending.
+    pub fn bindings(&self, hook: &HookName) -> Vec<(Arc<BindingStatus>, Option<String>)> {
+        let hooks = self.hooks();
+        let bindings = hooks.get(hook).into_iter().flatten();
+        bindings.map(|binding| (binding.status.clone(), binding.pending.clone())).collect()
+    }
+
     /// What is still waited for.
     pub fn readiness(&self) -> Readiness {
         let Some(queue) = self.queue.get() else { return Readiness::default() };
@@ -104,6 +112,9 @@ fn unlisted(bindings: &[BindingHealth]) -> Vec<String> {
     let missing = |binding: &BindingHealth| match &binding.pending {
         Some(reason) => Some(format!("binding {} is pending: {reason}", binding.name)),
         None if binding.status.is_synchronised() => None,
+        None if binding.status.is_listed() => {
+            Some(format!("binding {} waits for other bindings of its hook", binding.name))
+        }
         None => Some(format!("binding {} has not listed its objects", binding.name)),
     };
     bindings.iter().filter_map(missing).collect()

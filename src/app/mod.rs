@@ -1,10 +1,13 @@
 //! The operator: makes the stages, connects them, and takes them down again. The only module that
 //! names every stage; it holds no rule of any.
 
+mod admin;
+mod barrier;
 mod bindings;
 mod failure_events;
 mod fleet;
 mod health;
+mod history;
 mod hooks;
 mod host;
 mod observers;
@@ -19,17 +22,18 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use tokio::task::JoinSet;
-use tracing::info;
+use tracing::{info, warn};
 
 pub use hooks::{Hook, Quarantine, load};
 pub use options::Options;
 
 use crate::{
     access::Access,
+    admin::{Socket, SocketError},
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
     hooks::DirectoryError,
-    model::{HookName, Job},
+    model::{HookName, Job, error_chain},
     queue::{self, Drained, Runner},
     sandbox::{Sandbox, SandboxError},
     telemetry::{
@@ -42,6 +46,7 @@ use crate::{
 use fleet::Fleet;
 pub use fleet::ReleaseError;
 use health::Health;
+use history::History;
 use host::Operator;
 use observers::Report;
 use patches::PatchPrograms;
@@ -58,6 +63,8 @@ pub enum AppError {
     Metrics(#[from] MetricsError),
     /// The health server can't listen.
     Server(#[from] ServerError),
+    /// The admin socket can't be taken.
+    Admin(#[from] SocketError),
     /// The hooks directory can't be read.
     Hooks(#[from] DirectoryError),
 }
@@ -73,14 +80,16 @@ struct Stages {
     queue: queue::Handle,
     operator: Arc<Operator>,
     health: Arc<Health>,
+    history: Arc<History>,
 }
 
 /// A running operator. Dropping it ends it at once; [`App::shutdown`] lets runs end.
 pub struct App {
     server: Server,
+    admin: Option<crate::admin::Server>,
     health: Arc<Health>,
     runner: Runner,
-    fleet: Fleet,
+    fleet: Arc<Fleet>,
     /// The tasks of telemetry.
     tasks: JoinSet<()>,
     options: Options,
@@ -99,22 +108,28 @@ impl App {
             probe: probe(&health, &roster),
         };
         let server = Server::start(options.listen, shown.clone()).await?;
-        info!(listen = %server.address(), "listening");
+        let mut admin = options.admin_socket.as_ref().map(listen_to_admins).transpose()?.flatten();
+        let admin_socket = admin.as_ref().map(|admin| admin.path().display().to_string());
+        info!(listen = %server.address(), admin_socket, "listening");
 
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
         let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
-        let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
+        let fleet =
+            Arc::new(Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone()));
         fleet.load().await?;
         fleet.start();
+        if let Some(admin) = &mut admin {
+            admin.operate(Arc::new(admin::Admin::new(roster.clone(), fleet.clone(), stages.clone())));
+        }
 
         let mut tasks = JoinSet::new();
         let namespace = options.client.default_namespace().to_owned();
         tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
         tasks.spawn(observers::sample(stages, metrics, roster));
         health.started(runner.handle());
-        Ok(Self { server, health, runner, fleet, tasks, options })
+        Ok(Self { server, admin, health, runner, fleet, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -148,6 +163,9 @@ impl App {
         let drained = self.runner.drain(self.options.grace_period).await;
         self.fleet.shutdown().await;
         self.tasks.shutdown().await;
+        if let Some(admin) = self.admin {
+            admin.shutdown().await;
+        }
         self.server.shutdown().await;
         drained
     }
@@ -173,7 +191,9 @@ fn connect(
         metrics: shown.metrics.clone(),
         hook_metrics: shown.hook_metrics.clone(),
     });
-    let runs = Arc::new(Runs::new(roster.clone(), sandbox, operator.clone(), shown.metrics.clone()));
+    let history = Arc::new(History::default());
+    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), shown.metrics.clone(), history.clone());
+    let runs = Arc::new(runs);
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();
         async move { runs.run(job).await }.boxed()
@@ -181,7 +201,17 @@ fn connect(
     let runner = Runner::new(options.queue, action, report.clone());
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health }))
+    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health, history }))
+}
+
+/// Takes the socket early: another operator there is a reason not to start.
+fn listen_to_admins(socket: &Socket) -> Result<Option<crate::admin::Server>, SocketError> {
+    let (server, errors) = crate::admin::Server::start(socket)?;
+    if server.is_none() {
+        let reasons: Vec<_> = errors.iter().map(|error| error_chain(error)).collect();
+        warn!(reasons = reasons.join("; "), "no admin socket: give one with --admin-socket PATH");
+    }
+    Ok(server)
 }
 
 fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {

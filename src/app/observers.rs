@@ -6,7 +6,7 @@ use tracing::{debug, error, info, warn};
 
 use super::{Stages, failure_events, ms, roster::Roster};
 use crate::{
-    queue::{self, Enqueued, Finished, Pushed, QueueStats, Verdict},
+    queue::{self, DeadLetter, Enqueued, Finished, Pushed, QueueStats, Verdict},
     telemetry::{
         Metrics,
         metrics::{QueueSample, RunLabels, WatchError},
@@ -77,8 +77,9 @@ impl queue::Observer for Report {
             Verdict::AllowedFailure(failure) => {
                 info!(%hook, %binding, %queue, attempt, error = %failure, "failure allowed: the triggers count as done");
             }
-            Verdict::Retry { after, .. } => {
-                info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), "run will be tried again");
+            Verdict::Retry { after, given_up, .. } => {
+                given_up.iter().for_each(|_| self.metrics.task_given_up(labels));
+                info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), given_up = given_up.len(), "run will be tried again");
             }
             Verdict::GivenUp { failure, triggers } => {
                 triggers.iter().for_each(|_| self.metrics.task_given_up(labels));
@@ -86,6 +87,11 @@ impl queue::Observer for Report {
             }
             Verdict::Interrupted => info!(%hook, %binding, %queue, "run interrupted by the shutdown"),
         }
+    }
+
+    fn dead_letter_lost(&self, letter: &DeadLetter) {
+        let DeadLetter { id, hook, binding, queue, triggers, failure, .. } = letter;
+        error!(%hook, %binding, %queue, id, triggers = triggers.len(), error = %failure, "too many dead letters: the oldest is gone");
     }
 }
 

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use crate::{
     access::AccessConfig,
+    admin::Socket,
     filter::WorkerConfig,
     queue::QueueConfig,
     sandbox::SandboxConfig,
@@ -22,6 +23,8 @@ pub struct Options {
     pub hooks: PathBuf,
     /// Address of health and metrics; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Where admins ask it. None: nowhere.
+    pub admin_socket: Option<Socket>,
     /// Prefix of the operator's metrics.
     pub metrics_prefix: String,
     /// Series of metrics that each hook may report.
@@ -41,14 +44,15 @@ pub struct Options {
 }
 
 impl Options {
-    /// Defaults for everything but the cluster and the hooks; health on a free loopback port; filters
-    /// in workers of this process's own executable. Fails if that can't be found.
+    /// Defaults for everything but the cluster and the hooks; health on a free loopback port; no admin
+    /// socket; filters in workers of this process's own executable. Fails if that can't be found.
     pub fn new(client: kube::Client, hooks: impl Into<PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
             client,
             server: "unknown".to_owned(),
             hooks: hooks.into(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            admin_socket: None,
             metrics_prefix: Metrics::DEFAULT_PREFIX.to_owned(),
             hook_metrics_series: HookMetrics::DEFAULT_MAX_SERIES,
             grace_period: Duration::from_secs(20),

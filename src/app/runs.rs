@@ -11,7 +11,12 @@ use tracing::{
     info, info_span, warn,
 };
 
-use super::{host::Operator, ms, roster::Roster};
+use super::{
+    history::{Begun, History},
+    host::Operator,
+    ms,
+    roster::Roster,
+};
 use crate::{
     model::{
         BindingName, Caller, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId,
@@ -30,6 +35,7 @@ pub struct Runs {
     sandbox: Arc<Sandbox>,
     operator: Arc<Operator>,
     metrics: Arc<Metrics>,
+    history: Arc<History>,
     /// Distinguishes this process's run ids from those of others.
     process: String,
     number: AtomicU64,
@@ -48,9 +54,15 @@ struct Described {
 }
 
 impl Runs {
-    pub fn new(roster: Arc<Roster>, sandbox: Arc<Sandbox>, operator: Arc<Operator>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        roster: Arc<Roster>,
+        sandbox: Arc<Sandbox>,
+        operator: Arc<Operator>,
+        metrics: Arc<Metrics>,
+        history: Arc<History>,
+    ) -> Self {
         let process = format!("{:08x}", rand::random::<u32>());
-        Self { roster, sandbox, operator, metrics, process, number: AtomicU64::new(1) }
+        Self { roster, sandbox, operator, metrics, history, process, number: AtomicU64::new(1) }
     }
 
     /// Runs one job to its outcome.
@@ -60,7 +72,7 @@ impl Runs {
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
         };
         let run = RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed));
-        let allow_failure = first.allow_failure;
+        let (allow_failure, begun) = (first.allow_failure, Begun::now(&run, &job));
         let described = Described {
             run: run.clone(),
             hook: job.hook.clone(),
@@ -79,6 +91,7 @@ impl Runs {
         let usage = RunUsage { took: report.duration, memory_peak: report.memory_peak, host_calls: report.host_calls };
         self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
         describe(&described, &report);
+        self.history.ended(begun, &report, allow_failure);
         if report.outcome.is_ok() {
             self.report_metrics(&described, &report.metrics);
         }

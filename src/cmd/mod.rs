@@ -1,5 +1,6 @@
 //! The subcommands, one file each: from what was typed to exit code and output.
 
+mod admin;
 mod cluster;
 mod compile_worker;
 mod connect;
@@ -21,6 +22,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Inspect(args) => inspect::run(args),
         Command::Demo(args) => demo::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
+        Command::Admin(args) => admin::run(args),
         Command::FilterWorker => Ok(filter_worker::run()),
     }
 }

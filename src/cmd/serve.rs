@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use tracing::{info, warn};
 
 use super::{
-    connect,
+    admin, connect,
     runtime::{Stop, block_on},
 };
 use crate::{
@@ -78,6 +78,7 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     let mut options = Options::new(client, args.hooks).context("can't find this program's own file")?;
     options.server = server;
     options.listen = args.listen;
+    options.admin_socket = admin::socket(args.admin_socket);
     options.metrics_prefix = args.metrics_prefix;
     options.hook_metrics_series = usize::try_from(args.hook_metrics_series).unwrap_or(usize::MAX);
     options.grace_period = args.grace_period;

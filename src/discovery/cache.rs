@@ -41,6 +41,11 @@ impl Cache {
         self.at_most_as_old(api_version, self.refresh_after).await
     }
 
+    /// Whatever is known of it may be wrong by now.
+    pub async fn forget(&self, api_version: &str) {
+        self.versions.lock().await.remove(api_version);
+    }
+
     async fn at_most_as_old(&self, api_version: &str, age: Duration) -> Result<Arc<[Served]>, DiscoveryError> {
         let mut versions = self.versions.lock().await;
         if let Some(entry) = versions.get(api_version).filter(|entry| entry.asked.elapsed() < age) {

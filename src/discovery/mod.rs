@@ -77,6 +77,12 @@ impl Discovery {
         Err(DiscoveryError::Unknown { name: name.to_owned(), api_version: api_version.map(str::to_owned) })
     }
 
+    /// Asks the server anew when it is next asked for this version: there is reason to think that
+    /// what was remembered is no longer so.
+    pub async fn forget(&self, api_version: &str) {
+        self.cache.forget(api_version).await;
+    }
+
     async fn look(
         &self,
         api_version: &str,

@@ -4,13 +4,14 @@
 
 use std::{sync::Arc, time::Instant};
 
-use futures::{Stream, StreamExt as _};
+use futures::{Stream, StreamExt as _, future::BoxFuture};
 use tracing::warn;
 
 use super::{
-    Binding, BindingStatus, Evaluator, FilterError, Program, Projection, Publisher, binding::Applied, refused::Refused,
+    Binding, BindingStatus, Evaluator, FilterError, Program, Projection, Publisher, SourceId, binding::Applied,
+    refused::Refused,
 };
-use crate::model::{BindingName, Change, HookName, Object, ObjectRef, Trigger};
+use crate::model::{BindingName, Change, HookName, Object, ObjectRef, Resource, Trigger};
 
 /// A filter that failed on an object.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,32 @@ pub struct ProjectionError {
     source: FilterError,
 }
 
+/// What a binding is told, in order. Each but `Change` is the method of [`Binding`] of that name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// [`Binding::served`]
+    Served(Arc<Resource>),
+    /// [`Binding::unserved`]
+    Unserved,
+    /// [`Binding::add_source`]
+    SourceAdded(SourceId),
+    /// [`Binding::remove_source`]
+    SourceRemoved(SourceId),
+    /// [`Binding::sources_complete`]
+    SourcesComplete,
+    /// [`Binding::admit`]
+    Admitted,
+    /// A change that a source saw.
+    Change(SourceId, Change),
+}
+
+/// Knows which changes a hook made itself.
+pub trait OwnChanges: Send + Sync + 'static {
+    /// Whether this hook brought the object into this state, or with `deleted`, deleted it. May wait
+    /// a short time for the answers to writes that are under way.
+    fn is_own<'a>(&'a self, hook: &'a HookName, object: &'a Object, deleted: bool) -> BoxFuture<'a, bool>;
+}
+
 /// What a driver works with.
 pub struct Driver<F> {
     /// The binding, which nobody else touches.
@@ -31,6 +58,8 @@ pub struct Driver<F> {
     pub filter: Option<Program>,
     /// Runs the filter.
     pub evaluator: Arc<Evaluator>,
+    /// With `ignoreOwnWrites`, who knows them.
+    pub own: Option<Arc<dyn OwnChanges>>,
     /// Where its snapshot goes.
     pub publisher: Publisher,
     /// Kept up to date.
@@ -39,19 +68,20 @@ pub struct Driver<F> {
     pub out: F,
 }
 
-/// Runs a binding until its changes end. Each comes with the number of its source.
-pub async fn drive<F, S>(driver: Driver<F>, mut changes: S)
+/// Runs a binding until its inputs end.
+pub async fn drive<F, S>(driver: Driver<F>, mut inputs: S)
 where
     F: Fn(Trigger) + Send,
-    S: Stream<Item = (usize, Change)> + Send + Unpin,
+    S: Stream<Item = Input> + Send + Unpin,
 {
     let mut running = Running { driver, refused: Refused::default() };
     loop {
         tokio::select! {
             // A change first: it may make a second try needless.
             biased;
-            change = changes.next() => match change {
-                Some((source, change)) => running.change(source, change).await,
+            input = inputs.next() => match input {
+                Some(Input::Change(source, change)) => running.change(source, change).await,
+                Some(input) => running.told(input),
                 None => return,
             },
             () = due(running.refused.due()) => running.retry().await,
@@ -72,7 +102,28 @@ struct Running<F> {
 }
 
 impl<F: Fn(Trigger) + Send> Running<F> {
-    async fn change(&mut self, source: usize, change: Change) {
+    fn told(&mut self, input: Input) {
+        let (binding, now) = (&mut self.driver.binding, Instant::now());
+        let applied = match input {
+            Input::Served(resource) => {
+                binding.served(resource);
+                Applied::default()
+            }
+            Input::Unserved => binding.unserved(now),
+            Input::SourceAdded(source) => {
+                binding.add_source(source);
+                Applied::default()
+            }
+            Input::SourceRemoved(source) => binding.remove_source(source, now),
+            Input::SourcesComplete => binding.sources_complete(now),
+            Input::Admitted => binding.admit(now),
+            Input::Change(source, change) => binding.apply(source, &change, Projection::None, now),
+        };
+        self.finish(applied, None);
+    }
+
+    async fn change(&mut self, source: SourceId, change: Change) {
+        let own = self.is_own(source, &change).await;
         let projection = match &change {
             Change::Upsert(object) => {
                 self.refused.forget(&object.key);
@@ -85,8 +136,26 @@ impl<F: Fn(Trigger) + Send> Running<F> {
             Change::ListStarted | Change::ListDone | Change::Unserved => Ok(Projection::None),
         };
         let (projection, error) = self.failure(projection);
-        let applied = self.driver.binding.apply(source, &change, projection, Instant::now());
+        let binding = &mut self.driver.binding;
+        let applied = match own {
+            true => binding.apply_own(source, &change, projection, Instant::now()),
+            false => binding.apply(source, &change, projection, Instant::now()),
+        };
         self.finish(applied, error);
+    }
+
+    /// A list tells only what is there, and not what led to it: other changes may be hidden behind
+    /// the hook's own.
+    async fn is_own(&self, source: SourceId, change: &Change) -> bool {
+        let Driver { binding, own: Some(own), .. } = &self.driver else { return false };
+        if !binding.is_live() || binding.is_listing(source) {
+            return false;
+        }
+        match change {
+            Change::Upsert(object) if !binding.is_known(object) => own.is_own(binding.hook(), object, false).await,
+            Change::Delete(object) => own.is_own(binding.hook(), object, true).await,
+            _ => false,
+        }
     }
 
     async fn retry(&mut self) {
@@ -131,7 +200,8 @@ impl<F: Fn(Trigger) + Send> Running<F> {
                 reason = error.source.label(), error = %error.source, "filter failed"
             );
         }
-        if applied.changed && self.driver.binding.is_synchronised() {
+        // An incomplete snapshot is shown to nobody; that it is empty again, is.
+        if applied.changed && (self.driver.binding.is_listed() || self.driver.status.is_listed()) {
             self.driver.publisher.publish(self.driver.binding.items().clone());
         }
         for trigger in applied.triggers {

@@ -11,7 +11,8 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use crate::model::Object;
+use super::project::METADATA;
+use crate::model::{Content, Object};
 
 /// Fields of the metadata that change without the object changing.
 const NOISE: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
@@ -28,20 +29,22 @@ impl Fingerprints {
         self.0.hash_one((&object.uid, result))
     }
 
-    /// Of the whole object without noise.
-    pub fn of_object(&self, object: &Object) -> u64 {
+    /// Of what is delivered of the object, without noise. When nothing is, it is the whole object that
+    /// counts: a hook that asks for no content wants to know that there was a change.
+    pub fn of_object(&self, object: &Object, content: Content) -> u64 {
         let mut hasher = self.0.build_hasher();
         object.uid.hash(&mut hasher);
-        if hash_fields(&object.json, &mut hasher).is_none() {
+        if hash_fields(&object.json, content, &mut hasher).is_none() {
             object.json.hash(&mut hasher);
         }
         hasher.finish()
     }
 }
 
-fn hash_fields(json: &str, hasher: &mut impl Hasher) -> Option<()> {
+fn hash_fields(json: &str, content: Content, hasher: &mut impl Hasher) -> Option<()> {
     let fields: Fields<'_> = serde_json::from_str(json).ok()?;
-    for (name, value) in &fields {
+    let delivered = |name: &str| content != Content::Metadata || METADATA.contains(&name);
+    for (name, value) in fields.iter().filter(|(name, _)| delivered(name)) {
         name.hash(hasher);
         if name != "metadata" {
             value.get().hash(hasher);
@@ -68,7 +71,7 @@ mod tests {
     #[test]
     fn noise_is_not_seen() {
         let prints = Fingerprints::default();
-        let of = |json| prints.of_object(&object(json));
+        let of = |json| prints.of_object(&object(json), Content::Full);
         let base = of(r#"{"metadata":{"name":"a","uid":"1","resourceVersion":"1","generation":1},"spec":{"x":1}}"#);
         for same in [
             r#"{"metadata":{"name":"a","uid":"1","resourceVersion":"2","generation":2},"spec":{"x":1}}"#,
@@ -84,6 +87,18 @@ mod tests {
         ] {
             assert_ne!(of(other), base, "{other}");
         }
+    }
+
+    #[test]
+    fn what_is_not_delivered_is_not_seen() {
+        let prints = Fingerprints::default();
+        let of = |json, content| prints.of_object(&object(json), content);
+        let one = r#"{"metadata":{"name":"a","uid":"1","labels":{}},"spec":{"x":1}}"#;
+        let other_spec = r#"{"metadata":{"name":"a","uid":"1","labels":{}},"spec":{"x":2},"status":{}}"#;
+        let other_label = r#"{"metadata":{"name":"a","uid":"1","labels":{"x":"y"}},"spec":{"x":1}}"#;
+        assert_eq!(of(one, Content::Metadata), of(other_spec, Content::Metadata));
+        assert_ne!(of(one, Content::Metadata), of(other_label, Content::Metadata));
+        assert_ne!(of(one, Content::None), of(other_spec, Content::None));
     }
 
     #[test]

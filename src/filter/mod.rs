@@ -23,10 +23,11 @@ mod snapshots;
 mod status;
 pub mod worker;
 
-pub use binding::{Applied, Binding, Projection};
-pub use drive::{Driver, ProjectionError, drive};
+pub use binding::{Applied, Binding, Projection, SourceId};
+pub use drive::{Driver, Input, OwnChanges, ProjectionError, drive};
 pub use evaluator::{Evaluator, Program, compile};
 pub use jq::{CompileError, FilterError, FilterLimit, Outputs};
+pub use project::uses_only_metadata;
 pub use snapshots::{Publisher, Snapshots};
 pub use status::BindingStatus;
 pub use worker::WorkerConfig;

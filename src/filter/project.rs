@@ -6,6 +6,7 @@ use std::{borrow::Cow, collections::BTreeMap, collections::HashSet, sync::Arc};
 
 use serde_json::value::RawValue;
 
+use super::Program;
 use crate::model::{Content, Item, Object};
 
 /// The item for an object, with its filter's result.
@@ -23,11 +24,23 @@ pub fn item(object: &Object, content: Content, filter_result: Option<Arc<str>>) 
     }
 }
 
-/// `apiVersion`, `kind` and `metadata`, in this order.
+/// Whether a binding needs no more of its objects than their metadata. One that delivers nothing and
+/// has no filter does: any change wakes its hook.
+pub fn uses_only_metadata(content: Content, filter: Option<&Program>) -> bool {
+    match (content, filter) {
+        (Content::Full, _) | (Content::None, None) => false,
+        (Content::Metadata, None) => true,
+        (Content::Metadata | Content::None, Some(filter)) => filter.reads_only_metadata(),
+    }
+}
+
+/// What `content: metadata` keeps, in this order.
+pub const METADATA: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
 fn metadata(json: &str) -> Arc<str> {
     let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(json).unwrap_or_default();
     let mut out = String::new();
-    for name in ["apiVersion", "kind", "metadata"] {
+    for name in METADATA {
         if let Some(value) = fields.get(name) {
             out.push(if out.is_empty() { '{' } else { ',' });
             out.push('"');
@@ -80,6 +93,26 @@ impl Interner {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn metadata_is_enough_where_nothing_else_is_seen() {
+        let program = |program: &str| crate::filter::compile(program).unwrap();
+        let (labels, all, spec) = (program(".metadata.labels"), program("."), program("{a: .metadata, b: .spec.x}"));
+        let in_worker = program("[.metadata.labels | paths]");
+        for (content, filter, expected) in [
+            (Content::Full, None, false),
+            (Content::Full, Some(&labels), false),
+            (Content::Metadata, None, true),
+            (Content::Metadata, Some(&labels), true),
+            (Content::Metadata, Some(&spec), false),
+            (Content::None, None, false),
+            (Content::None, Some(&labels), true),
+            (Content::None, Some(&in_worker), true),
+            (Content::None, Some(&all), false),
+        ] {
+            assert_eq!(uses_only_metadata(content, filter), expected, "{content:?} {filter:?}");
+        }
+    }
 
     #[test]
     fn content_decides_what_is_kept() {

@@ -9,11 +9,12 @@ use std::{
 
 use crate::model::{BindingName, HookName, Items, Moment};
 
-/// The snapshots of a hook's bindings. Names may repeat: unnamed bindings share one.
+/// The snapshots of a hook's bindings, each with the number of who publishes it: when a hook is
+/// replaced, the new one may be there before the old one is gone.
 #[derive(Debug, Default)]
 struct Hook {
     next: u64,
-    bindings: Vec<(u64, BindingName, Items)>,
+    bindings: HashMap<BindingName, (u64, Items)>,
 }
 
 /// All hooks' snapshots.
@@ -26,11 +27,13 @@ pub struct Snapshots {
 #[derive(Debug)]
 pub struct Publisher {
     hook: Arc<Mutex<Hook>>,
+    binding: BindingName,
     id: u64,
 }
 
 impl Snapshots {
-    /// A place for a binding's snapshot, empty at first.
+    /// A place for a binding's snapshot, empty at first. Whoever published this binding before does so
+    /// no longer.
     pub fn publisher(&self, hook: &HookName, binding: &BindingName) -> Publisher {
         let mut hooks = self.hooks.write().unwrap_or_else(PoisonError::into_inner);
         // Hooks that were removed leave nothing behind.
@@ -40,27 +43,18 @@ impl Snapshots {
             let mut hook = hook.lock().unwrap_or_else(PoisonError::into_inner);
             hook.next += 1;
             let id = hook.next;
-            hook.bindings.push((id, binding.clone(), Items::new_sync()));
+            hook.bindings.insert(binding.clone(), (id, Items::new_sync()));
             id
         };
-        Publisher { hook, id }
+        Publisher { hook, binding: binding.clone(), id }
     }
 
-    /// All bindings' objects of a hook, at this moment. Bindings of one name are put together.
+    /// All bindings' objects of a hook, at this moment.
     pub fn moment(&self, hook: &HookName) -> Moment {
         let hook = self.hooks.read().unwrap_or_else(PoisonError::into_inner).get(hook).cloned();
         let Some(hook) = hook else { return Moment::default() };
-        let bindings = hook.lock().unwrap_or_else(PoisonError::into_inner).bindings.clone();
-        let mut moment: HashMap<BindingName, Items> = HashMap::with_capacity(bindings.len());
-        for (_, name, items) in bindings {
-            match moment.get_mut(&name) {
-                None => {
-                    moment.insert(name, items);
-                }
-                Some(known) => items.iter().for_each(|(key, item)| known.insert_mut(key.clone(), item.clone())),
-            }
-        }
-        Moment::new(moment)
+        let hook = hook.lock().unwrap_or_else(PoisonError::into_inner);
+        Moment::new(hook.bindings.iter().map(|(name, (_, items))| (name.clone(), items.clone())).collect())
     }
 }
 
@@ -68,8 +62,8 @@ impl Publisher {
     /// Replaces the binding's snapshot.
     pub fn publish(&self, items: Items) {
         let mut hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
-        let old =
-            hook.bindings.iter_mut().find(|(id, ..)| *id == self.id).map(|slot| std::mem::replace(&mut slot.2, items));
+        let own = hook.bindings.get_mut(&self.binding).filter(|(id, _)| *id == self.id);
+        let old = own.map(|(_, shown)| std::mem::replace(shown, items));
         // The old map may be the last of its kind; freeing it takes time.
         drop(hook);
         drop(old);
@@ -79,7 +73,9 @@ impl Publisher {
 impl Drop for Publisher {
     fn drop(&mut self) {
         let mut hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
-        hook.bindings.retain(|(id, ..)| *id != self.id);
+        if hook.bindings.get(&self.binding).is_some_and(|(id, _)| *id == self.id) {
+            hook.bindings.remove(&self.binding);
+        }
     }
 }
 
@@ -122,13 +118,27 @@ mod tests {
     }
 
     #[test]
-    fn bindings_of_one_name_are_one_snapshot() {
+    fn bindings_that_share_a_name_are_told_apart() {
         let snapshots = Snapshots::default();
-        let (hook, name) = (HookName::new("h").unwrap(), BindingName::new("kubernetes"));
-        let (one, two) = (snapshots.publisher(&hook, &name), snapshots.publisher(&hook, &name));
+        let hook = HookName::new("h").unwrap();
+        let names = [BindingName::nth("kubernetes", 1), BindingName::nth("kubernetes", 2)];
+        let [one, two] = &names.clone().map(|name| snapshots.publisher(&hook, &name));
         one.publish(items(&["a"]));
-        two.publish(items(&["b"]));
-        assert_eq!(snapshots.moment(&hook).items(&name).unwrap().size(), 2);
+        two.publish(items(&["b", "c"]));
+        let moment = snapshots.moment(&hook);
+        assert_eq!(names.map(|name| moment.items(&name).unwrap().size()), [1, 2]);
+    }
+
+    #[test]
+    fn who_was_replaced_publishes_and_withdraws_nothing() {
+        let snapshots = Snapshots::default();
+        let (hook, name) = (HookName::new("h").unwrap(), BindingName::new("pods"));
+        let old = snapshots.publisher(&hook, &name);
+        let new = snapshots.publisher(&hook, &name);
+        new.publish(items(&["a"]));
+        old.publish(items(&["b", "c"]));
+        drop(old);
+        assert_eq!(snapshots.moment(&hook).items(&name).unwrap().size(), 1);
     }
 
     #[test]

@@ -14,27 +14,46 @@ use super::Binding;
 /// Shared between a binding's driver and those who report on it.
 #[derive(Debug, Default)]
 pub struct BindingStatus {
-    synchronised: AtomicBool,
+    listed: AtomicBool,
+    live: AtomicBool,
     objects: AtomicUsize,
     bytes: AtomicUsize,
     failing: AtomicUsize,
     filter_errors: AtomicU64,
     last_error: Mutex<Option<Arc<str>>>,
-    listed: Notify,
+    changed: Notify,
 }
 
 impl BindingStatus {
-    /// Whether all objects were listed once; a part of being ready.
+    /// Whether the snapshot shows all objects.
+    pub fn is_listed(&self) -> bool {
+        self.listed.load(Ordering::Acquire)
+    }
+
+    /// Whether the binding is live: its synchronization, if it makes one, was handed on. A part of
+    /// being ready.
     pub fn is_synchronised(&self) -> bool {
-        self.synchronised.load(Ordering::Acquire)
+        self.live.load(Ordering::Acquire)
     }
 
     /// Returns once all objects were listed and the snapshot shows them.
+    pub async fn listed(&self) {
+        self.until(Self::is_listed).await;
+    }
+
+    /// Returns once the binding is live.
     pub async fn synchronised(&self) {
-        let mut listed = std::pin::pin!(self.listed.notified());
-        listed.as_mut().enable();
-        if !self.is_synchronised() {
-            listed.await;
+        self.until(Self::is_synchronised).await;
+    }
+
+    async fn until(&self, so: impl Fn(&Self) -> bool) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if so(self) {
+                return;
+            }
+            changed.await;
         }
     }
 
@@ -73,9 +92,10 @@ impl BindingStatus {
         self.objects.store(binding.items().size(), Ordering::Relaxed);
         self.bytes.store(binding.bytes(), Ordering::Relaxed);
         self.failing.store(binding.failing(), Ordering::Relaxed);
-        let before = self.synchronised.swap(binding.is_synchronised(), Ordering::AcqRel);
-        if binding.is_synchronised() && !before {
-            self.listed.notify_waiters();
+        let listed = self.listed.swap(binding.is_listed(), Ordering::AcqRel) != binding.is_listed();
+        let live = self.live.swap(binding.is_live(), Ordering::AcqRel) != binding.is_live();
+        if listed || live {
+            self.changed.notify_waiters();
         }
     }
 }

@@ -6,6 +6,7 @@
 mod call;
 mod chain;
 mod crontab;
+mod duration;
 mod failure;
 mod hook;
 mod ids;
@@ -22,6 +23,7 @@ pub use call::{
 };
 pub use chain::error_chain;
 pub use crontab::{Crontab, CrontabError};
+pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};
 pub use hook::{
     Content, HookSpec, KubernetesBinding, Limits, MissedRuns, Permission, RateLimit, RetryPolicy, ScheduleBinding,

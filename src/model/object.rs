@@ -2,7 +2,7 @@
 //!
 //! The body is kept as text and not parsed further here; most bindings need a small part of it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -33,22 +33,25 @@ pub struct Object {
     pub uid: Box<str>,
     /// `metadata.resourceVersion`.
     pub resource_version: Box<str>,
+    /// The manager of the newest of the managed fields; absent if several are as new, or there are
+    /// none. Their times are whole seconds.
+    pub last_manager: Option<Box<str>>,
     /// The whole object as compact JSON without `metadata.managedFields`; always with
     /// `apiVersion` and `kind`, which items of lists lack on the wire.
     pub json: Arc<str>,
 }
 
+/// One entry of `metadata.managedFields`, without the fields.
 #[derive(Deserialize)]
-struct Meta {
-    name: Option<Box<str>>,
-    namespace: Option<Box<str>>,
-    #[serde(default)]
-    uid: Box<str>,
-    #[serde(default, rename = "resourceVersion")]
-    resource_version: Box<str>,
+struct ManagedFields<'a> {
+    #[serde(borrow, default)]
+    manager: Cow<'a, str>,
+    /// RFC 3339 in UTC, so that the later one is the greater text.
+    #[serde(borrow, default)]
+    time: Cow<'a, str>,
 }
 
-type Fields<'a> = BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
+type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 impl Object {
     /// Reads an object from its JSON. `api_version` and `kind` are those of the list or watch it
@@ -56,15 +59,17 @@ impl Object {
     pub fn from_json(json: &str, api_version: &Arc<str>, kind: &Arc<str>) -> Result<Self, InvalidObject> {
         let mut fields: Fields<'_> = serde_json::from_str(json).map_err(InvalidObject::Json)?;
         let raw_meta = fields.remove("metadata").ok_or(InvalidObject::NoName)?;
-        let meta: Meta = serde_json::from_str(raw_meta.get()).map_err(InvalidObject::Json)?;
-        let name = meta.name.ok_or(InvalidObject::NoName)?;
+        let mut meta: Fields<'_> = serde_json::from_str(raw_meta.get()).map_err(InvalidObject::Json)?;
+        let managed = meta.remove("managedFields");
+        let name = text(&meta, "name")?.ok_or(InvalidObject::NoName)?;
         Ok(Self {
             api_version: api_version.clone(),
             kind: kind.clone(),
-            key: ObjectKey { namespace: meta.namespace.map(Arc::from), name: name.into() },
-            uid: meta.uid,
-            resource_version: meta.resource_version,
-            json: compact(&fields, raw_meta, api_version, kind)?,
+            key: ObjectKey { namespace: text(&meta, "namespace")?.map(Arc::from), name: name.into() },
+            uid: text(&meta, "uid")?.unwrap_or_default(),
+            resource_version: text(&meta, "resourceVersion")?.unwrap_or_default(),
+            last_manager: managed.and_then(|managed| last_manager(managed.get())),
+            json: compact(&fields, &meta, api_version, kind),
         })
     }
 
@@ -79,12 +84,25 @@ impl Object {
     }
 }
 
+/// A text among the metadata.
+fn text(meta: &Fields<'_>, name: &str) -> Result<Option<Box<str>>, InvalidObject> {
+    match meta.get(name) {
+        Some(value) => serde_json::from_str(value.get()).map_err(InvalidObject::Json),
+        None => Ok(None),
+    }
+}
+
+fn last_manager(managed: &str) -> Option<Box<str>> {
+    let entries: Vec<ManagedFields<'_>> = serde_json::from_str(managed).ok()?;
+    let newest = entries.iter().max_by(|a, b| a.time.cmp(&b.time))?;
+    let mut as_new = entries.iter().filter(|entry| entry.time == newest.time);
+    as_new.all(|entry| entry.manager == newest.manager).then(|| newest.manager.as_ref().into())
+}
+
 /// Puts the object together again, in the order that kubectl prints: apiVersion, kind, metadata,
 /// the rest.
-fn compact(fields: &Fields<'_>, raw_meta: &RawValue, api_version: &str, kind: &str) -> Result<Arc<str>, InvalidObject> {
-    let mut meta: Fields<'_> = serde_json::from_str(raw_meta.get()).map_err(InvalidObject::Json)?;
-    meta.remove("managedFields");
-    let mut out = String::with_capacity(raw_meta.get().len());
+fn compact(fields: &Fields<'_>, meta: &Fields<'_>, api_version: &str, kind: &str) -> Arc<str> {
+    let mut out = String::with_capacity(1024);
     out.push_str("{\"apiVersion\":");
     push_string(&mut out, api_version);
     out.push_str(",\"kind\":");
@@ -94,12 +112,12 @@ fn compact(fields: &Fields<'_>, raw_meta: &RawValue, api_version: &str, kind: &s
     out.push('}');
     push_fields(&mut out, fields.iter().filter(|(key, _)| !matches!(key.as_ref(), "apiVersion" | "kind")), true);
     out.push('}');
-    Ok(out.into())
+    out.into()
 }
 
 fn push_fields<'a>(
     out: &mut String,
-    fields: impl Iterator<Item = (&'a std::borrow::Cow<'a, str>, &'a &'a RawValue)>,
+    fields: impl Iterator<Item = (&'a Cow<'a, str>, &'a &'a RawValue)>,
     mut comma: bool,
 ) {
     for (key, value) in fields {
@@ -136,9 +154,29 @@ mod tests {
     }
 
     #[test]
+    fn the_last_manager_is_who_wrote_last() {
+        let manager = |managed: &str| {
+            let json = format!(r#"{{"metadata":{{"name":"a","managedFields":{managed}}}}}"#);
+            read(&json).unwrap().last_manager
+        };
+        let (early, late) = ("2024-05-01T10:00:00Z", "2024-05-01T10:00:01Z");
+        let entry = |manager: &str, time: &str| {
+            format!(r#"{{"manager":"{manager}","operation":"Update","time":"{time}","fieldsV1":{{"f:x":{{}}}}}}"#)
+        };
+        assert_eq!(manager(&format!("[{},{}]", entry("a", late), entry("b", early))).as_deref(), Some("a"));
+        assert_eq!(manager(&format!("[{},{}]", entry("a", early), entry("b", late))).as_deref(), Some("b"));
+        assert_eq!(manager(&format!("[{},{}]", entry("a", late), entry("a", late))).as_deref(), Some("a"));
+        assert_eq!(manager(&format!("[{},{}]", entry("a", late), entry("b", late))), None);
+        for none in ["[]", "null", "{}", "[1]", r#"[{"manager":null}]"#] {
+            assert_eq!(manager(none), None, "{none}");
+        }
+    }
+
+    #[test]
     fn refuses_what_is_no_object() {
         assert!(matches!(read("[]"), Err(InvalidObject::Json(_))));
         assert!(matches!(read("{\"metadata\":{}}"), Err(InvalidObject::NoName)));
         assert!(matches!(read("{}"), Err(InvalidObject::NoName)));
+        assert!(matches!(read("{\"metadata\":{\"name\":1}}"), Err(InvalidObject::Json(_))));
     }
 }

@@ -11,6 +11,7 @@
 //! | any other event | event | the later one |
 //! | tick | tick | the later one, which has missed the earlier one |
 //! | synchronization, start-up | the same | one |
+//! | event of a group | event of the group | the later one: the group is told, not the object |
 //!
 //! The filter result before the change stays that of the earlier one: it is what the hook knows.
 
@@ -33,6 +34,7 @@ enum About {
     Startup,
     Tick,
     Synchronization,
+    Group,
     Object(ObjectId),
 }
 
@@ -42,15 +44,25 @@ impl Key {
             (Cause::Startup, _) => About::Startup,
             (Cause::Schedule(_), _) => About::Tick,
             (_, Some(object)) => About::Object(object),
-            (_, None) => About::Synchronization,
+            (Cause::Event(_), None) => About::Group,
+            (Cause::Synchronization, None) => About::Synchronization,
         };
         Self { hook: trigger.hook.clone(), binding: trigger.binding.clone(), about }
+    }
+
+    /// Of the synchronization of the trigger's binding.
+    pub(super) fn of_synchronization(trigger: &Trigger) -> Self {
+        Self { hook: trigger.hook.clone(), binding: trigger.binding.clone(), about: About::Synchronization }
+    }
+
+    pub(super) fn hook(&self) -> &HookName {
+        &self.hook
     }
 
     pub(super) fn object(&self) -> Option<&ObjectId> {
         match &self.about {
             About::Object(object) => Some(object),
-            About::Startup | About::Tick | About::Synchronization => None,
+            About::Startup | About::Tick | About::Synchronization | About::Group => None,
         }
     }
 }
@@ -59,10 +71,11 @@ impl Key {
 pub(super) type Index = HashMap<Key, u64>;
 
 /// Folds `later` into `earlier`, which has the same key and keeps its place and its age.
-pub(super) fn fold(earlier: &mut Item, later: &Trigger) {
+pub(super) fn fold(earlier: &mut Item, later_item: &Item) {
+    let later = &later_item.trigger;
     match (&mut earlier.trigger.cause, &later.cause) {
         (Cause::Event(old), Cause::Event(new)) => {
-            old.kind = fold_kinds(old.kind, new.kind);
+            old.kind = if later.group.is_some() { new.kind } else { fold_kinds(old.kind, new.kind) };
             old.resource.clone_from(&new.resource);
             old.item.clone_from(&new.item);
         }
@@ -72,6 +85,7 @@ pub(super) fn fold(earlier: &mut Item, later: &Trigger) {
         }
         _ => {}
     }
+    earlier.born = earlier.born.max(later_item.born);
     earlier.trigger.snapshots.clone_from(&later.snapshots);
     earlier.bytes = payload(&earlier.trigger);
 }
@@ -89,15 +103,15 @@ pub(super) fn find(items: &mut VecDeque<Item>, seq: u64) -> Option<&mut Item> {
     items.get_mut(place)
 }
 
-/// Folds a whole line, and notes where each key now waits. Gives back what is no longer there.
-/// O(n log n).
+/// Folds the triggers of a line, and notes where each key now waits. Gives back what is no longer
+/// there. O(n log n).
 pub(super) fn sweep(items: &mut VecDeque<Item>, index: &mut Index) -> Vec<Item> {
     let mut gone = Vec::new();
     for item in std::mem::take(items) {
         let key = Key::of(&item.trigger);
         match index.get(&key).and_then(|seq| find(items, *seq)) {
             Some(earlier) => {
-                fold(earlier, &item.trigger);
+                fold(earlier, &item);
                 gone.push(item);
             }
             None => {

@@ -1,84 +1,119 @@
 //! Which neighbours one run takes together. Never looks at more than the next trigger.
 //!
 //! Neighbours combine when they belong to the same hook, and have the same `allowFailure` and the
-//! same retry policy: a run has one outcome, so it must mean the same for all of them. Ticks and
-//! events combine. A start-up runs alone because nothing of its hook may run before it is done, and
-//! a synchronization runs alone because it stands for all objects of its binding, and events of that
-//! binding wait for it.
+//! same retry policy: a run has one outcome, so it must mean the same for all of them. Ticks, events,
+//! and synchronizations of a group combine. A start-up runs alone because nothing of its hook may run
+//! before it is done, and a synchronization without a group runs alone because it stands for all
+//! objects of its binding. A hook that doesn't combine takes one trigger a run.
+
+use std::sync::Arc;
 
 use crate::model::{Cause, HookName, RetryPolicy, Trigger};
 
 use super::{
     QueueConfig,
+    gate::Hook,
     item::{Batch, Item},
 };
 
 /// What a batch has in common.
 #[derive(Debug)]
-pub(super) struct Terms {
+struct Terms {
     hook: HookName,
     allow_failure: bool,
     retry: RetryPolicy,
-    alone: bool,
 }
 
 impl Terms {
-    pub(super) fn of(head: &Trigger) -> Self {
-        Self {
-            hook: head.hook.clone(),
-            allow_failure: head.allow_failure,
-            retry: head.retry,
-            alone: runs_alone(&head.cause),
-        }
+    fn of(head: &Trigger) -> Self {
+        Self { hook: head.hook.clone(), allow_failure: head.allow_failure, retry: head.retry }
     }
 
-    /// Whether `next` may run together with the head.
-    pub(super) fn admit(&self, next: &Trigger) -> bool {
-        !self.alone
-            && !runs_alone(&next.cause)
+    fn admit(&self, next: &Trigger) -> bool {
+        !runs_alone(next)
             && next.hook == self.hook
             && next.allow_failure == self.allow_failure
             && next.retry == self.retry
     }
 }
 
-fn runs_alone(cause: &Cause) -> bool {
-    match cause {
-        Cause::Startup | Cause::Synchronization => true,
+fn runs_alone(trigger: &Trigger) -> bool {
+    match trigger.cause {
+        Cause::Startup => true,
+        Cause::Synchronization => trigger.group.is_none(),
         Cause::Schedule(_) | Cause::Event(_) => false,
     }
 }
 
-/// What a batch may still take.
+/// A batch that is being put together.
 #[derive(Debug)]
-pub(super) struct Budget {
-    pub(super) triggers: usize,
-    bytes: usize,
+pub(super) struct Gathering<'a> {
+    terms: Terms,
+    hook: Option<&'a Hook>,
+    /// Nothing joins the head.
+    alone: bool,
+    /// The head is still to come.
     empty: bool,
+    triggers: usize,
+    bytes: usize,
+    synchronizations: Vec<(u64, Arc<str>)>,
+    /// One was left out because the batch would be too large.
+    pub(super) full: bool,
 }
 
-impl Budget {
-    pub(super) fn new(config: &QueueConfig) -> Self {
-        Self { triggers: config.batch_triggers.max(1), bytes: config.batch_bytes, empty: true }
+impl<'a> Gathering<'a> {
+    /// A new batch, with the head to be asked first.
+    pub(super) fn new(head: &Item, hook: Option<&'a Hook>, config: &QueueConfig) -> Self {
+        let combine = hook.is_none_or(|hook| hook.terms.combine);
+        Self {
+            terms: Terms::of(&head.trigger),
+            hook,
+            alone: !combine || runs_alone(&head.trigger),
+            empty: true,
+            triggers: config.batch_triggers.max(1),
+            bytes: config.batch_bytes,
+            synchronizations: Vec::new(),
+            full: false,
+        }
     }
 
-    /// What is left for those who join a retry.
-    pub(super) fn rest(config: &QueueConfig, batch: &Batch) -> Self {
+    /// A batch that runs again.
+    pub(super) fn again(head: &Item, batch: &Batch, hook: Option<&'a Hook>, config: &QueueConfig) -> Self {
+        let new = Self::new(head, hook, config);
         Self {
+            empty: false,
             triggers: config.batch_triggers.saturating_sub(batch.items.len()),
             bytes: config.batch_bytes.saturating_sub(batch.bytes),
-            empty: false,
+            synchronizations: batch.items.iter().filter_map(synchronization).collect(),
+            ..new
         }
     }
 
-    /// Whether the item still fits; then it is counted. The first always does.
-    pub(super) fn spend(&mut self, item: &Item) -> bool {
-        let first = std::mem::replace(&mut self.empty, false);
-        let fits = self.triggers > 0 && (first || item.bytes <= self.bytes);
-        if fits {
-            self.triggers -= 1;
-            self.bytes = self.bytes.saturating_sub(item.bytes);
-        }
-        fits
+    /// Triggers that it takes at most, the head included.
+    pub(super) fn room(&self) -> usize {
+        if self.alone { 1 } else { self.triggers }
     }
+
+    /// Whether the item joins; then it is counted. The head always does.
+    pub(super) fn joins(&mut self, item: &Item) -> bool {
+        if !std::mem::take(&mut self.empty) {
+            let held_back = || self.hook.is_some_and(|hook| hook.holds_back(item, &self.synchronizations));
+            if self.alone || !self.terms.admit(&item.trigger) || held_back() {
+                return false;
+            }
+            self.full = self.triggers == 0 || item.bytes > self.bytes;
+            if self.full {
+                return false;
+            }
+        }
+        self.triggers = self.triggers.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(item.bytes);
+        self.synchronizations.extend(synchronization(item));
+        true
+    }
+}
+
+fn synchronization(item: &Item) -> Option<(u64, Arc<str>)> {
+    let group = item.trigger.group.clone()?;
+    matches!(item.trigger.cause, Cause::Synchronization).then_some((item.seq, group))
 }

@@ -15,6 +15,10 @@ pub struct QueueConfig {
     /// Bytes of objects and filter results that wait in one queue before it folds those of the same
     /// object. Default 64 MiB.
     pub max_pending_bytes: usize,
+    /// Dead letters that are kept. Default 1 000.
+    pub max_dead_letters: usize,
+    /// Bytes of dead letters that are kept; one letter may be larger. Default 64 MiB.
+    pub max_dead_letter_bytes: usize,
 }
 
 impl Default for QueueConfig {
@@ -26,6 +30,8 @@ impl Default for QueueConfig {
             batch_bytes: 8 * MIB,
             max_pending: 10_000,
             max_pending_bytes: 64 * MIB,
+            max_dead_letters: 1_000,
+            max_dead_letter_bytes: 64 * MIB,
         }
     }
 }

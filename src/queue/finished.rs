@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::model::{BindingName, Failure, HookName, JobId, QueueName, Trigger};
 
+use super::DeadLetter;
+
 /// What a run's outcome came to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
@@ -17,6 +19,9 @@ pub enum Verdict {
         after: Duration,
         /// Why.
         failure: Failure,
+        /// Triggers of the job that had had all their attempts, and won't run again. The others
+        /// joined it later.
+        given_up: Vec<Trigger>,
     },
     /// It failed for good.
     GivenUp {
@@ -52,4 +57,8 @@ pub struct Finished {
     pub took: Duration,
     /// What the outcome came to.
     pub verdict: Verdict,
+    /// Where the triggers are that were given up.
+    pub dead_letter: Option<u64>,
+    /// Dead letters that made room for it. They are gone.
+    pub lost: Vec<DeadLetter>,
 }

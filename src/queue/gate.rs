@@ -1,47 +1,114 @@
 //! What waits for a start-up or a synchronization of its hook, whatever queues they sit in, or for a
 //! snapshot. Never orders triggers of one queue: the line does.
 //!
-//! While a hook's start-up is not done, its later triggers wait; while a binding's synchronization is
-//! not done, its later events wait. Given up counts as done: the hook would stand still forever
-//! otherwise. A trigger that includes the snapshot of a binding whose objects were not listed yet
-//! waits for the list: the run would take an empty snapshot for the truth.
+//! - While a hook's start-up is not done, its later triggers wait.
+//! - While a binding's synchronization is not done, the hook's later events and ticks wait, or only
+//!   the binding's own events if it is one of those in the background. Within one run, a trigger may
+//!   come with the synchronization that it waits for when both are of one group: they are told as one.
+//! - A trigger that includes the snapshot of a binding whose objects were not listed yet waits for
+//!   the list: the run would take an empty snapshot for the truth.
+//! - A binding that is to be listed keeps a place for its synchronization, and the gate of that place
+//!   is closed already; bindings in the background keep none.
+//!
+//! Given up counts as done: the hook would stand still forever otherwise.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::Instant,
+};
 
-use crate::model::{BindingName, Cause, HookName};
+use crate::model::{BindingName, Cause, HookName, Trigger};
 
-use super::item::{Item, LineId};
+use super::{
+    HookTerms,
+    bucket::Bucket,
+    item::{Item, LineId},
+};
 
 /// The hooks that may have triggers.
 pub(super) type Hooks = HashMap<HookName, Hook>;
 
+/// Synchronizations of a group that run in the batch at hand, by number.
+pub(super) type Company = [(u64, Arc<str>)];
+
+/// What a trigger waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold<'a> {
+    Startup,
+    Synchronization(&'a BindingName),
+    List(&'a BindingName),
+}
+
 /// One hook's gates, and what the queues know of it.
 #[derive(Debug, Default)]
 pub(super) struct Hook {
-    /// Jobs at once in its own queue.
-    pub(super) concurrency: usize,
+    pub(super) terms: HookTerms,
+    pub(super) bucket: Option<Bucket>,
+    pub(super) paused: bool,
     /// Triggers not done.
     pub(super) outstanding: usize,
     /// Jobs at work.
     pub(super) running: usize,
-    /// Queues whose head waits for one of its gates.
+    /// Queues whose head waits for one of its gates, or for the end of its pause.
     pub(super) waiting: BTreeSet<LineId>,
+    /// Queues whose head waits for a token, the first to ask first.
+    pub(super) thirsty: Vec<LineId>,
     startups: BTreeSet<u64>,
+    /// All that are not done.
     synchronizations: HashMap<BindingName, BTreeSet<u64>>,
-    /// Bindings whose objects are to be listed.
-    unlisted: BTreeSet<BindingName>,
+    /// Those that the whole hook waits for.
+    blocking: BTreeMap<u64, BindingName>,
+    /// Bindings whose objects are to be listed, and the places of their synchronizations.
+    unlisted: HashMap<BindingName, Option<u64>>,
+    places: BTreeMap<u64, BindingName>,
 }
 
 impl Hook {
+    fn in_background(&self, binding: &BindingName) -> bool {
+        self.terms.in_background.contains(binding)
+    }
+
+    /// The number of a new trigger. A synchronization gets the place that was kept for it; places
+    /// behind a start-up move with it.
+    pub(super) fn number(&mut self, trigger: &Trigger, last: &mut u64) -> u64 {
+        let kept = match trigger.cause {
+            Cause::Synchronization => self.unlisted.get_mut(&trigger.binding).and_then(Option::take),
+            Cause::Startup | Cause::Schedule(_) | Cause::Event(_) => None,
+        };
+        if let Some(kept) = kept {
+            self.places.remove(&kept);
+            return kept;
+        }
+        *last += 1;
+        let number = *last;
+        if matches!(trigger.cause, Cause::Startup) {
+            for binding in std::mem::take(&mut self.places).into_values() {
+                *last += 1;
+                self.keep_place(binding, *last);
+            }
+        }
+        number
+    }
+
+    fn keep_place(&mut self, binding: BindingName, place: u64) {
+        self.places.insert(place, binding.clone());
+        self.unlisted.insert(binding, Some(place));
+    }
+
     /// Counts a new trigger, and closes the gate that it stands for.
     pub(super) fn enter(&mut self, item: &Item) {
         self.outstanding += 1;
+        let binding = &item.trigger.binding;
         match item.trigger.cause {
             Cause::Startup => {
                 self.startups.insert(item.seq);
             }
             Cause::Synchronization => {
-                self.synchronizations.entry(item.trigger.binding.clone()).or_default().insert(item.seq);
+                self.synchronizations.entry(binding.clone()).or_default().insert(item.seq);
+                if !self.in_background(binding) {
+                    self.blocking.insert(item.seq, binding.clone());
+                }
             }
             Cause::Schedule(_) | Cause::Event(_) => {}
         }
@@ -53,6 +120,7 @@ impl Hook {
         match item.trigger.cause {
             Cause::Startup => self.startups.remove(&item.seq),
             Cause::Synchronization => {
+                self.blocking.remove(&item.seq);
                 let Some(pending) = self.synchronizations.get_mut(&item.trigger.binding) else { return false };
                 pending.remove(&item.seq);
                 if pending.is_empty() {
@@ -64,24 +132,64 @@ impl Hook {
         }
     }
 
-    /// Triggers that include this binding's snapshot wait from now on.
-    pub(super) fn expect_list(&mut self, binding: BindingName) {
-        self.unlisted.insert(binding);
+    /// What waits for this binding's list or synchronization waits from now on; `place` is free.
+    pub(super) fn expect_list(&mut self, binding: BindingName, place: u64) {
+        if self.in_background(&binding) {
+            self.unlisted.insert(binding, None);
+        } else if self.unlisted.get(&binding).is_none_or(Option::is_none) {
+            self.keep_place(binding, place);
+        }
     }
 
     /// The binding's snapshot is there; true when a gate may have opened.
     pub(super) fn listed(&mut self, binding: &BindingName) -> bool {
-        self.unlisted.remove(binding)
+        let Some(place) = self.unlisted.remove(binding) else { return false };
+        if let Some(place) = place {
+            self.places.remove(&place);
+        }
+        true
+    }
+
+    /// What the trigger waits for, if it has to wait.
+    pub(super) fn hold(&self, item: &Item, company: &Company) -> Option<Hold<'_>> {
+        if self.startups.first().is_some_and(|seq| *seq < item.seq) {
+            return Some(Hold::Startup);
+        }
+        let unlisted = |binding: &BindingName| self.unlisted.get_key_value(binding).map(|(name, _)| name);
+        if !self.unlisted.is_empty()
+            && let Some(name) = item.trigger.snapshots.iter().find_map(unlisted)
+        {
+            return Some(Hold::List(name));
+        }
+        match item.trigger.cause {
+            Cause::Startup | Cause::Synchronization => None,
+            Cause::Schedule(_) => self.blocked(item, company),
+            Cause::Event(_) => self.blocked(item, company).or_else(|| self.unsynchronised_self(item, company)),
+        }
+    }
+
+    /// A place or a synchronization of the hook before this event or tick.
+    fn blocked(&self, item: &Item, company: &Company) -> Option<Hold<'_>> {
+        let place = self.places.first_key_value().filter(|(place, _)| **place < item.seq);
+        let blocking = || self.blocking.range(..item.seq).find(|(seq, _)| !together(item, **seq, company));
+        let list = place.map(|(_, binding)| Hold::List(binding));
+        list.or_else(|| blocking().map(|(_, binding)| Hold::Synchronization(binding)))
+    }
+
+    fn unsynchronised_self(&self, item: &Item, company: &Company) -> Option<Hold<'_>> {
+        let (name, pending) = self.synchronizations.get_key_value(&item.trigger.binding)?;
+        let before = pending.range(..item.seq).any(|seq| !together(item, *seq, company));
+        before.then_some(Hold::Synchronization(name))
     }
 
     /// Whether the trigger has to wait.
-    pub(super) fn holds_back(&self, item: &Item) -> bool {
-        let earlier = |pending: &BTreeSet<u64>| pending.first().is_some_and(|seq| *seq < item.seq);
-        let unlisted = || item.trigger.snapshots.iter().any(|binding| self.unlisted.contains(binding));
-        earlier(&self.startups)
-            || (!self.unlisted.is_empty() && unlisted())
-            || (matches!(item.trigger.cause, Cause::Event(_))
-                && self.synchronizations.get(&item.trigger.binding).is_some_and(earlier))
+    pub(super) fn holds_back(&self, item: &Item, company: &Company) -> bool {
+        self.hold(item, company).is_some()
+    }
+
+    /// When its next job may begin; absent when it may now.
+    pub(super) fn token_due(&self, now: Instant) -> Option<Instant> {
+        self.bucket.as_ref().and_then(|bucket| bucket.next(now))
     }
 
     /// Whether a start-up is not done.
@@ -89,10 +197,17 @@ impl Hook {
         !self.startups.is_empty()
     }
 
-    /// Bindings whose synchronization is not done, sorted.
-    pub(super) fn unsynchronised(&self) -> Vec<BindingName> {
+    /// Bindings whose synchronization is not done, sorted: those that the hook waits for, and those
+    /// in the background.
+    pub(super) fn unsynchronised(&self) -> (Vec<BindingName>, Vec<BindingName>) {
         let mut names: Vec<_> = self.synchronizations.keys().cloned().collect();
         names.sort();
-        names
+        names.into_iter().partition(|name| !self.in_background(name))
     }
+}
+
+/// The synchronization is in the item's run, and told together with it.
+fn together(item: &Item, synchronization: u64, company: &Company) -> bool {
+    let told = |(seq, group): &(u64, Arc<str>)| *seq == synchronization && item.trigger.group.as_ref() == Some(group);
+    company.iter().any(told)
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::model::{BindingName, Cause, HookName, Job, JobId, ObjectKey, QueueName, Resource, Trigger};
+use crate::model::{self, BindingName, Cause, HookName, Job, JobId, ObjectKey, QueueName, Resource, Trigger};
 
 /// Identifies a queue inside the state.
 pub(super) type LineId = u64;
@@ -20,8 +20,12 @@ pub(super) type Batches = HashMap<JobId, Batch>;
 /// A trigger with its place in the order of all.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Grows with every push.
+    /// Grows with every push; a synchronization has the place that was kept for it.
     pub(super) seq: u64,
+    /// The number of its news; a dead letter that is tried again keeps it.
+    pub(super) born: u64,
+    /// Runs that failed by the hook's fault.
+    pub(super) tries: u32,
     /// Payload, see [`payload`].
     pub(super) bytes: usize,
     pub(super) trigger: Trigger,
@@ -29,25 +33,41 @@ pub(super) struct Item {
 
 impl Item {
     pub(super) fn new(seq: u64, trigger: Trigger) -> Self {
-        Self { seq, bytes: payload(&trigger), trigger }
+        let trigger = without_untold(trigger);
+        Self { seq, born: seq, tries: 0, bytes: payload(&trigger), trigger }
     }
 
-    /// The object whose order it keeps; absent for start-up, synchronization and ticks.
+    /// The object whose order it keeps; absent for start-up, synchronization, ticks and groups.
     pub(super) fn object(&self) -> Option<ObjectId> {
         object(&self.trigger)
     }
 
     pub(super) fn is_barrier(&self) -> bool {
-        !matches!(self.trigger.cause, Cause::Event(_))
+        !matches!(self.trigger.cause, Cause::Event(_)) || self.trigger.group.is_some()
     }
 }
 
-/// The object that a trigger is about.
+/// The object that a trigger tells of. A group tells of none.
 pub(super) fn object(trigger: &Trigger) -> Option<ObjectId> {
-    match &trigger.cause {
-        Cause::Event(event) => Some((event.resource.clone(), event.item.key.clone())),
-        Cause::Startup | Cause::Schedule(_) | Cause::Synchronization => None,
+    match (&trigger.group, &trigger.cause) {
+        (None, Cause::Event(event)) => Some((event.resource.clone(), event.item.key.clone())),
+        _ => None,
     }
+}
+
+/// Drops what a run is not told of: the object of a group's event.
+fn without_untold(mut trigger: Trigger) -> Trigger {
+    if let (Some(_), Cause::Event(event)) = (&trigger.group, &mut trigger.cause) {
+        let item = &event.item;
+        if item.object.is_some() || item.filter_result.is_some() {
+            let (uid, resource_version) = (item.uid.clone(), item.resource_version.clone());
+            let key = item.key.clone();
+            let told = model::Item { key, uid, resource_version, object: None, filter_result: None };
+            event.item = Arc::new(told);
+        }
+        event.previous_filter_result = None;
+    }
+    trigger
 }
 
 /// Bytes of objects and filter results that a trigger carries. Objects of a synchronization are read
@@ -83,6 +103,8 @@ pub(super) struct Batch {
     pub(super) bytes: usize,
     /// Failed attempts so far.
     pub(super) failures: u32,
+    /// Of the last one that failed.
+    pub(super) failure: Option<Arc<str>>,
     pub(super) phase: Phase,
     /// Its hook is gone; whatever comes of the run, the triggers are dropped.
     pub(super) orphan: bool,
@@ -98,6 +120,14 @@ impl Batch {
         self.items.extend(items);
     }
 
+    /// Takes out the triggers that have had all their attempts.
+    pub(super) fn take_exhausted(&mut self) -> Vec<Item> {
+        let exhausted = |item: &mut Item| item.trigger.retry.attempts.is_some_and(|max| item.tries >= max.get());
+        let gone: Vec<_> = self.items.extract_if(.., exhausted).collect();
+        self.bytes -= gone.iter().map(|item| item.bytes).sum::<usize>();
+        gone
+    }
+
     /// The number of the attempt that runs or would run next.
     pub(super) fn attempt(&self) -> u32 {
         self.failures.saturating_add(1)
@@ -107,13 +137,21 @@ impl Batch {
         self.items.first().map(|item| item.trigger.binding.clone())
     }
 
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running { .. })
+    }
+
+    /// A trigger is left out when the next one is of the same group.
+    fn told(&self) -> Vec<Trigger> {
+        let next = self.items.iter().skip(1).map(Some).chain([None]);
+        let told = |(item, next): &(&Item, Option<&Item>)| {
+            let group = item.trigger.group.as_ref();
+            group.is_none() || next.is_none_or(|next| next.trigger.group.as_ref() != group)
+        };
+        self.items.iter().zip(next).filter(told).map(|(item, _)| item.trigger.clone()).collect()
+    }
+
     pub(super) fn job(&self, id: JobId) -> Job {
-        Job {
-            id,
-            hook: self.hook.clone(),
-            queue: self.queue.clone(),
-            attempt: self.attempt(),
-            triggers: self.items.iter().map(|item| item.trigger.clone()).collect(),
-        }
+        Job { id, hook: self.hook.clone(), queue: self.queue.clone(), attempt: self.attempt(), triggers: self.told() }
     }
 }

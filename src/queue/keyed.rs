@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use crate::model::{Cause, JobId};
+use crate::model::JobId;
 
 use super::{
     collapse::{self, Index, Key},
-    combine::{Budget, Terms},
-    gate::Hook,
+    combine::Gathering,
     item::{Batch, Item, ObjectId},
     line::{Taken, View},
 };
@@ -39,6 +38,8 @@ pub(super) struct Keyed {
     behind: VecDeque<Item>,
     /// The job at hand is a barrier.
     barrier: bool,
+    /// The greatest number that was pushed.
+    newest: u64,
 }
 
 impl Keyed {
@@ -52,14 +53,35 @@ impl Keyed {
             ready: BTreeMap::new(),
             behind: VecDeque::new(),
             barrier: false,
+            newest: 0,
         }
     }
 
     pub(super) fn push(&mut self, item: Item) {
+        if item.seq < self.newest {
+            self.make_way(item.seq);
+        }
+        self.newest = self.newest.max(item.seq);
         match item.object() {
             Some(object) if !self.barrier && self.behind.is_empty() => self.enter(object, item),
-            _ => self.behind.push_back(item),
+            _ => {
+                let place = self.behind.partition_point(|other| other.seq < item.seq);
+                self.behind.insert(place, item);
+            }
         }
+    }
+
+    /// Puts what came later behind the barrier that gets this place, a synchronization's. O(n log n).
+    fn make_way(&mut self, seq: u64) {
+        let mut later = Vec::new();
+        self.lanes.retain(|_, lane| {
+            let first_later = lane.items.partition_point(|item| item.seq < seq);
+            later.extend(lane.items.drain(first_later..));
+            lane.busy || !lane.items.is_empty()
+        });
+        drop(self.ready.split_off(&seq));
+        self.behind.extend(later);
+        self.behind.make_contiguous().sort_by_key(|item| item.seq);
     }
 
     fn enter(&mut self, object: ObjectId, item: Item) {
@@ -74,7 +96,7 @@ impl Keyed {
         if self.running >= self.slots {
             return Taken::Nothing;
         }
-        if let Some(id) = self.due.pop_front() {
+        if let Some(id) = self.due.front().copied() {
             return self.retry(id, view);
         }
         if !self.ready.is_empty() {
@@ -83,35 +105,30 @@ impl Keyed {
         if self.jobs == 0 { self.begin_barrier(view) } else { Taken::Nothing }
     }
 
+    fn first_ready(&self) -> Option<&Item> {
+        self.ready.first_key_value().and_then(|(_, object)| self.lanes.get(object)?.items.front())
+    }
+
     /// Takes the first event, and others up to this slot's share of the objects that wait.
     fn begin(&mut self, view: View<'_>) -> Taken {
-        let Some(first) = self.ready.first_key_value().and_then(|(_, object)| self.lanes.get(object)?.items.front())
-        else {
-            return Taken::Nothing;
-        };
-        let hook = view.hooks.get(&first.trigger.hook);
-        if hook.is_some_and(|hook| hook.holds_back(first)) {
-            return Taken::Gated(first.trigger.hook.clone());
+        let Some(first) = self.first_ready() else { return Taken::Nothing };
+        if let Some(hindered) = view.hindered(&first.trigger.hook, Some(first)) {
+            return hindered;
         }
-        let terms = Terms::of(&first.trigger);
-        let mut budget = Budget::new(view.config);
-        let share = self.ready.len().div_ceil(self.slots - self.running).min(budget.triggers);
+        let gathering = Gathering::new(first, view.hooks.get(&first.trigger.hook), view.config);
+        let share = self.ready.len().div_ceil(self.slots - self.running).min(gathering.room());
         let heads = self.ready.iter().take(share).map(|(seq, object)| (*seq, object.clone())).collect();
-        let taken = self.gather(heads, &terms, hook, &mut budget);
+        let taken = self.gather(heads, gathering);
         self.begun(taken)
     }
 
     fn begin_barrier(&mut self, view: View<'_>) -> Taken {
         let Some(first) = self.behind.front() else { return Taken::Nothing };
-        let hook = view.hooks.get(&first.trigger.hook);
-        if hook.is_some_and(|hook| hook.holds_back(first)) {
-            return Taken::Gated(first.trigger.hook.clone());
+        if let Some(hindered) = view.hindered(&first.trigger.hook, Some(first)) {
+            return hindered;
         }
-        let terms = Terms::of(&first.trigger);
-        let mut budget = Budget::new(view.config);
-        budget.spend(first);
-        let mut taken: Vec<Item> = self.behind.pop_front().into_iter().collect();
-        taken.extend(self.join_ticks(&terms, hook, &mut budget));
+        let gathering = Gathering::new(first, view.hooks.get(&first.trigger.hook), view.config);
+        let taken = self.gather_barriers(gathering);
         self.barrier = true;
         self.begun(taken)
     }
@@ -124,18 +141,17 @@ impl Keyed {
 
     /// What waits for the objects of the job joins its retry; other objects go on without it.
     fn retry(&mut self, id: JobId, view: View<'_>) -> Taken {
-        self.running += 1;
         let Some((batch, first)) = view.batches.get(&id).and_then(|batch| Some((batch, batch.items.first()?))) else {
-            return Taken::Retry(id, Vec::new());
+            return Taken::Nothing;
         };
-        let terms = Terms::of(&first.trigger);
-        let hook = view.hooks.get(&batch.hook);
-        let mut budget = Budget::rest(view.config, batch);
-        let joined = if self.barrier {
-            self.join_ticks(&terms, hook, &mut budget)
-        } else {
-            self.gather(self.heads_of(batch), &terms, hook, &mut budget)
-        };
+        if let Some(hindered) = view.hindered(&batch.hook, None) {
+            return hindered;
+        }
+        let gathering = Gathering::again(first, batch, view.hooks.get(&batch.hook), view.config);
+        self.due.pop_front();
+        self.running += 1;
+        let joined =
+            if self.barrier { self.gather_barriers(gathering) } else { self.gather(self.heads_of(batch), gathering) };
         Taken::Retry(id, joined)
     }
 
@@ -146,25 +162,13 @@ impl Keyed {
 
     /// Takes events out of these lanes in the order of their numbers. A lane is left at the first
     /// event that can't join.
-    fn gather(
-        &mut self,
-        mut heads: BTreeMap<u64, ObjectId>,
-        terms: &Terms,
-        hook: Option<&Hook>,
-        budget: &mut Budget,
-    ) -> Vec<Item> {
+    fn gather(&mut self, mut heads: BTreeMap<u64, ObjectId>, mut gathering: Gathering<'_>) -> Vec<Item> {
         let mut taken = Vec::new();
-        let mut full = false;
         while let Some((seq, object)) = heads.pop_first()
-            && !full
+            && !gathering.full
         {
             let Some(lane) = self.lanes.get_mut(&object) else { continue };
-            let joins = |item: &mut Item| {
-                let admitted = terms.admit(&item.trigger) && !hook.is_some_and(|hook| hook.holds_back(item));
-                full = admitted && !budget.spend(item);
-                admitted && !full
-            };
-            let Some(item) = lane.items.pop_front_if(joins) else { continue };
+            let Some(item) = lane.items.pop_front_if(|item| gathering.joins(item)) else { continue };
             taken.push(item);
             lane.busy = true;
             self.ready.remove(&seq);
@@ -175,38 +179,37 @@ impl Keyed {
         taken
     }
 
-    fn join_ticks(&mut self, terms: &Terms, hook: Option<&Hook>, budget: &mut Budget) -> Vec<Item> {
-        let mut joined = Vec::new();
-        let mut joins = |item: &mut Item| {
-            matches!(item.trigger.cause, Cause::Schedule(_))
-                && terms.admit(&item.trigger)
-                && !hook.is_some_and(|hook| hook.holds_back(item))
-                && budget.spend(item)
-        };
-        while let Some(item) = self.behind.pop_front_if(&mut joins) {
-            joined.push(item);
+    fn gather_barriers(&mut self, mut gathering: Gathering<'_>) -> Vec<Item> {
+        let mut taken = Vec::new();
+        while let Some(item) = self.behind.pop_front_if(|item| item.is_barrier() && gathering.joins(item)) {
+            taken.push(item);
         }
-        joined
+        taken
     }
 
     /// The job waits for its next try. It gives its slot back and keeps its objects.
-    pub(super) fn paused(&mut self) {
+    pub(super) fn stopped(&mut self) {
         self.running = self.running.saturating_sub(1);
     }
 
-    /// The paused job may run again now.
+    /// The stopped job may run again now.
     pub(super) fn due(&mut self, id: JobId) {
         self.due.push_back(id);
     }
 
-    /// The job, paused before, is done with.
+    /// The job, stopped before, is done with.
     pub(super) fn ended(&mut self, id: JobId, batch: &Batch) {
         self.jobs = self.jobs.saturating_sub(1);
         self.due.retain(|due| *due != id);
         if std::mem::take(&mut self.barrier) {
             return self.admit();
         }
-        for object in batch.items.iter().filter_map(Item::object) {
+        self.release(batch.items.iter().filter_map(Item::object));
+    }
+
+    /// No job has these objects any more.
+    pub(super) fn release(&mut self, objects: impl Iterator<Item = ObjectId>) {
+        for object in objects {
             let Some(lane) = self.lanes.get_mut(&object) else { continue };
             lane.busy = false;
             match lane.items.front() {
@@ -254,7 +257,7 @@ impl Keyed {
             let key = Key::of(&item.trigger);
             match index.get(&key).copied().and_then(|seq| self.find(&key, seq)) {
                 Some(earlier) => {
-                    collapse::fold(earlier, &item.trigger);
+                    collapse::fold(earlier, &item);
                     gone.push(item);
                 }
                 None => {
@@ -266,14 +269,13 @@ impl Keyed {
         gone
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        let lanes = self.lanes.values().flat_map(|lane| &lane.items);
-        lanes.chain(&self.behind).map(|item| item.bytes).sum()
+    /// All that wait for their first run, object by object and then the barriers.
+    pub(super) fn items(&self) -> impl Iterator<Item = &Item> {
+        self.lanes.values().flat_map(|lane| &lane.items).chain(&self.behind)
     }
 
     /// The first that could run; what waits for a job's objects is younger than the job.
-    pub(super) fn oldest(&self) -> Option<&Item> {
-        let ready = self.ready.first_key_value().and_then(|(_, object)| self.lanes.get(object)?.items.front());
-        ready.or_else(|| self.behind.front())
+    pub(super) fn next(&self) -> Option<&Item> {
+        self.first_ready().or_else(|| self.behind.front())
     }
 }

@@ -1,12 +1,14 @@
 //! One queue of either kind, its length, and its bound. Never decides between queues.
 
+use std::{collections::HashSet, time::Instant};
+
 use crate::model::{HookName, JobId, QueueName};
 
 use super::{
     QueueConfig,
     collapse::{self, Index, Key},
     gate::Hooks,
-    item::{Batch, Batches, Item},
+    item::{Batch, Batches, Item, ObjectId},
     keyed::Keyed,
     serial::Serial,
 };
@@ -17,6 +19,22 @@ pub(super) struct View<'a> {
     pub(super) hooks: &'a Hooks,
     pub(super) batches: &'a Batches,
     pub(super) config: &'a QueueConfig,
+    pub(super) now: Instant,
+}
+
+impl View<'_> {
+    pub(super) fn is_paused(&self, hook: &HookName) -> bool {
+        self.hooks.get(hook).is_some_and(|hook| hook.paused)
+    }
+
+    /// Why no job of this hook can begin with this trigger; without one, it is a next try.
+    pub(super) fn hindered(&self, name: &HookName, first: Option<&Item>) -> Option<Taken> {
+        let hook = self.hooks.get(name)?;
+        if first.is_some_and(|item| hook.holds_back(item, &[])) {
+            return Some(Taken::Gated(name.clone()));
+        }
+        hook.token_due(self.now).map(|due| Taken::TooEarly(name.clone(), due))
+    }
 }
 
 /// A line's answer.
@@ -24,8 +42,10 @@ pub(super) struct View<'a> {
 pub(super) enum Taken {
     /// Nothing can run before something else happens in this line.
     Nothing,
-    /// The first trigger waits for this hook's gate.
+    /// The first trigger waits for this hook's gate, or for the end of its pause.
     Gated(HookName),
+    /// The first trigger, or job, waits for this hook's next token.
+    TooEarly(HookName, Instant),
     /// A new job.
     New(Vec<Item>),
     /// A job's next try, with those that join it.
@@ -133,17 +153,14 @@ impl Line {
     }
 
     fn recount(&mut self) {
-        self.bytes = match &self.kind {
-            Kind::Serial(line) => line.bytes(),
-            Kind::Keyed(line) => line.bytes(),
-        };
+        self.bytes = self.items().map(|item| item.bytes).sum();
     }
 
     fn fold_or_note(&mut self, item: &Item) -> bool {
         let Some(index) = &mut self.index else { return false };
         let key = Key::of(&item.trigger);
         let earlier = index.get(&key).and_then(|seq| match &mut self.kind {
-            Kind::Serial(line) => line.find(*seq),
+            Kind::Serial(line) => line.find(&key, *seq),
             Kind::Keyed(line) => line.find(&key, *seq),
         });
         let Some(earlier) = earlier else {
@@ -151,12 +168,17 @@ impl Line {
             return false;
         };
         self.bytes -= earlier.bytes;
-        collapse::fold(earlier, &item.trigger);
+        collapse::fold(earlier, item);
         self.bytes += earlier.bytes;
         true
     }
 
     pub(super) fn take(&mut self, view: View<'_>) -> Taken {
+        if let QueueName::Own(owner) = &self.name
+            && view.is_paused(owner)
+        {
+            return Taken::Gated(owner.clone());
+        }
         let taken = match &mut self.kind {
             Kind::Serial(line) => line.take(view),
             Kind::Keyed(line) => line.take(view),
@@ -167,7 +189,7 @@ impl Line {
                 self.left(items, view.config);
             }
             Taken::Retry(_, items) => self.left(items, view.config),
-            Taken::Nothing | Taken::Gated(_) => {}
+            Taken::Nothing | Taken::Gated(_) | Taken::TooEarly(..) => {}
         }
         taken
     }
@@ -186,13 +208,35 @@ impl Line {
     }
 
     /// The job is no longer running; it waits, or is about to end.
-    pub(super) fn paused(&mut self) {
+    pub(super) fn stopped(&mut self) {
         if let Kind::Keyed(line) = &mut self.kind {
-            line.paused();
+            line.stopped();
         }
     }
 
-    /// The paused job may run again now.
+    /// These are no longer the business of the stopped job, which holds `kept` all the same.
+    pub(super) fn released(&mut self, gone: &[Item], kept: &[Item]) {
+        if let Kind::Keyed(line) = &mut self.kind {
+            let kept: HashSet<ObjectId> = kept.iter().filter_map(Item::object).collect();
+            line.release(gone.iter().filter_map(Item::object).filter(|object| !kept.contains(object)));
+        }
+    }
+
+    /// In a shared queue, others pass the stopped job, because its hook is paused.
+    pub(super) fn put_aside(&mut self, id: JobId, due: bool) {
+        if let (Kind::Serial(line), QueueName::Shared(_)) = (&mut self.kind, &self.name) {
+            line.put_aside(id, due);
+        }
+    }
+
+    /// The hook's pause ended; these are its stopped jobs in this queue.
+    pub(super) fn resume(&mut self, hook: &HookName, jobs: impl Iterator<Item = JobId>) {
+        if let (Kind::Serial(line), QueueName::Shared(_)) = (&mut self.kind, &self.name) {
+            line.resume(hook, jobs);
+        }
+    }
+
+    /// The stopped job may run again now.
     pub(super) fn due(&mut self, id: JobId) {
         match &mut self.kind {
             Kind::Serial(line) => line.due(id),
@@ -200,11 +244,11 @@ impl Line {
         }
     }
 
-    /// The paused job is done with.
+    /// The stopped job is done with.
     pub(super) fn ended(&mut self, id: JobId, batch: &Batch) {
         self.jobs -= 1;
         match &mut self.kind {
-            Kind::Serial(line) => line.ended(),
+            Kind::Serial(line) => line.ended(id),
             Kind::Keyed(line) => line.ended(id, batch),
         }
     }
@@ -220,11 +264,28 @@ impl Line {
         gone
     }
 
+    /// All that wait for their first run. In order, with those of paused hooks in front; where
+    /// order is kept for each object, object by object.
+    pub(super) fn items(&self) -> Box<dyn Iterator<Item = &Item> + '_> {
+        match &self.kind {
+            Kind::Serial(line) => Box::new(line.items()),
+            Kind::Keyed(line) => Box::new(line.items()),
+        }
+    }
+
     /// The oldest that waits for its first run.
     pub(super) fn oldest(&self) -> Option<&Item> {
         match &self.kind {
             Kind::Serial(line) => line.oldest(),
-            Kind::Keyed(line) => line.oldest(),
+            Kind::Keyed(line) => line.next(),
+        }
+    }
+
+    /// What would be taken next, if no job is in the way.
+    pub(super) fn next(&self) -> Option<&Item> {
+        match &self.kind {
+            Kind::Serial(line) => line.next(),
+            Kind::Keyed(line) => line.next(),
         }
     }
 

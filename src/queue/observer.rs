@@ -2,7 +2,7 @@
 
 use crate::model::{BindingName, HookName, Job, QueueName};
 
-use super::Finished;
+use super::{DeadLetter, Finished};
 
 /// What became of a pushed trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub trait Observer: Send + Sync {
     fn started(&self, _job: &Job) {}
     /// A run ended.
     fn finished(&self, _finished: &Finished) {}
+    /// A dead letter made room for others, and is gone.
+    fn dead_letter_lost(&self, _letter: &DeadLetter) {}
 }
 
 /// Tells nobody.

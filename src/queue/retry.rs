@@ -23,6 +23,12 @@ pub(super) enum Decision {
     Keep,
 }
 
+/// Whether a failure of this kind is one of the attempts that `retry.attempts` counts: those of the
+/// hook are.
+pub(super) fn counts(kind: FailureKind) -> bool {
+    !matches!(kind, FailureKind::Host | FailureKind::Interrupted)
+}
+
 /// Decides for the `n`th failure in a row, counted from 1. `jitter` is a random share, 0 to 1.
 ///
 /// `allow_failure` is about the hook: a run that the host could not make is tried again all the same.

@@ -17,7 +17,9 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Enqueued, Observer, Pushed, QueueConfig, State, Stats};
+use super::{
+    DeadLetter, Enqueued, HookTerms, Letters, Observer, Pushed, QueueConfig, QueueDump, Retried, State, Stats,
+};
 use crate::model::{BindingName, Failure, FailureKind, HookName, Job, JobId, Outcome, Trigger};
 
 /// Runs a job. A panic in it counts as a failure of the host.
@@ -54,6 +56,7 @@ impl Shared {
         let finished = self.state().finish(id, outcome, Instant::now().into_std(), rand::random());
         if let Some(finished) = finished {
             self.observer.finished(&finished);
+            finished.lost.iter().for_each(|letter| self.observer.dead_letter_lost(letter));
         }
     }
 }
@@ -64,8 +67,9 @@ pub struct Handle(Arc<Shared>);
 
 impl Handle {
     /// Makes a hook known; see [`State::add_hook`].
-    pub fn add_hook(&self, hook: HookName, concurrency: usize) {
-        self.0.state().add_hook(hook, concurrency);
+    pub fn add_hook(&self, hook: HookName, terms: HookTerms) {
+        self.0.state().add_hook(hook, terms);
+        self.0.wake.notify_one();
     }
 
     /// Triggers that include this snapshot wait for it; see [`State::expect_list`].
@@ -93,6 +97,43 @@ impl Handle {
         self.0.wake.notify_one();
         self.0.observer.enqueued(&Enqueued { hook, binding, queue, pushed });
         pushed
+    }
+
+    /// Starts nothing more of the hook; see [`State::pause`].
+    pub fn pause(&self, hook: &HookName) -> bool {
+        let known = self.0.state().pause(hook);
+        self.0.wake.notify_one();
+        known
+    }
+
+    /// Ends a pause; see [`State::resume`].
+    pub fn resume(&self, hook: &HookName) -> bool {
+        let known = self.0.state().resume(hook);
+        self.0.wake.notify_one();
+        known
+    }
+
+    /// All queues, each with its first `most` triggers; see [`State::dump`].
+    pub fn dump(&self, most: usize) -> Vec<QueueDump> {
+        self.0.state().dump(Instant::now().into_std(), most)
+    }
+
+    /// All dead letters, oldest first.
+    pub fn dead_letters(&self) -> Vec<DeadLetter> {
+        self.0.state().dead_letters()
+    }
+
+    /// Runs the triggers of dead letters again; see [`State::retry_dead`].
+    pub fn retry_dead(&self, which: &Letters) -> Retried {
+        let (retried, pushed) = self.0.state().retry_dead(which, Instant::now().into_std());
+        self.0.wake.notify_one();
+        pushed.iter().for_each(|enqueued| self.0.observer.enqueued(enqueued));
+        retried
+    }
+
+    /// Forgets dead letters; gives back how many.
+    pub fn drop_dead(&self, which: &Letters) -> usize {
+        self.0.state().drop_dead(which)
     }
 
     /// What is where now.
@@ -140,8 +181,8 @@ impl Runner {
     }
 
     /// Makes a hook known; see [`State::add_hook`].
-    pub fn add_hook(&self, hook: HookName, concurrency: usize) {
-        self.handle.add_hook(hook, concurrency);
+    pub fn add_hook(&self, hook: HookName, terms: HookTerms) {
+        self.handle.add_hook(hook, terms);
     }
 
     /// Puts a trigger at the end of its queue. Never waits.
@@ -307,8 +348,8 @@ mod tests {
                 })
             });
             let runner = Runner::new(QueueConfig::default(), action, Arc::new(Tell(end_to)));
-            runner.add_hook(hook("h"), 1);
-            runner.add_hook(hook("g"), 1);
+            runner.add_hook(hook("h"), HookTerms::default());
+            runner.add_hook(hook("g"), HookTerms::default());
             Self { runner, jobs, ends, let_end }
         }
 

@@ -6,32 +6,35 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::model::{BindingName, HookName, Job, JobId, Outcome, QueueName, Trigger};
+use crate::model::{HookName, Job, JobId, QueueName, Trigger};
 
 use super::{
-    Finished, LONGEST_DELAY, Pushed, QueueConfig, Stats, Verdict,
+    Pushed, QueueConfig, Stats,
     gate::Hooks,
     item::{Batch, Batches, Item, LineId, Phase},
+    letters::Archive,
     line::{Line, Taken, View},
-    retry::{self, Decision},
     stats,
 };
 
 /// All queues of all hooks. See the module [`queue`](super) for the rules.
 #[derive(Debug)]
 pub struct State {
-    config: QueueConfig,
-    hooks: Hooks,
-    names: HashMap<QueueName, LineId>,
-    lines: HashMap<LineId, Line>,
-    batches: Batches,
+    pub(super) config: QueueConfig,
+    pub(super) hooks: Hooks,
+    pub(super) names: HashMap<QueueName, LineId>,
+    pub(super) lines: HashMap<LineId, Line>,
+    pub(super) batches: Batches,
     /// Lines to ask for a job, in turn. Each stands here at most once.
-    round: VecDeque<LineId>,
+    pub(super) round: VecDeque<LineId>,
     /// Jobs that wait for their next try.
-    timers: BTreeSet<(Instant, JobId)>,
-    running: usize,
-    closed: bool,
-    last: u64,
+    pub(super) timers: BTreeSet<(Instant, JobId)>,
+    /// Hooks whose next token some line waits for.
+    pub(super) refills: BTreeSet<(Instant, HookName)>,
+    pub(super) archive: Archive,
+    pub(super) running: usize,
+    pub(super) closed: bool,
+    pub(super) last: u64,
 }
 
 impl State {
@@ -45,85 +48,29 @@ impl State {
             batches: Batches::new(),
             round: VecDeque::new(),
             timers: BTreeSet::new(),
+            refills: BTreeSet::new(),
+            archive: Archive::default(),
             running: 0,
             closed: false,
             last: 0,
         }
     }
 
-    /// Makes a hook known; `concurrency` is the number of jobs at once in its own queue. For a hook
-    /// that is known, it counts from the next time its own queue is empty.
-    pub fn add_hook(&mut self, name: HookName, concurrency: usize) {
-        self.hooks.entry(name).or_default().concurrency = concurrency.max(1);
-    }
-
-    /// The hook's triggers that include this binding's snapshot wait until [`State::listed`].
-    pub fn expect_list(&mut self, name: &HookName, binding: BindingName) {
-        if let Some(hook) = self.hooks.get_mut(name) {
-            hook.expect_list(binding);
-        }
-    }
-
-    /// All objects of the binding were listed, and its snapshot shows them.
-    pub fn listed(&mut self, name: &HookName, binding: &BindingName) {
-        if let Some(hook) = self.hooks.get_mut(name)
-            && hook.listed(binding)
-        {
-            let waiting = std::mem::take(&mut hook.waiting);
-            waiting.into_iter().for_each(|id| self.ask(id));
-        }
-    }
-
-    /// Forgets a hook and drops its triggers; gives back how many. What runs may end, and its
-    /// triggers are dropped then. O(n) in what waits in the queues.
-    pub fn remove_hook(&mut self, name: &HookName) -> usize {
-        let Some(hook) = self.hooks.remove(name) else { return 0 };
-        for line in self.lines.values_mut() {
-            line.remove_hook(name, &self.config);
-        }
-        let ids: Vec<_> = self.batches.iter().filter(|(_, batch)| batch.hook == *name).map(|(id, _)| *id).collect();
-        let mut running = 0;
-        for id in ids {
-            match self.batches.get_mut(&id) {
-                Some(batch) if matches!(batch.phase, Phase::Running { .. }) => {
-                    batch.orphan = true;
-                    running += batch.items.len();
-                }
-                _ => self.drop_waiting(id),
-            }
-        }
-        self.drop_empty_lines();
-        let all: Vec<_> = self.lines.keys().copied().collect();
-        all.into_iter().for_each(|id| self.ask(id));
-        hook.outstanding.saturating_sub(running)
-    }
-
-    fn drop_waiting(&mut self, id: JobId) {
-        let Some(batch) = self.batches.remove(&id) else { return };
-        if let Phase::Waiting { due } = batch.phase {
-            self.timers.remove(&(due, id));
-        }
-        if let Some(line) = self.lines.get_mut(&batch.line) {
-            line.ended(id, &batch);
-        }
-    }
-
-    fn drop_empty_lines(&mut self) {
-        self.lines.retain(|_, line| !line.is_empty());
-        self.names.retain(|_, id| self.lines.contains_key(id));
-        self.round.retain(|id| self.lines.contains_key(id));
-    }
-
-    /// Puts a trigger at the end of its queue.
+    /// Puts a trigger at the end of its queue; a synchronization into the place that was kept for it.
     pub fn push(&mut self, trigger: Trigger) -> Pushed {
+        self.place(trigger, None)
+    }
+
+    /// `born` is the number of the trigger's news, when it had one before.
+    pub(super) fn place(&mut self, trigger: Trigger, born: Option<u64>) -> Pushed {
         let Some(hook) = self.hooks.get_mut(&trigger.hook).filter(|_| !self.closed) else { return Pushed::Refused };
         let concurrency = match &trigger.queue {
-            QueueName::Own(owner) if *owner == trigger.hook => hook.concurrency,
+            QueueName::Own(owner) if *owner == trigger.hook => hook.terms.concurrency,
             QueueName::Own(_) => return Pushed::Refused,
             QueueName::Shared(_) => 1,
         };
-        self.last += 1;
-        let item = Item::new(self.last, trigger);
+        let mut item = Item::new(hook.number(&trigger, &mut self.last), trigger);
+        item.born = born.unwrap_or(item.seq);
         hook.enter(&item);
         let id = self.line_for(&item.trigger.queue, concurrency);
         let Some(line) = self.lines.get_mut(&id) else { return Pushed::Refused };
@@ -153,7 +100,7 @@ impl State {
     }
 
     /// Puts a line into the round.
-    fn ask(&mut self, id: LineId) {
+    pub(super) fn ask(&mut self, id: LineId) {
         if let Some(line) = self.lines.get_mut(&id)
             && !std::mem::replace(&mut line.asked_for, true)
         {
@@ -161,13 +108,28 @@ impl State {
         }
     }
 
+    /// Puts lines that wait for something of this hook into the round.
+    pub(super) fn look_again(&mut self, name: &HookName) {
+        let Some(hook) = self.hooks.get_mut(name) else { return };
+        let thirsty = std::mem::take(&mut hook.thirsty);
+        let waiting = std::mem::take(&mut hook.waiting);
+        if !thirsty.is_empty() {
+            self.refills.retain(|(_, hook)| hook != name);
+        }
+        thirsty.into_iter().chain(waiting).for_each(|id| self.ask(id));
+    }
+
+    pub(super) fn look_again_everywhere(&mut self) {
+        let all: Vec<_> = self.lines.keys().copied().collect();
+        all.into_iter().for_each(|id| self.ask(id));
+    }
+
     /// Takes triggers off their hooks' counts, and asks the lines that waited for a gate they closed.
-    fn leave(&mut self, items: &[Item]) {
+    pub(super) fn leave(&mut self, items: &[Item]) {
         for item in items {
-            let Some(hook) = self.hooks.get_mut(&item.trigger.hook) else { continue };
-            if hook.leave(item) {
-                let waiting = std::mem::take(&mut hook.waiting);
-                waiting.into_iter().for_each(|id| self.ask(id));
+            let hook = self.hooks.get_mut(&item.trigger.hook);
+            if hook.is_some_and(|hook| hook.leave(item)) {
+                self.look_again(&item.trigger.hook);
             }
         }
     }
@@ -179,13 +141,14 @@ impl State {
             let id = self.round.pop_front()?;
             let Some(line) = self.lines.get_mut(&id) else { continue };
             line.asked_for = false;
-            match line.take(View { hooks: &self.hooks, batches: &self.batches, config: &self.config }) {
+            match line.take(View { hooks: &self.hooks, batches: &self.batches, config: &self.config, now }) {
                 Taken::Nothing => {}
                 Taken::Gated(hook) => {
                     if let Some(hook) = self.hooks.get_mut(&hook) {
                         hook.waiting.insert(id);
                     }
                 }
+                Taken::TooEarly(hook, due) => self.thirst(id, &hook, due),
                 Taken::New(items) => return self.start_new(id, items, now),
                 Taken::Retry(job, joined) => return self.start(job, joined, now),
             }
@@ -193,7 +156,17 @@ impl State {
         None
     }
 
-    /// Moves jobs whose delay is over back to their lines.
+    /// The line waits for this hook's next token.
+    fn thirst(&mut self, id: LineId, name: &HookName, due: Instant) {
+        let Some(hook) = self.hooks.get_mut(name) else { return };
+        if !hook.thirsty.contains(&id) {
+            hook.thirsty.push(id);
+        }
+        self.refills.insert((due, name.clone()));
+    }
+
+    /// Moves jobs whose delay is over back to their lines, and lets those be asked first, in their
+    /// order, that a token has come for.
     fn wake(&mut self, now: Instant) {
         while let Some((due, id)) = self.timers.first().copied().filter(|(due, _)| *due <= now) {
             self.timers.remove(&(due, id));
@@ -202,9 +175,23 @@ impl State {
             let line = batch.line;
             self.due(line, id);
         }
+        while self.refills.first().is_some_and(|(due, _)| *due <= now)
+            && let Some((_, name)) = self.refills.pop_first()
+        {
+            let thirsty = self.hooks.get_mut(&name).map(|hook| std::mem::take(&mut hook.thirsty)).unwrap_or_default();
+            thirsty.into_iter().rev().for_each(|id| self.ask_first(id));
+        }
     }
 
-    fn due(&mut self, line: LineId, id: JobId) {
+    fn ask_first(&mut self, id: LineId) {
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        if std::mem::replace(&mut line.asked_for, true) {
+            return;
+        }
+        self.round.push_front(id);
+    }
+
+    pub(super) fn due(&mut self, line: LineId, id: JobId) {
         if let Some(line) = self.lines.get_mut(&line) {
             line.due(id);
         }
@@ -222,6 +209,7 @@ impl State {
             items: Vec::new(),
             bytes: 0,
             failures: 0,
+            failure: None,
             phase: Phase::Due,
             orphan: false,
             waited: Duration::ZERO,
@@ -237,6 +225,9 @@ impl State {
         self.running += 1;
         if let Some(hook) = self.hooks.get_mut(&batch.hook) {
             hook.running += 1;
+            if let Some(bucket) = &mut hook.bucket {
+                bucket.take(now);
+            }
         }
         let (job, line) = (batch.job(id), batch.line);
         self.ask(line);
@@ -248,91 +239,9 @@ impl State {
         if self.closed || self.running >= self.config.max_parallel_runs.max(1) {
             return None;
         }
-        self.timers.first().map(|(due, _)| (*due).max(now))
-    }
-
-    /// Gives a job's outcome back. `jitter` is a random number from 0 to 1. Nothing happens for a job
-    /// that isn't running.
-    pub fn finish(&mut self, id: JobId, outcome: Outcome, now: Instant, jitter: f64) -> Option<Finished> {
-        let batch = self.batches.get_mut(&id)?;
-        let Phase::Running { since } = batch.phase else { return None };
-        let mut finished = Finished {
-            job: id,
-            hook: batch.hook.clone(),
-            queue: batch.queue.clone(),
-            binding: batch.binding()?,
-            attempt: batch.attempt(),
-            triggers: batch.items.len(),
-            waited: batch.waited,
-            took: now.saturating_duration_since(since),
-            verdict: Verdict::Done,
-        };
-        let orphan = batch.orphan;
-        self.running -= 1;
-        if let Some(hook) = self.hooks.get_mut(&finished.hook).filter(|_| !orphan) {
-            hook.running -= 1;
-        }
-        if let Some(line) = self.lines.get_mut(&batch.line) {
-            line.paused();
-        }
-        finished.verdict = if orphan { self.end_orphan(id) } else { self.settle(id, outcome, now, jitter)? };
-        Some(finished)
-    }
-
-    fn settle(&mut self, id: JobId, outcome: Outcome, now: Instant, jitter: f64) -> Option<Verdict> {
-        let Err(failure) = outcome else {
-            self.end(id);
-            return Some(Verdict::Done);
-        };
-        let batch = self.batches.get_mut(&id)?;
-        let first = &batch.items.first()?.trigger;
-        let decision = retry::decide(failure.kind, first.allow_failure, &first.retry, batch.attempt(), jitter);
-        Some(match decision {
-            Decision::Allow => {
-                self.end(id);
-                Verdict::AllowedFailure(failure)
-            }
-            Decision::GiveUp => {
-                let triggers = self.end(id).into_iter().map(|item| item.trigger).collect();
-                Verdict::GivenUp { failure, triggers }
-            }
-            Decision::Keep => {
-                batch.phase = Phase::Due;
-                let line = batch.line;
-                self.due(line, id);
-                Verdict::Interrupted
-            }
-            Decision::Retry(after) => {
-                let due = now.checked_add(after.min(LONGEST_DELAY)).unwrap_or(now);
-                batch.failures = batch.attempt();
-                batch.phase = Phase::Waiting { due };
-                let line = batch.line;
-                self.timers.insert((due, id));
-                self.ask(line);
-                Verdict::Retry { after, failure }
-            }
-        })
-    }
-
-    /// The job's triggers are done with, one way or the other.
-    fn end(&mut self, id: JobId) -> Vec<Item> {
-        let Some(batch) = self.batches.remove(&id) else { return Vec::new() };
-        if let Some(line) = self.lines.get_mut(&batch.line) {
-            line.ended(id, &batch);
-        }
-        self.ask(batch.line);
-        self.leave(&batch.items);
-        batch.items
-    }
-
-    fn end_orphan(&mut self, id: JobId) -> Verdict {
-        if let Some(batch) = self.batches.remove(&id) {
-            if let Some(line) = self.lines.get_mut(&batch.line) {
-                line.ended(id, &batch);
-            }
-            self.ask(batch.line);
-        }
-        Verdict::Removed
+        let retry = self.timers.first().map(|(due, _)| *due);
+        let token = self.refills.first().map(|(due, _)| *due);
+        retry.into_iter().chain(token).min().map(|due| due.max(now))
     }
 
     /// From now on nothing is taken and nothing let in; outcomes are still accepted.
@@ -342,8 +251,7 @@ impl State {
 
     /// Jobs that run.
     pub fn running(&self) -> impl Iterator<Item = JobId> + '_ {
-        let running = |batch: &Batch| matches!(batch.phase, Phase::Running { .. });
-        self.batches.iter().filter(move |(_, batch)| running(batch)).map(|(id, _)| *id)
+        self.batches.iter().filter(|(_, batch)| batch.is_running()).map(|(id, _)| *id)
     }
 
     /// Nothing waits and nothing runs.
@@ -362,6 +270,8 @@ impl State {
             queues: stats::queues(&self.lines, &self.batches, now),
             hooks: stats::hooks(&self.hooks),
             running: self.running,
+            dead_letters: self.archive.len(),
+            dead_letter_bytes: self.archive.bytes(),
         }
     }
 }

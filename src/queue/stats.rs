@@ -9,8 +9,8 @@ use std::{
 use crate::model::{BindingName, HookName, QueueName};
 
 use super::{
-    gate::Hooks,
-    item::{Batch, Batches, Item, LineId, Phase},
+    gate::{Hook, Hooks},
+    item::{Batch, Batches, Item, LineId},
     line::Line,
 };
 
@@ -23,6 +23,10 @@ pub struct Stats {
     pub hooks: Vec<HookStats>,
     /// Jobs at work.
     pub running: usize,
+    /// Dead letters that are kept.
+    pub dead_letters: usize,
+    /// What those weigh.
+    pub dead_letter_bytes: usize,
 }
 
 /// One queue.
@@ -59,12 +63,17 @@ pub struct HookStats {
     pub running: usize,
     /// Its start-up is not done.
     pub starting: bool,
-    /// Bindings whose synchronization was pushed and is not done, sorted.
+    /// Bindings whose synchronization was pushed, is not done, and is waited for by the hook;
+    /// sorted.
     pub unsynchronised: Vec<BindingName>,
+    /// The same, for bindings whose synchronization only their own events wait for.
+    pub unsynchronised_in_background: Vec<BindingName>,
+    /// Nothing of it starts until it is resumed.
+    pub paused: bool,
 }
 
 impl HookStats {
-    /// Its start-up and all its synchronizations are done, as far as they were pushed.
+    /// Its start-up and all synchronizations that it waits for are done, as far as they were pushed.
     pub fn synchronised(&self) -> bool {
         !self.starting && self.unsynchronised.is_empty()
     }
@@ -72,15 +81,21 @@ impl HookStats {
 
 pub(super) fn hooks(hooks: &Hooks) -> Vec<HookStats> {
     let sorted: BTreeMap<_, _> = hooks.iter().collect();
-    let stats = |(name, hook): (&HookName, &super::gate::Hook)| HookStats {
+    sorted.into_iter().map(|(name, hook)| hook_stats(name, hook)).collect()
+}
+
+fn hook_stats(name: &HookName, hook: &Hook) -> HookStats {
+    let (unsynchronised, unsynchronised_in_background) = hook.unsynchronised();
+    HookStats {
         hook: name.clone(),
         idle: hook.outstanding == 0,
         outstanding: hook.outstanding,
         running: hook.running,
         starting: hook.starting(),
-        unsynchronised: hook.unsynchronised(),
-    };
-    sorted.into_iter().map(stats).collect()
+        unsynchronised,
+        unsynchronised_in_background,
+        paused: hook.paused,
+    }
 }
 
 pub(super) fn queues(lines: &HashMap<LineId, Line>, batches: &Batches, now: Instant) -> Vec<QueueStats> {
@@ -95,8 +110,7 @@ pub(super) fn queues(lines: &HashMap<LineId, Line>, batches: &Batches, now: Inst
 }
 
 fn queue(line: &Line, batches: &[&Batch], now: Instant) -> QueueStats {
-    let (running, retrying): (Vec<&Batch>, Vec<&Batch>) =
-        batches.iter().partition(|batch| matches!(batch.phase, Phase::Running { .. }));
+    let (running, retrying): (Vec<&Batch>, Vec<&Batch>) = batches.iter().partition(|batch| batch.is_running());
     let firsts = batches.iter().filter_map(|batch| batch.items.first()).chain(line.oldest());
     let oldest = firsts.map(|item: &Item| item.trigger.created).min();
     QueueStats {

@@ -92,3 +92,8 @@ pub(super) fn failed(kind: FailureKind) -> Outcome {
 pub(super) const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
+
+/// Runs `concurrency` jobs at once, as often as there is work.
+pub(super) fn wide(concurrency: usize) -> super::HookTerms {
+    super::HookTerms { concurrency, ..super::HookTerms::default() }
+}

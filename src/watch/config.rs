@@ -24,8 +24,7 @@ pub struct StreamConfig {
     pub list_silence: Duration,
     /// Delay after the first error in a row. Default 200 ms.
     pub backoff_initial: Duration,
-    /// The longest delay between tries, jitter aside. Default 30 s. Also the delay after a 404,
-    /// which mostly means that a CustomResourceDefinition is gone.
+    /// The longest delay between tries, jitter aside. Default 30 s.
     pub backoff_max: Duration,
     /// The longest `Retry-After` that is obeyed. Default 5 min.
     pub retry_after_max: Duration,

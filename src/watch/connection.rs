@@ -15,6 +15,10 @@ use super::{error::RequestError, wire};
 /// Longest error answer that is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
+/// An answer begins at once, whatever comes later: who waits longer asked through a kept connection
+/// that is dead, and has to try another.
+const BEGIN: Duration = Duration::from_secs(20);
+
 /// Bytes of an answer as they come.
 #[derive(Debug)]
 struct Chunks {
@@ -38,9 +42,10 @@ impl Chunks {
 
 /// Sends a request; the answer's status is a success.
 async fn send(client: &Client, request: Request<Body>, silence: Duration) -> Result<Chunks, RequestError> {
-    let response = timeout(silence, client.send(request))
+    let begin = silence.min(BEGIN);
+    let response = timeout(begin, client.send(request))
         .await
-        .map_err(|_| RequestError::Silent(silence))?
+        .map_err(|_| RequestError::Silent(begin))?
         .map_err(RequestError::Unreachable)?;
     let (code, retry_after) = (response.status(), retry_after(&response));
     let mut chunks = Chunks { body: response.into_body().into_data_stream(), last: Instant::now(), silence };

@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::sync::Notify;
+
 use super::{Observer, Selection, StreamConfig, list::PagedOnly, stats::Board, wire::Kind};
 
 pub(super) struct Context {
@@ -12,6 +14,8 @@ pub(super) struct Context {
     pub observer: Arc<dyn Observer>,
     pub paged_only: Arc<PagedOnly>,
     pub board: Arc<Board>,
+    /// Cuts the delay before the next list short.
+    pub hurry: Arc<Notify>,
 }
 
 impl Context {

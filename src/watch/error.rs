@@ -20,7 +20,7 @@ pub enum WatchErrorKind {
     UnexpectedEof,
     /// The host's own identity may not list or watch this (401, 403).
     Forbidden,
-    /// The server does not serve this kind (404).
+    /// The server does not serve this kind, or not here (404).
     NotFound,
     /// The server can't be reached, is silent, or asks for patience (429, 5xx).
     Unavailable,
@@ -67,7 +67,7 @@ pub(super) enum RequestError {
     #[error("the API server could not be asked")]
     Unreachable(#[source] ClientError),
     #[error("the API server answered {code}: {message}")]
-    Status { code: u16, message: String, retry_after: Option<Duration> },
+    Status { code: u16, message: String, retry_after: Option<Duration>, names_something: bool },
     #[error("the connection broke")]
     Broken(#[source] ClientError),
     #[error("the connection ended in the middle of a line")]
@@ -102,6 +102,12 @@ impl RequestError {
             Self::Status { retry_after, .. } => *retry_after,
             _ => None,
         }
+    }
+
+    /// Whether the server does not serve the kind. A 404 that names what is missing is about that: a server
+    /// may answer so for a namespace.
+    pub fn is_unserved(&self) -> bool {
+        matches!(self, Self::Status { code: 404, names_something: false, .. })
     }
 
     /// Whether the server refused a list as a part of a watch. Servers that know the parameter and

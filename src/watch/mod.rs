@@ -27,4 +27,4 @@ pub use observer::Observer;
 pub use schedule::Schedule;
 pub use selection::{Selection, selections_for};
 pub use stats::{StreamState, StreamStats};
-pub use streams::{Streams, Subscription};
+pub use streams::{Streams, Subscribe, Subscription};

@@ -12,6 +12,8 @@ pub trait Observer: Send + Sync + 'static {
     fn on_watch_error(&self, _selection: &Selection, _kind: WatchErrorKind, _text: &str, _retry_in: Duration) {}
     /// A watch gave no sign of life for `silent_for`; it is rebuilt where it stood.
     fn on_rebuilt(&self, _selection: &Selection, _silent_for: Duration) {}
+    /// The server does not serve the kind (any more). Later tries that find the same are not reported.
+    fn on_unserved(&self, _selection: &Selection) {}
     /// An object or a line could not be read, and was skipped.
     fn on_invalid_object(&self, _selection: &Selection, _text: &str) {}
     /// A subscriber did not take its changes in time. It gets a list when it has caught up.

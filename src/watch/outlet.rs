@@ -10,6 +10,9 @@ use tokio::{
 
 use crate::model::Change;
 
+/// Nobody is listed anew more often.
+const MIN_PERIOD: Duration = Duration::from_secs(1);
+
 /// What became of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {
@@ -30,13 +33,32 @@ pub(super) struct Outlet {
     pub seen: u64,
     /// It held up others; it gets its next list alone.
     pub slow: bool,
+    /// It was told that the kind is not served.
+    pub told_unserved: bool,
+    /// Its resynchronization period.
+    period: Option<Duration>,
+    /// When it is to be listed anew.
+    pub due: Option<Instant>,
     full_since: Option<Instant>,
 }
 
 impl Outlet {
-    pub fn new(capacity: usize) -> (Self, mpsc::Receiver<Change>) {
+    pub fn new(capacity: usize, period: Option<Duration>) -> (Self, mpsc::Receiver<Change>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
-        (Self { sender, seen: 0, slow: false, full_since: None }, receiver)
+        (Self { sender, seen: 0, slow: false, told_unserved: false, period, due: None, full_since: None }, receiver)
+    }
+
+    /// It got a list that shows `version`. Those who got it together get the next one together, as long as
+    /// their periods and `stretch` are the same.
+    pub fn listed(&mut self, version: u64, now: Instant, stretch: f64) {
+        self.seen = version;
+        self.slow = false;
+        self.due = self.period.map(|period| now + period.max(MIN_PERIOD).mul_f64(stretch));
+    }
+
+    /// Whether it is to be listed anew.
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.due.is_some_and(|due| due <= now)
     }
 
     /// Delivers within `grace`, counted from when the channel became full: also a subscriber that
@@ -90,7 +112,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_place_at_a_time_is_not_enough() {
-        let (mut outlet, mut receiver) = Outlet::new(2);
+        let (mut outlet, mut receiver) = Outlet::new(2, None);
         let start = Instant::now();
         let reader = tokio::spawn(async move {
             loop {
@@ -108,7 +130,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_free_channel_is_not_behind() {
-        let (mut outlet, mut receiver) = Outlet::new(2);
+        let (mut outlet, mut receiver) = Outlet::new(2, None);
         for _ in 0..100 {
             assert_eq!(outlet.deliver(Change::ListDone, GRACE).await, Delivery::Done);
             tokio::time::sleep(GRACE).await;
@@ -120,7 +142,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn drained_means_everything_is_taken() {
-        let (mut outlet, mut receiver) = Outlet::new(2);
+        let (mut outlet, mut receiver) = Outlet::new(2, None);
         assert_eq!(outlet.deliver(Change::ListStarted, GRACE).await, Delivery::Done);
         assert_eq!(outlet.deliver(Change::ListDone, GRACE).await, Delivery::Done);
         assert_eq!(outlet.deliver(Change::ListDone, GRACE).await, Delivery::Lagging);

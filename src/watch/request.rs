@@ -32,12 +32,21 @@ pub(super) fn streaming_list(selection: &Selection, timeout: Duration) -> Result
     query.get()
 }
 
-struct Query(String);
+/// What a list is asked for as. Servers that can't leave out the rest send it: `wire.rs` drops it.
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+/// What a watch is asked for as. With the list's type, a watch is silent.
+const METADATA_WATCH: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+struct Query {
+    uri: String,
+    accept: &'static str,
+}
 
 impl Query {
     fn of(selection: &Selection) -> Self {
-        let mut query = Self(selection.resource.path(selection.namespace.as_deref(), None, None));
-        query.0.push('?');
+        let mut uri = selection.resource.path(selection.namespace.as_deref(), None, None);
+        uri.push('?');
+        let mut query = Self { uri, accept: if selection.metadata_only { METADATA_LIST } else { "application/json" } };
         if let Some(labels) = &selection.label_selector {
             query.add("labelSelector", labels);
         }
@@ -49,6 +58,9 @@ impl Query {
 
     fn watch(selection: &Selection, timeout: Duration) -> Self {
         let mut query = Self::of(selection);
+        if selection.metadata_only {
+            query.accept = METADATA_WATCH;
+        }
         query.add("watch", "true");
         query.add("allowWatchBookmarks", "true");
         query.add("timeoutSeconds", &timeout.as_secs().max(1).to_string());
@@ -56,24 +68,24 @@ impl Query {
     }
 
     fn add(&mut self, key: &str, value: &str) {
-        if !self.0.ends_with('?') {
-            self.0.push('&');
+        if !self.uri.ends_with('?') {
+            self.uri.push('&');
         }
-        self.0.push_str(key);
-        self.0.push('=');
+        self.uri.push_str(key);
+        self.uri.push('=');
         for byte in value.bytes() {
             if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-                self.0.push(char::from(byte));
+                self.uri.push(char::from(byte));
             } else {
                 // Writing to a String can't fail.
-                let _ = write!(self.0, "%{byte:02X}");
+                let _ = write!(self.uri, "%{byte:02X}");
             }
         }
     }
 
     fn get(self) -> Result<Request<Body>, RequestError> {
-        Request::get(self.0)
-            .header(http::header::ACCEPT, "application/json")
+        Request::get(self.uri)
+            .header(http::header::ACCEPT, self.accept)
             // A compressed watch can't be split into lines as it comes.
             .header(http::header::ACCEPT_ENCODING, "identity")
             .body(Body::empty())
@@ -83,7 +95,7 @@ impl Query {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::model::Resource;
 
@@ -100,6 +112,7 @@ mod tests {
             namespace: Some("a".into()),
             label_selector: Some("tier in (x,y),app=w&b".into()),
             field_selector: None,
+            metadata_only: false,
         }
     }
 
@@ -109,6 +122,21 @@ mod tests {
             page(&selection(), 500, Some("a+b==")).unwrap().uri().to_string(),
             "/apis/apps/v1/namespaces/a/deployments?labelSelector=tier%20in%20%28x%2Cy%29%2Capp%3Dw%26b&limit=500&continue=a%2Bb%3D%3D"
         );
+    }
+
+    #[test]
+    fn metadata_is_asked_for_by_the_type_of_the_answer() {
+        let accept = |metadata_only, request: fn(&Selection) -> Result<Request<Body>, RequestError>| {
+            let request = request(&Selection { metadata_only, ..selection() }).unwrap();
+            request.headers()["accept"].to_str().unwrap().to_owned()
+        };
+        let list = |selection: &Selection| page(selection, 1, None);
+        let changes = |selection: &Selection| watch(selection, "7", Duration::ZERO);
+        let both = |selection: &Selection| streaming_list(selection, Duration::ZERO);
+        assert_eq!(accept(false, list), "application/json");
+        assert!(accept(true, list).starts_with("application/json;as=PartialObjectMetadataList;"));
+        assert!(accept(true, changes).starts_with("application/json;as=PartialObjectMetadata;"));
+        assert!(accept(true, both).starts_with("application/json;as=PartialObjectMetadata;"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use crate::model::{KubernetesBinding, Resource};
+use crate::model::{Content, KubernetesBinding, Resource};
 
 /// The objects that one stream follows. Equal selections share a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -15,6 +15,16 @@ pub struct Selection {
     pub label_selector: Option<String>,
     /// As the API takes it.
     pub field_selector: Option<String>,
+    /// Objects come with `apiVersion`, `kind` and `metadata` alone, and cost the server and the network no
+    /// more than that.
+    pub metadata_only: bool,
+}
+
+impl Selection {
+    /// All objects of a kind, whole.
+    pub fn of(resource: Arc<Resource>) -> Self {
+        Self { resource, namespace: None, label_selector: None, field_selector: None, metadata_only: false }
+    }
 }
 
 impl fmt::Display for Selection {
@@ -29,6 +39,9 @@ impl fmt::Display for Selection {
         if let Some(fields) = &self.field_selector {
             write!(f, " with fields {fields}")?;
         }
+        if self.metadata_only {
+            f.write_str(", metadata only")?;
+        }
         Ok(())
     }
 }
@@ -38,9 +51,13 @@ impl fmt::Display for Selection {
 ///
 /// Objects of a cluster-scoped kind are in no namespace, so the binding's namespaces say nothing
 /// about them and are ignored.
+///
+/// A binding that gets only metadata, and has no filter that could want more, follows metadata alone: a
+/// change that it can't see does not reach it.
 pub fn selections_for(binding: &KubernetesBinding, resource: &Arc<Resource>) -> Vec<Selection> {
     let namespaces = if resource.namespaced { choices(&binding.namespaces) } else { vec![None] };
     let names = choices(&binding.names);
+    let metadata_only = binding.content == Content::Metadata && binding.jq_filter.is_none();
     let mut selections = Vec::with_capacity(namespaces.len().saturating_mul(names.len()));
     for namespace in &namespaces {
         for name in &names {
@@ -49,6 +66,7 @@ pub fn selections_for(binding: &KubernetesBinding, resource: &Arc<Resource>) -> 
                 namespace: namespace.map(str::to_owned),
                 label_selector: some_text(binding.label_selector.as_deref()),
                 field_selector: field_selector(*name, binding.field_selector.as_deref()),
+                metadata_only,
             });
         }
     }
@@ -102,7 +120,7 @@ fn escaped(value: &str) -> Cow<'_, str> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::model::{BindingName, Content, HookName, QueueName, RetryPolicy};
+    use crate::model::{BindingName, HookName, QueueName, RetryPolicy};
 
     fn resource(namespaced: bool) -> Arc<Resource> {
         Arc::new(Resource {
@@ -163,6 +181,19 @@ mod tests {
                 pair(Some("b"), Some("metadata.name=y")),
             ]
         );
+    }
+
+    #[test]
+    fn metadata_alone_is_followed_where_nothing_else_is_used() {
+        let of = |content, filter: Option<&str>| {
+            let binding = KubernetesBinding { content, jq_filter: filter.map(Arc::from), ..binding(&[], &[], None) };
+            selections_for(&binding, &resource(true)).iter().all(|selection| selection.metadata_only)
+        };
+        assert!(of(Content::Metadata, None));
+        assert!(!of(Content::Metadata, Some(".spec")));
+        assert!(!of(Content::Full, None));
+        // Without a filter, a change of anything wakes the hook, also if it is not told of what.
+        assert!(!of(Content::None, None));
     }
 
     #[test]

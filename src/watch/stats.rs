@@ -16,6 +16,8 @@ pub enum StreamState {
     Listing,
     /// It hears of every change.
     Watching,
+    /// The server does not serve the kind; it is asked again and again.
+    Unserved,
 }
 
 /// Figures of one stream.

@@ -5,19 +5,40 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context as TaskContext, Poll},
+    time::Duration,
 };
 
 use futures::Stream;
 use tokio::{
-    sync::mpsc::{Receiver, UnboundedSender, unbounded_channel},
+    sync::{
+        Notify,
+        mpsc::{Receiver, UnboundedSender, unbounded_channel},
+    },
     task::AbortHandle,
 };
 
 use super::{
-    Observer, Selection, StreamConfig, StreamStats, context::Context, list::PagedOnly, outlet::Outlet, stats::Board,
-    stream, wire::Kind,
+    Observer, Selection, StreamConfig, StreamState, StreamStats, context::Context, list::PagedOnly, outlet::Outlet,
+    stats::Board, stream, wire::Kind,
 };
 use crate::model::Change;
+
+/// What a subscriber wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscribe {
+    /// Which objects.
+    pub selection: Selection,
+    /// The subscriber gets a new list each time this has passed since the last one, up to a twentieth
+    /// later. At least 1 s; `None`: never. The stream stays shared: others on it see nothing of the list,
+    /// unless they are due as well.
+    pub resynchronization: Option<Duration>,
+}
+
+impl From<Selection> for Subscribe {
+    fn from(selection: Selection) -> Self {
+        Self { selection, resynchronization: None }
+    }
+}
 
 /// All streams of a process: one for each selection that someone follows. Cheap to clone.
 #[derive(Clone)]
@@ -41,6 +62,7 @@ struct Entry {
     id: u64,
     joins: UnboundedSender<Outlet>,
     board: Arc<Board>,
+    hurry: Arc<Notify>,
     subscribers: usize,
     task: AbortHandle,
 }
@@ -61,8 +83,9 @@ impl Streams {
 
     /// Follows a selection: first a list, then changes. Call it within a tokio runtime. Whoever
     /// joins later gets a list of its own, which the others do not see.
-    pub fn subscribe(&self, selection: Selection) -> Subscription {
-        let (outlet, changes) = Outlet::new(self.0.config.capacity);
+    pub fn subscribe(&self, subscribe: impl Into<Subscribe>) -> Subscription {
+        let Subscribe { selection, resynchronization } = subscribe.into();
+        let (outlet, changes) = Outlet::new(self.0.config.capacity, resynchronization);
         let mut table = self.0.table();
         let stream = match table.entries.get_mut(&selection) {
             Some(entry) if !entry.joins.is_closed() => entry.join(outlet),
@@ -78,6 +101,15 @@ impl Streams {
         Subscription { changes, shared: self.0.clone(), selection, stream }
     }
 
+    /// Lets streams of kinds that are not served ask again at once, as when a CustomResourceDefinition came.
+    pub fn retry_unserved(&self) {
+        for entry in self.0.table().entries.values() {
+            if entry.board.read().state == StreamState::Unserved {
+                entry.hurry.notify_one();
+            }
+        }
+    }
+
     /// Figures of all live streams, in no order.
     pub fn stats(&self) -> Vec<StreamStats> {
         let table = self.0.table();
@@ -91,19 +123,20 @@ impl Shared {
     }
 
     fn start(&self, selection: Selection, id: u64) -> Entry {
-        let board = Arc::new(Board::new());
+        let (board, hurry) = (Arc::new(Board::new()), Arc::new(Notify::new()));
         let context = Context {
             client: self.client.clone(),
             config: self.config.clone(),
-            kind: Kind::of(&selection.resource),
+            kind: Kind::of(&selection),
             selection,
             observer: self.observer.clone(),
             paged_only: self.paged_only.clone(),
             board: board.clone(),
+            hurry: hurry.clone(),
         };
         let (joins, joined) = unbounded_channel();
         let task = tokio::spawn(stream::run(Arc::new(context), joined)).abort_handle();
-        Entry { id, joins, board, subscribers: 0, task }
+        Entry { id, joins, board, hurry, subscribers: 0, task }
     }
 
     fn leave(&self, selection: &Selection, stream: u64) {
@@ -141,7 +174,8 @@ impl Entry {
 /// the stream.
 ///
 /// A list may start anew at any time, also in the middle of another, and a change, also a deletion,
-/// may come before the list is complete. What comes last is right. Who takes changes too slowly
+/// may come before the list is complete. What comes last is right. [`Change::Unserved`] may come in the
+/// middle of a list, which is over then. Who takes changes too slowly
 /// holds up the others for [`StreamConfig::grace`] at most: then it gets only what waits in its
 /// channel already, and a list when it has taken that.
 pub struct Subscription {

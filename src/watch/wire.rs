@@ -6,25 +6,45 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Duration};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::Selection;
 use super::error::RequestError;
-use crate::model::{InvalidObject, Object, Resource};
+use crate::model::{InvalidObject, Object};
 
 /// The kind of all objects of one stream.
 #[derive(Debug, Clone)]
 pub(super) struct Kind {
     api_version: Arc<str>,
     kind: Arc<str>,
+    metadata_only: bool,
 }
 
 impl Kind {
-    pub fn of(resource: &Resource) -> Self {
-        Self { api_version: resource.api_version().into(), kind: resource.kind.as_str().into() }
+    pub fn of(selection: &Selection) -> Self {
+        Self {
+            api_version: selection.resource.api_version().into(),
+            kind: selection.resource.kind.as_str().into(),
+            metadata_only: selection.metadata_only,
+        }
     }
 
     /// Reads one object.
     pub fn object(&self, json: &str) -> Result<Arc<Object>, InvalidObject> {
-        Object::from_json(json, &self.api_version, &self.kind).map(Arc::new)
+        let stripped = if self.metadata_only { Some(metadata(json)?) } else { None };
+        Object::from_json(stripped.as_deref().unwrap_or(json), &self.api_version, &self.kind).map(Arc::new)
     }
+}
+
+#[derive(Deserialize)]
+struct OnlyMetadata<'a> {
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+}
+
+/// The object with nothing but its metadata, whatever the server sent.
+fn metadata(json: &str) -> Result<String, InvalidObject> {
+    let object: OnlyMetadata<'_> = serde_json::from_str(json).map_err(InvalidObject::Json)?;
+    let metadata = object.metadata.ok_or(InvalidObject::NoName)?;
+    Ok(format!("{{\"metadata\":{}}}", metadata.get()))
 }
 
 /// One line of a watch.
@@ -105,6 +125,8 @@ struct RawStatus {
 struct StatusDetails {
     #[serde(rename = "retryAfterSeconds")]
     retry_after_seconds: Option<u64>,
+    kind: Option<String>,
+    name: Option<String>,
 }
 
 /// The error in an answer: a Status, or the text of a proxy on the way.
@@ -113,11 +135,13 @@ pub(super) fn status(body: &[u8], http_code: u16, retry_after: Option<Duration>)
         message: Some(String::from_utf8_lossy(body).trim().chars().take(200).collect()),
         ..RawStatus::default()
     });
-    let asked = status.details.and_then(|details| details.retry_after_seconds).map(Duration::from_secs);
+    let details = status.details.unwrap_or_default();
+    let asked = details.retry_after_seconds.map(Duration::from_secs);
     RequestError::Status {
         code: status.code.filter(|&code| code != 0).unwrap_or(http_code),
         message: status.message.or(status.reason).unwrap_or_default(),
         retry_after: retry_after.or(asked),
+        names_something: [details.kind, details.name].into_iter().flatten().any(|text| !text.is_empty()),
     }
 }
 
@@ -162,8 +186,12 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
+    fn pods(metadata_only: bool) -> Kind {
+        Kind { api_version: "v1".into(), kind: "Pod".into(), metadata_only }
+    }
+
     fn read(text: &str) -> Result<Line, InvalidLine> {
-        line(text.as_bytes(), &Kind { api_version: "v1".into(), kind: "Pod".into() })
+        line(text.as_bytes(), &pods(false))
     }
 
     #[test]
@@ -177,6 +205,18 @@ mod tests {
         let turned = r#"{"object":{"metadata":{"name":"a\u0062","resourceVersion":"9"}},"type":"\u0041DDED"}"#;
         let Line::Upsert(object) = read(turned).unwrap() else { panic!() };
         assert_eq!(&*object.key.name, "ab");
+    }
+
+    #[test]
+    fn only_metadata_is_kept_where_only_that_is_wanted() {
+        for text in [
+            r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","managedFields":[]}}"#,
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"big":true}}"#,
+        ] {
+            let object = pods(true).object(text).unwrap();
+            assert_eq!(&*object.json, r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}"#);
+        }
+        assert!(pods(true).object(r#"{"kind":"Pod"}"#).is_err());
     }
 
     #[test]
@@ -201,17 +241,24 @@ mod tests {
     }
 
     #[test]
+    fn an_unserved_kind_is_told_from_a_missing_object() {
+        // What kube-apiserver says of a CustomResourceDefinition that is gone, and of a kind that a group of its
+        // own never had.
+        assert!(status(b"404 page not found\n", 404, None).is_unserved());
+        let text = br#"{"kind":"Status","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}"#;
+        assert!(status(text, 404, None).is_unserved());
+        let namespace =
+            br#"{"kind":"Status","reason":"NotFound","details":{"name":"a","kind":"namespaces"},"code":404}"#;
+        assert!(!status(namespace, 404, None).is_unserved());
+        assert!(!status(b"404 page not found\n", 403, None).is_unserved());
+    }
+
+    #[test]
     fn refuses_what_is_no_event() {
         for text in ["", "{", "[]", "nonsense", r#"{"type":"ADDED"}"#, "\u{0}"] {
             assert!(matches!(read(text), Err(InvalidLine::Json(_))), "{text}");
         }
-        assert!(
-            line(
-                b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"\xff\"}}}",
-                &Kind { api_version: "v1".into(), kind: "Pod".into() }
-            )
-            .is_err()
-        );
+        assert!(line(b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"\xff\"}}}", &pods(false)).is_err());
         assert!(matches!(read(r#"{"type":"RENAMED","object":{}}"#), Err(InvalidLine::Type(_))));
         assert!(matches!(read(r#"{"type":"ADDED","object":{"metadata":{}}}"#), Err(InvalidLine::Object(_))));
         assert!(matches!(read(r#"{"type":"BOOKMARK","object":{}}"#), Err(InvalidLine::Json(_))));

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -15,9 +16,10 @@ import (
 )
 
 // apiServerFlags are kube-apiserver's own flags, as an operator of a cluster would write them.
-func apiServerFlags(d *dataDir, etcdEndpoint string) []string {
+func apiServerFlags(d *dataDir, etcdEndpoint string, watchCache bool) []string {
 	return []string{
 		"--etcd-servers=" + etcdEndpoint,
+		"--watch-cache=" + strconv.FormatBool(watchCache),
 		"--cert-dir=" + d.certs(),
 		"--token-auth-file=" + d.tokens(),
 		"--authorization-mode=RBAC",
@@ -35,13 +37,13 @@ func apiServerFlags(d *dataDir, etcdEndpoint string) []string {
 
 // startAPIServer serves on the listener that it is given, so the port cannot be lost to another
 // process.
-func startAPIServer(d *dataDir, listener net.Listener, etcdEndpoint string) (*part, error) {
+func startAPIServer(d *dataDir, listener net.Listener, etcdEndpoint string, watchCache bool) (*part, error) {
 	s := options.NewServerRunOptions()
 	fs := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	for _, set := range s.Flags().FlagSets {
 		fs.AddFlagSet(set)
 	}
-	if err := fs.Parse(apiServerFlags(d, etcdEndpoint)); err != nil {
+	if err := fs.Parse(apiServerFlags(d, etcdEndpoint, watchCache)); err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
 	address := listener.Addr().(*net.TCPAddr)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 )
@@ -58,6 +60,16 @@ func etcdConfig(dir string) *embed.Config {
 	// Nothing here has to survive a power cut.
 	cfg.UnsafeNoFsync = true
 	return cfg
+}
+
+// compact forgets all history before the present revision, which it returns.
+func (e *etcdServer) compact(ctx context.Context) (int64, error) {
+	revision := e.embedded.Server.KV().Rev()
+	request := &etcdserverpb.CompactionRequest{Revision: revision, Physical: true}
+	if _, err := e.embedded.Server.Compact(ctx, request); err != nil {
+		return 0, fmt.Errorf("etcd: compact at revision %d: %w", revision, err)
+	}
+	return revision, nil
 }
 
 // close stops the member itself and leaves its listeners to the end of the process: embed's own

@@ -15,6 +15,7 @@ type commandLine struct {
 	listen         string
 	kubeconfig     string
 	controllers    []string
+	watchCache     bool
 	exitWithParent bool
 }
 
@@ -30,8 +31,10 @@ func parseFlags(args []string) (commandLine, error) {
 		"file to write the administrator's kubeconfig to, with certificate and token inside")
 	fs.StringSliceVar(&o.controllers, "controllers", nil,
 		"controllers of kube-controller-manager to run, separated by commas (default: none)")
+	fs.BoolVar(&o.watchCache, "watch-cache", true,
+		"kube-apiserver's own: false takes watches straight to etcd, whose compactions they then notice")
 	fs.BoolVar(&o.exitWithParent, "exit-with-parent", false,
-		"stop when the parent process ends or, if stdin is a pipe, when that is closed")
+		"stop when the parent process ends or, if stdin is a pipe, when that is closed; a line \"compact\" there compacts etcd")
 	fs.Usage = func() {
 		fmt.Fprintf(os.Stdout, "A Kubernetes control plane in one process, for tests. Prints \"ready\" when it serves.\n\nFlags:\n%s", fs.FlagUsages())
 	}

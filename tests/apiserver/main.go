@@ -47,8 +47,9 @@ func main() {
 func run(opts commandLine) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
+	var commands <-chan string
 	if opts.exitWithParent {
-		watchParent(ctx, cancel)
+		commands = watchParent(ctx, cancel)
 	}
 
 	// The listener comes first: the port is ours from here on, and nobody can take it between
@@ -72,7 +73,7 @@ func run(opts commandLine) error {
 	}
 	defer etcd.close()
 
-	server, err := startAPIServer(data, listener, etcd.endpoint)
+	server, err := startAPIServer(data, listener, etcd.endpoint, opts.watchCache)
 	if err != nil {
 		return err
 	}
@@ -97,13 +98,19 @@ func run(opts commandLine) error {
 	}
 
 	fmt.Println("ready")
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-server.done:
-		return fmt.Errorf("kube-apiserver ended by itself: %w", err)
-	case err := <-controllers.ended():
-		return fmt.Errorf("the controllers ended by themselves: %w", err)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-server.done:
+			return fmt.Errorf("kube-apiserver ended by itself: %w", err)
+		case err := <-controllers.ended():
+			return fmt.Errorf("the controllers ended by themselves: %w", err)
+		case command := <-commands:
+			if err := obey(ctx, etcd, command); err != nil {
+				return stoppedEarly(ctx, err)
+			}
+		}
 	}
 }
 

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bufio"
 	"context"
-	"io"
 	"os"
 	"time"
 )
@@ -10,11 +10,18 @@ import (
 const parentInterval = 500 * time.Millisecond
 
 // watchParent calls gone once the process that started us is no more: however that one ends, even
-// by SIGKILL, the pipe to our stdin is closed, and we get another parent.
-func watchParent(ctx context.Context, gone context.CancelFunc) {
+// by SIGKILL, the pipe to our stdin is closed, and we get another parent. The lines that come
+// through the pipe before that are passed on.
+func watchParent(ctx context.Context, gone context.CancelFunc) <-chan string {
+	lines := make(chan string)
 	if stdinIsPipe() {
 		go func() {
-			io.Copy(io.Discard, os.Stdin)
+			for stdin := bufio.NewScanner(os.Stdin); stdin.Scan(); {
+				select {
+				case lines <- stdin.Text():
+				case <-ctx.Done():
+				}
+			}
 			gone()
 		}()
 	}
@@ -34,6 +41,7 @@ func watchParent(ctx context.Context, gone context.CancelFunc) {
 			}
 		}
 	}()
+	return lines
 }
 
 // stdinIsPipe is false for a terminal and for /dev/null, whose end means nothing.

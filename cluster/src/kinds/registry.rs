@@ -61,6 +61,12 @@ impl Registry {
         self.resources.iter().find(|r| r.group == group && r.plural == plural)
     }
 
+    /// Collections that have a version here which `later` does not serve.
+    pub(crate) fn missing_in(&self, later: &Self) -> Vec<Arc<str>> {
+        let gone = self.by_path.iter().filter(|(path, _)| !later.by_path.contains_key(*path));
+        gone.map(|(_, resource)| resource.storage.clone()).collect()
+    }
+
     /// The core group is the one with the empty name.
     pub(crate) fn groups(&self) -> &[Group] {
         &self.groups

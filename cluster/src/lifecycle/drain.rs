@@ -120,7 +120,7 @@ fn finish_definition(shared: &Shared, group: &str, plural: &str, context: &Conte
         json::metadata(&mut object).insert("finalizers".into(), left.into());
         if commit::replace(shared, resource, &current, object, context).is_ok() {
             if done {
-                shared.store.forget(&storage);
+                shared.store.end(&storage);
             }
             return;
         }

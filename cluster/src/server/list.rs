@@ -19,6 +19,7 @@ use crate::store::{OutOfRange, Query};
 
 pub(crate) fn get(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let resource = call.resource;
+    call.accept.check(false)?;
     if let Some(asked) = revision(&call.params.resource_version)? {
         let current = call.shared.store.revision();
         if asked > current {
@@ -120,6 +121,7 @@ fn decode_continue(token: &str) -> Result<(Option<u64>, String), Failure> {
 
 pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let Call { shared, resource, params, .. } = call;
+    call.accept.check(true)?;
     let selection = selection(resource, params)?;
     let start = start(params, shared.store.revision())?;
     let prefix = prefix(call.namespace);

@@ -12,8 +12,10 @@ use crate::status::Failure;
 pub(crate) enum Shape {
     Object,
     Table,
-    /// Metadata only; lists become `PartialObjectMetadataList`.
+    /// Metadata only, of one object or of each that a watch shows.
     Metadata,
+    /// Metadata only, of a list.
+    MetadataList,
 }
 
 /// The negotiated form.
@@ -47,9 +49,8 @@ impl Accept {
             };
             let shape = match (of("as"), of("g"), of("v")) {
                 ("Table", "meta.k8s.io", "v1" | "v1beta1") => Shape::Table,
-                ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => {
-                    Shape::Metadata
-                }
+                ("PartialObjectMetadata", "meta.k8s.io", "v1" | "v1beta1") => Shape::Metadata,
+                ("PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => Shape::MetadataList,
                 // The aggregated discovery types are negotiated where they are served.
                 ("" | "APIGroupDiscoveryList", ..) => Shape::Object,
                 _ => continue,
@@ -57,6 +58,19 @@ impl Accept {
             return Ok(Self { shape, yaml });
         }
         if protobuf { Ok(json) } else { Err(Failure::not_acceptable()) }
+    }
+
+    /// Refuses the metadata of a list where one object is asked for, and the other way round.
+    pub(crate) fn check(&self, list: bool) -> Result<(), Failure> {
+        match self.shape {
+            Shape::Metadata if list => {
+                Err(Failure::wrong_shape("you requested PartialObjectMetadata, but the requested object is a list"))
+            }
+            Shape::MetadataList if !list => Err(Failure::wrong_shape(
+                "you requested PartialObjectMetadataList, but the requested object is not a list",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the client takes aggregated discovery.
@@ -91,5 +105,9 @@ mod tests {
         assert_eq!(parse("application/vnd.kubernetes.protobuf"), Ok((Shape::Object, false)));
         assert_eq!(parse("application/yaml"), Ok((Shape::Object, true)));
         assert_eq!(parse("image/png"), Err(406));
+        let list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+        assert_eq!(parse(list), Ok((Shape::MetadataList, false)));
+        let one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+        assert_eq!(parse(one), Ok((Shape::Metadata, false)));
     }
 }

@@ -92,7 +92,7 @@ impl Renderer<'_> {
     pub(crate) fn object(&self, stored: &Stored, shape: Shape, with_columns: bool) -> Bytes {
         match shape {
             Shape::Object => bytes(self.resource, stored),
-            Shape::Metadata => json::bytes(&metadata_only(&self.resource.value(stored))).into(),
+            Shape::Metadata | Shape::MetadataList => json::bytes(&metadata_only(&self.resource.value(stored))).into(),
             Shape::Table => {
                 let metadata = json!({ "resourceVersion": stored.revision.to_string() });
                 json::bytes(&self.table(with_columns, metadata, vec![self.row(stored)])).into()
@@ -129,7 +129,7 @@ pub(crate) fn list(
             let rows = items.iter().map(|o| renderer.row(o)).collect();
             respond::value(200, &renderer.table(true, meta.json(), rows), accept)
         }
-        Shape::Metadata => {
+        Shape::Metadata | Shape::MetadataList => {
             let items: Vec<Value> = items.iter().map(|o| metadata_only(&resource.value(o))).collect();
             let list = json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta.json(), "items": items,

@@ -63,6 +63,8 @@ struct Watch {
 
 pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let Call { shared, resource, params, .. } = *call;
+    // The real server accepts the wrong shape here, and is silent then.
+    call.accept.check(false)?;
     let mut selection = selection(resource, params)?;
     if !call.name.is_empty() {
         let selector = format!("metadata.name={}", call.name);
@@ -261,7 +263,7 @@ impl Watch {
         }
         let object = match self.shape {
             Shape::Object => self.typed(&self.resource.kind, &self.resource.api_version(), metadata),
-            Shape::Metadata => self.typed("PartialObjectMetadata", "meta.k8s.io/v1", metadata),
+            Shape::Metadata | Shape::MetadataList => self.typed("PartialObjectMetadata", "meta.k8s.io/v1", metadata),
             Shape::Table => {
                 let inner = self.typed("PartialObjectMetadata", "meta.k8s.io/v1", metadata.clone());
                 let rows = vec![json!({ "cells": [], "object": inner })];

@@ -50,6 +50,11 @@ impl Collection {
         self.changed.subscribe()
     }
 
+    /// Closes the signals of all who subscribed so far.
+    pub(crate) fn close(&mut self) {
+        self.changed = watch::Sender::new(0);
+    }
+
     pub(crate) fn floor(&self) -> u64 {
         self.history.floor()
     }

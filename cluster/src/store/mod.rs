@@ -52,11 +52,20 @@ pub(crate) struct Inner {
     compacted: u64,
     limits: HistoryLimits,
     collections: HashMap<Arc<str>, Collection>,
+    ended: HashMap<Arc<str>, Ended>,
+}
+
+/// A collection that is gone, for those who were watching it.
+#[derive(Debug)]
+struct Ended {
+    collection: Collection,
+    /// Watches of a later collection of the same name can't start before.
+    revision: u64,
 }
 
 impl Store {
     pub(crate) fn new(limits: HistoryLimits) -> Self {
-        let inner = Inner { revision: 1, compacted: 0, limits, collections: HashMap::new() };
+        let inner = Inner { revision: 1, compacted: 0, limits, collections: HashMap::new(), ended: HashMap::new() };
         Self { inner: RwLock::new(inner) }
     }
 
@@ -105,6 +114,7 @@ impl Store {
     pub(crate) fn check_start(&self, storage: &str, revision: u64) -> Result<(), OutOfRange> {
         let inner = self.read();
         let floor = inner.collections.get(storage).map_or(0, Collection::floor).max(inner.compacted);
+        let floor = inner.ended.get(storage).map_or(0, |ended| ended.revision).max(floor);
         if revision > inner.revision {
             return Err(OutOfRange::Future { current: inner.revision });
         }
@@ -117,6 +127,9 @@ impl Store {
     /// At most `max` events after `revision`.
     pub(crate) fn changes(&self, storage: &str, revision: u64, max: usize) -> Result<Changes, OutOfRange> {
         let inner = self.read();
+        if let Some(ended) = inner.ended.get(storage).filter(|ended| revision < ended.revision) {
+            return ended.collection.changes(revision, max, ended.revision);
+        }
         match inner.collections.get(storage) {
             Some(collection) => collection.changes(revision, max, inner.revision),
             None => Ok(Changes { events: Vec::new(), seen: inner.revision }),
@@ -132,9 +145,21 @@ impl Store {
         }
     }
 
-    /// Drops a collection with its history; its watchers' signals close.
-    pub(crate) fn forget(&self, storage: &str) {
-        self.write().collections.remove(storage);
+    /// Closes the signals of a collection's watchers.
+    pub(crate) fn end_watches(&self, storage: &str) {
+        if let Some(collection) = self.write().collections.get_mut(storage) {
+            collection.close();
+        }
+    }
+
+    /// Ends a collection; its watchers' signals close, and they may still read what happened in it.
+    pub(crate) fn end(&self, storage: &str) {
+        let mut inner = self.write();
+        if let Some(mut collection) = inner.collections.remove(storage) {
+            collection.close();
+            let revision = inner.revision;
+            inner.ended.insert(storage.into(), Ended { collection, revision });
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! CustomResourceDefinitions: served at once, gone with their objects.
 
+use futures::StreamExt;
 use kube::api::{ApiResource, GroupVersionKind};
 use kube::discovery::Discovery;
 use serde_json::{Value, json};
 
-use super::support::{Fixture, message, start};
+use super::support::{Fixture, message, soon, start};
+use super::watches::{next, watch_at};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
@@ -107,6 +109,42 @@ async fn a_definition_goes_with_its_objects() {
     f.patch(&format!("{WIDGETS}/w"), "merge", json!({ "metadata": { "finalizers": null } })).await;
     assert_eq!(f.get(&format!("{DEFINITIONS}/widgets.example.com")).await.0, 404);
     assert_eq!(f.get(WIDGETS).await.0, 404);
+}
+
+#[tokio::test]
+async fn watches_see_the_end_of_a_definition() {
+    let f = defined().await;
+    let (_, made) = f.post(WIDGETS, widget(json!({}))).await;
+    let from = format!("resourceVersion={}", made["metadata"]["resourceVersion"].as_str().unwrap());
+    let mut running = watch_at(&f.client, WIDGETS, &from).await;
+    let definition = format!("{DEFINITIONS}/widgets.example.com");
+    let (_, definition_before) = f.get(&definition).await;
+    f.delete(&definition).await;
+    let deleted = next(&mut running).await;
+    assert_eq!((&deleted["type"], &deleted["object"]["metadata"]["name"]), (&json!("DELETED"), &json!("w")));
+    assert!(soon("the end", running.next()).await.is_none());
+    // The history of a namesake is not continued.
+    let spec = definition_before["spec"].clone();
+    let (code, again) =
+        f.post(DEFINITIONS, json!({ "metadata": { "name": "widgets.example.com" }, "spec": spec })).await;
+    assert_eq!(code, 201, "{again}");
+    f.post(WIDGETS, widget(json!({}))).await;
+    let mut late = watch_at(&f.client, WIDGETS, &from).await;
+    assert_eq!(next(&mut late).await["object"]["code"], 410);
+}
+
+#[tokio::test]
+async fn watches_end_when_a_version_is_no_longer_served() {
+    let f = defined().await;
+    let beta = WIDGETS.replace("v1", "v1beta1");
+    let (_, list) = f.get(&beta).await;
+    let from = format!("resourceVersion={}", list["metadata"]["resourceVersion"].as_str().unwrap());
+    let mut running = watch_at(&f.client, &beta, &from).await;
+    let patch = json!([{ "op": "replace", "path": "/spec/versions/1/served", "value": false }]);
+    let (code, _) = f.patch(&format!("{DEFINITIONS}/widgets.example.com"), "json", patch).await;
+    assert_eq!(code, 200);
+    assert!(soon("the end", running.next()).await.is_none());
+    assert_eq!((f.get(&beta).await.0, f.get(WIDGETS).await.0), (404, 200));
 }
 
 #[tokio::test]

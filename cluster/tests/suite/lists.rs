@@ -104,6 +104,34 @@ async fn tables_and_yaml_on_request() {
 }
 
 #[tokio::test]
+async fn metadata_comes_in_the_type_that_fits_the_request() {
+    let f = three().await;
+    let ask = async |path: &str, kind: &str, plain: &str| {
+        let accept = format!("application/json;as={kind};g=meta.k8s.io;v=v1{plain}");
+        let request = Request::get(path).header("accept", accept).body(Body::empty()).unwrap();
+        let response = f.client.send(request).await.unwrap();
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect_bytes().await.unwrap();
+        let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        (code, serde_json::from_slice::<Value>(first).unwrap_or_default())
+    };
+    let one = format!("{CONFIG_MAPS}/a");
+    let watch = format!("{CONFIG_MAPS}?watch=true&timeoutSeconds=1");
+    let (code, list) = ask(CONFIG_MAPS, "PartialObjectMetadataList", "").await;
+    assert_eq!((code, &list["kind"]), (200, &json!("PartialObjectMetadataList")));
+    assert_eq!(list["items"][0]["kind"], "PartialObjectMetadata");
+    let (code, object) = ask(&one, "PartialObjectMetadata", "").await;
+    assert_eq!((code, &object["kind"]), (200, &json!("PartialObjectMetadata")));
+    let (code, event) = ask(&watch, "PartialObjectMetadata", "").await;
+    assert_eq!((code, &event["object"]["kind"]), (200, &json!("PartialObjectMetadata")));
+    // As on the real server, another type in the header does not help.
+    for plain in ["", ",application/json"] {
+        assert_eq!(ask(CONFIG_MAPS, "PartialObjectMetadata", plain).await.0, 406);
+        assert_eq!(ask(&one, "PartialObjectMetadataList", plain).await.0, 406);
+    }
+}
+
+#[tokio::test]
 async fn a_long_list_arrives_whole() {
     let f = start().await;
     let filler = "x".repeat(5000);

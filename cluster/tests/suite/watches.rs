@@ -15,7 +15,11 @@ use super::support::{CONFIG_MAPS, soon, start, start_with};
 pub type Events = futures::stream::BoxStream<'static, Result<Value, std::io::Error>>;
 
 pub async fn watch(client: &Client, query: &str) -> Events {
-    let request = Request::get(format!("{CONFIG_MAPS}?watch=true&{query}")).body(Vec::new()).unwrap();
+    watch_at(client, CONFIG_MAPS, query).await
+}
+
+pub async fn watch_at(client: &Client, path: &str, query: &str) -> Events {
+    let request = Request::get(format!("{path}?watch=true&{query}")).body(Vec::new()).unwrap();
     let lines = client.request_stream(request).await.unwrap().lines();
     lines.map_ok(|line| serde_json::from_str(&line).unwrap()).boxed()
 }

@@ -3,7 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use super::slot::Slot;
-use crate::filter::jq::{self, CompileError, Compiled, Cost, FilterError, Outputs};
+use crate::filter::{
+    jq::{self, CompileError, Compiled, Cost, FilterError, Outputs},
+    project,
+};
 
 /// A compiled jq program. Cheap to clone; clones share one worker and one back-off, so compile it
 /// once for each binding.
@@ -14,14 +17,16 @@ struct Inner {
     text: Box<str>,
     /// Kept only for linear programs.
     linear: Option<(Compiled, Cost)>,
+    reads_only_metadata: bool,
     slot: Arc<Slot>,
 }
 
 /// Compiles a program. The error says where it is wrong.
 pub fn compile(program: &str) -> Result<Program, CompileError> {
     let (compiled, cost) = jq::compile(program)?;
+    let reads_only_metadata = compiled.reads_only(&project::METADATA);
     let linear = cost.map(|cost| (compiled, cost));
-    Ok(Program(Arc::new(Inner { text: program.into(), linear, slot: Arc::default() })))
+    Ok(Program(Arc::new(Inner { text: program.into(), linear, reads_only_metadata, slot: Arc::default() })))
 }
 
 impl Program {
@@ -33,6 +38,12 @@ impl Program {
     /// Whether it provably ends soon, so that it runs in this process on all but very large objects.
     pub fn is_native(&self) -> bool {
         self.0.linear.is_some()
+    }
+
+    /// Whether it provably gives the same for an object of which only `apiVersion`, `kind` and
+    /// `metadata` are there.
+    pub fn reads_only_metadata(&self) -> bool {
+        self.0.reads_only_metadata
     }
 
     /// Runs it here, if it provably ends soon on an object of this size.

@@ -16,14 +16,15 @@ use jaq_json::Val;
 use super::{
     analysis::{self, Cost},
     error::CompileError,
-    input, prelude, roots,
+    input, parents, prelude, roots,
     syntax::{self, Refusal},
 };
 
 /// Enough for [`syntax::MAX_CHAIN`] levels with unoptimised frames; touched pages only are used.
 const STACK: usize = 64 * 1024 * 1024;
 
-type Data = JustLut<Val>;
+/// What jaq's natives are made for.
+pub(super) type Data = JustLut<Val>;
 
 /// What jaq runs.
 pub struct Compiled {
@@ -51,27 +52,35 @@ pub fn compile(program: &str) -> Result<(Compiled, Option<Cost>), CompileError> 
 }
 
 fn parse(program: &str) -> Result<(Compiled, Option<Cost>), CompileError> {
+    let filter = link(program)?;
+    let term = load::parse(program, |parser| parser.term());
+    let cost = term.as_ref().and_then(analysis::cost);
+    let roots = term.as_ref().and_then(roots::roots);
+    // What was written compiles, so what stands for it does; its errors would show the wrong places.
+    let instead = term.as_ref().and_then(|term| parents::rewrite(program, term)).and_then(|text| link(&text).ok());
+    Ok((Compiled { filter: instead.unwrap_or(filter), roots }, cost))
+}
+
+fn link(program: &str) -> Result<jaq_core::Filter<Data>, CompileError> {
     let arena = Arena::default();
     let (defs, names) = prelude::needed(program);
     let loader = Loader::new(defs);
     let modules =
         loader.load(&arena, File { code: program, path: () }).map_err(|errors| load_error(program, errors))?;
-    let filter = Compiler::default()
+    Compiler::default()
         .with_funs(funs().filter(|(name, ..)| names.as_ref().is_none_or(|names| names.contains(name))))
         .with_global_vars(["$ENV"])
         .compile(modules)
-        .map_err(|errors| undefined(program, errors))?;
-    let term = load::parse(program, |parser| parser.term());
-    let cost = term.as_ref().and_then(analysis::cost);
-    let roots = term.as_ref().and_then(roots::roots);
-    Ok((Compiled { filter, roots }, cost))
+        .map_err(|errors| undefined(program, errors))
 }
 
 /// jaq's natives, without the process's environment.
 fn funs() -> impl Iterator<Item = native::Fun<Data>> {
     let env: native::Filter<jaq_core::RunPtr<Data>> = ("env", native::v(0), |_| native::bome(Ok(no_env())));
     let all = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
-    all.filter(|(name, args, _): &native::Fun<Data>| !is_env(name, args)).chain([native::run::<Data>(env)])
+    all.filter(|(name, args, _): &native::Fun<Data>| !is_env(name, args))
+        .chain([native::run::<Data>(env)])
+        .chain(parents::funs())
 }
 
 fn is_env(name: &str, args: &[Bind]) -> bool {
@@ -86,6 +95,11 @@ impl Compiled {
     /// What it sees of an object.
     pub fn read(&self, json: &str) -> serde_json::Result<Val> {
         input::read(json, self.roots.as_ref())
+    }
+
+    /// Whether it can see no other top-level fields than these.
+    pub fn reads_only(&self, fields: &[&str]) -> bool {
+        self.roots.as_ref().is_some_and(|roots| roots.iter().all(|root| fields.contains(&&**root)))
     }
 
     /// The outputs for an input, lazily.

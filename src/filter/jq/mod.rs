@@ -10,6 +10,7 @@ mod compile;
 mod error;
 mod form;
 mod input;
+mod parents;
 mod prelude;
 mod roots;
 mod run;
@@ -17,6 +18,7 @@ mod run;
 mod soundness;
 mod syntax;
 mod update;
+mod walk;
 mod write;
 
 pub use analysis::Cost;

@@ -5,14 +5,12 @@
 
 use std::collections::HashSet;
 
-use jaq_core::{
-    load::{
-        self,
-        lex::StrPart,
-        parse::{Def, Pattern, Term},
-    },
-    path::Part,
+use jaq_core::load::{
+    self,
+    parse::{Def, Term},
 };
+
+use super::walk::walk;
 
 type Names<'a> = HashSet<&'a str>;
 
@@ -42,78 +40,13 @@ fn library() -> impl Iterator<Item = Def<&'static str>> {
     jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(own)
 }
 
+/// Every name that is called, and the formats of strings.
 fn collect<'s>(term: &Term<&'s str>, names: &mut Names<'s>) {
-    match term {
-        Term::Id | Term::Recurse | Term::Num(_) | Term::Var(_) | Term::Break(_) | Term::Arr(None) => {}
-        Term::Arr(Some(inner)) | Term::Neg(inner) | Term::Label(_, inner) => collect(inner, names),
-        Term::Str(format, parts) => {
-            names.extend(format);
-            for part in parts {
-                if let StrPart::Term(inner) = part {
-                    collect(inner, names);
-                }
-            }
-        }
-        Term::Obj(entries) => {
-            for (key, value) in entries {
-                collect(key, names);
-                value.iter().for_each(|value| collect(value, names));
-            }
-        }
-        Term::BinOp(left, op, right) => {
-            collect(left, names);
-            collect(right, names);
-            if let load::parse::BinaryOp::Pipe(Some(pattern)) = op {
-                collect_pattern(pattern, names);
-            }
-        }
-        Term::Fold(_, source, pattern, args) => {
-            collect(source, names);
-            collect_pattern(pattern, names);
-            args.iter().for_each(|arg| collect(arg, names));
-        }
-        Term::TryCatch(body, catch) => {
-            collect(body, names);
-            catch.iter().for_each(|catch| collect(catch, names));
-        }
-        Term::IfThenElse(branches, otherwise) => {
-            for (condition, body) in branches {
-                collect(condition, names);
-                collect(body, names);
-            }
-            otherwise.iter().for_each(|otherwise| collect(otherwise, names));
-        }
-        Term::Def(defs, body) => {
-            defs.iter().for_each(|def| collect(&def.body, names));
-            collect(body, names);
-        }
-        Term::Call(name, args) => {
-            names.insert(name);
-            args.iter().for_each(|arg| collect(arg, names));
-        }
-        Term::Path(head, path) => {
-            collect(head, names);
-            for (part, _) in &path.0 {
-                match part {
-                    Part::Index(index) => collect(index, names),
-                    Part::Range(from, to) => [from, to].into_iter().flatten().for_each(|end| collect(end, names)),
-                }
-            }
-        }
-    }
-}
-
-fn collect_pattern<'s>(pattern: &Pattern<&'s str>, names: &mut Names<'s>) {
-    match pattern {
-        Pattern::Var(_) => {}
-        Pattern::Arr(parts) => parts.iter().for_each(|part| collect_pattern(part, names)),
-        Pattern::Obj(entries) => {
-            for (key, part) in entries {
-                collect(key, names);
-                collect_pattern(part, names);
-            }
-        }
-    }
+    walk(term, &mut |term| match term {
+        Term::Str(format, _) => names.extend(format),
+        Term::Call(name, _) => drop(names.insert(name)),
+        _ => {}
+    });
 }
 
 #[cfg(test)]

@@ -24,7 +24,9 @@ pub(super) fn bytes(value: &Value) -> Result<u64, String> {
         let number: u64 = text.strip_suffix(suffix)?.parse().ok()?;
         number.checked_mul(*unit)
     };
-    UNITS.iter().find_map(read).ok_or_else(|| format!("is {text:?}; bytes are needed, such as \"64Mi\" or \"1048576\""))
+    UNITS.iter().find_map(read).ok_or_else(|| {
+        format!("is {}; bytes are needed, such as \"64Mi\" or \"1048576\"", super::reader::describe(value))
+    })
 }
 
 #[cfg(test)]

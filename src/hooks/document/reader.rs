@@ -1,64 +1,17 @@
-//! Walks a document, collects what is wrong with its place, and refuses keys that nobody asked
-//! for. Knows no binding.
+//! The fields of a mapping, read by type; what is wrong is reported with its place, and keys that
+//! nobody asked for are refused. Knows no binding.
 
 use std::{cell::RefCell, collections::BTreeSet, fmt, time::Duration};
 
 use serde_json::{Map, Value};
 
-/// What sort of problem it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProblemKind {
-    /// The document is wrong.
-    Wrong,
-    /// The document is right, and this version of Boathook can't do it.
-    NotYet,
-}
+use super::problem::{Reader, short};
+use crate::model::{format_duration, parse_duration};
 
-/// One thing that is wrong with a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// `kubernetes[0].jqFilter`; empty for the document itself.
-    pub path: String,
-    /// What is wrong there, and what is allowed.
-    pub message: String,
-    /// What sort of problem.
-    pub kind: ProblemKind,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = if self.path.is_empty() { "the document" } else { &self.path };
-        write!(f, "{path}: {}", self.message)
-    }
-}
-
-/// Collects problems.
-pub(super) struct Reader<'c> {
-    problems: RefCell<Vec<Problem>>,
-    check_filter: &'c dyn Fn(&str) -> Result<(), String>,
-}
-
-impl<'c> Reader<'c> {
-    pub fn new(check_filter: &'c dyn Fn(&str) -> Result<(), String>) -> Self {
-        Self { problems: RefCell::default(), check_filter }
-    }
-
-    pub fn into_problems(self) -> Vec<Problem> {
-        self.problems.into_inner()
-    }
-
-    pub fn is_clean(&self) -> bool {
-        self.problems.borrow().is_empty()
-    }
-
-    pub fn wrong(&self, path: &str, message: impl Into<String>) {
-        self.add(path, message.into(), ProblemKind::Wrong);
-    }
-
-    fn add(&self, path: &str, message: String, kind: ProblemKind) {
-        self.problems.borrow_mut().push(Problem { path: path.to_owned(), message, kind });
-    }
-}
+/// No duration is longer.
+const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
+/// No list is longer.
+const MAX_ITEMS: usize = 1000;
 
 /// The fields of one mapping. Every key must be taken by somebody before [`Fields::finish`].
 pub(super) struct Fields<'v, 'r> {
@@ -67,6 +20,8 @@ pub(super) struct Fields<'v, 'r> {
     reader: &'r Reader<'r>,
     /// Keys that are known here, present or not.
     known: RefCell<BTreeSet<&'static str>>,
+    /// Known only to be refused.
+    later: RefCell<BTreeSet<&'static str>>,
 }
 
 impl<'v, 'r> Fields<'v, 'r> {
@@ -76,8 +31,18 @@ impl<'v, 'r> Fields<'v, 'r> {
             reader.wrong(path, format!("must be a mapping, not {}", describe(value)));
             return None;
         };
-        let known = RefCell::default();
-        Some(Self { map, path: path.to_owned(), reader, known })
+        let (known, later) = Default::default();
+        Some(Self { map, path: path.to_owned(), reader, known, later })
+    }
+
+    /// Whether the key is there, with whatever value.
+    pub fn has(&self, key: &str) -> bool {
+        self.map.contains_key(key)
+    }
+
+    /// The document's reader, for what is no key's.
+    pub fn reader(&self) -> &'r Reader<'r> {
+        self.reader
     }
 
     fn child(&self, key: &str) -> String {
@@ -97,15 +62,24 @@ impl<'v, 'r> Fields<'v, 'r> {
         holds
     }
 
-    /// The key's value; `null` counts as absent.
+    /// Notes that something was accepted and should be changed.
+    pub fn warn(&self, key: &str, message: impl fmt::Display) {
+        self.reader.warn(&self.child(key), message);
+    }
+
+    /// The key's value. `null` is refused: the author meant something.
     pub fn take(&self, key: &'static str) -> Option<&'v Value> {
-        self.known.borrow_mut().insert(key);
-        self.map.get(key).filter(|value| !value.is_null())
+        let first = self.known.borrow_mut().insert(key);
+        let value = self.map.get(key)?;
+        if first && value.is_null() {
+            self.wrong(key, "is null; give it a value or leave the key out");
+        }
+        Some(value).filter(|value| !value.is_null())
     }
 
     /// The same, and its absence is a problem.
-    fn need<T>(&self, key: &'static str, value: Option<T>) -> Option<T> {
-        if value.is_none() && self.take(key).is_none() {
+    pub fn need<T>(&self, key: &'static str, value: Option<T>) -> Option<T> {
+        if !self.has(key) {
             self.wrong(key, "is missing");
         }
         value
@@ -113,16 +87,13 @@ impl<'v, 'r> Fields<'v, 'r> {
 
     /// Refuses a key that a later version will know.
     pub fn not_yet(&self, key: &'static str, feature: &str) {
-        if self.take(key).is_some() {
-            self.refuse_for_now(key, feature);
+        self.later.borrow_mut().insert(key);
+        if self.has(key) {
+            let message = format!(
+                "not yet: {feature} not available in this version of Boathook; remove it or wait for a later one"
+            );
+            self.reader.not_yet(&self.child(key), message);
         }
-    }
-
-    /// Says that what stands at the key is not available in this version.
-    pub fn refuse_for_now(&self, key: &str, feature: &str) {
-        let message =
-            format!("not yet: {feature} not available in this version of Boathook; remove it or wait for a later one");
-        self.reader.add(&self.child(key), message, ProblemKind::NotYet);
     }
 
     fn typed<T>(&self, key: &'static str, what: &str, read: impl Fn(&'v Value) -> Option<T>) -> Option<T> {
@@ -138,6 +109,15 @@ impl<'v, 'r> Fields<'v, 'r> {
         self.typed(key, "a string", Value::as_str)
     }
 
+    /// A string that is not empty.
+    pub fn some_string(&self, key: &'static str) -> Option<&'v str> {
+        let text = self.string(key)?;
+        if text.is_empty() {
+            self.wrong(key, "is empty; give it a value or leave the key out");
+        }
+        Some(text)
+    }
+
     pub fn required_string(&self, key: &'static str) -> Option<&'v str> {
         let text = self.need(key, self.string(key))?;
         if text.is_empty() {
@@ -151,7 +131,7 @@ impl<'v, 'r> Fields<'v, 'r> {
     }
 
     pub fn integer(&self, key: &'static str) -> Option<i64> {
-        self.typed(key, "an integer", Value::as_i64)
+        self.typed(key, "an integer", whole)
     }
 
     pub fn integer_in(&self, key: &'static str, min: i64, max: i64) -> Option<i64> {
@@ -169,13 +149,19 @@ impl<'v, 'r> Fields<'v, 'r> {
         None
     }
 
-    /// A duration of at least one millisecond, as Go writes it: `300ms`, `1m30s`.
-    pub fn duration(&self, key: &'static str) -> Option<Duration> {
+    /// A duration, as Go writes it: `300ms`, `1m30s`.
+    pub fn duration(&self, key: &'static str, least: Duration) -> Option<Duration> {
         let text = self.string(key)?;
-        match humantime::parse_duration(text) {
-            Ok(duration) if duration >= Duration::from_millis(1) => Some(duration),
-            _ => {
-                self.wrong(key, format!("is {text:?}; a duration like \"300ms\", \"5s\" or \"1m30s\" is needed"));
+        let bounds = || format!("from {} to {} is allowed", format_duration(least), format_duration(MAX_DURATION));
+        match parse_duration(text) {
+            Some(duration) if (least..=MAX_DURATION).contains(&duration) => Some(duration),
+            Some(_) => {
+                self.wrong(key, format!("is {}; {}", quoted(text), bounds()));
+                None
+            }
+            None => {
+                let needed = "a duration like \"300ms\", \"5s\" or \"1h30m\" is needed";
+                self.wrong(key, format!("is {}; {needed}", quoted(text)));
                 None
             }
         }
@@ -200,18 +186,31 @@ impl<'v, 'r> Fields<'v, 'r> {
 
     /// The mappings of a list; an empty list is a problem, as in shell-operator.
     pub fn items(&self, key: &'static str) -> impl Iterator<Item = Fields<'v, 'r>> {
-        let items = self.typed(key, "a list", Value::as_array).map(Vec::as_slice);
-        if items.is_some_and(<[Value]>::is_empty) {
+        let items = self.any_items(key);
+        if self.map.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty) {
             self.wrong(key, "is an empty list; leave it out instead");
+        }
+        items
+    }
+
+    /// The mappings of a list that may be empty; at most `MAX_ITEMS`.
+    pub fn any_items(&self, key: &'static str) -> impl Iterator<Item = Fields<'v, 'r>> {
+        let items = self.typed(key, "a list", Value::as_array).map(Vec::as_slice);
+        if let Some(count) = items.map(<[Value]>::len).filter(|count| *count > MAX_ITEMS) {
+            self.wrong(key, format!("has {count} items; at most {MAX_ITEMS} are allowed"));
         }
         let (path, reader) = (self.child(key), self.reader);
         let each = move |(i, value)| Fields::of(value, &format!("{path}[{i}]"), reader);
-        items.unwrap_or_default().iter().enumerate().filter_map(each)
+        items.unwrap_or_default().iter().take(MAX_ITEMS).enumerate().filter_map(each)
     }
 
     /// A list of strings; `None` when the key is absent.
     pub fn strings(&self, key: &'static str) -> Option<Vec<String>> {
         let list = self.typed(key, "a list of strings", Value::as_array)?;
+        if list.len() > MAX_ITEMS {
+            self.wrong(key, format!("has {} items; at most {MAX_ITEMS} are allowed", list.len()));
+            return None;
+        }
         let mut strings = Vec::with_capacity(list.len());
         for (i, value) in list.iter().enumerate() {
             match value.as_str() {
@@ -249,17 +248,33 @@ impl<'v, 'r> Fields<'v, 'r> {
         let text = self.string(key)?;
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         if found.is_none() {
-            self.wrong(key, format!("is {text:?}; allowed: {}", list(words.iter().map(|(word, _)| *word))));
+            self.wrong(key, format!("is {}; allowed: {}", quoted(text), list(words.iter().map(|(word, _)| *word))));
         }
         found
     }
 
-    /// Reports keys that nobody asked for. Every mapping ends with it.
+    /// Refuses keys that nobody asked for. Every mapping ends with it, or with `finish_loosely`.
     pub fn finish(&self) {
-        let known = self.known.borrow();
-        for key in self.map.keys().filter(|key| !known.contains(key.as_str())) {
-            self.wrong(key, format!("is not known here; allowed: {}", list(known.iter().copied())));
-        }
+        let allowed = self.allowed();
+        self.unknown().iter().for_each(|key| self.wrong(key, format!("is not known here; allowed: {allowed}")));
+    }
+
+    /// The same, as warnings.
+    pub fn finish_loosely(&self) {
+        let allowed = self.allowed();
+        let message = format!("is not known here and ignored; allowed: {allowed}");
+        self.unknown().iter().for_each(|key| self.warn(key, &message));
+    }
+
+    /// The keys that nobody asked for.
+    pub fn unknown(&self) -> Vec<&'v str> {
+        let (known, later) = (self.known.borrow(), self.later.borrow());
+        let strange = |key: &&str| !known.contains(key) && !later.contains(key);
+        self.map.keys().map(String::as_str).filter(strange).collect()
+    }
+
+    fn allowed(&self) -> String {
+        list(self.known.borrow().iter().copied())
     }
 }
 
@@ -267,14 +282,23 @@ fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn describe(value: &Value) -> String {
+/// JSON Schema counts `10.0` among the integers too.
+fn whole(value: &Value) -> Option<i64> {
+    let near = |number: &f64| number.fract() == 0.0 && number.abs() < 9e15;
+    value.as_i64().or_else(|| value.as_f64().filter(near).map(|number| number as i64))
+}
+
+/// A text of the document, as messages show it.
+pub(super) fn quoted(text: &str) -> String {
+    format!("{:?}", short(text, 80))
+}
+
+pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "a mapping".to_owned(),
-        scalar => {
-            let text = scalar.to_string();
-            if text.chars().count() <= 40 { text } else { format!("{}…", text.chars().take(40).collect::<String>()) }
-        }
+        Value::String(text) => quoted(text),
+        scalar => scalar.to_string(),
     }
 }

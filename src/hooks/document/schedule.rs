@@ -1,37 +1,73 @@
-//! `schedule[]`.
+//! `schedule[]`, and the keys that it shares with `kubernetes[]`.
 
-use std::time::Duration;
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use super::{kubernetes::include_snapshots_from, policy, queue, reader::Fields};
-use crate::model::{BindingName, Crontab, HookName, MissedRuns, RetryPolicy, ScheduleBinding};
+use super::{policy, reader::Fields};
+use crate::model::{BindingName, Crontab, HookName, MissedRuns, QueueName, RetryPolicy, ScheduleBinding};
 
-pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy) -> Option<ScheduleBinding> {
-    fields.not_yet("group", "groups are");
-    fields.not_yet("jitter", "jitter of schedules is");
-    let words = [("skip", MissedRuns::Skip), ("once", MissedRuns::Once)];
-    if fields.word("missedRuns", &words) == Some(MissedRuns::Once) {
-        fields.refuse_for_now("missedRuns", "`once` is");
-    }
-    let (time_zone, crontab) = when(fields);
+pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy) -> ScheduleBinding {
+    let missed = [("skip", MissedRuns::Skip), ("once", MissedRuns::Once)];
+    let (time_zone, crontab) = when(fields, fields.some_string("timeZone"));
     let binding = ScheduleBinding {
-        name: BindingName::new(fields.string("name").unwrap_or("schedule")),
+        name: name(fields, "schedule"),
         crontab: crontab.into(),
         time_zone: time_zone.map(Into::into),
-        missed_runs: MissedRuns::Skip,
-        jitter: Duration::ZERO,
-        group: None,
+        missed_runs: fields.word("missedRuns", &missed).unwrap_or_default(),
+        jitter: fields.duration("jitter", Duration::ZERO).unwrap_or_default(),
+        group: group(fields),
         queue: queue(fields, hook),
         allow_failure: fields.boolean("allowFailure").unwrap_or(false),
         include_snapshots_from: include_snapshots_from(fields),
         retry: policy::binding_retry(fields, retry),
     };
     fields.finish();
-    Some(binding)
+    binding
+}
+
+/// An entry of a document without a version: fewer keys, and others are ignored.
+pub(super) fn read_v0(fields: &Fields<'_, '_>, hook: &HookName) -> ScheduleBinding {
+    let (time_zone, crontab) = when(fields, None);
+    let binding = ScheduleBinding {
+        name: name(fields, "schedule"),
+        crontab: crontab.into(),
+        time_zone: time_zone.map(Into::into),
+        missed_runs: MissedRuns::Skip,
+        jitter: Duration::ZERO,
+        group: None,
+        queue: QueueName::Own(hook.clone()),
+        allow_failure: fields.boolean("allowFailure").unwrap_or(false),
+        include_snapshots_from: Arc::new([]),
+        retry: RetryPolicy::default(),
+    };
+    fields.finish_loosely();
+    binding
+}
+
+/// `name`; other bindings may have the same.
+pub(super) fn name(fields: &Fields<'_, '_>, default: &str) -> BindingName {
+    BindingName::new(fields.some_string("name").unwrap_or(default))
+}
+
+/// `group`.
+pub(super) fn group(fields: &Fields<'_, '_>) -> Option<Arc<str>> {
+    fields.some_string("group").map(Into::into)
+}
+
+/// The queue of a binding: its own choice, or the hook's own.
+pub(super) fn queue(fields: &Fields<'_, '_>, hook: &HookName) -> QueueName {
+    let shared = fields.some_string("queue").map(|name| QueueName::Shared(name.into()));
+    shared.unwrap_or_else(|| QueueName::Own(hook.clone()))
+}
+
+/// `includeSnapshotsFrom` as it is written, each name once.
+pub(super) fn include_snapshots_from(fields: &Fields<'_, '_>) -> Arc<[BindingName]> {
+    let names = fields.some_strings("includeSnapshotsFrom").unwrap_or_default();
+    let mut known = HashSet::new();
+    names.into_iter().filter(|name| known.insert(name.clone())).map(BindingName::new).collect()
 }
 
 /// The zone and the crontab without it.
-fn when<'v>(fields: &Fields<'v, '_>) -> (Option<&'v str>, &'v str) {
-    let by_key = fields.string("timeZone");
+fn when<'v>(fields: &Fields<'v, '_>, by_key: Option<&'v str>) -> (Option<&'v str>, &'v str) {
     if let Some(Err(error)) = by_key.map(Crontab::zone) {
         fields.wrong("timeZone", error.to_string());
     }

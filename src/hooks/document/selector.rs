@@ -1,27 +1,63 @@
 //! Selectors: checked, and written as the API takes them in a query.
 
-use super::reader::Fields;
+use super::reader::{Fields, quoted};
 
 /// `nameSelector` or `namespace.nameSelector`.
 pub(super) fn names(fields: &Fields<'_, '_>) -> Vec<String> {
-    let names = fields.strings("matchNames");
-    if names.is_none() && fields.take("matchNames").is_none() {
-        fields.wrong("matchNames", "is missing");
-    }
+    let names = fields.need("matchNames", fields.strings("matchNames")).unwrap_or_default();
+    check_names(fields, &names);
     fields.finish();
-    names.unwrap_or_default()
+    names
 }
 
-/// `namespace`.
-pub(super) fn namespaces(fields: &Fields<'_, '_>) -> Vec<String> {
-    fields.not_yet("labelSelector", "namespaces chosen by label are");
+/// `namespace`: the names, and the labels. A namespace must fit both.
+pub(super) fn namespaces(fields: &Fields<'_, '_>) -> (Vec<String>, Option<String>) {
     let namespaces = fields.fields("nameSelector").map(|selector| names(&selector)).unwrap_or_default();
+    let by_label = fields.fields("labelSelector").and_then(|selector| labels(&selector));
     fields.finish();
-    namespaces
+    (namespaces, by_label)
+}
+
+/// `namespaceSelector` of documents without a version.
+pub(super) fn namespaces_v0(fields: &Fields<'_, '_>) -> Vec<String> {
+    let names = fields.strings("matchNames").unwrap_or_default();
+    check_names(fields, &names);
+    let any = fields.boolean("any") == Some(true);
+    if any && !names.is_empty() {
+        fields.warn("matchNames", "is ignored, since `any` is true");
+    }
+    fields.finish_loosely();
+    if any { Vec::new() } else { names }
+}
+
+/// Names become a part of paths and of field selectors.
+fn check_names(fields: &Fields<'_, '_>, names: &[String]) {
+    for (i, name) in names.iter().enumerate() {
+        let valid = !matches!(name.as_str(), "" | "." | "..") && name.len() <= 253 && !name.contains(['/', '%']);
+        fields.check(valid, &format!("matchNames[{i}]"), || {
+            format!("is {}, which can't be a name (1 to 253 bytes, without '/' and '%')", quoted(name))
+        });
+    }
 }
 
 /// `labelSelector`.
 pub(super) fn labels(fields: &Fields<'_, '_>) -> Option<String> {
+    let terms = label_terms(fields);
+    if !fields.has("matchLabels") && !fields.has("matchExpressions") {
+        fields.wrong("matchLabels", "is missing; a labelSelector needs matchLabels, matchExpressions or both");
+    }
+    fields.finish();
+    terms
+}
+
+/// `selector` of documents without a version, which may be empty.
+pub(super) fn labels_v0(fields: &Fields<'_, '_>) -> Option<String> {
+    let terms = label_terms(fields);
+    fields.finish_loosely();
+    terms
+}
+
+fn label_terms(fields: &Fields<'_, '_>) -> Option<String> {
     let mut terms = Vec::new();
     for (key, value) in fields.string_map("matchLabels").unwrap_or_default() {
         let path = format!("matchLabels.{key}");
@@ -32,10 +68,6 @@ pub(super) fn labels(fields: &Fields<'_, '_>) -> Option<String> {
     for item in fields.items("matchExpressions") {
         terms.extend(label_expression(&item));
     }
-    if fields.take("matchLabels").is_none() && fields.take("matchExpressions").is_none() {
-        fields.wrong("matchLabels", "is missing; a labelSelector needs matchLabels, matchExpressions or both");
-    }
-    fields.finish();
     (!terms.is_empty()).then(|| terms.join(","))
 }
 
@@ -85,9 +117,7 @@ fn label_expression(fields: &Fields<'_, '_>) -> Option<String> {
 /// `fieldSelector`. `by_name` says that a nameSelector is there too.
 pub(super) fn fields(fields: &Fields<'_, '_>, by_name: bool) -> Option<String> {
     let terms: Vec<_> = fields.items("matchExpressions").filter_map(|item| field_expression(&item, by_name)).collect();
-    if fields.take("matchExpressions").is_none() {
-        fields.wrong("matchExpressions", "is missing");
-    }
+    fields.need("matchExpressions", Some(()));
     fields.finish();
     (!terms.is_empty()).then(|| terms.join(","))
 }
@@ -96,10 +126,7 @@ fn field_expression(fields: &Fields<'_, '_>, by_name: bool) -> Option<String> {
     let field = fields.required_string("field");
     let operators = [("=", "="), ("==", "="), ("Equals", "="), ("!=", "!="), ("NotEquals", "!=")];
     let operator = fields.required_string("operator").and_then(|_| fields.word("operator", &operators));
-    let value = fields.string("value");
-    if value.is_none() && fields.take("value").is_none() {
-        fields.wrong("value", "is missing");
-    }
+    let value = fields.need("value", fields.string("value"));
     fields.finish();
     if by_name && field == Some("metadata.name") {
         fields.wrong("field", "is metadata.name, and there is a nameSelector; use one of them");
@@ -120,15 +147,17 @@ fn check_key(fields: &Fields<'_, '_>, path: &str, key: &str) -> bool {
     let valid = !name.is_empty() && is_label_text(name) && prefix.is_none_or(is_subdomain);
     fields.check(valid, path, || {
         format!(
-            "has the key {key:?}, which is not a label key (up to 63 letters, digits, '-', '_', '.', optionally after \
-             a DNS name and '/')"
+            "has the key {}, which is not a label key (up to 63 letters, digits, '-', '_', '.', optionally after \
+             a DNS name and '/')",
+            quoted(key)
         )
     })
 }
 
 fn check_value(fields: &Fields<'_, '_>, path: &str, value: &str) -> bool {
     fields.check(is_label_text(value), path, || {
-        format!("has the value {value:?}, which is not a label value (up to 63 letters, digits, '-', '_', '.')")
+        let rule = "up to 63 letters, digits, '-', '_', '.'";
+        format!("has the value {}, which is not a label value ({rule})", quoted(value))
     })
 }
 

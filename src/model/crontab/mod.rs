@@ -4,13 +4,13 @@
 //! The grammar is robfig/cron's, second version, which shell-operator documents are written for.
 //! Where that one hangs or takes nonsense, this one gives an error.
 
-mod duration;
+mod every;
 mod field;
 mod next;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use duration::go_duration;
+use every::every;
 use field::FieldKind;
 use next::Fields;
 
@@ -156,7 +156,7 @@ fn described(descriptor: &str) -> Result<When, CrontabError> {
         other => {
             let unknown = || CrontabError::Descriptor(format!("@{}", other.chars().take(80).collect::<String>()));
             let duration = other.strip_prefix("every ").ok_or_else(unknown)?.trim();
-            return go_duration(duration).map(When::Every);
+            return every(duration).map(When::Every);
         }
     };
     fields(text).map(When::Fields)

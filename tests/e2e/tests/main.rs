@@ -5,16 +5,21 @@
 //! list is dead code, which the compiler reports. It never calls Boathook's own code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod bindings;
 mod burst;
+mod calls;
 mod control_plane;
 mod copies;
+mod faults;
 mod grants;
 mod harness;
 mod internet_access;
+mod ledger;
 mod lifecycle;
 mod node_taint;
 mod objects;
 mod outages;
+mod real_faults;
 mod registry_secret;
 mod restarts;
 
@@ -62,6 +67,12 @@ suite! {
             taints_follow_labels,
             other_taints_stay,
             unknown_effects_are_passed_over;
+        bindings:
+            selectors_choose,
+            changes_are_told,
+            kinds_are_found;
+        calls:
+            answers_are_as_the_interface_says;
         burst:
             a_thousand_namespaces;
         restarts:
@@ -69,6 +80,10 @@ suite! {
             after_sigkill;
         outages:
             connections_cut;
+        faults:
+            connections_cut_every_200_ms,
+            killed_in_the_middle_of_a_run,
+            a_failing_hook_holds_nobody_up;
         grants:
             a_write_without_permission_is_refused;
         lifecycle:
@@ -77,6 +92,10 @@ suite! {
             stops_cleanly;
     },
     real: {
+        real_faults:
+            api_server_away_for_20_seconds,
+            history_compacted,
+            connections_frozen;
         control_plane:
             operator_outlives_its_restart,
             a_restart_keeps_the_cluster,

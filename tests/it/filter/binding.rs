@@ -8,7 +8,7 @@ use boathook::{
 };
 use serde_json::json;
 
-use super::{hook, pod, pods, spec};
+use super::{binding, hook, pod, spec};
 
 fn named(name: &str, uid: &str, version: u32, label: &str) -> Arc<Object> {
     pod(&json!({"metadata": {"name": name, "namespace": "n", "uid": uid, "resourceVersion": version.to_string(),
@@ -19,7 +19,7 @@ struct Subject(Binding);
 
 impl Subject {
     fn new(spec: KubernetesBinding, sources: usize) -> Self {
-        Self(Binding::new(hook(), spec, pods(), sources))
+        Self(binding(spec, sources))
     }
 
     /// With its first, empty list.
@@ -100,7 +100,7 @@ fn nothing_triggers_before_all_sources_are_listed() {
     let mut subject = Subject::new(spec(None), 2);
     assert_eq!(subject.list(0, &[&named("a", "1", 1, "x")]), []);
     assert_eq!(subject.upsert(&named("b", "2", 2, "x")).triggers, []);
-    assert!(!subject.0.is_synchronised());
+    assert!(!subject.0.is_live());
     let triggers = subject.list(1, &[&named("c", "3", 3, "x")]);
     assert!(matches!(triggers.as_slice(), [Trigger { cause: Cause::Synchronization, .. }]), "{triggers:?}");
     assert_eq!(subject.names(), ["a", "b", "c"]);

@@ -6,16 +6,16 @@ use std::{
 };
 
 use boathook::{
-    filter::{Binding, BindingStatus, Driver, Evaluator, Snapshots, WorkerConfig, compile, drive},
+    filter::{BindingStatus, Driver, Evaluator, Input, Snapshots, WorkerConfig, compile, drive},
     model::{BindingName, Cause, Change, Trigger},
 };
 use futures::channel::mpsc;
 use serde_json::json;
 
-use super::{config, evaluator, eventually, hook, pod, pods, spec};
+use super::{binding, config, evaluator, eventually, hook, pod, spec};
 
 struct Rig {
-    changes: mpsc::UnboundedSender<(usize, Change)>,
+    changes: mpsc::UnboundedSender<Input>,
     status: Arc<BindingStatus>,
     snapshots: Arc<Snapshots>,
     triggers: Arc<Mutex<Vec<Trigger>>>,
@@ -45,7 +45,8 @@ impl Rig {
         };
         let driver = Driver {
             publisher: snapshots.publisher(&hook(), &spec.name),
-            binding: Binding::new(hook(), spec.clone(), pods(), 1),
+            binding: binding(spec.clone(), 1),
+            own: None,
             filter: Some(compile(filter).unwrap()),
             evaluator,
             status: status.clone(),
@@ -56,7 +57,7 @@ impl Rig {
     }
 
     fn send(&self, change: Change) {
-        self.changes.unbounded_send((0, change)).unwrap();
+        self.changes.unbounded_send(Input::Change(0, change)).unwrap();
     }
 
     fn upsert(&self, name: &str, version: u32, labels: &serde_json::Value) {

@@ -8,10 +8,13 @@ mod history;
 mod hostile;
 mod semantics;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use boathook::{
-    filter::{Evaluator, WorkerConfig},
+    filter::{Applied, Binding, Evaluator, WorkerConfig},
     model::{
         BindingName, Content, HookName, KubernetesBinding, Object, QueueName, Resource, RetryPolicy, WatchEventKind,
     },
@@ -54,6 +57,22 @@ fn spec(filter: Option<&str>) -> KubernetesBinding {
         allow_failure: false,
         retry: RetryPolicy::default(),
     }
+}
+
+/// A binding with sources numbered from 0, which goes live when all are listed.
+fn binding(spec: KubernetesBinding, sources: usize) -> Binding {
+    let mut binding = waiting(spec, sources);
+    assert_eq!(binding.admit(Instant::now()), Applied::default());
+    binding
+}
+
+/// One that was not admitted.
+fn waiting(spec: KubernetesBinding, sources: usize) -> Binding {
+    let mut binding = Binding::new(hook(), spec);
+    binding.served(pods());
+    (0..sources).for_each(|source| binding.add_source(source));
+    assert_eq!(binding.sources_complete(Instant::now()), Applied::default());
+    binding
 }
 
 fn pods() -> Arc<Resource> {

@@ -2,7 +2,7 @@
 //!
 //! Never looks at a cluster.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,6 +24,8 @@ pub enum Step {
     Apply(Object),
     Delete(Object),
     Expect(Expect),
+    /// The operator is stopped and started again.
+    Restart,
 }
 
 #[derive(Deserialize)]
@@ -32,17 +34,26 @@ struct Keys {
     apply: Option<Object>,
     delete: Option<Object>,
     expect: Option<Expect>,
+    restart: Option<Part>,
+}
+
+/// What can be restarted.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Part {
+    Operator,
 }
 
 impl TryFrom<Keys> for Step {
     type Error = &'static str;
 
     fn try_from(keys: Keys) -> Result<Self, Self::Error> {
-        match (keys.apply, keys.delete, keys.expect) {
-            (Some(object), None, None) => Ok(Self::Apply(object)),
-            (None, Some(object), None) => Ok(Self::Delete(object)),
-            (None, None, Some(expect)) => Ok(Self::Expect(expect)),
-            _ => Err("a step has just one of apply, delete and expect"),
+        match (keys.apply, keys.delete, keys.expect, keys.restart) {
+            (Some(object), None, None, None) => Ok(Self::Apply(object)),
+            (None, Some(object), None, None) => Ok(Self::Delete(object)),
+            (None, None, Some(expect), None) => Ok(Self::Expect(expect)),
+            (None, None, None, Some(Part::Operator)) => Ok(Self::Restart),
+            _ => Err("a step has just one of apply, delete, expect and restart"),
         }
     }
 }
@@ -53,8 +64,13 @@ impl TryFrom<Keys> for Step {
 pub struct Expect {
     pub present: Vec<Object>,
     pub absent: Vec<Object>,
-    pub logged: Vec<String>,
+    pub logged: Vec<Line>,
+    /// It holds within this time after the step begins.
+    pub within: Duration,
 }
+
+/// Within this time an expectation holds, unless it says another.
+const WITHIN: u64 = 10;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,18 +80,82 @@ struct ExpectKeys {
     #[serde(default)]
     absent: Vec<Object>,
     #[serde(default)]
-    logged: Vec<String>,
+    logged: Vec<Line>,
+    within: Option<String>,
 }
 
 impl TryFrom<ExpectKeys> for Expect {
     type Error = &'static str;
 
     fn try_from(keys: ExpectKeys) -> Result<Self, Self::Error> {
-        let ExpectKeys { present, absent, logged } = keys;
+        let ExpectKeys { present, absent, logged, within } = keys;
         if present.is_empty() && absent.is_empty() && logged.is_empty() {
             return Err("expect needs something in present, absent or logged");
         }
-        Ok(Self { present, absent, logged })
+        let within = within.map_or(Ok(WITHIN), |text| seconds(&text).ok_or("within is a number of seconds: 15s"))?;
+        Ok(Self { present, absent, logged, within: Duration::from_secs(within) })
+    }
+}
+
+fn seconds(text: &str) -> Option<u64> {
+    text.strip_suffix('s')?.parse().ok()
+}
+
+/// How often there are lines that contain a text.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "LineKeys")]
+pub struct Line {
+    pub text: String,
+    pub count: Count,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    AtLeast(usize),
+    Exactly(usize),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum LineKeys {
+    Text(String),
+    Counted(Counted),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Counted {
+    text: String,
+    at_least: Option<usize>,
+    times: Option<usize>,
+}
+
+impl TryFrom<LineKeys> for Line {
+    type Error = &'static str;
+
+    fn try_from(keys: LineKeys) -> Result<Self, Self::Error> {
+        let (text, count) = match keys {
+            LineKeys::Text(text) => (text, Count::AtLeast(1)),
+            LineKeys::Counted(Counted { text, at_least: Some(n), times: None }) => (text, Count::AtLeast(n)),
+            LineKeys::Counted(Counted { text, at_least: None, times: Some(n) }) => (text, Count::Exactly(n)),
+            LineKeys::Counted(_) => return Err("a logged text has just one of atLeast and times"),
+        };
+        Ok(Self { text, count })
+    }
+}
+
+impl Line {
+    /// What is wrong when there are so many lines.
+    pub fn differs(&self, found: usize) -> Option<String> {
+        let text = &self.text;
+        let wanted = match self.count {
+            Count::AtLeast(n) if found >= n => return None,
+            Count::Exactly(n) if found == n => return None,
+            Count::AtLeast(1) => return Some(format!("no line contains {text:?}")),
+            Count::AtLeast(n) => format!("at least {n}"),
+            Count::Exactly(n) => n.to_string(),
+        };
+        Some(format!("{found} lines contain {text:?}, expected {wanted}"))
     }
 }
 
@@ -124,7 +204,8 @@ given: [{apiVersion: v1, kind: Node, metadata: {name: n}}]
 steps:
   - apply: {apiVersion: v1, kind: Secret, metadata: {namespace: a, name: s}, data: {a: null}}
   - delete: {apiVersion: v1, kind: Secret, metadata: {namespace: a, name: s}}
-  - expect: {logged: [x]}
+  - expect: {logged: [x, {text: y, times: 0}, {text: z, atLeast: 2}], within: 15s}
+  - restart: operator
 ",
     )
     .unwrap();
@@ -132,7 +213,23 @@ steps:
     let Step::Apply(secret) = &scenario.steps[0] else { panic!("{:?}", scenario.steps) };
     assert_eq!((secret.to_string().as_str(), &secret.0["data"]), ("Secret a/s", &serde_json::json!({"a": null})));
     assert!(matches!(&scenario.steps[1], Step::Delete(_)));
-    assert!(matches!(&scenario.steps[2], Step::Expect(expect) if expect.logged == ["x"]));
+    let Step::Expect(expect) = &scenario.steps[2] else { panic!("{:?}", scenario.steps) };
+    let counts: Vec<_> = expect.logged.iter().map(|line| (line.text.as_str(), line.count)).collect();
+    assert_eq!(counts, [("x", Count::AtLeast(1)), ("y", Count::Exactly(0)), ("z", Count::AtLeast(2))]);
+    assert_eq!(expect.within, Duration::from_secs(15));
+    assert!(matches!(&scenario.steps[3], Step::Restart));
+}
+
+#[test]
+fn lines_are_counted_as_the_scenario_says() {
+    let differs = |count, found| Line { text: "x".into(), count }.differs(found);
+    assert_eq!(differs(Count::AtLeast(1), 0).unwrap(), "no line contains \"x\"");
+    assert_eq!(differs(Count::AtLeast(2), 1).unwrap(), "1 lines contain \"x\", expected at least 2");
+    assert_eq!(differs(Count::Exactly(1), 2).unwrap(), "2 lines contain \"x\", expected 1");
+    assert_eq!(differs(Count::Exactly(0), 1).unwrap(), "1 lines contain \"x\", expected 0");
+    for (count, found) in [(Count::AtLeast(1), 3), (Count::AtLeast(2), 2), (Count::Exactly(0), 0)] {
+        assert_eq!(differs(count, found), None);
+    }
 }
 
 #[test]
@@ -144,6 +241,12 @@ fn what_a_scenario_may_not_hold() {
         ("name: x\nsteps: [{wait: 1s}]", "unknown field `wait`"),
         ("name: x\nsteps: [{expect: {logs: [x]}}]", "unknown field `logs`"),
         ("name: x\nsteps: [{expect: {}}]", "expect needs something"),
+        ("name: x\nsteps: [{expect: {logged: [{text: y}]}}]", "just one of atLeast and times"),
+        ("name: x\nsteps: [{expect: {logged: [{text: y, times: 1, atLeast: 1}]}}]", "just one of atLeast and times"),
+        ("name: x\nsteps: [{expect: {logged: [{line: y, times: 1}]}}]", "logged"),
+        ("name: x\nsteps: [{expect: {logged: [y], within: 1}}]", "within"),
+        ("name: x\nsteps: [{expect: {logged: [y], within: 1m}}]", "a number of seconds"),
+        ("name: x\nsteps: [{restart: cluster}]", "unknown variant `cluster`"),
         ("name: x\nsteps: [{}]", "just one of"),
         (
             "name: x\nsteps: [{expect: {logged: [x]}, delete: {apiVersion: v1, kind: N, metadata: {name: n}}}]",

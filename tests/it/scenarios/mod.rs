@@ -36,6 +36,21 @@ async fn node_taint() {
     play_all("node-taint").await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn startup() {
+    play_all("startup").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schedule() {
+    play_all("schedule").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pods_monitor() {
+    play_all("pods-monitor").await;
+}
+
 async fn play_all(hook: &str) {
     let files = files(hook);
     assert!(!files.is_empty(), "hooks-wasm/{hook}/scenarios holds no scenario");

@@ -2,7 +2,7 @@
 //!
 //! Never looks into it but by its log and its health.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -21,23 +21,39 @@ const TAIL: usize = 40;
 pub struct Operator {
     process: Process,
     hook: String,
-    _files: TempDir,
+    files: Files,
+}
+
+/// What it is started with, again and again.
+struct Files {
+    hooks: PathBuf,
+    kubeconfig: PathBuf,
+    _folder: TempDir,
 }
 
 impl Operator {
     /// Starts it, and waits until the hook has synchronised.
     pub async fn start(hook: &str, hooks: &Path, cluster: &TestCluster) -> Result<Self, String> {
-        let files = tempfile::tempdir().unwrap();
-        let kubeconfig = files.path().join("kubeconfig");
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = folder.path().join("kubeconfig");
         std::fs::write(&kubeconfig, cluster.cluster.kubeconfig()).unwrap();
-        let mut command = boathook(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
-        command.arg("--kubeconfig").arg(&kubeconfig);
-        command.arg("--hooks").arg(hooks).arg("--cache-dir").arg(cache_dir());
-        let mut operator = Self { process: Process::start(command), hook: hook.to_owned(), _files: files };
+        let files = Files { hooks: hooks.to_owned(), kubeconfig, _folder: folder };
+        let mut operator = Self { process: files.serve(), hook: hook.to_owned(), files };
         match operator.synchronised().await {
             Ok(()) => Ok(operator),
             Err(error) => Err(format!("  {error}\n{}", operator.tail())),
         }
+    }
+
+    /// Ends it as Kubernetes does, starts it again, and waits until the hook has synchronised. The
+    /// log begins anew.
+    pub async fn restart(&mut self) -> Result<(), String> {
+        match self.process.terminated().await {
+            Some(0) => {}
+            code => return Err(format!("the operator ended with {code:?}")),
+        }
+        self.process = self.files.serve();
+        self.synchronised().await
     }
 
     async fn synchronised(&mut self) -> Result<(), String> {
@@ -59,11 +75,12 @@ impl Operator {
         }
     }
 
-    /// Whether one of the hook's own lines contains this.
-    pub fn logged(&self, wanted: &str) -> bool {
+    /// How many of the hook's own lines contain this.
+    pub fn logged(&self, wanted: &str) -> usize {
         let of_hook = |line: &Value| line["target"] == "hook" && line["hook"] == self.hook.as_str();
         let holds = |line: &Value| ["message", "fields"].iter().any(|key| says(line, key, wanted));
-        self.process.stderr.borrow().iter().map(|line| parsed(line)).any(|line| of_hook(&line) && holds(&line))
+        let lines = self.process.stderr.borrow();
+        lines.iter().map(|line| parsed(line)).filter(|line| of_hook(line) && holds(line)).count()
     }
 
     /// The end of the whole log.
@@ -75,6 +92,15 @@ impl Operator {
             tail.push_str(&format!("    {line}\n"));
         }
         tail
+    }
+}
+
+impl Files {
+    fn serve(&self) -> Process {
+        let mut command = boathook(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+        command.arg("--kubeconfig").arg(&self.kubeconfig);
+        command.arg("--hooks").arg(&self.hooks).arg("--cache-dir").arg(cache_dir());
+        Process::start(command)
     }
 }
 

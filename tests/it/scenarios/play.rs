@@ -16,9 +16,6 @@ use super::{
 };
 use crate::support::cluster::{Admin, AdminError, TestCluster};
 
-/// Within this time an expectation holds, or the scenario fails.
-const WITHIN: Duration = Duration::from_secs(10);
-
 /// The error says which step failed and why, for people.
 pub async fn play(hook: &str, hooks: &Path, scenario: &Scenario) -> Result<(), String> {
     let cluster = TestCluster::start().await;
@@ -26,15 +23,15 @@ pub async fn play(hook: &str, hooks: &Path, scenario: &Scenario) -> Result<(), S
         let created = cluster.admin.create(&object.0).await;
         created.map_err(|error| format!("  given[{}], {object}: {error}\n", n + 1))?;
     }
-    let operator = Operator::start(hook, hooks, &cluster).await?;
+    let mut operator = Operator::start(hook, hooks, &cluster).await?;
     for (n, step) in scenario.steps.iter().enumerate() {
-        let done = take(step, &cluster.admin, &operator).await;
+        let done = take(step, &cluster.admin, &mut operator).await;
         done.map_err(|error| format!("  steps[{}]{error}\n{}", n + 1, operator.tail()))?;
     }
     Ok(())
 }
 
-async fn take(step: &Step, admin: &Admin, operator: &Operator) -> Result<(), String> {
+async fn take(step: &Step, admin: &Admin, operator: &mut Operator) -> Result<(), String> {
     match step {
         Step::Apply(object) => {
             let applied = admin.apply(&object.0).await;
@@ -42,13 +39,14 @@ async fn take(step: &Step, admin: &Admin, operator: &Operator) -> Result<(), Str
         }
         Step::Delete(object) => admin.delete(&object.0).await.map_err(|error| format!(", delete {object}: {error}")),
         Step::Expect(expect) => wait_for(expect, admin, operator).await,
+        Step::Restart => operator.restart().await.map_err(|error| format!(", restart operator: {error}")),
     }
 }
 
 async fn wait_for(expect: &Expect, admin: &Admin, operator: &Operator) -> Result<(), String> {
     let started = Instant::now();
     loop {
-        let late = started.elapsed() > WITHIN;
+        let late = started.elapsed() > expect.within;
         let seen = look(expect, admin).await.map_err(|error| format!(": {error}"))?;
         let wrong = judge(expect, &seen, operator);
         if wrong.is_empty() && still(expect, admin, &seen).await {
@@ -56,7 +54,7 @@ async fn wait_for(expect: &Expect, admin: &Admin, operator: &Operator) -> Result
         }
         if late {
             let wrong = if wrong.is_empty() { vec!["it held, but not all of it at one time".into()] } else { wrong };
-            return Err(format!(" does not hold after {}s:\n    {}", WITHIN.as_secs(), wrong.join("\n    ")));
+            return Err(format!(" does not hold after {}s:\n    {}", expect.within.as_secs(), wrong.join("\n    ")));
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -87,8 +85,8 @@ fn judge(expect: &Expect, seen: &[Option<Value>], operator: &Operator) -> Vec<St
     for (object, found) in expect.absent.iter().zip(absent) {
         wrong.extend(found.as_ref().map(|found| format!("absent {object}: is there: {found}")));
     }
-    let silent = expect.logged.iter().filter(|text| !operator.logged(text));
-    wrong.extend(silent.map(|text| format!("logged: no line contains {text:?}")));
+    let lines = expect.logged.iter().filter_map(|line| line.differs(operator.logged(&line.text)));
+    wrong.extend(lines.map(|difference| format!("logged: {difference}")));
     wrong
 }
 

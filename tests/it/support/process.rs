@@ -30,10 +30,11 @@ pub struct Ended {
     pub stdout: String,
 }
 
-/// The binary under test with no environment that could reach a cluster.
+/// The binary under test with no environment that could reach a cluster, and no admin socket: many
+/// operators run at the same time.
 pub fn boathook<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_boathook"));
-    command.args(arguments).env_clear().env("NO_COLOR", "1").stdin(Stdio::null());
+    command.args(arguments).env_clear().env("NO_COLOR", "1").env("BOATHOOK_ADMIN_SOCKET", "none").stdin(Stdio::null());
     command
 }
 
@@ -64,6 +65,12 @@ impl Process {
 
     pub fn id(&self) -> u32 {
         self.child.id().unwrap()
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub async fn terminated(&mut self) -> Option<i32> {
+        terminate(self);
+        timeout(PATIENCE, self.child.wait()).await.expect("the process ends").unwrap().code()
     }
 
     /// Waits for the end.

@@ -19,7 +19,7 @@ pub fn config_maps() -> Selection {
         plural: "configmaps".into(),
         namespaced: true,
     };
-    Selection { resource: resource.into(), namespace: None, label_selector: None, field_selector: None }
+    Selection::of(resource.into())
 }
 
 /// One word for a change: `[`, `+name`, `-name`, `]`.

@@ -228,6 +228,31 @@ async fn selectors_choose_and_follow_labels() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn metadata_alone_comes_as_objects_of_the_kind() {
+    for streaming_lists in [true, false] {
+        let live = live(StreamConfig { streaming_lists, ..quick() }).await;
+        live.create("listed").await;
+        let mut follower = live.follow(Selection { metadata_only: true, ..config_maps() });
+        follower.until_listed().await;
+        live.create("watched").await;
+        live.cluster.disconnect_watches();
+        live.create("resumed").await;
+        follower.until(|follower| follower.names().len() == 3).await;
+        for name in ["listed", "watched", "resumed"] {
+            let object = follower.object(name).unwrap();
+            let json: serde_json::Value = serde_json::from_str(&object.json).unwrap();
+            let keys: Vec<_> = json.as_object().unwrap().keys().collect();
+            assert_eq!(keys, ["apiVersion", "kind", "metadata"]);
+            assert_eq!((&json["apiVersion"], &json["kind"]), (&json!("v1"), &json!("ConfigMap")));
+            assert_eq!(json["metadata"]["uid"], json!(&*object.uid));
+        }
+        live.delete("listed").await;
+        follower.until(|follower| follower.object("listed").is_none()).await;
+        assert_eq!(follower.lists, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_kind_that_comes_later_is_found() {
     let live = live(quick()).await;
     let resource = Resource {

@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod follower;
+mod gate;
+mod kinds;
 mod live;
+mod paused;
 mod recorder;
 mod recovery;
 mod scripted;

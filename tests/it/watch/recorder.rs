@@ -17,6 +17,7 @@ pub enum Report {
     Rebuilt,
     Invalid(String),
     Lagging,
+    Unserved,
 }
 
 #[derive(Default)]
@@ -52,6 +53,16 @@ impl Recorder {
         timeout(DEADLINE, found).await.expect("a report")
     }
 
+    /// Waits until there are so many reports that are wanted.
+    pub async fn count(&self, wanted: impl Fn(&Report) -> bool, count: usize) {
+        let found = async {
+            while self.all().iter().filter(|report| wanted(report)).count() < count {
+                self.changed.notified().await;
+            }
+        };
+        timeout(DEADLINE, found).await.expect("reports");
+    }
+
     pub async fn error(&self, wanted: WatchErrorKind) -> (String, Duration) {
         match self.wait_for(|report| matches!(report, Report::Error { kind, .. } if *kind == wanted)).await {
             Report::Error { text, retry_in, .. } => (text, retry_in),
@@ -75,6 +86,10 @@ impl Observer for Recorder {
 
     fn on_invalid_object(&self, _: &Selection, text: &str) {
         self.add(Report::Invalid(text.to_owned()));
+    }
+
+    fn on_unserved(&self, _: &Selection) {
+        self.add(Report::Unserved);
     }
 
     fn on_lagging(&self, _: &Selection) {

@@ -240,9 +240,9 @@ async fn errors_are_told_apart_and_tried_again() {
         assert!(text.ends_with(": scripted"), "{text}");
         assert!(!retry_in.is_zero());
     }
-    assert_eq!(bench.streams.stats()[0].state, StreamState::Trying);
+    assert_eq!(bench.streams.stats()[0].state, StreamState::Unserved);
     bench.server.next().await.page("5", &["a"], None);
-    assert_eq!(bench.follower.words(3).await, "[ +a ]");
+    assert_eq!(bench.follower.words(4).await, "! [ +a ]");
     bench.server.next().await.status(403, "scripted");
     assert!(bench.server.next().await.is_watch_from("5"));
 }
@@ -250,7 +250,7 @@ async fn errors_are_told_apart_and_tried_again() {
 #[tokio::test]
 async fn a_server_that_is_away_is_tried_again() {
     let server = Scripted::start().await;
-    let (address, client) = (server.address, server.client());
+    let (address, client) = (server.address.unwrap(), server.client());
     drop(server);
     let recorder = Recorder::new();
     let streams = Streams::new(client, quick(), recorder.clone());

@@ -20,14 +20,15 @@ use tokio::{
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
 pub struct Scripted {
-    pub address: SocketAddr,
+    pub address: Option<SocketAddr>,
+    app: Router,
     asked: mpsc::UnboundedReceiver<Asked>,
-    task: JoinHandle<()>,
+    task: Option<JoinHandle<()>>,
 }
 
 impl Drop for Scripted {
     fn drop(&mut self) {
-        self.task.abort();
+        self.task.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -42,14 +43,23 @@ impl Scripted {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let mut server = Self::without_socket();
+        let app = server.app.clone();
+        server.task = Some(tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
+        server.address = Some(address);
+        server
+    }
+
+    /// One that is called directly, so that a paused clock stands still while it is asked.
+    pub fn without_socket() -> Self {
         let (sender, asked) = mpsc::unbounded_channel();
         let app = Router::new().fallback(ask).with_state(sender);
-        let task = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-        Self { address, asked, task }
+        Self { address: None, app, asked, task: None }
     }
 
     pub fn client(&self) -> kube::Client {
-        let uri = format!("http://{}", self.address).parse().unwrap();
+        let Some(address) = self.address else { return kube::Client::new(self.app.clone(), "default") };
+        let uri = format!("http://{address}").parse().unwrap();
         let mut config = kube::Config::new(uri);
         config.default_retry = false;
         kube::Client::try_from(config).unwrap()
@@ -58,6 +68,11 @@ impl Scripted {
     /// The next request, in the order of arrival.
     pub async fn next(&mut self) -> Asked {
         timeout(DEADLINE, self.asked.recv()).await.expect("a request").unwrap()
+    }
+
+    /// The next request, if it comes in time.
+    pub async fn wait(&mut self, time: Duration) -> Option<Asked> {
+        timeout(time, self.asked.recv()).await.ok().flatten()
     }
 
     /// Whether a request is there already.
@@ -104,6 +119,10 @@ impl Asked {
             response = response.header(*name, *value);
         }
         let _ = self.answer.send(response.body(Body::from(body.to_string())).unwrap());
+    }
+
+    pub fn answer(self, code: u16, body: String) {
+        let _ = self.answer.send(Response::builder().status(code).body(Body::from(body)).unwrap());
     }
 
     pub fn text(self, body: impl Into<String>) {

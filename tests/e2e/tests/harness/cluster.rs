@@ -12,6 +12,7 @@ use rustix::process::Signal;
 
 use super::process::Process;
 use super::settings;
+use super::wait::eventually;
 
 /// A start takes 3 s on a free machine; this one may be compiling something.
 const START: Duration = Duration::from_secs(90);
@@ -28,6 +29,15 @@ pub enum Backend {
     Local,
 }
 
+/// What a cluster has to be able to do; the local one can do none of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Needs {
+    /// To be stopped and started again on the same data.
+    pub keeps_data: bool,
+    /// To take watches straight to etcd, whose compactions they then notice.
+    pub no_watch_cache: bool,
+}
+
 pub struct Cluster {
     pub backend: Backend,
     pub client: Client,
@@ -35,17 +45,17 @@ pub struct Cluster {
     /// Where it serves: `127.0.0.1:PORT`.
     pub address: String,
     dir: PathBuf,
-    keeps_data: bool,
+    needs: Needs,
     process: Mutex<Option<Arc<Process>>>,
 }
 
 impl Cluster {
     /// Starts one with its files in `dir`. The real one keeps its data there if it is to be started
     /// again; without, it removes the data when it ends, even if the suite is killed.
-    pub async fn start(backend: Backend, dir: &Path, keeps_data: bool) -> Arc<Self> {
+    pub async fn start(backend: Backend, dir: &Path, needs: Needs) -> Arc<Self> {
         std::fs::create_dir_all(dir).expect("make the cluster's directory");
         let kubeconfig = dir.join("kubeconfig");
-        let process = spawn(backend, dir, "127.0.0.1:0", keeps_data).await;
+        let process = spawn(backend, dir, "127.0.0.1:0", needs).await;
         let config = Kubeconfig::read_from(&kubeconfig).expect("read the cluster's kubeconfig");
         let address = address(&config);
         let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default())
@@ -53,7 +63,7 @@ impl Cluster {
             .expect("use the cluster's kubeconfig");
         let client = Client::try_from(config).expect("make a client");
         let process = Mutex::new(Some(Arc::new(process)));
-        Arc::new(Self { backend, client, kubeconfig, address, dir: dir.to_owned(), keeps_data, process })
+        Arc::new(Self { backend, client, kubeconfig, address, dir: dir.to_owned(), needs, process })
     }
 
     /// Stops the API server as a node that shuts down would: SIGTERM.
@@ -68,17 +78,29 @@ impl Cluster {
     /// Starts a stopped API server on the same data and the same port.
     pub async fn start_again(&self) {
         assert!(
-            self.keeps_data && self.backend == Backend::Real,
+            self.needs.keeps_data && self.backend == Backend::Real,
             "this cluster keeps no data to be started again with"
         );
-        let process = spawn(self.backend, &self.dir, &self.address, true).await;
+        let process = spawn(self.backend, &self.dir, &self.address, self.needs).await;
         *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(process));
+    }
+
+    /// Makes etcd forget all history up to now.
+    pub async fn compact(&self) {
+        assert_eq!(self.backend, Backend::Real, "the local cluster has no etcd");
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let process = process.expect("the API server runs");
+        let told = || process.log().lines().filter(|line| line.starts_with("compacted ")).count();
+        let before = told();
+        process.tell("compact");
+        let compacted = async || if told() > before { Ok(()) } else { Err("it does not say so") };
+        eventually("etcd is compacted", compacted).await;
     }
 }
 
-async fn spawn(backend: Backend, dir: &Path, listen: &str, keeps_data: bool) -> Process {
+async fn spawn(backend: Backend, dir: &Path, listen: &str, needs: Needs) -> Process {
     let mut command = match backend {
-        Backend::Real => real(dir, keeps_data),
+        Backend::Real => real(dir, needs),
         Backend::Local => local(),
     };
     command.arg("--listen").arg(listen).arg("--write-kubeconfig").arg(dir.join("kubeconfig"));
@@ -92,11 +114,14 @@ async fn spawn(backend: Backend, dir: &Path, listen: &str, keeps_data: bool) -> 
     process
 }
 
-fn real(dir: &Path, keeps_data: bool) -> Command {
+fn real(dir: &Path, needs: Needs) -> Command {
     let mut command = Command::new(settings::apiserver());
     command.arg("--exit-with-parent").arg(format!("--controllers={CONTROLLERS}"));
-    if keeps_data {
+    if needs.keeps_data {
         command.arg("--data").arg(dir.join("data"));
+    }
+    if needs.no_watch_cache {
+        command.arg("--watch-cache=false");
     }
     command
 }

@@ -13,11 +13,11 @@ mod shared;
 mod test;
 mod wait;
 
-pub use cluster::{Backend, Cluster};
+pub use cluster::{Backend, Cluster, Needs};
 pub use operator::Operator;
 pub use process::Process;
 pub use proxy::Proxy;
-pub use settings::apiserver;
+pub use settings::{apiserver, hook as hook_file};
 pub use shared::ALL_HOOKS;
 pub use test::{Test, run};
-pub use wait::{eventually, eventually_within, for_each};
+pub use wait::{eventually, eventually_within, for_each, last};

@@ -24,7 +24,8 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts it with the named hooks and waits until it listens, not until it is ready.
+    /// Starts it with the named hooks and waits until it listens, not until it is ready. `NAME=HOOK` runs
+    /// a hook under another name.
     /// `dir` gets its log, and the directory of hooks if there is none yet.
     pub async fn start(dir: &Path, kubeconfig: &Path, hooks: &[&str]) -> Self {
         let mut command = Process::bound(&settings::boathook());
@@ -114,9 +115,9 @@ fn hooks_dir(dir: &Path, hooks: &[&str]) -> PathBuf {
     let hooks_dir = dir.join("hooks");
     std::fs::create_dir_all(&hooks_dir).expect("make a directory of hooks");
     for hook in hooks {
-        let source = settings::hook(hook);
-        let name = source.file_name().expect("a hook is a file");
-        std::fs::copy(&source, hooks_dir.join(name)).expect("copy a hook");
+        let own = hook.rsplit('/').next().unwrap_or(hook);
+        let (name, hook) = hook.split_once('=').unwrap_or((own, hook));
+        std::fs::copy(settings::hook(hook), hooks_dir.join(format!("{name}.wasm"))).expect("copy a hook");
     }
     hooks_dir
 }

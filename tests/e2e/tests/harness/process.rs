@@ -2,6 +2,7 @@
 //! It never waits without a deadline.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +22,7 @@ pub struct Process {
 
 impl Process {
     /// Starts the command, stdout and stderr going to the log, which a later process may continue.
-    /// Its stdin is a pipe that nobody writes to and that the suite's end closes.
+    /// Its stdin is a pipe that the suite's end closes.
     pub async fn start(name: &str, mut command: Command, log: &Path) -> Self {
         let file = File::options().create(true).append(true).open(log).expect("open a log file");
         command
@@ -48,6 +49,13 @@ impl Process {
     pub fn signal(&self, signal: Signal) {
         // It may have ended by itself; whoever needs to know asks for its status.
         let _ = kill_process(self.pid, signal);
+    }
+
+    /// Writes a line to its stdin.
+    pub fn tell(&self, line: &str) {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let stdin = child.stdin.as_mut().expect("its stdin is a pipe");
+        writeln!(stdin, "{line}").unwrap_or_else(|error| panic!("tell {} {line:?}: {error}", self.name));
     }
 
     /// How it ended, if it did.

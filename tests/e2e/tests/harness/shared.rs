@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, OnceCell};
 
-use super::cluster::{Backend, Cluster};
+use super::cluster::{Backend, Cluster, Needs};
 use super::operator::Operator;
 use super::settings;
 
@@ -33,7 +33,7 @@ pub async fn shared(backend: Backend) -> &'static Shared {
 
 async fn start(backend: Backend, name: &str) -> Shared {
     let dir = settings::run_dir().join(name);
-    let cluster = Cluster::start(backend, &dir, false).await;
+    let cluster = Cluster::start(backend, &dir, Needs::default()).await;
     let operator = Operator::start(&dir, &cluster.kubeconfig, &ALL_HOOKS).await;
     operator.ready().await;
     Shared { cluster, changing: Mutex::new(()), _operator: operator }

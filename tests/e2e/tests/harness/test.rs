@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use tokio::runtime::Runtime;
 
-use super::cluster::{Backend, Cluster};
+use super::cluster::{Backend, Cluster, Needs};
 use super::operator::Operator;
 use super::shared::{ALL_HOOKS, Shared, shared};
 use super::{dump, settings};
@@ -35,7 +35,11 @@ impl Test {
 
     /// A cluster for this test alone.
     pub async fn own_cluster(&self) -> Arc<Cluster> {
-        let cluster = Cluster::start(self.backend, &self.dir.join("cluster"), true).await;
+        self.own_cluster_with(Needs { keeps_data: true, ..Needs::default() }).await
+    }
+
+    pub async fn own_cluster_with(&self, needs: Needs) -> Arc<Cluster> {
+        let cluster = Cluster::start(self.backend, &self.dir.join("cluster"), needs).await;
         self.remember(&cluster);
         cluster
     }

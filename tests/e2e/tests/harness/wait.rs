@@ -35,6 +35,11 @@ pub async fn eventually_within<T, E: Display>(
     }
 }
 
+/// Lets a fault last: how long it takes is a part of it, and nothing is expected to have happened then.
+pub async fn last(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
 /// Runs the same work for many items, as many at once as `width` says, and fails with the first.
 pub async fn for_each<I, F>(items: impl IntoIterator<Item = I>, width: usize, work: impl Fn(I) -> F)
 where

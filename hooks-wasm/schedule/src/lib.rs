@@ -1,0 +1,22 @@
+//! Says which of its three clocks struck, every 5 seconds, every 10 seconds and every 10 minutes.
+//!
+//! It never looks at the cluster.
+
+use boathook_sdk::prelude::*;
+use boathook_sdk::serde_json::{Value, json};
+
+fn config() -> Config {
+    Config::new()
+        .schedule(Schedule::new("*/10 * * * * *").name("every 10 sec"))
+        .schedule(Schedule::new("*/5 * * * * *").name("every 5 sec"))
+        .schedule(Schedule::new("0 */10 * * * *").name("every 10 min"))
+}
+
+fn run(ctx: Context) -> Result<()> {
+    let told: Vec<Value> =
+        ctx.triggers.iter().map(|trigger| json!({"binding": trigger.binding, "type": "Schedule"})).collect();
+    log::info!("Message from schedule hook: {}", Value::Array(told));
+    Ok(())
+}
+
+boathook_sdk::hook!(config, run);

@@ -1,0 +1,276 @@
+//! Asks an operator over its admin socket. Never decides what to show.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper_util::rt::TokioIo;
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::{net::UnixStream, time::timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    operator::{Letters, SnapshotQuery},
+    views::{Count, DeadLettersView, HooksView, LogLevelView, QueuesView, RunsView, SetLogLevel, SnapshotsView},
+};
+
+/// No answer is longer; pages keep them far shorter.
+const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A question that got no good answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody listens.
+    #[error(
+        "no operator answers at {}: start one with `boathook serve`, or say where its socket is with --socket PATH",
+        places(tried)
+    )]
+    NoOperator {
+        /// Where it was looked for.
+        tried: Vec<PathBuf>,
+    },
+    /// The socket is another user's.
+    #[error("the admin socket {path} is not open to you: it is for the operator's own user and for root")]
+    NotYours {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// The socket can't be connected to.
+    #[error("can't connect to the admin socket {path}")]
+    Connect {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The operator refused; its own words.
+    #[error("{text}")]
+    Refused {
+        /// HTTP status.
+        status: StatusCode,
+        /// Why.
+        text: String,
+    },
+    /// It took too long.
+    #[error("the operator at {path} did not answer within {}", humantime::format_duration(*after))]
+    TooSlow {
+        /// The socket.
+        path: PathBuf,
+        /// So long.
+        after: Duration,
+    },
+    /// The answer is too long.
+    #[error("the operator's answer has more than {LONGEST_ANSWER} bytes: ask for less, with --limit or one hook")]
+    TooLong,
+    /// The connection was lost, or is none of an operator's.
+    #[error("the connection to {path} broke")]
+    Broken {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The answer is not what this version knows.
+    #[error("the operator's answer can't be understood: is it of another version?")]
+    Strange(#[source] serde_json::Error),
+}
+
+fn places(tried: &[PathBuf]) -> String {
+    let shown: Vec<_> = tried.iter().map(|path| path.display().to_string()).collect();
+    shown.join(" or ")
+}
+
+/// Knows where an operator's socket is. Each question has a connection of its own.
+#[derive(Debug, Clone)]
+pub struct Client {
+    places: Vec<PathBuf>,
+}
+
+impl Client {
+    /// Asks at the first of these places where an operator listens.
+    pub fn new(places: Vec<PathBuf>) -> Self {
+        Self { places }
+    }
+
+    /// All hooks.
+    pub async fn hooks(&self) -> Result<HooksView, ClientError> {
+        self.view("/hooks").await
+    }
+
+    /// All queues; those without tasks only if asked for.
+    pub async fn queues(&self, show_empty: bool) -> Result<QueuesView, ClientError> {
+        self.view(&format!("/queues?showEmpty={show_empty}")).await
+    }
+
+    /// A page of a hook's snapshots.
+    pub async fn snapshots(&self, hook: &str, query: &SnapshotQuery) -> Result<SnapshotsView, ClientError> {
+        self.view(&format!("/hooks/{}/snapshots?{}", escaped(hook), snapshot_query(query))).await
+    }
+
+    /// The last runs, or those of one hook, or those that failed.
+    pub async fn runs(&self, hook: Option<&str>, failed: bool) -> Result<RunsView, ClientError> {
+        self.view(&format!("/runs?failed={failed}{}", of_hook(hook))).await
+    }
+
+    /// Dead letters.
+    pub async fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, ClientError> {
+        self.view(&format!("/dead-letters?{}", of_hook(hook).trim_start_matches('&'))).await
+    }
+
+    /// Puts dead letters back into their queues.
+    pub async fn retry_dead(&self, letters: &Letters) -> Result<Count, ClientError> {
+        read(&self.post("/dead-letters/retry", letters).await?)
+    }
+
+    /// Forgets dead letters.
+    pub async fn drop_dead(&self, letters: &Letters) -> Result<Count, ClientError> {
+        read(&self.post("/dead-letters/drop", letters).await?)
+    }
+
+    /// What is logged.
+    pub async fn log_level(&self) -> Result<LogLevelView, ClientError> {
+        self.view("/log-level").await
+    }
+
+    /// Changes what is logged.
+    pub async fn set_log_level(&self, set: &SetLogLevel) -> Result<LogLevelView, ClientError> {
+        read(&self.post("/log-level", set).await?)
+    }
+
+    /// `pause`, `resume`, `quarantine` or `release` of a hook.
+    pub async fn command(&self, hook: &str, action: &str) -> Result<(), ClientError> {
+        self.post(&format!("/hooks/{}/{action}", escaped(hook)), &()).await.map(drop)
+    }
+
+    /// A pprof profile over this time.
+    pub async fn profile(&self, seconds: u64) -> Result<Bytes, ClientError> {
+        let path = format!("/profile?seconds={seconds}");
+        self.ask(Method::GET, &path, None, PATIENCE + Duration::from_secs(seconds)).await
+    }
+
+    /// Whatever is at a path.
+    pub async fn get(&self, path: &str) -> Result<Bytes, ClientError> {
+        self.ask(Method::GET, path, None, PATIENCE).await
+    }
+
+    async fn view<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        read(&self.get(path).await?)
+    }
+
+    async fn post(&self, path: &str, body: &impl Serialize) -> Result<Bytes, ClientError> {
+        let body = serde_json::to_vec(body).map_err(ClientError::Strange)?;
+        self.ask(Method::POST, path, Some(body), PATIENCE).await
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+        patience: Duration,
+    ) -> Result<Bytes, ClientError> {
+        let (socket, stream) = self.connect().await?;
+        let asked = timeout(patience, exchange(stream, &socket, method, path, body)).await;
+        asked.unwrap_or(Err(ClientError::TooSlow { path: socket, after: patience }))
+    }
+
+    async fn connect(&self) -> Result<(PathBuf, UnixStream), ClientError> {
+        let mut not_yours = None;
+        for path in &self.places {
+            let error = match UnixStream::connect(path).await {
+                Ok(stream) => return Ok((path.clone(), stream)),
+                Err(error) => error,
+            };
+            match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => {}
+                io::ErrorKind::PermissionDenied => not_yours = not_yours.or(Some(path.clone())),
+                _ => return Err(ClientError::Connect { path: path.clone(), source: error }),
+            }
+        }
+        Err(match not_yours {
+            Some(path) => ClientError::NotYours { path },
+            None => ClientError::NoOperator { tried: self.places.clone() },
+        })
+    }
+}
+
+async fn exchange(
+    stream: UnixStream,
+    socket: &Path,
+    method: Method,
+    path: &str,
+    body: Option<Vec<u8>>,
+) -> Result<Bytes, ClientError> {
+    let broken =
+        |source: Box<dyn std::error::Error + Send + Sync>| ClientError::Broken { path: socket.to_owned(), source };
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.into()))?;
+    let _driver = AbortOnDropHandle::new(tokio::spawn(async move {
+        // Its errors come out at the sender, too.
+        let _ = connection.await;
+    }));
+    let mut request = Request::builder().method(method).uri(path).header(header::HOST, "boathook");
+    if body.is_some() {
+        request = request.header(header::CONTENT_TYPE, "application/json");
+    }
+    let request =
+        request.body(Full::new(Bytes::from(body.unwrap_or_default()))).map_err(|error| broken(error.into()))?;
+    let answer = sender.send_request(request).await.map_err(|error| broken(error.into()))?;
+    let status = answer.status();
+    let bytes = match Limited::new(answer.into_body(), LONGEST_ANSWER).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => return Err(ClientError::TooLong),
+        Err(error) => return Err(broken(error)),
+    };
+    if status.is_success() {
+        return Ok(bytes);
+    }
+    Err(ClientError::Refused { status, text: super::render::clean(String::from_utf8_lossy(&bytes).trim_end()) })
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ClientError> {
+    serde_json::from_slice(bytes).map_err(ClientError::Strange)
+}
+
+fn of_hook(hook: Option<&str>) -> String {
+    hook.map(|hook| format!("&hook={}", escaped(hook))).unwrap_or_default()
+}
+
+fn snapshot_query(query: &SnapshotQuery) -> String {
+    let mut out = format!("showSecrets={}", query.show_secrets);
+    let limit = query.limit.map(|limit| limit.to_string());
+    let given = [
+        ("binding", query.binding.as_deref()),
+        ("namespace", query.namespace.as_deref()),
+        ("limit", limit.as_deref()),
+        ("continue", query.continue_token.as_deref()),
+    ];
+    for (name, value) in given {
+        if let Some(value) = value {
+            out.push_str(&format!("&{name}={}", escaped(value)));
+        }
+    }
+    out
+}
+
+/// Percent-encodes everything but RFC 3986's unreserved characters.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}

@@ -1,0 +1,225 @@
+//! What one binding is told, in order: that its kind was found, what its streams say, that its turn
+//! to go live has come, that its kind is gone.
+//!
+//! Never looks at an object; [`filter::Binding`](crate::filter::Binding) decides what a change means.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::{
+    FutureExt as _, Stream,
+    future::{BoxFuture, pending},
+    stream,
+};
+use tokio::time::{Instant, sleep_until};
+use tracing::{info, warn};
+
+use super::{
+    super::{Stages, barrier::Barrier},
+    follow::{Following, Heard, Subscriber},
+};
+use crate::{
+    discovery::DiscoveryError,
+    filter::{Input, SourceId},
+    model::{Change, HookName, KubernetesBinding, Resource, error_chain},
+};
+
+/// Between two looks for a kind that is not there, or for an API server that does not answer.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The binding, and what it lives among.
+pub(super) struct Place {
+    pub stages: Arc<Stages>,
+    pub hook: HookName,
+    /// In the document.
+    pub index: usize,
+    pub spec: Arc<KubernetesBinding>,
+    pub barrier: Arc<Barrier>,
+}
+
+impl Place {
+    async fn find(&self) -> Result<Arc<Resource>, DiscoveryError> {
+        self.stages.discovery.find(self.spec.api_version.as_deref(), &self.spec.kind).await
+    }
+}
+
+/// When to ask for the kind again.
+struct Pace {
+    at: Instant,
+    wait: Duration,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { at: Instant::now(), wait: FIRST_WAIT }
+    }
+
+    fn put_off(&mut self) {
+        self.at = Instant::now() + self.wait;
+        self.wait = (self.wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// Makes a binding's inputs.
+pub(super) struct Feed {
+    place: Place,
+    subscriber: Subscriber,
+    ready: VecDeque<Input>,
+    /// None: the kind is looked for.
+    following: Option<Following>,
+    pace: Pace,
+    /// Why the kind is not there, as was said last.
+    said: String,
+    /// The binding was told that its kind is not served.
+    unserved: bool,
+    /// Sources that were told so by the API server, which perhaps serves the kind again by now.
+    doubtful: HashSet<SourceId>,
+    next_source: SourceId,
+    turn: BoxFuture<'static, ()>,
+}
+
+impl Feed {
+    pub fn new(place: Place, metadata_only: bool) -> Self {
+        let (barrier, index) = (place.barrier.clone(), place.index);
+        let subscriber = Subscriber { streams: place.stages.streams.clone(), spec: place.spec.clone(), metadata_only };
+        Self {
+            subscriber,
+            ready: VecDeque::new(),
+            following: None,
+            pace: Pace::new(),
+            said: String::new(),
+            unserved: false,
+            doubtful: HashSet::new(),
+            next_source: 0,
+            turn: async move { barrier.turn(index).await }.boxed(),
+            place,
+        }
+    }
+
+    /// The inputs, without end.
+    pub fn into_stream(self) -> impl Stream<Item = Input> + Send {
+        stream::unfold(self, |mut feed| async {
+            let input = feed.next().await;
+            Some((input, feed))
+        })
+    }
+
+    async fn next(&mut self) -> Input {
+        loop {
+            if let Some(input) = self.ready.pop_front() {
+                return input;
+            }
+            let Some(following) = &mut self.following else {
+                self.look().await;
+                continue;
+            };
+            tokio::select! {
+                () = &mut self.turn => {
+                    self.turn = pending().boxed();
+                    return Input::Admitted;
+                }
+                heard = following.hear() => match heard {
+                    Heard::Sources(inputs) => self.ready.extend(inputs),
+                    Heard::Change(source, change) => self.heard(source, change),
+                },
+                () = sleep_until(self.pace.at), if !self.doubtful.is_empty() => self.look_again().await,
+            }
+        }
+    }
+
+    fn heard(&mut self, source: SourceId, change: Change) {
+        match change {
+            Change::Unserved => {
+                if self.doubtful.is_empty() {
+                    self.pace = Pace::new();
+                }
+                self.doubtful.insert(source);
+                return;
+            }
+            Change::ListStarted => drop(self.doubtful.remove(&source)),
+            _ => {}
+        }
+        self.ready.push_back(Input::Change(source, change));
+    }
+
+    /// Looks for the kind once, in time; says once what it waits for.
+    async fn look(&mut self) {
+        sleep_until(self.pace.at).await;
+        match self.place.find().await {
+            Ok(resource) => {
+                let Place { hook, spec, .. } = &self.place;
+                info!(%hook, binding = %spec.name, %resource, "binding enabled");
+                self.follow(resource);
+            }
+            Err(error) => self.missing(&error),
+        }
+    }
+
+    /// The API server said of a source that there is no such kind. Discovery says whether that is so,
+    /// or whether the kind is elsewhere now.
+    async fn look_again(&mut self) {
+        let Some(before) = self.following.as_ref().map(|following| following.resource().clone()) else { return };
+        self.place.stages.discovery.forget(&before.api_version()).await;
+        match self.place.find().await {
+            // Perhaps it is about to come, or to go: the streams try on, and we ask again.
+            Ok(resource) if resource == before => self.pace.put_off(),
+            Ok(resource) => {
+                let Place { hook, spec, .. } = &self.place;
+                info!(%hook, binding = %spec.name, %before, %resource, "binding moves: its kind is served elsewhere");
+                self.follow(resource);
+            }
+            Err(error @ DiscoveryError::Unknown { .. }) => {
+                self.next_source = self.following.take().map_or(self.next_source, |following| following.next());
+                self.doubtful.clear();
+                self.missing(&error);
+            }
+            Err(DiscoveryError::Unavailable(_)) => self.pace.put_off(),
+        }
+    }
+
+    fn follow(&mut self, resource: Arc<Resource>) {
+        // Numbers are never used again.
+        let first = self.following.as_ref().map_or(self.next_source, Following::next);
+        let (following, inputs) = Following::start(self.subscriber.clone(), resource, first);
+        self.following = Some(following);
+        self.ready.extend(inputs);
+        self.doubtful.clear();
+        self.unserved = false;
+        self.said.clear();
+        self.place.stages.health.enabled(&self.place.hook, self.place.index);
+    }
+
+    fn missing(&mut self, error: &DiscoveryError) {
+        self.pace.put_off();
+        let reason = error_chain(error);
+        let Place { stages, hook, index, spec, barrier } = &self.place;
+        stages.health.pending(hook, *index, &reason);
+        if matches!(error, DiscoveryError::Unknown { .. }) && !std::mem::replace(&mut self.unserved, true) {
+            // There are no objects of a kind that is not served.
+            self.ready.push_back(Input::Unserved);
+            stages.queue.listed(hook, &spec.name);
+            barrier.excused(*index);
+        }
+        if reason != self.said {
+            report(&self.place, error, &reason);
+            self.said = reason;
+        }
+    }
+}
+
+fn report(place: &Place, error: &DiscoveryError, reason: &str) {
+    let Place { stages, hook, spec, .. } = place;
+    match error {
+        DiscoveryError::Unknown { .. } => {
+            warn!(%hook, binding = %spec.name, reason, "binding pending: it starts when the kind is served");
+        }
+        DiscoveryError::Unavailable(_) => {
+            let server = &stages.server;
+            warn!(%hook, binding = %spec.name, server, reason, "API server unreachable: trying until it answers");
+        }
+    }
+}

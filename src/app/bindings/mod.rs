@@ -1,0 +1,74 @@
+//! Keeps one `kubernetes` binding going: lets the filter stage make triggers of what the feed tells
+//! it, and tells queue and barrier how far it is.
+//!
+//! | file | its job |
+//! | --- | --- |
+//! | `feed` | the binding's inputs: finding its kind, its streams, its turn |
+//! | `follow` | the streams, namespace by namespace |
+//! | `namespaces` | which namespaces have the labels; pure |
+//! | `own` | what the hook itself wrote |
+//!
+//! Never decides what is a trigger.
+
+mod feed;
+mod follow;
+mod namespaces;
+mod own;
+
+use std::sync::Arc;
+
+use self::{
+    feed::{Feed, Place},
+    own::Own,
+};
+use super::{Stages, barrier::Barrier};
+use crate::{
+    filter::{self, Binding, Driver, OwnChanges},
+    model::{HookName, KubernetesBinding},
+};
+
+/// Runs until it is dropped. `index` is the binding's place in the document.
+pub(super) async fn keep(
+    stages: Arc<Stages>,
+    hook: HookName,
+    index: usize,
+    spec: KubernetesBinding,
+    barrier: Arc<Barrier>,
+) {
+    let filter = match spec.jq_filter.as_deref().map(filter::compile).transpose() {
+        Ok(filter) => filter,
+        // The document's check lets no such filter through.
+        Err(error) => return stages.health.pending(&hook, index, &error.to_string()),
+    };
+    let (queue, status) = (stages.queue.clone(), stages.health.enabled(&hook, index));
+    let listed = {
+        let (queue, status, barrier) = (queue.clone(), status.clone(), barrier.clone());
+        let (hook, binding) = (hook.clone(), spec.name.clone());
+        async move {
+            status.listed().await;
+            queue.listed(&hook, &binding);
+            barrier.listed(index);
+            status.synchronised().await;
+            barrier.live(index);
+        }
+    };
+    let writes = stages.operator.access.own_writes().clone();
+    let own = spec.ignore_own_writes.then(|| writes.follow(&hook));
+    let metadata_only = filter::uses_only_metadata(spec.content, filter.as_ref());
+    let driver = Driver {
+        // From the beginning, so that a pending binding has an empty snapshot.
+        publisher: stages.snapshots.publisher(&hook, &spec.name),
+        status,
+        evaluator: stages.evaluator.clone(),
+        own: own.as_ref().map(|_| Arc::new(Own(writes)) as Arc<dyn OwnChanges>),
+        filter,
+        binding: Binding::new(hook.clone(), spec.clone()),
+        out: move |trigger| {
+            queue.push(trigger);
+        },
+    };
+    let place = Place { stages, hook, index, spec: Arc::new(spec), barrier };
+    let inputs = Box::pin(Feed::new(place, metadata_only).into_stream());
+    tokio::join!(filter::drive(driver, inputs), listed);
+    drop(own);
+}

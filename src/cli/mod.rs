@@ -1,0 +1,209 @@
+//! What is typed: subcommands, flags, their defaults and help. The only user of clap.
+
+pub mod admin;
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs Kubernetes hooks as WebAssembly components.
+#[derive(Debug, Parser)]
+#[command(name = "boathook", version, propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the operator: watch the cluster and run hooks
+    Serve(Serve),
+    /// Run a Kubernetes API server in this process, for development and tests
+    Cluster(Cluster),
+    /// Show what a component is, what wakes it and what it asks for
+    Inspect(Inspect),
+    /// See a hook at work on a local cluster, in ten seconds
+    Demo(Demo),
+    /// What is asked of a running operator.
+    #[command(flatten)]
+    Admin(admin::Admin),
+    /// Evaluate jq filters for a parent process
+    #[command(hide = true)]
+    FilterWorker,
+    /// Compile a component for a parent process
+    #[command(hide = true)]
+    CompileWorker(CompileWorker),
+}
+
+/// `boathook compile-worker`
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct CompileWorker {
+    /// For an engine with a pool of instances
+    #[arg(long)]
+    pub pooled: bool,
+    /// For an engine without one
+    #[arg(long)]
+    pub on_demand: bool,
+}
+
+/// `boathook serve`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook serve --hooks ./hooks                      # the cluster of the current kubeconfig context
+  boathook serve --hooks /hooks --log-format json     # in a cluster, with the Pod's ServiceAccount
+  boathook serve --kubeconfig dev.yaml --hooks hooks-wasm/dist --listen 127.0.0.1:0
+
+Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 3 when runs had to be interrupted on shutdown.")]
+pub struct Serve {
+    /// Directory with the hooks: each NAME.wasm in it is one
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS")]
+    pub hooks: PathBuf,
+    /// Connection to the cluster.
+    #[command(flatten)]
+    pub connection: Connection,
+    /// Address of health and metrics, which it lists at /discovery; port 0 takes a free one and logs it
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9115", env = "BOATHOOK_LISTEN")]
+    pub listen: SocketAddr,
+    /// Unix socket for `boathook hooks`, `queues` and the like; its directory is private, and made if it is
+    /// missing. `none` for no socket [default: the first that can be used of
+    /// $XDG_RUNTIME_DIR/boathook/admin.sock, /run/boathook/admin.sock, boathook-UID/admin.sock in the
+    /// temporary directory]
+    #[arg(long, value_name = "PATH", env = "BOATHOOK_ADMIN_SOCKET")]
+    pub admin_socket: Option<PathBuf>,
+    /// Logging.
+    #[command(flatten)]
+    pub log: Log,
+    /// Directory for compiled components, owned by and writable for nobody else; created if
+    /// missing [default: the user's cache directory]
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_CACHE_DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// Hooks that run at the same time, all together
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096), env = "BOATHOOK_MAX_PARALLEL_RUNS")]
+    pub max_parallel_runs: u16,
+    /// Most memory that a hook's `limits.memory` can allow, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096), env = "BOATHOOK_MAX_MEMORY")]
+    pub max_memory: u32,
+    /// Prefix of the operator's own metrics
+    #[arg(long, value_name = "TEXT", default_value = "boathook_", env = "BOATHOOK_METRICS_PREFIX")]
+    pub metrics_prefix: String,
+    /// Send traces of runs, host calls and filters to this OpenTelemetry collector (OTLP over HTTP),
+    /// like http://collector:4318 [default: $OTEL_EXPORTER_OTLP_ENDPOINT, or none]
+    #[arg(long, value_name = "URL", env = "BOATHOOK_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
+    /// Series of metrics that each hook may report at /metrics/hooks
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000), env = "BOATHOOK_HOOK_METRICS_SERIES")]
+    pub hook_metrics_series: u32,
+    /// On shutdown, how long running hooks may take to end (at most 30s)
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = grace, env = "BOATHOOK_GRACE_PERIOD")]
+    pub grace_period: std::time::Duration,
+}
+
+/// How to reach the cluster.
+#[derive(Debug, Args)]
+pub struct Connection {
+    /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the Pod's ServiceAccount]
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current context]
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+}
+
+/// How to log.
+#[derive(Debug, Args)]
+pub struct Log {
+    /// Format of log lines, which go to stderr
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "BOATHOOK_LOG_FORMAT")]
+    pub log_format: LogFormat,
+    /// error, warn, info, debug or trace; or a level for each target: info,hook=debug. By default
+    /// without the client library's lines, which say again what Boathook says with its context
+    #[arg(long, value_name = "FILTER", default_value = "info,kube_client=off", env = "BOATHOOK_LOG_LEVEL")]
+    pub log_level: String,
+}
+
+/// Formats of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// `boathook cluster`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook cluster --write-kubeconfig dev.yaml &
+  kubectl --kubeconfig dev.yaml create namespace x
+
+Prints `ready` when it serves. It keeps everything in memory and ends with SIGTERM or Ctrl-C.")]
+pub struct Cluster {
+    /// Write a kubeconfig for kubectl and Boathook to this file
+    #[arg(long, value_name = "FILE")]
+    pub write_kubeconfig: Option<PathBuf>,
+    /// Loopback address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+}
+
+/// `boathook inspect`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook inspect hooks-wasm/dist/registry-secret.wasm
+  boathook inspect hook.wasm -o json | jq .document.permissions
+
+Exit codes: 0 when the hook can be used, 1 when it can't; the reasons go to stderr.")]
+pub struct Inspect {
+    /// The component
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// Formats of printed data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// One JSON document.
+    Json,
+    /// One YAML document.
+    Yaml,
+}
+
+/// `boathook demo`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  make demo                 # builds the hook first
+  boathook demo --keep      # then: kubectl --kubeconfig FILE create namespace x
+
+Exit codes: 0 when the hook did its work, 1 when it did not, 130 when it was interrupted.")]
+pub struct Demo {
+    /// The component of the hook to show
+    #[arg(long, value_name = "FILE", default_value = "hooks-wasm/dist/registry-secret.wasm")]
+    pub hook: PathBuf,
+    /// Go on serving afterwards, to try things with kubectl, until Ctrl-C
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// The whole shutdown is bounded by 30 s, runs take a part of it.
+fn grace(text: &str) -> Result<std::time::Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if duration.as_secs() > 30 { Err("at most 30s are allowed".to_owned()) } else { Ok(duration) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,174 @@
+//! The commands that ask and tell a running operator: from what was typed to questions, and from answers
+//! to output. Never knows how the operator answers.
+
+mod show;
+
+use std::{
+    ffi::OsStr,
+    io::{IsTerminal as _, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, bail};
+
+use super::runtime::block_on;
+use crate::{
+    admin::{
+        Client, ClientError, Letters, Refused, SnapshotQuery, Socket,
+        render::{self, Text},
+        socket::default_places,
+        views::{HooksView, SetLogLevel},
+    },
+    cli::admin::{self as typed, Admin, LettersAction, LogLevelAction},
+    model::error_chain,
+};
+use show::show;
+
+/// No operator answers.
+const NO_OPERATOR: u8 = 4;
+
+/// Turns the socket off.
+const NONE: &str = "none";
+
+fn places() -> Vec<PathBuf> {
+    let runtime_dir = std::env::var_os("XDG_RUNTIME_DIR");
+    default_places(runtime_dir.as_deref(), &std::env::temp_dir(), rustix::process::geteuid().as_raw())
+}
+
+/// Where `serve` listens.
+pub(super) fn socket(typed: Option<PathBuf>) -> Option<Socket> {
+    match typed.filter(|path| !path.as_os_str().is_empty()) {
+        None => Some(Socket::FirstOf(places())),
+        Some(path) if path == Path::new(NONE) => None,
+        Some(path) => Some(Socket::At(path)),
+    }
+}
+
+fn client(at: typed::At) -> anyhow::Result<Client> {
+    match at.socket.as_deref().map(Path::as_os_str).filter(|path| !path.is_empty()) {
+        None => Ok(Client::new(places())),
+        Some(path) if path == OsStr::new(NONE) => {
+            bail!("the admin socket is turned off (none): say where the operator's is with --socket PATH")
+        }
+        Some(path) => Ok(Client::new(vec![path.into()])),
+    }
+}
+
+pub(super) fn run(command: Admin) -> anyhow::Result<ExitCode> {
+    match block_on(ask(command)) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) if matches!(error.downcast_ref(), Some(ClientError::NoOperator { .. })) => {
+            eprintln!("error: {}", error_chain(error.as_ref()));
+            Ok(ExitCode::from(NO_OPERATOR))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn ask(command: Admin) -> anyhow::Result<()> {
+    match command {
+        Admin::Hooks(args) => hooks(args).await,
+        Admin::Queues(typed::Queues { show_empty, show: how }) => {
+            let (client, how) = split(how)?;
+            show(&how, async || client.queues(show_empty).await, Text::text).await
+        }
+        Admin::Snapshots(args) => snapshots(args).await,
+        Admin::Runs(typed::Runs { hook, failed, show: how }) => {
+            let (client, how) = split(how)?;
+            show(&how, async || client.runs(hook.as_deref(), failed).await, Text::text).await
+        }
+        Admin::DeadLetters(args) => dead_letters(args).await,
+        Admin::LogLevel(args) => log_level(args).await,
+        Admin::Pause(typed::Pause { one }) => tell(one, "pause", "paused").await,
+        Admin::Resume(typed::Resume { one }) => tell(one, "resume", "resumed").await,
+        Admin::Quarantine(typed::Quarantine { one }) => tell(one, "quarantine", "in quarantine").await,
+        Admin::Release(typed::Release { one }) => tell(one, "release", "released").await,
+        Admin::Profile(args) => profile(args).await,
+        Admin::Raw(typed::Raw { path, at }) => raw(&path, at).await,
+    }
+}
+
+fn split(how: typed::Show) -> anyhow::Result<(Client, show::How)> {
+    let how_shown = show::How { output: how.output, watch: how.watch.then_some(how.interval) };
+    Ok((client(how.at)?, how_shown))
+}
+
+async fn hooks(args: typed::Hooks) -> anyhow::Result<()> {
+    let (client, how) = split(args.show)?;
+    let Some(name) = args.hook else {
+        return show(&how, async || client.hooks().await, Text::text).await;
+    };
+    let one = async || {
+        let HooksView { hooks } = client.hooks().await?;
+        let known = hooks.iter().map(|hook| hook.name.clone()).collect();
+        let found = hooks.into_iter().find(|hook| hook.name == name);
+        Ok::<_, anyhow::Error>(found.ok_or_else(|| Refused::UnknownHook { name: name.clone(), known })?)
+    };
+    show(&how, one, render::hook).await
+}
+
+async fn snapshots(args: typed::Snapshots) -> anyhow::Result<()> {
+    let (client, how) = split(args.show)?;
+    let query = SnapshotQuery {
+        binding: args.binding,
+        namespace: args.namespace,
+        limit: args.limit.map(usize::from),
+        continue_token: args.continue_token,
+        show_secrets: args.show_secrets,
+    };
+    show(&how, async || client.snapshots(&args.hook, &query).await, Text::text).await
+}
+
+async fn dead_letters(args: typed::DeadLetters) -> anyhow::Result<()> {
+    let Some(action) = args.action else {
+        let (client, how) = split(args.show)?;
+        return show(&how, async || client.dead_letters(args.hook.as_deref()).await, Text::text).await;
+    };
+    let which = |which: typed::Which| Letters { ids: which.ids, hook: which.hook, all: which.all };
+    let (count, what) = match action {
+        LettersAction::Retry(letters) => {
+            (client(letters.at)?.retry_dead(&which(letters.which)).await?, "put back into their queues")
+        }
+        LettersAction::Drop(letters) => (client(letters.at)?.drop_dead(&which(letters.which)).await?, "dropped"),
+    };
+    println!("{} dead letters {what}", count.count);
+    Ok(())
+}
+
+async fn log_level(args: typed::LogLevel) -> anyhow::Result<()> {
+    let Some(LogLevelAction::Set(set)) = args.action else {
+        let (client, how) = split(args.show)?;
+        return show(&how, async || client.log_level().await, Text::text).await;
+    };
+    let lasts = set.lasts.map(|lasts| humantime::format_duration(lasts).to_string());
+    let view = client(set.at)?.set_log_level(&SetLogLevel { level: set.level, lasts }).await?;
+    print!("{}", view.text(show::style()));
+    Ok(())
+}
+
+async fn tell(one: typed::OneHook, action: &str, done: &str) -> anyhow::Result<()> {
+    client(one.at)?.command(&one.hook, action).await?;
+    println!("hook {} is {done}", one.hook);
+    Ok(())
+}
+
+async fn profile(args: typed::Profile) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout();
+    if args.out.is_none() && stdout.is_terminal() {
+        bail!("a profile is binary: write it to a file with --out FILE");
+    }
+    let profile = client(args.at)?.profile(args.seconds).await?;
+    match args.out {
+        Some(file) => {
+            std::fs::write(&file, &profile).with_context(|| format!("can't write the profile to {}", file.display()))
+        }
+        None => stdout.write_all(&profile).context("can't write to stdout"),
+    }
+}
+
+async fn raw(path: &str, at: typed::At) -> anyhow::Result<()> {
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    let answer = client(at)?.get(&path).await?;
+    std::io::stdout().write_all(&answer).context("can't write to stdout")
+}

@@ -1,0 +1,296 @@
+//! One `kubernetes` binding of a hook: which objects it knows, and which changes are triggers.
+//!
+//! Pure. Never runs a filter, publishes or queues: it is given the filter's result and gives back
+//! what follows from it.
+//!
+//! ```text
+//!             all sources listed              admitted
+//!  listing ───────────────────────▶ listed ─────────────▶ live ─▶ events
+//!     ▲         snapshot is shown      │  Synchronization, or what
+//!     └────────────────────────────────┘  changed since it was listed
+//!           the kind is not served
+//! ```
+
+mod baseline;
+mod objects;
+mod sources;
+
+use std::{collections::HashMap, sync::Arc, time::Instant};
+
+use self::{baseline::Baseline, objects::Known, sources::Sources};
+use super::{fingerprint::Fingerprints, project::Interner};
+use crate::model::{
+    BindingName, Cause, Change, HookName, Item, Items, KubernetesBinding, ObjectEvent, ObjectKey, Resource, Trigger,
+    WatchEventKind,
+};
+
+pub use self::sources::SourceId;
+
+/// What the filter gave for an upserted object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Projection {
+    /// The binding has no filter, or [`Binding::wants_filter`] said that it need not run.
+    None,
+    /// The result as canonical JSON.
+    Result(Box<str>),
+    /// It failed, with this text.
+    Failed(String),
+}
+
+/// What followed from a change.
+#[derive(Debug, Default, PartialEq)]
+pub struct Applied {
+    /// To be queued, in this order, once the snapshot is published.
+    pub triggers: Vec<Trigger>,
+    /// The snapshot is not what it was before.
+    pub changed: bool,
+    /// The filter failed on this object, with a text that is new for it.
+    pub new_error: bool,
+}
+
+impl Applied {
+    fn and(mut self, later: Self) -> Self {
+        self.triggers.extend(later.triggers);
+        self.changed |= later.changed;
+        self.new_error |= later.new_error;
+        self
+    }
+}
+
+/// The state machine of a binding.
+#[derive(Debug)]
+pub struct Binding {
+    hook: HookName,
+    spec: KubernetesBinding,
+    resource: Option<Arc<Resource>>,
+    snapshots: Arc<[BindingName]>,
+    sources: Sources,
+    known: HashMap<ObjectKey, Known>,
+    items: Items,
+    bytes: usize,
+    failing: usize,
+    admitted: bool,
+    listed: bool,
+    live: bool,
+    /// What the hook is taken to know when the binding goes live without a synchronization.
+    baseline: Option<Baseline>,
+    /// Some known objects are of sources that were given up for others.
+    moving: bool,
+    fingerprints: Fingerprints,
+    interner: Interner,
+}
+
+impl Binding {
+    /// A binding without sources, whose kind is not known yet. With `waitForSynchronization` it
+    /// stays silent until it is [admitted](Binding::admit).
+    pub fn new(hook: HookName, spec: KubernetesBinding) -> Self {
+        let mut snapshots = vec![spec.name.clone()];
+        for name in spec.include_snapshots_from.iter() {
+            if !snapshots.contains(name) {
+                snapshots.push(name.clone());
+            }
+        }
+        let admitted = !spec.wait_for_synchronization;
+        Self {
+            hook,
+            spec,
+            resource: None,
+            snapshots: snapshots.into(),
+            sources: Sources::default(),
+            known: HashMap::new(),
+            items: Items::new_sync(),
+            bytes: 0,
+            failing: 0,
+            admitted,
+            listed: false,
+            live: false,
+            baseline: None,
+            moving: false,
+            fingerprints: Fingerprints::default(),
+            interner: Interner::default(),
+        }
+    }
+
+    /// Whose it is.
+    pub fn hook(&self) -> &HookName {
+        &self.hook
+    }
+
+    /// Its entry in the hook's document.
+    pub fn spec(&self) -> &KubernetesBinding {
+        &self.spec
+    }
+
+    /// The objects that it matches now, without those on which the filter fails.
+    pub fn items(&self) -> &Items {
+        &self.items
+    }
+
+    /// Whether all sources of the start were listed: the snapshot is complete.
+    pub fn is_listed(&self) -> bool {
+        self.listed
+    }
+
+    /// Whether changes are events: it was listed and admitted, and the synchronization was made.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Whether what this source says now is part of a list.
+    pub fn is_listing(&self, source: SourceId) -> bool {
+        self.sources.is_listing(source)
+    }
+
+    /// Bytes that the items hold; shared parts are counted for each.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Objects on which the filter fails.
+    pub fn failing(&self) -> usize {
+        self.failing
+    }
+
+    /// The kind was found. If it was another before, as when a version is no longer served, the
+    /// sources of that are given up: objects that the new ones do not name are gone once all of those
+    /// were listed.
+    pub fn served(&mut self, resource: Arc<Resource>) {
+        if self.resource.as_ref().is_some_and(|before| *before != resource) {
+            self.sources.clear();
+            self.moving = !self.known.is_empty();
+        }
+        self.resource = Some(resource);
+    }
+
+    /// The API server does not serve the kind: there are no objects of it, and the sources are given
+    /// up.
+    ///
+    /// What a hook without synchronization then hears of, once the kind is served, is all that is
+    /// there: it came after the start.
+    pub fn unserved(&mut self, now: Instant) -> Applied {
+        self.sources.clear();
+        self.listed = false;
+        let applied = self.remove_where(|_| true, now);
+        if !self.live && !self.spec.on_synchronization {
+            self.baseline.get_or_insert_default();
+        }
+        applied
+    }
+
+    /// Another source; its objects come with its first list.
+    pub fn add_source(&mut self, id: SourceId) {
+        self.sources.add(id);
+    }
+
+    /// The source was given up, and its objects no longer belong to the binding.
+    pub fn remove_source(&mut self, id: SourceId, now: Instant) -> Applied {
+        if !self.sources.remove(id) {
+            return Applied::default();
+        }
+        let removed = self.remove_where(|known| known.source == id, now);
+        removed.and(self.settle(now))
+    }
+
+    /// All sources were added that belong to the start.
+    pub fn sources_complete(&mut self, now: Instant) -> Applied {
+        self.sources.complete();
+        self.settle(now)
+    }
+
+    /// The binding goes live as soon as it is listed; before, its state just follows the cluster.
+    pub fn admit(&mut self, now: Instant) -> Applied {
+        self.admitted = true;
+        self.settle(now)
+    }
+
+    /// Takes a change of one source. `projection` belongs to an `Upsert`. Changes of sources that were
+    /// not added, or were removed, mean nothing. Nor does `Unserved`: whether the kind is gone is for
+    /// [`Binding::unserved`] to say, once for all sources.
+    pub fn apply(&mut self, source: SourceId, change: &Change, projection: Projection, now: Instant) -> Applied {
+        let Some(list) = self.sources.list(source) else { return Applied::default() };
+        match change {
+            Change::ListStarted => {
+                self.sources.list_started(source);
+                Applied::default()
+            }
+            Change::Unserved => Applied::default(),
+            Change::Upsert(object) => self.upsert((source, list), object, projection, now),
+            Change::Delete(object) => self.delete(source, &object.key, now),
+            Change::ListDone => self.list_done(source, now),
+        }
+    }
+
+    /// The same for a change that the hook made itself: the binding's state follows, and the hook is
+    /// not told of this object.
+    pub fn apply_own(&mut self, source: SourceId, change: &Change, projection: Projection, now: Instant) -> Applied {
+        let mut applied = self.apply(source, change, projection, now);
+        if let Change::Upsert(object) | Change::Delete(object) = change {
+            applied.triggers.retain(|trigger| match &trigger.cause {
+                Cause::Event(event) => event.item.uid != object.uid,
+                _ => true,
+            });
+        }
+        applied
+    }
+
+    fn list_done(&mut self, source: SourceId, now: Instant) -> Applied {
+        let Some(list) = self.sources.list_done(source) else { return Applied::default() };
+        let gone = self.remove_where(|known| known.source == source && known.list != list, now);
+        gone.and(self.settle(now))
+    }
+
+    /// What follows when it may have become listed, or admitted.
+    fn settle(&mut self, now: Instant) -> Applied {
+        let mut applied = Applied::default();
+        if !self.sources.are_listed() {
+            return applied;
+        }
+        if std::mem::take(&mut self.moving) {
+            applied = applied.and(self.remove_orphans(now));
+        }
+        if !self.listed {
+            self.listed = true;
+            applied.changed = true;
+            if !self.admitted && !self.spec.on_synchronization && self.baseline.is_none() {
+                self.baseline = Some(self.baseline());
+            }
+        }
+        if self.admitted && !self.live {
+            self.live = true;
+            if self.spec.on_synchronization {
+                applied.triggers.push(self.trigger(Cause::Synchronization, now));
+            } else if let Some(baseline) = self.baseline.take() {
+                applied.triggers.extend(self.since(baseline, now));
+            }
+        }
+        applied
+    }
+
+    fn event(
+        &self,
+        kind: WatchEventKind,
+        item: Arc<Item>,
+        previous_filter_result: Option<Arc<str>>,
+        now: Instant,
+    ) -> Option<Trigger> {
+        if !self.live || !self.spec.events.contains(&kind) {
+            return None;
+        }
+        let event = ObjectEvent { kind, resource: self.resource.clone()?, item, previous_filter_result };
+        Some(self.trigger(Cause::Event(event), now))
+    }
+
+    fn trigger(&self, cause: Cause, now: Instant) -> Trigger {
+        Trigger {
+            hook: self.hook.clone(),
+            binding: self.spec.name.clone(),
+            queue: self.spec.queue.clone(),
+            cause,
+            group: self.spec.group.clone(),
+            snapshots: self.snapshots.clone(),
+            allow_failure: self.spec.allow_failure,
+            retry: self.spec.retry,
+            created: now,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Tells the bindings of a document apart, and finds out which snapshots each may open: those that
+//! it names, and those of its group. Reads no document.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::problem::{Reader, short};
+use crate::model::{BindingName, HookSpec};
+
+/// Gives each binding a name of its own, and resolves `includeSnapshotsFrom` and `group`.
+pub(super) fn resolve(spec: &mut HookSpec, reader: &Reader<'_>) {
+    make_unique(spec.schedules.iter_mut().map(|binding| &mut binding.name).collect());
+    make_unique(spec.kubernetes.iter_mut().map(|binding| &mut binding.name).collect());
+    check_snapshots(spec, reader);
+    expand_groups(spec);
+}
+
+/// The first binding of a name has it for itself; the others get the first number that is free.
+fn make_unique(names: Vec<&mut BindingName>) {
+    let mut taken: HashSet<Arc<str>> = names.iter().map(|name| name.as_str().into()).collect();
+    let mut last: HashMap<Arc<str>, usize> = HashMap::new();
+    for name in names {
+        let number = last.entry(name.as_str().into()).or_default();
+        *number += 1;
+        if *number == 1 {
+            continue;
+        }
+        let mut next = BindingName::nth(name.as_str(), *number);
+        while !taken.insert(next.unique().into()) {
+            *number += 1;
+            next = BindingName::nth(name.as_str(), *number);
+        }
+        *name = next;
+    }
+}
+
+/// `includeSnapshotsFrom` must name one `kubernetes` binding each time.
+fn check_snapshots(spec: &HookSpec, reader: &Reader<'_>) {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for binding in &spec.kubernetes {
+        *counts.entry(binding.name.as_str()).or_default() += 1;
+    }
+    let schedules = spec.schedules.iter().map(|binding| &binding.include_snapshots_from);
+    let kubernetes = spec.kubernetes.iter().map(|binding| &binding.include_snapshots_from);
+    let numbered = |kind, lists: Vec<_>| lists.into_iter().enumerate().map(move |(i, list)| (kind, i, list));
+    for (kind, i, list) in numbered("schedule", schedules.collect()).chain(numbered("kubernetes", kubernetes.collect()))
+    {
+        for (j, name) in list.iter().enumerate() {
+            let quoted = format!("\"{}\"", short(name.as_str(), 80));
+            let message = match counts.get(name.as_str()) {
+                Some(1) => continue,
+                None => format!("names no kubernetes binding: there is none called {quoted}"),
+                Some(count) => format!(
+                    "is not clear: there are {count} kubernetes bindings called {quoted}; give each a name of its own"
+                ),
+            };
+            reader.wrong(&format!("{kind}[{i}].includeSnapshotsFrom[{j}]"), message);
+        }
+    }
+}
+
+/// Every binding of a group may open the snapshots of all its `kubernetes` bindings, after those
+/// that it names itself.
+fn expand_groups(spec: &mut HookSpec) {
+    let mut groups: HashMap<Arc<str>, Vec<BindingName>> = HashMap::new();
+    for binding in &spec.kubernetes {
+        if let Some(group) = &binding.group {
+            groups.entry(group.clone()).or_default().push(binding.name.clone());
+        }
+    }
+    let groups: HashMap<Arc<str>, Arc<[BindingName]>> =
+        groups.into_iter().map(|(group, names)| (group, names.into())).collect();
+    let schedules = spec.schedules.iter_mut().map(|b| (&b.group, &mut b.include_snapshots_from));
+    let kubernetes = spec.kubernetes.iter_mut().map(|b| (&b.group, &mut b.include_snapshots_from));
+    for (group, list) in schedules.chain(kubernetes) {
+        if let Some(members) = group.as_ref().and_then(|group| groups.get(group)) {
+            *list = union(list, members);
+        }
+    }
+}
+
+fn union(own: &[BindingName], members: &Arc<[BindingName]>) -> Arc<[BindingName]> {
+    if own.is_empty() {
+        return members.clone();
+    }
+    let known: HashSet<_> = own.iter().collect();
+    own.iter().chain(members.iter().filter(|name| !known.contains(name))).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_names_are_equal() {
+        let mut names: Vec<_> = ["a", "a", "a#2", "b", "a", "a#2", "a#2#2"].map(BindingName::new).into();
+        make_unique(names.iter_mut().collect());
+        let unique: Vec<_> = names.iter().map(BindingName::unique).collect();
+        assert_eq!(unique, ["a", "a#3", "a#2", "b", "a#4", "a#2#3", "a#2#2"]);
+        let written: Vec<_> = names.iter().map(BindingName::as_str).collect();
+        assert_eq!(written, ["a", "a", "a#2", "b", "a", "a#2", "a#2#2"]);
+    }
+}

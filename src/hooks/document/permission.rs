@@ -1,0 +1,42 @@
+//! `permissions`. Grants nothing: the admin does.
+
+use super::reader::{Fields, quoted};
+use crate::model::Permission;
+
+const VERBS: [&str; 7] = ["get", "list", "create", "update", "patch", "delete", "*"];
+
+/// The `permissions` of a document.
+pub(super) fn read(document: &Fields<'_, '_>) -> Vec<Permission> {
+    let Some(fields) = document.fields("permissions") else { return Vec::new() };
+    fields.not_yet("http", "outbound HTTP is");
+    fields.not_yet("files", "access to files is");
+    let rules = fields.items("kubernetes").map(|item| permission(&item)).collect();
+    fields.finish();
+    rules
+}
+
+fn permission(fields: &Fields<'_, '_>) -> Permission {
+    let needed = |key| fields.need(key, fields.some_strings(key)).unwrap_or_default();
+    let permission = Permission {
+        api_groups: needed("apiGroups"),
+        resources: needed("resources"),
+        verbs: needed("verbs"),
+        resource_names: fields.some_strings("resourceNames").unwrap_or_default(),
+        namespaces: fields.some_strings("namespaces").unwrap_or_default(),
+    };
+    let check = |key: &str, texts: &[String], good: &dyn Fn(&str) -> bool, hint: &str| {
+        for (i, text) in texts.iter().enumerate().filter(|(_, text)| !good(text)) {
+            fields.wrong(&format!("{key}[{i}]"), format!("is {}; {hint}", quoted(text)));
+        }
+    };
+    check("verbs", &permission.verbs, &|verb| VERBS.contains(&verb), &format!("allowed: {}", VERBS.join(", ")));
+    check("apiGroups", &permission.api_groups, &|group| !group.contains('/'), "write the group without a version");
+    check(
+        "resources",
+        &permission.resources,
+        &|resource| !resource.is_empty() && !resource.contains(|c: char| c.is_ascii_uppercase()),
+        "write the plural in lower case, such as \"pods\" or \"pods/eviction\"",
+    );
+    fields.finish();
+    permission
+}

@@ -1,0 +1,161 @@
+//! Writes a [`HookSpec`] as a document again, with every default in its place: the normalised
+//! form that `boathook inspect` shows. Reading it gives the same hook; one that came without a
+//! version gives the same in v1.
+
+mod selector;
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::model::{
+    BindingName, Content, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef, Permission, QueueName, RateLimit,
+    RetryPolicy, ScheduleBinding, format_duration,
+};
+
+/// The normalised document of a hook.
+pub fn print(spec: &HookSpec) -> Value {
+    let mut known = HashSet::new();
+    let names = spec.kubernetes.iter().map(|binding| binding.name.as_str());
+    let doubled: HashSet<_> = names.filter(|name| !known.insert(*name)).collect();
+    let mut document = json!({ "configVersion": "v1" });
+    set(&mut document, "onStartup", spec.on_startup.as_ref().map(|startup| json!(startup.order)));
+    set(&mut document, "schedule", list(&spec.schedules, |binding| schedule(binding, &doubled)));
+    set(&mut document, "kubernetes", list(&spec.kubernetes, |binding| kubernetes(binding, &doubled)));
+    set(&mut document, "settings", spec.rate.as_ref().map(rate));
+    let permissions = list(&spec.permissions, permission).map(|rules| json!({ "kubernetes": rules }));
+    set(&mut document, "permissions", permissions);
+    set(&mut document, "limits", Some(limits(&spec.limits)));
+    set(&mut document, "retry", spec.on_startup.as_ref().map(|startup| retry(&startup.retry)));
+    set(&mut document, "concurrency", Some(json!(spec.concurrency)));
+    let regarding = spec.failure_events.as_ref().map(|object| json!({ "regarding": reference(object) }));
+    set(&mut document, "failureEvents", regarding);
+    document
+}
+
+fn set(object: &mut Value, key: &str, value: Option<Value>) {
+    if let (Value::Object(fields), Some(value)) = (object, value) {
+        fields.insert(key.to_owned(), value);
+    }
+}
+
+fn list<T>(items: &[T], print: impl Fn(&T) -> Value) -> Option<Value> {
+    (!items.is_empty()).then(|| items.iter().map(print).collect())
+}
+
+/// `includeSnapshotsFrom` without doubled names. These can't be written, and need not be: only the
+/// group brings them in, and it does so after the others.
+fn snapshots(names: &[BindingName], doubled: &HashSet<&str>) -> Option<Value> {
+    let names: Vec<_> =
+        names.iter().map(BindingName::as_str).take_while(|name| !doubled.contains(name)).map(Value::from).collect();
+    (!names.is_empty()).then(|| names.into())
+}
+
+fn queue(queue: &QueueName) -> Option<Value> {
+    match queue {
+        QueueName::Own(_) => None,
+        QueueName::Shared(name) => Some(json!(name)),
+    }
+}
+
+fn schedule(binding: &ScheduleBinding, doubled: &HashSet<&str>) -> Value {
+    let mut item = json!({ "name": binding.name.as_str(), "crontab": &*binding.crontab });
+    set(&mut item, "timeZone", binding.time_zone.as_ref().map(|zone| json!(zone)));
+    let missed = match binding.missed_runs {
+        MissedRuns::Skip => "skip",
+        MissedRuns::Once => "once",
+    };
+    set(&mut item, "missedRuns", Some(json!(missed)));
+    set(&mut item, "jitter", Some(json!(format_duration(binding.jitter))));
+    set(&mut item, "group", binding.group.as_ref().map(|group| json!(group)));
+    set(&mut item, "queue", queue(&binding.queue));
+    set(&mut item, "allowFailure", Some(json!(binding.allow_failure)));
+    set(&mut item, "includeSnapshotsFrom", snapshots(&binding.include_snapshots_from, doubled));
+    set(&mut item, "retry", Some(retry(&binding.retry)));
+    item
+}
+
+fn kubernetes(binding: &KubernetesBinding, doubled: &HashSet<&str>) -> Value {
+    let mut item = json!({ "name": binding.name.as_str() });
+    set(&mut item, "apiVersion", binding.api_version.as_ref().map(|version| json!(version)));
+    set(&mut item, "kind", Some(json!(binding.kind)));
+    set(&mut item, "nameSelector", match_names(&binding.names));
+    set(&mut item, "namespace", namespace(binding));
+    set(&mut item, "labelSelector", binding.label_selector.as_deref().map(selector::labels));
+    set(&mut item, "fieldSelector", binding.field_selector.as_deref().map(selector::fields));
+    let events = binding.events.iter().map(|event| format!("{event:?}")).collect::<Vec<_>>();
+    set(&mut item, "executeHookOnEvent", Some(json!(events)));
+    set(&mut item, "executeHookOnSynchronization", Some(json!(binding.on_synchronization)));
+    set(&mut item, "waitForSynchronization", Some(json!(binding.wait_for_synchronization)));
+    let period = binding.resynchronization_period.map(|period| json!(format_duration(period)));
+    set(&mut item, "resynchronizationPeriod", period);
+    set(&mut item, "ignoreOwnWrites", Some(json!(binding.ignore_own_writes)));
+    let content = match binding.content {
+        Content::Full => "full",
+        Content::Metadata => "metadata",
+        Content::None => "none",
+    };
+    set(&mut item, "content", Some(json!(content)));
+    set(&mut item, "jqFilter", binding.jq_filter.as_ref().map(|filter| json!(filter)));
+    set(&mut item, "group", binding.group.as_ref().map(|group| json!(group)));
+    set(&mut item, "queue", queue(&binding.queue));
+    set(&mut item, "allowFailure", Some(json!(binding.allow_failure)));
+    set(&mut item, "includeSnapshotsFrom", snapshots(&binding.include_snapshots_from, doubled));
+    set(&mut item, "retry", Some(retry(&binding.retry)));
+    item
+}
+
+fn match_names(names: &[String]) -> Option<Value> {
+    (!names.is_empty()).then(|| json!({ "matchNames": names }))
+}
+
+fn namespace(binding: &KubernetesBinding) -> Option<Value> {
+    let mut namespace = json!({});
+    set(&mut namespace, "nameSelector", match_names(&binding.namespaces));
+    set(&mut namespace, "labelSelector", binding.namespace_labels.as_deref().map(selector::labels));
+    (namespace != json!({})).then_some(namespace)
+}
+
+fn rate(rate: &RateLimit) -> Value {
+    json!({ "executionMinInterval": format_duration(rate.min_interval), "executionBurst": rate.burst })
+}
+
+fn reference(object: &ObjectRef) -> Value {
+    let mut reference = json!({ "apiVersion": object.api_version, "kind": object.kind });
+    set(&mut reference, "namespace", object.namespace.as_ref().map(|namespace| json!(namespace)));
+    set(&mut reference, "name", Some(json!(object.name)));
+    reference
+}
+
+fn permission(permission: &Permission) -> Value {
+    let mut rule = json!({
+        "apiGroups": permission.api_groups,
+        "resources": permission.resources,
+        "verbs": permission.verbs,
+    });
+    let some = |names: &[String]| (!names.is_empty()).then(|| json!(names));
+    set(&mut rule, "resourceNames", some(&permission.resource_names));
+    set(&mut rule, "namespaces", some(&permission.namespaces));
+    rule
+}
+
+fn limits(limits: &Limits) -> Value {
+    json!({
+        "memory": limits.memory,
+        "time": format_duration(limits.time),
+        "hostCalls": limits.host_calls,
+        "hostBytes": limits.host_bytes,
+        "logBytes": limits.log_bytes,
+    })
+}
+
+fn retry(retry: &RetryPolicy) -> Value {
+    let mut printed = json!({
+        "initial": format_duration(retry.initial),
+        "max": format_duration(retry.max),
+        "multiplier": retry.multiplier,
+        "jitter": retry.jitter,
+    });
+    set(&mut printed, "attempts", retry.attempts.map(|attempts| json!(attempts)));
+    printed
+}

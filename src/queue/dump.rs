@@ -1,0 +1,171 @@
+//! What waits where, and for what: for people who ask why nothing happens. Never a part of a
+//! decision.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use crate::model::{BindingName, Cause, HookName, ObjectKey, QueueName, Trigger, WatchEventKind};
+
+use super::{
+    State,
+    gate::Hold,
+    item::{Batch, Item, LineId, Phase},
+    line::Line,
+};
+
+/// One queue that is not empty, or was not since its hooks were added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueDump {
+    /// Its name.
+    pub queue: QueueName,
+    /// What it is doing, or what the next job waits for.
+    pub state: QueueState,
+    /// Triggers in it: running, waiting for the next try, and waiting for their first run.
+    pub total: usize,
+    /// The first of those: jobs, then what waits, by number.
+    pub triggers: Vec<TriggerDump>,
+}
+
+/// What a queue is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueueState {
+    /// It has no trigger.
+    Empty,
+    /// A job is at work.
+    Running,
+    /// A job begins when fewer run in all queues together.
+    Ready,
+    /// The next trigger waits for its hook's start-up.
+    WaitingForStartup,
+    /// The next trigger waits for the synchronization of this binding of its hook.
+    WaitingForSynchronization(BindingName),
+    /// The next trigger waits until the objects of this binding of its hook were listed.
+    WaitingForList(BindingName),
+    /// The next job waits this long for a token of its hook's rate limit.
+    WaitingForToken(Duration),
+    /// A failed job waits this long for its next try.
+    Retry(Duration),
+    /// All its triggers are of hooks that are paused.
+    Paused,
+}
+
+/// One trigger.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriggerDump {
+    /// Whose.
+    pub hook: HookName,
+    /// Of which binding.
+    pub binding: BindingName,
+    /// `startup`, `schedule`, `synchronization`, `added`, `modified`, `deleted`.
+    pub cause: &'static str,
+    /// Of which group.
+    pub group: Option<Arc<str>>,
+    /// The kind of the object, and where it is.
+    pub object: Option<(String, ObjectKey)>,
+    /// Since it was made.
+    pub age: Duration,
+    /// It is in a job at work.
+    pub running: bool,
+    /// The hook's failed runs that it was part of.
+    pub attempts: u32,
+    /// What the last failed run of its job said.
+    pub failure: Option<Arc<str>>,
+}
+
+impl State {
+    /// All queues, sorted by name, each with its first `most` triggers. O(queues + jobs), and what is
+    /// shown.
+    pub fn dump(&self, now: Instant, most: usize) -> Vec<QueueDump> {
+        let mut jobs: HashMap<LineId, Vec<&Batch>> = HashMap::new();
+        for batch in self.batches.values() {
+            jobs.entry(batch.line).or_default().push(batch);
+        }
+        let dump = |(id, line): (&LineId, &Line)| self.dump_line(line, jobs.remove(id).unwrap_or_default(), now, most);
+        let mut dumps: Vec<_> = self.lines.iter().map(dump).collect();
+        dumps.sort_by(|a, b| a.queue.cmp(&b.queue));
+        dumps
+    }
+
+    fn dump_line(&self, line: &Line, mut jobs: Vec<&Batch>, now: Instant, most: usize) -> QueueDump {
+        jobs.sort_by_key(|batch| (!batch.is_running(), batch.items.first().map(|item| item.seq)));
+        let in_jobs = jobs.iter().flat_map(|batch| batch.items.iter().map(|item| dump_trigger(item, Some(batch), now)));
+        let mut triggers: Vec<_> = in_jobs.take(most).collect();
+        let mut waiting: Vec<_> = line.items().take(most - triggers.len()).collect();
+        waiting.sort_by_key(|item| item.seq);
+        triggers.extend(waiting.into_iter().map(|item| dump_trigger(item, None, now)));
+        QueueDump {
+            queue: line.name.clone(),
+            state: self.doing(line, &jobs, now),
+            total: line.length + jobs.iter().map(|batch| batch.items.len()).sum::<usize>(),
+            triggers,
+        }
+    }
+
+    fn doing(&self, line: &Line, jobs: &[&Batch], now: Instant) -> QueueState {
+        if jobs.iter().any(|batch| batch.is_running()) {
+            return QueueState::Running;
+        }
+        let paused = |hook: &HookName| self.hooks.get(hook).is_some_and(|hook| hook.paused);
+        let retries = jobs.iter().filter(|batch| !paused(&batch.hook)).map(|batch| match batch.phase {
+            Phase::Waiting { due } => (due, &batch.hook),
+            Phase::Running { .. } | Phase::Due => (now, &batch.hook),
+        });
+        if let Some((due, hook)) = retries.min_by_key(|(due, _)| *due) {
+            let delay = due.saturating_duration_since(now);
+            return if delay.is_zero() { self.waits_for_token(hook, now) } else { QueueState::Retry(delay) };
+        }
+        match line.next().filter(|item| !paused(&item.trigger.hook)) {
+            Some(item) => self.waits_for(item, now),
+            None if line.is_empty() => QueueState::Empty,
+            None => QueueState::Paused,
+        }
+    }
+
+    fn waits_for(&self, item: &Item, now: Instant) -> QueueState {
+        match self.hooks.get(&item.trigger.hook).and_then(|hook| hook.hold(item, &[])) {
+            Some(Hold::Startup) => QueueState::WaitingForStartup,
+            Some(Hold::Synchronization(binding)) => QueueState::WaitingForSynchronization(binding.clone()),
+            Some(Hold::List(binding)) => QueueState::WaitingForList(binding.clone()),
+            None => self.waits_for_token(&item.trigger.hook, now),
+        }
+    }
+
+    fn waits_for_token(&self, hook: &HookName, now: Instant) -> QueueState {
+        let due = self.hooks.get(hook).and_then(|hook| hook.token_due(now));
+        due.map_or(QueueState::Ready, |due| QueueState::WaitingForToken(due.saturating_duration_since(now)))
+    }
+}
+
+fn dump_trigger(item: &Item, job: Option<&Batch>, now: Instant) -> TriggerDump {
+    let trigger = &item.trigger;
+    TriggerDump {
+        hook: trigger.hook.clone(),
+        binding: trigger.binding.clone(),
+        cause: cause(trigger),
+        group: trigger.group.clone(),
+        object: match &trigger.cause {
+            Cause::Event(event) => Some((event.resource.kind.clone(), event.item.key.clone())),
+            Cause::Startup | Cause::Schedule(_) | Cause::Synchronization => None,
+        },
+        age: now.saturating_duration_since(trigger.created),
+        running: job.is_some_and(Batch::is_running),
+        attempts: item.tries,
+        failure: job.and_then(|batch| batch.failure.clone()),
+    }
+}
+
+fn cause(trigger: &Trigger) -> &'static str {
+    match &trigger.cause {
+        Cause::Startup => "startup",
+        Cause::Schedule(_) => "schedule",
+        Cause::Synchronization => "synchronization",
+        Cause::Event(event) => match event.kind {
+            WatchEventKind::Added => "added",
+            WatchEventKind::Modified => "modified",
+            WatchEventKind::Deleted => "deleted",
+        },
+    }
+}

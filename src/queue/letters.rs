@@ -1,0 +1,245 @@
+//! Dead letters: triggers that were given up, kept until somebody tries them again or drops them.
+//! Never decides that something is given up, and never keeps more than its bounds.
+//!
+//! A letter's event is *superseded* when a later event of the same object, or a later synchronization
+//! of its binding, was told to the hook: the hook has seen a newer state, so it is never told the
+//! older one. Triggers of other kinds tell of the time at which they run, and are never superseded.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+    time::{Instant, SystemTime},
+};
+
+use crate::model::{BindingName, Cause, Failure, HookName, QueueName, Trigger};
+
+use super::{QueueConfig, collapse::Key, item::Item};
+
+/// What a trigger weighs besides its payload.
+const TRIGGER_BYTES: usize = 256;
+
+/// Triggers of one job that were given up together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeadLetter {
+    /// Grows with every letter.
+    pub id: u64,
+    /// The hook.
+    pub hook: HookName,
+    /// The queue that the job was in.
+    pub queue: QueueName,
+    /// The binding of the oldest trigger.
+    pub binding: BindingName,
+    /// Oldest first; at least one.
+    pub triggers: Arc<[Trigger]>,
+    /// Of the last run.
+    pub failure: Failure,
+    /// Failed runs of the oldest trigger.
+    pub attempts: u32,
+    /// When they were given up.
+    pub since: Instant,
+    /// How many of the triggers will not run again, because the hook was told of a newer state.
+    pub superseded: usize,
+}
+
+impl DeadLetter {
+    /// `since` by the wall clock, given what both clocks show.
+    pub fn since_by(&self, now: Instant, wall: SystemTime) -> SystemTime {
+        wall.checked_sub(now.saturating_duration_since(self.since)).unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+}
+
+/// Which dead letters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Letters {
+    /// Those with these ids; others are passed over.
+    Ids(Vec<u64>),
+    /// Those of a hook.
+    Hook(HookName),
+    /// All.
+    All,
+}
+
+#[derive(Debug)]
+struct Kept {
+    letter: DeadLetter,
+    /// The numbers of the triggers' news.
+    born: Vec<u64>,
+    superseded: Vec<bool>,
+    bytes: usize,
+}
+
+/// A dead letter's trigger that is to run again.
+#[derive(Debug)]
+pub(super) struct Revived {
+    pub(super) born: u64,
+    pub(super) trigger: Trigger,
+}
+
+/// All letters.
+#[derive(Debug, Default)]
+pub(super) struct Archive {
+    last: u64,
+    kept: BTreeMap<u64, Kept>,
+    bytes: usize,
+    /// The events that news of this kind would supersede: letter and place in it.
+    watched: HashMap<Key, BTreeSet<(u64, usize)>>,
+}
+
+impl Archive {
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn letters(&self) -> impl Iterator<Item = DeadLetter> {
+        self.kept.values().map(|kept| kept.letter.clone())
+    }
+
+    /// Keeps a letter; gives back its id, and those that made room for it. One that is larger than
+    /// the bound is kept alone.
+    pub(super) fn add(
+        &mut self,
+        (hook, queue): (HookName, QueueName),
+        items: Vec<Item>,
+        failure: &Failure,
+        now: Instant,
+        config: &QueueConfig,
+    ) -> (Option<u64>, Vec<DeadLetter>) {
+        let Some(first) = items.first() else { return (None, Vec::new()) };
+        self.last += 1;
+        let id = self.last;
+        let (binding, attempts) = (first.trigger.binding.clone(), first.tries);
+        self.told_first(&items);
+        let text = failure.message.len() + failure.backtrace.as_ref().map_or(0, String::len);
+        let bytes = text + items.iter().map(|item| item.bytes + TRIGGER_BYTES).sum::<usize>();
+        for (place, item) in items.iter().enumerate() {
+            for key in keys(&item.trigger) {
+                self.watched.entry(key).or_default().insert((id, place));
+            }
+        }
+        let born = items.iter().map(|item| item.born).collect();
+        let superseded = vec![false; items.len()];
+        let letter = DeadLetter {
+            id,
+            hook,
+            queue,
+            binding,
+            triggers: items.into_iter().map(|item| item.trigger).collect(),
+            failure: failure.clone(),
+            attempts,
+            since: now,
+            superseded: 0,
+        };
+        self.bytes += bytes;
+        self.kept.insert(id, Kept { letter, born, superseded, bytes });
+        (Some(id), self.make_room(config))
+    }
+
+    /// The oldest go until the bounds hold.
+    fn make_room(&mut self, config: &QueueConfig) -> Vec<DeadLetter> {
+        let mut gone = Vec::new();
+        while self.kept.len() > 1
+            && (self.kept.len() > config.max_dead_letters || self.bytes > config.max_dead_letter_bytes)
+            && let Some(oldest) = self.kept.first_key_value().map(|(id, _)| *id)
+        {
+            gone.extend(self.take(oldest).map(|kept| kept.letter));
+        }
+        gone
+    }
+
+    /// A new letter supersedes what older ones say of its objects; its own triggers stay in a row.
+    fn told_first(&mut self, items: &[Item]) {
+        if self.watched.is_empty() {
+            return;
+        }
+        let mut seen = HashSet::new();
+        for item in items {
+            let key = Key::of(&item.trigger);
+            if seen.insert(key.clone()) {
+                self.told(&key, item.born);
+            }
+        }
+    }
+
+    /// The hook was told of these.
+    pub(super) fn delivered(&mut self, items: &[Item]) {
+        if !self.watched.is_empty() {
+            items.iter().for_each(|item| self.told(&Key::of(&item.trigger), item.born));
+        }
+    }
+
+    fn told(&mut self, key: &Key, born: u64) {
+        let Some(watched) = self.watched.get_mut(key) else { return };
+        let kept = &mut self.kept;
+        watched.retain(|(id, place)| {
+            let Some(kept) = kept.get_mut(id) else { return false };
+            let older = kept.born.get(*place).is_some_and(|own| *own < born);
+            if older && let Some(flag @ false) = kept.superseded.get_mut(*place) {
+                *flag = true;
+                kept.letter.superseded += 1;
+            }
+            !older
+        });
+        if watched.is_empty() {
+            self.watched.remove(key);
+        }
+    }
+
+    pub(super) fn select(&self, which: &Letters) -> Vec<u64> {
+        match which {
+            Letters::All => self.kept.keys().copied().collect(),
+            Letters::Ids(ids) => ids.iter().copied().filter(|id| self.kept.contains_key(id)).collect(),
+            Letters::Hook(hook) => {
+                let of_hook = self.kept.iter().filter(|(_, kept)| kept.letter.hook == *hook);
+                of_hook.map(|(id, _)| *id).collect()
+            }
+        }
+    }
+
+    /// Forgets letters; gives back how many.
+    pub(super) fn drop(&mut self, which: &Letters) -> usize {
+        let ids = self.select(which);
+        ids.into_iter().filter_map(|id| self.take(id)).count()
+    }
+
+    fn take(&mut self, id: u64) -> Option<Kept> {
+        let kept = self.kept.remove(&id)?;
+        self.bytes -= kept.bytes;
+        for (place, trigger) in kept.letter.triggers.iter().enumerate() {
+            for key in keys(trigger) {
+                if let Some(watched) = self.watched.get_mut(&key) {
+                    watched.remove(&(id, place));
+                    if watched.is_empty() {
+                        self.watched.remove(&key);
+                    }
+                }
+            }
+        }
+        Some(kept)
+    }
+
+    /// Takes letters out to be tried again: their triggers in the order of their news, without those
+    /// that are superseded, and how many those are.
+    pub(super) fn revive(&mut self, ids: Vec<u64>) -> (Vec<Revived>, usize) {
+        let (mut revived, mut superseded) = (Vec::new(), 0);
+        for kept in ids.into_iter().filter_map(|id| self.take(id)) {
+            superseded += kept.letter.superseded;
+            let triggers = kept.letter.triggers.iter().zip(kept.born).zip(kept.superseded);
+            let current = triggers.filter(|(_, superseded)| !superseded);
+            revived.extend(current.map(|((trigger, born), _)| Revived { born, trigger: trigger.clone() }));
+        }
+        revived.sort_by_key(|revived| revived.born);
+        (revived, superseded)
+    }
+}
+
+/// What would supersede this trigger.
+pub(super) fn keys(trigger: &Trigger) -> Vec<Key> {
+    if !matches!(trigger.cause, Cause::Event(_)) || trigger.group.is_some() {
+        return Vec::new();
+    }
+    vec![Key::of(trigger), Key::of_synchronization(trigger)]
+}

@@ -1,0 +1,170 @@
+//! What comes of a job's outcome: done, tried again, or given up. Never decides which: `retry` does.
+
+use std::time::Instant;
+
+use crate::model::{Failure, JobId, Outcome, Trigger};
+
+use super::{
+    Finished, LONGEST_DELAY, State, Verdict,
+    item::{Batch, Item, Phase},
+    retry::{self, Decision},
+};
+
+impl State {
+    /// Gives a job's outcome back. `jitter` is a random number from 0 to 1. Nothing happens for a job
+    /// that isn't running.
+    pub fn finish(&mut self, id: JobId, outcome: Outcome, now: Instant, jitter: f64) -> Option<Finished> {
+        let batch = self.batches.get_mut(&id)?;
+        let Phase::Running { since } = batch.phase else { return None };
+        let mut finished = Finished {
+            job: id,
+            hook: batch.hook.clone(),
+            queue: batch.queue.clone(),
+            binding: batch.binding()?,
+            attempt: batch.attempt(),
+            triggers: batch.items.len(),
+            waited: batch.waited,
+            took: now.saturating_duration_since(since),
+            verdict: Verdict::Done,
+            dead_letter: None,
+            lost: Vec::new(),
+        };
+        let orphan = batch.orphan;
+        self.running -= 1;
+        if let Some(hook) = self.hooks.get_mut(&finished.hook).filter(|_| !orphan) {
+            hook.running -= 1;
+        }
+        if let Some(line) = self.lines.get_mut(&batch.line) {
+            line.stopped();
+        }
+        match outcome {
+            _ if orphan => finished.verdict = self.end_orphan(id),
+            Ok(()) => self.deliver(id),
+            Err(failure) => self.failed(id, failure, now, jitter, &mut finished)?,
+        }
+        Some(finished)
+    }
+
+    fn deliver(&mut self, id: JobId) {
+        let items = self.end(id);
+        self.archive.delivered(&items);
+    }
+
+    fn failed(
+        &mut self,
+        id: JobId,
+        failure: Failure,
+        now: Instant,
+        jitter: f64,
+        finished: &mut Finished,
+    ) -> Option<()> {
+        let batch = self.batches.get_mut(&id)?;
+        batch.failure = Some(failure.message.as_str().into());
+        if retry::counts(failure.kind) {
+            batch.items.iter_mut().for_each(|item| item.tries = item.tries.saturating_add(1));
+        }
+        let first = &batch.items.first()?.trigger;
+        let decision = retry::decide(failure.kind, first.allow_failure, &first.retry, batch.attempt(), jitter);
+        finished.verdict = match decision {
+            Decision::Allow => {
+                self.deliver(id);
+                Verdict::AllowedFailure(failure)
+            }
+            Decision::GiveUp => self.give_up(id, failure, now, finished),
+            Decision::Keep => {
+                self.wait(id, None);
+                Verdict::Interrupted
+            }
+            Decision::Retry(after) => {
+                let exhausted = if retry::counts(failure.kind) { batch.take_exhausted() } else { Vec::new() };
+                if batch.items.is_empty() {
+                    batch.items = exhausted;
+                    self.give_up(id, failure, now, finished)
+                } else {
+                    batch.failures = batch.attempt();
+                    let due = now.checked_add(after.min(LONGEST_DELAY)).unwrap_or(now);
+                    let given_up = self.give_up_some(id, exhausted, &failure, now, finished);
+                    self.wait(id, Some(due));
+                    Verdict::Retry { after, failure, given_up }
+                }
+            }
+        };
+        Some(())
+    }
+
+    fn give_up(&mut self, id: JobId, failure: Failure, now: Instant, finished: &mut Finished) -> Verdict {
+        let items = self.end(id);
+        let triggers = items.iter().map(|item| item.trigger.clone()).collect();
+        self.bury(items, &failure, now, finished);
+        Verdict::GivenUp { failure, triggers }
+    }
+
+    /// Gives up those of a job's triggers that have had all their attempts; those that joined it later
+    /// go on.
+    fn give_up_some(
+        &mut self,
+        id: JobId,
+        exhausted: Vec<Item>,
+        failure: &Failure,
+        now: Instant,
+        finished: &mut Finished,
+    ) -> Vec<Trigger> {
+        if exhausted.is_empty() {
+            return Vec::new();
+        }
+        if let Some(batch) = self.batches.get(&id)
+            && let Some(line) = self.lines.get_mut(&batch.line)
+        {
+            line.released(&exhausted, &batch.items);
+        }
+        self.leave(&exhausted);
+        let triggers = exhausted.iter().map(|item| item.trigger.clone()).collect();
+        self.bury(exhausted, failure, now, finished);
+        triggers
+    }
+
+    fn bury(&mut self, items: Vec<Item>, failure: &Failure, now: Instant, finished: &mut Finished) {
+        let whose = (finished.hook.clone(), finished.queue.clone());
+        (finished.dead_letter, finished.lost) = self.archive.add(whose, items, failure, now, &self.config);
+    }
+
+    /// The job waits for its next try, until then or for its line only.
+    fn wait(&mut self, id: JobId, until: Option<Instant>) {
+        let Some(batch) = self.batches.get_mut(&id) else { return };
+        batch.phase = until.map_or(Phase::Due, |due| Phase::Waiting { due });
+        let line = batch.line;
+        let paused = self.hooks.get(&batch.hook).is_some_and(|hook| hook.paused);
+        match until {
+            Some(due) => {
+                self.timers.insert((due, id));
+            }
+            None => self.due(line, id),
+        }
+        if paused && let Some(line) = self.lines.get_mut(&line) {
+            line.put_aside(id, until.is_none());
+        }
+        self.ask(line);
+    }
+
+    /// The job's triggers are done with, one way or the other.
+    fn end(&mut self, id: JobId) -> Vec<Item> {
+        let Some(batch) = self.batches.remove(&id) else { return Vec::new() };
+        self.end_in_line(id, &batch);
+        self.leave(&batch.items);
+        batch.items
+    }
+
+    fn end_orphan(&mut self, id: JobId) -> Verdict {
+        if let Some(batch) = self.batches.remove(&id) {
+            self.end_in_line(id, &batch);
+        }
+        Verdict::Removed
+    }
+
+    fn end_in_line(&mut self, id: JobId, batch: &Batch) {
+        if let Some(line) = self.lines.get_mut(&batch.line) {
+            line.ended(id, batch);
+        }
+        self.ask(batch.line);
+    }
+}

@@ -1,0 +1,81 @@
+//! Dead letters that are tried again or dropped. Never tells a hook an older state of an object after
+//! a newer one.
+
+use std::{collections::HashMap, time::Instant};
+
+use super::{
+    DeadLetter, Enqueued, Letters, State,
+    collapse::Key,
+    item::Item,
+    letters::{self, Revived},
+};
+
+/// What became of dead letters that were to be tried again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retried {
+    /// Letters that are no longer there.
+    pub letters: usize,
+    /// Triggers at the ends of their queues again.
+    pub triggers: usize,
+    /// Triggers left out, because a newer state of their objects was told, waits or runs.
+    pub superseded: usize,
+}
+
+impl State {
+    /// All dead letters, oldest first. O(letters).
+    pub fn dead_letters(&self) -> Vec<DeadLetter> {
+        self.archive.letters().collect()
+    }
+
+    /// Puts the triggers of dead letters at the ends of their queues again, for a first attempt.
+    /// Those of hooks that are gone went with them. O(n) in what waits and runs.
+    pub fn retry_dead(&mut self, which: &Letters, now: Instant) -> (Retried, Vec<Enqueued>) {
+        let mut retried = Retried::default();
+        if self.closed {
+            return (retried, Vec::new());
+        }
+        let ids = self.archive.select(which);
+        retried.letters = ids.len();
+        let (revived, superseded) = self.archive.revive(ids);
+        retried.superseded = superseded;
+        let newest = self.newest_waiting(&revived);
+        let mut pushed = Vec::new();
+        for Revived { born, mut trigger } in revived {
+            if letters::keys(&trigger).iter().any(|key| newest.get(key).is_some_and(|newest| *newest > born)) {
+                retried.superseded += 1;
+                continue;
+            }
+            trigger.created = now;
+            let (hook, binding, queue) = (trigger.hook.clone(), trigger.binding.clone(), trigger.queue.clone());
+            retried.triggers += 1;
+            pushed.push(Enqueued { hook, binding, queue, pushed: self.place(trigger, Some(born)) });
+        }
+        (retried, pushed)
+    }
+
+    /// For all that would supersede these: the newest that waits or is in a job.
+    fn newest_waiting(&self, revived: &[Revived]) -> HashMap<Key, u64> {
+        let mut newest: HashMap<Key, u64> =
+            revived.iter().flat_map(|revived| letters::keys(&revived.trigger)).map(|key| (key, 0)).collect();
+        if newest.is_empty() {
+            return newest;
+        }
+        let in_jobs = self.batches.values().flat_map(|batch| &batch.items);
+        let waiting = self.lines.values().flat_map(|line| line.items());
+        for item in in_jobs.chain(waiting) {
+            note(&mut newest, item);
+        }
+        newest
+    }
+
+    /// Forgets dead letters; gives back how many.
+    pub fn drop_dead(&mut self, which: &Letters) -> usize {
+        self.archive.drop(which)
+    }
+}
+
+fn note(newest: &mut HashMap<Key, u64>, item: &Item) {
+    if let Some(newest) = newest.get_mut(&Key::of(&item.trigger)) {
+        *newest = (*newest).max(item.born);
+    }
+}

@@ -1,0 +1,123 @@
+//! Which hooks the queues know, and which of them are paused. Never starts anything: it asks the lines
+//! to be looked at again.
+
+use std::collections::HashMap;
+
+use crate::model::{BindingName, HookName, JobId};
+
+use super::{
+    HookTerms, Letters, State,
+    bucket::Bucket,
+    item::{LineId, Phase},
+};
+
+impl State {
+    /// Makes a hook known. For a hook that is known, new terms count from now on, its concurrency
+    /// from the next time its own queue is empty; tokens it has used stay used when its rate is the
+    /// same.
+    pub fn add_hook(&mut self, name: HookName, terms: HookTerms) {
+        let hook = self.hooks.entry(name.clone()).or_default();
+        let bucket = terms.rate.and_then(Bucket::new);
+        let same = matches!((&hook.bucket, &bucket), (Some(old), Some(new)) if old.same_limit(new));
+        if !same {
+            hook.bucket = bucket;
+        }
+        hook.terms = HookTerms { concurrency: terms.concurrency.max(1), ..terms };
+        self.look_again(&name);
+    }
+
+    /// The hook's triggers that include this binding's snapshot wait until [`State::listed`], and so
+    /// do all its later events and ticks, unless the binding is one of those in the background. The
+    /// binding's synchronization goes before them, if it is pushed until then.
+    pub fn expect_list(&mut self, name: &HookName, binding: BindingName) {
+        if let Some(hook) = self.hooks.get_mut(name) {
+            self.last += 1;
+            hook.expect_list(binding, self.last);
+        }
+    }
+
+    /// All objects of the binding were listed, and its snapshot shows them; or there are none.
+    pub fn listed(&mut self, name: &HookName, binding: &BindingName) {
+        if self.hooks.get_mut(name).is_some_and(|hook| hook.listed(binding)) {
+            self.look_again(name);
+        }
+    }
+
+    /// Starts nothing more of the hook until [`State::resume`]; what runs may end. Its triggers go on
+    /// queueing; in shared queues others pass them. False when the hook is not known. O(jobs).
+    pub fn pause(&mut self, name: &HookName) -> bool {
+        let Some(hook) = self.hooks.get_mut(name) else { return false };
+        if std::mem::replace(&mut hook.paused, true) {
+            return true;
+        }
+        for (id, batch) in self.batches.iter().filter(|(_, batch)| batch.hook == *name && !batch.is_running()) {
+            if let Some(line) = self.lines.get_mut(&batch.line) {
+                line.put_aside(*id, batch.phase == Phase::Due);
+            }
+        }
+        self.look_again(name);
+        self.look_again_everywhere();
+        true
+    }
+
+    /// Ends a pause; the hook's triggers have the places that they would have without it, except
+    /// that a job which others passed goes before what waits and after what runs. False when the
+    /// hook is not known. O(n log n) in what waits in shared queues that have triggers of it.
+    pub fn resume(&mut self, name: &HookName) -> bool {
+        let Some(hook) = self.hooks.get_mut(name) else { return false };
+        if !std::mem::replace(&mut hook.paused, false) {
+            return true;
+        }
+        let mut jobs: HashMap<LineId, Vec<JobId>> = HashMap::new();
+        for (id, batch) in self.batches.iter().filter(|(_, batch)| batch.hook == *name && !batch.is_running()) {
+            jobs.entry(batch.line).or_default().push(*id);
+        }
+        for (id, line) in &mut self.lines {
+            line.resume(name, jobs.remove(id).unwrap_or_default().into_iter());
+        }
+        self.look_again(name);
+        self.look_again_everywhere();
+        true
+    }
+
+    /// Forgets a hook, its pause and its dead letters, and drops its triggers; gives back how many.
+    /// What runs may end, and its triggers are dropped then. O(n) in what waits in the queues.
+    pub fn remove_hook(&mut self, name: &HookName) -> usize {
+        let Some(hook) = self.hooks.remove(name) else { return 0 };
+        for line in self.lines.values_mut() {
+            line.remove_hook(name, &self.config);
+        }
+        let ids: Vec<_> = self.batches.iter().filter(|(_, batch)| batch.hook == *name).map(|(id, _)| *id).collect();
+        let mut running = 0;
+        for id in ids {
+            match self.batches.get_mut(&id) {
+                Some(batch) if batch.is_running() => {
+                    batch.orphan = true;
+                    running += batch.items.len();
+                }
+                _ => self.drop_waiting(id),
+            }
+        }
+        self.archive.drop(&Letters::Hook(name.clone()));
+        self.refills.retain(|(_, hook)| hook != name);
+        self.drop_empty_lines();
+        self.look_again_everywhere();
+        hook.outstanding.saturating_sub(running)
+    }
+
+    fn drop_waiting(&mut self, id: JobId) {
+        let Some(batch) = self.batches.remove(&id) else { return };
+        if let Phase::Waiting { due } = batch.phase {
+            self.timers.remove(&(due, id));
+        }
+        if let Some(line) = self.lines.get_mut(&batch.line) {
+            line.ended(id, &batch);
+        }
+    }
+
+    fn drop_empty_lines(&mut self) {
+        self.lines.retain(|_, line| !line.is_empty());
+        self.names.retain(|_, id| self.lines.contains_key(id));
+        self.round.retain(|id| self.lines.contains_key(id));
+    }
+}

@@ -1,0 +1,36 @@
+//! What a hook's document says about its runs, as far as the queues care. Never checks it: the
+//! document's reader did.
+
+use crate::model::{BindingName, HookSpec, RateLimit};
+
+/// How the triggers of one hook are run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookTerms {
+    /// Jobs at once in the hook's own queue; 0 counts as 1. Default 1.
+    pub concurrency: usize,
+    /// How often a job may begin, in all queues together. Default: as often as there is work.
+    pub rate: Option<RateLimit>,
+    /// Whether one run may take several triggers. Default true.
+    pub combine: bool,
+    /// Bindings whose synchronization only their own events wait for
+    /// (`waitForSynchronization: false`). Default none.
+    pub in_background: Vec<BindingName>,
+}
+
+impl Default for HookTerms {
+    fn default() -> Self {
+        Self { concurrency: 1, rate: None, combine: true, in_background: Vec::new() }
+    }
+}
+
+impl From<&HookSpec> for HookTerms {
+    fn from(spec: &HookSpec) -> Self {
+        let background = spec.kubernetes.iter().filter(|binding| !binding.wait_for_synchronization);
+        Self {
+            concurrency: spec.concurrency,
+            rate: spec.rate,
+            combine: spec.combine,
+            in_background: background.map(|binding| binding.name.clone()).collect(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! How a stream goes on after an error: when, and with what. Never gives up.
+
+use std::{mem, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{Stream, Watch};
+use crate::watch::{
+    WatchErrorKind,
+    error::{RequestError, chain},
+    position,
+};
+
+impl Stream {
+    pub(super) fn watch_failed(&mut self, error: &RequestError) {
+        let chance = rand::random_range(0.0..1.0);
+        let delay = self.delay(error, |stream| stream.watch_backoff.next(chance));
+        if error.kind() == WatchErrorKind::Expired {
+            self.list_not_before = Instant::now() + delay;
+            self.forget_history();
+        } else if error.is_unserved() {
+            // What comes back under the same name is another collection.
+            self.list_not_before = Instant::now() + delay;
+            self.waiting.append(&mut self.active);
+        }
+        self.watch_off(delay);
+    }
+
+    /// Reports an error and says how long to wait.
+    pub(super) fn delay(&mut self, error: &RequestError, backoff: impl FnOnce(&mut Self) -> Duration) -> Duration {
+        let config = self.context.config.clone();
+        let delay = match error.kind() {
+            WatchErrorKind::Expired if !mem::replace(&mut self.expired, true) => Duration::ZERO,
+            _ => backoff(self).max(error.retry_after().unwrap_or_default().min(config.retry_after_max)),
+        };
+        if !(self.unserved && error.is_unserved()) {
+            self.context.observer.on_watch_error(&self.context.selection, error.kind(), &chain(error), delay);
+        }
+        delay
+    }
+
+    /// The server has no history after `position`. Who has seen more than that goes on from there,
+    /// the others need a list.
+    pub(super) fn forget_history(&mut self) {
+        let at = position::number(&self.position);
+        let (ahead, lost): (Vec<_>, Vec<_>) =
+            mem::take(&mut self.active).into_iter().partition(|outlet| at.is_some_and(|at| outlet.seen > at));
+        self.waiting.extend(lost);
+        if let Some(seen) = ahead.iter().map(|outlet| outlet.seen).min() {
+            self.position = seen.to_string();
+        }
+        self.active = ahead;
+    }
+
+    pub(super) fn watch_off(&mut self, delay: Duration) {
+        if let Watch::Connecting(task) = mem::replace(&mut self.watch, Watch::Off) {
+            task.abort();
+        }
+        self.attempt += 1;
+        self.watch_not_before = Instant::now() + delay;
+    }
+}

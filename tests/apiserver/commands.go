@@ -1,0 +1,23 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// obey does what a line on stdin asks for, and says so on stdout. What is no command is told and
+// passed over.
+func obey(ctx context.Context, etcd *etcdServer, command string) error {
+	switch command {
+	case "compact":
+		revision, err := etcd.compact(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Println("compacted", revision)
+	default:
+		fmt.Fprintf(os.Stderr, "boathook-apiserver: no command: %q; there is: compact\n", command)
+	}
+	return nil
+}

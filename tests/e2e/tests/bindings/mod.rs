@@ -1,0 +1,187 @@
+//! What a hook is told of objects, where it depends on the API server: kinds, selectors, changes.
+//! It never looks at what a hook writes.
+
+mod told;
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use crate::harness::{Operator, Test, eventually};
+use crate::objects::{Labels, create_namespace, delete, merge, meta};
+use told::{changes_up_to, told, write_hooks};
+
+fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {
+    Api::namespaced(client.clone(), namespace)
+}
+
+async fn create(client: &Client, namespace: &str, name: &str, labels: Labels<'_>) {
+    let map = ConfigMap { metadata: meta(name, labels), ..ConfigMap::default() };
+    let created = maps(client, namespace).create(&PostParams::default(), &map).await;
+    created.unwrap_or_else(|error| panic!("create ConfigMap {namespace}/{name}: {error}"));
+}
+
+/// A document with one binding to ConfigMaps.
+fn document(more: &str) -> String {
+    format!("configVersion: v1\nkubernetes: [{{name: maps, apiVersion: v1, kind: ConfigMap, {more}}}]\n")
+}
+
+async fn start(test: &Test, hooks: &[(&str, String)]) -> Operator {
+    write_hooks(test, hooks);
+    let operator = test.operator_with(&test.shared().await.cluster.kubeconfig, &[]).await;
+    operator.ready().await;
+    operator
+}
+
+pub async fn selectors_choose(test: Arc<Test>) {
+    let client = &test.shared().await.cluster.client;
+    let (one, two, three) = (test.name("one"), test.name("two"), test.name("three"));
+    for namespace in [&one, &two, &three] {
+        create_namespace(client, namespace, &[]).await;
+    }
+    let labelled = "labelSelector: {matchLabels: {selectors: 'yes'}}";
+    let in_one = format!("namespace: {{nameSelector: {{matchNames: [{one}]}}}}");
+    let expressions = "[{key: tier, operator: In, values: [a, b]}, {key: env, operator: NotIn, values: [dev]}, \
+                       {key: needed, operator: Exists}, {key: unwanted, operator: DoesNotExist}]";
+    let fields = "[{field: metadata.name, operator: NotEquals, value: not-this}, \
+                  {field: metadata.namespace, operator: Equals, value: ";
+    let hooks = [
+        ("names", document(&format!("nameSelector: {{matchNames: [first, second]}}, {in_one}"))),
+        ("labels", document(&format!("labelSelector: {{matchExpressions: {expressions}}}, {in_one}"))),
+        ("fields", document(&format!("{labelled}, fieldSelector: {{matchExpressions: {fields}{two}}}]}}"))),
+        ("namespaces", document(&format!("{labelled}, namespace: {{nameSelector: {{matchNames: [{one}, {two}]}}}}"))),
+    ];
+    let operator = start(&test, &hooks).await;
+
+    create(client, &one, "third", &[]).await;
+    create(client, &one, "first", &[]).await;
+    changes_up_to(&operator, "names", "Added first").await;
+    create(client, &one, "second", &[]).await;
+    assert_eq!(changes_up_to(&operator, "names", "Added second").await, ["Added first", "Added second"]);
+
+    let all: Labels<'_> = &[("tier", "b"), ("env", "prod"), ("needed", "x")];
+    create(client, &one, "tier-c", &[("tier", "c"), ("env", "prod"), ("needed", "x")]).await;
+    create(client, &one, "env-dev", &[("tier", "a"), ("env", "dev"), ("needed", "x")]).await;
+    create(client, &one, "not-needed", &[("tier", "a"), ("env", "prod")]).await;
+    create(client, &one, "unwanted", &[("tier", "a"), ("needed", "x"), ("unwanted", "x")]).await;
+    create(client, &one, "without-env", &[("tier", "a"), ("needed", "x")]).await;
+    create(client, &one, "all", all).await;
+    assert_eq!(changes_up_to(&operator, "labels", "Added all").await, ["Added without-env", "Added all"]);
+
+    for (namespace, name) in [(&three, "in-three"), (&two, "not-this"), (&one, "in-one"), (&two, "in-two")] {
+        create(client, namespace, name, &[("selectors", "yes")]).await;
+    }
+    assert_eq!(changes_up_to(&operator, "fields", "Added in-two").await, ["Added in-two"]);
+    changes_up_to(&operator, "namespaces", "Added in-two").await;
+    let mut both = changes_up_to(&operator, "namespaces", "Added in-one").await;
+    // One stream a namespace: nothing is promised of the order between them.
+    both.sort();
+    assert_eq!(both, ["Added in-one", "Added in-two", "Added not-this"]);
+    operator.stop().await;
+}
+
+pub async fn changes_are_told(test: Arc<Test>) {
+    let client = &test.shared().await.cluster.client;
+    let namespace = test.name("x");
+    create_namespace(client, &namespace, &[]).await;
+    let labels: Labels<'_> = &[("changes", "yes")];
+    create(client, &namespace, "before", labels).await;
+    let of = format!(
+        "labelSelector: {{matchLabels: {{changes: 'yes'}}}}, namespace: {{nameSelector: {{matchNames: [{namespace}]}}}}"
+    );
+    let hooks = [("filtered", document(&format!("jqFilter: .data, {of}"))), ("whole", document(&of))];
+    let operator = start(&test, &hooks).await;
+    for hook in ["filtered", "whole"] {
+        let first = &told(&operator, hook)[0];
+        assert_eq!(first["type"], "Synchronization", "{first}");
+        let known: Vec<_> = first["snapshots"]["maps"].as_object().expect("a snapshot").keys().collect();
+        assert_eq!(known, [&format!("{namespace}/before")]);
+    }
+
+    let api = maps(client, &namespace);
+    create(client, &namespace, "a", labels).await;
+    merge(&api, "a", json!({"data": {"n": "1"}})).await;
+    // Only for those who see it.
+    merge(&api, "a", json!({"metadata": {"annotations": {"note": "x"}}})).await;
+    // Another manager of the same field: the server writes metadata that nobody asked for.
+    let same = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"n": "1"}});
+    let applied = api.patch("a", &PatchParams::apply("somebody-else"), &Patch::Apply(same)).await.expect("apply");
+    assert!(applied.metadata.managed_fields.is_some_and(|fields| fields.len() > 1), "the managers are noted");
+    // The same name, another object.
+    delete(&api, "a").await;
+    create(client, &namespace, "a", labels).await;
+    // It stops to match, and matches again.
+    merge(&api, "a", json!({"metadata": {"labels": {"changes": "no"}}})).await;
+    merge(&api, "a", json!({"metadata": {"labels": {"changes": "yes"}}})).await;
+    create(client, &namespace, "last", labels).await;
+
+    let filtered = changes_up_to(&operator, "filtered", "Added last").await;
+    let rest = ["Deleted a", "Added a", "Deleted a", "Added a", "Added last"];
+    assert_eq!(filtered, [&["Added a", "Modified a"], &rest[..]].concat());
+    let whole = changes_up_to(&operator, "whole", "Added last").await;
+    assert_eq!(whole, [&["Added a", "Modified a", "Modified a"], &rest[..]].concat());
+    operator.stop().await;
+}
+
+pub async fn kinds_are_found(test: Arc<Test>) {
+    let client = &test.shared().await.cluster.client;
+    let binding = |kind: &str| format!("configVersion: v1\nkubernetes: [{{name: gadgets, {kind}}}]\n");
+    let hooks = [
+        ("by-short-name", binding("kind: paga")),
+        ("by-plural", binding("apiVersion: parity.example.com/v1, kind: PARITYGADGETS")),
+        ("by-kind", binding("kind: paritygadget")),
+        ("builtin", binding("kind: cm, labelSelector: {matchLabels: {kinds: 'yes'}}")),
+    ];
+    write_hooks(&test, &hooks);
+    let operator = test.operator_with(&test.shared().await.cluster.kubeconfig, &[]).await;
+    // The kind is not there yet. Who needs another does not wait for it.
+    for (hook, _) in &hooks[..3] {
+        let pending = |line: &Value| line["hook"] == *hook && line["binding"] == "gadgets" && is_pending(line);
+        operator.logs("that the binding is pending", pending).await;
+    }
+    let namespace = test.name("x");
+    create_namespace(client, &namespace, &[]).await;
+    create(client, &namespace, "a", &[("kinds", "yes")]).await;
+    eventually("the neighbour is told of its object", async || {
+        let told = told(&operator, "builtin").iter().any(|line| line.to_string().contains(&format!("{namespace}/a")));
+        let changes = told::changes(&operator, "builtin");
+        if told || changes == ["Added a"] { Ok(()) } else { Err(format!("{changes:?}")) }
+    })
+    .await;
+
+    let definitions = Api::<CustomResourceDefinition>::all(client.clone());
+    definitions.create(&PostParams::default(), &gadgets()).await.expect("define a kind");
+    operator.ready().await;
+    let kind = GroupVersionKind::gvk("parity.example.com", "v1", "ParityGadget");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "paritygadgets");
+    let api = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &resource);
+    api.create(&PostParams::default(), &DynamicObject::new("g", &resource)).await.expect("create a custom resource");
+    for (hook, _) in &hooks[..3] {
+        assert_eq!(changes_up_to(&operator, hook, "Added g").await, ["Added g"], "{hook}");
+    }
+    operator.stop().await;
+}
+
+fn is_pending(line: &Value) -> bool {
+    line["message"].as_str().is_some_and(|message| message.contains("pending"))
+}
+
+fn gadgets() -> CustomResourceDefinition {
+    let definition = json!({
+        "metadata": {"name": "paritygadgets.parity.example.com"},
+        "spec": {
+            "group": "parity.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "paritygadgets", "singular": "paritygadget", "kind": "ParityGadget", "shortNames": ["paga"]},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+            }],
+        },
+    });
+    serde_json::from_value(definition).expect("a definition")
+}
