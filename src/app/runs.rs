@@ -88,7 +88,12 @@ impl Runs {
         let report = self.sandbox.run(&hook.component, request, self.operator.clone()).instrument(span.clone()).await;
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
-        let usage = RunUsage { took: report.duration, memory_peak: report.memory_peak, host_calls: report.host_calls };
+        let usage = RunUsage {
+            took: report.duration,
+            cpu: report.cpu,
+            memory_peak: report.memory_peak,
+            host_calls: report.host_calls,
+        };
         self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
         describe(&described, &report);
         self.history.ended(begun, &report, allow_failure);
@@ -107,6 +112,7 @@ impl Runs {
         let applied = self.operator.hook_metrics.apply(hook, ops);
         if let Some(error) = applied.first {
             let refused = applied.refused;
+            self.metrics.hook_metrics_refused(hook, refused);
             warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
         }
     }
@@ -118,7 +124,7 @@ fn span(described: &Described) -> Span {
     let (event, object) = event.as_ref().map(|(kind, object)| (kind.as_str(), display(object))).unzip();
     info_span!(
         target: TRACE_TARGET, "run", %hook, %run, %binding, %queue, attempt, event, object, triggers,
-        outcome = Empty, otel.status_code = Empty, otel.status_message = Empty
+        outcome = Empty, otel.status_code = Empty, otel.status_description = Empty
     )
 }
 
@@ -129,7 +135,7 @@ fn ended(span: &Span, outcome: &Outcome) {
     span.record("outcome", outcome.as_ref().map_or_else(|failure| failure.kind.label(), |()| "success"));
     if let Err(failure) = outcome {
         span.record("otel.status_code", "ERROR");
-        span.record("otel.status_message", failure.message.as_str());
+        span.record("otel.status_description", failure.message.as_str());
     }
 }
 

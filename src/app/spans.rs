@@ -19,14 +19,14 @@ pub(super) async fn traced<T>(
 ) -> Result<T, CallError> {
     let span = info_span!(
         target: TRACE_TARGET, "host call", verb, %object,
-        outcome = Empty, otel.status_code = Empty, otel.status_message = Empty
+        outcome = Empty, otel.status_code = Empty, otel.status_description = Empty
     );
     let result = call.instrument(span.clone()).await;
     if !span.is_disabled() {
         span.record("outcome", outcome_label(result.as_ref().map(drop).map_err(|error| error.reason)));
         if let Err(error) = &result {
             span.record("otel.status_code", "ERROR");
-            span.record("otel.status_message", error.message.as_str());
+            span.record("otel.status_description", error.message.as_str());
         }
     }
     result

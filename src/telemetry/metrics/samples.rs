@@ -31,6 +31,8 @@ pub enum RunResult {
 pub struct RunUsage {
     /// From start to end.
     pub took: Duration,
+    /// CPU time of it.
+    pub cpu: Duration,
     /// Most memory it had, in bytes.
     pub memory_peak: u64,
     /// Calls of imported functions.

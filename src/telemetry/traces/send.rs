@@ -73,26 +73,16 @@ impl HttpClient for Sender {
         'life0: 'async_trait,
         Self: 'async_trait,
     {
-        let sent = timeout_in(&self.runtime, (self.send)(request.map(Full::new)));
+        let sent = (self.send)(request.map(Full::new));
         let (failing, endpoint) = (self.failing.clone(), self.endpoint.clone());
-        async move {
-            let answer = sent.await;
+        let task = self.runtime.spawn(async move {
+            let late = |_| Err("the collector does not answer".into());
+            let answer = timeout(TIMEOUT, sent).await.unwrap_or_else(late);
             note(&failing, &endpoint, &answer);
             answer
-        }
-        .boxed()
+        });
+        async move { task.await.unwrap_or_else(|error| Err(error.into())) }.boxed()
     }
-}
-
-/// Runs a future on the runtime; whoever awaits the result need not be on one.
-fn timeout_in(
-    runtime: &Handle,
-    sent: BoxFuture<'static, Result<Response<Bytes>, HttpError>>,
-) -> BoxFuture<'static, Result<Response<Bytes>, HttpError>> {
-    let task = runtime.spawn(async move {
-        timeout(TIMEOUT, sent).await.unwrap_or_else(|_| Err("the collector does not answer".into()))
-    });
-    async move { task.await.unwrap_or_else(|error| Err(error.into())) }.boxed()
 }
 
 /// Says when the collector stops to take spans, and when it takes them again.

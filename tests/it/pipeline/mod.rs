@@ -18,4 +18,5 @@ mod queues;
 mod semantics;
 mod shutdown;
 mod tell;
+mod traces;
 mod written;
