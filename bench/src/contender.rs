@@ -75,7 +75,7 @@ pub async fn boathook(paths: &Paths, backend: &Backend, directory: tempfile::Tem
     command.arg("--hooks").arg(directory.path().join("hooks"));
     command.arg("--cache-dir").arg(&paths.cache);
     // The log is written as in production.
-    command.args(["--listen", "127.0.0.1:0", "--log-format", "json"]);
+    command.args(["--listen", "127.0.0.1:0", "--admin-socket", "none", "--log-format", "json"]);
     let mut process = Process::start(&mut command, &directory.path().join("log"))?;
     let address = process.wait_for("its address", async |log| log.lines().find_map(listen_of)).await?;
     let is_ready = async |_: &str| get(&address, "/readyz").await?.starts_with("HTTP/1.1 200").then_some(());

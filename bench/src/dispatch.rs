@@ -161,6 +161,7 @@ impl Stage {
             resource: self.resource.clone(),
             item: Arc::new(item),
             previous_filter_result: None,
+            previous_object: None,
         };
         Trigger {
             hook: self.hook.clone(),
@@ -171,7 +172,8 @@ impl Stage {
             snapshots: Arc::new([]),
             allow_failure: false,
             retry: RetryPolicy::default(),
-            created: Instant::now(),
+            debounce: std::time::Duration::ZERO,
+        created: Instant::now(),
         }
     }
 
@@ -197,7 +199,7 @@ impl Stage {
 
 const OBJECT: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default","labels":{"bench":"true"}},"data":{"key":"value"}}"#;
 
-fn request(loaded: &LoadedHook, job: Job) -> RunRequest {
+pub fn request(loaded: &LoadedHook, job: Job) -> RunRequest {
     let run = RunId::new("bench", job.id.0);
     let caller = Caller { hook: loaded.name().clone(), run, permissions: Arc::new([]), dry_run: false };
     RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: Limits::default() }
@@ -214,7 +216,7 @@ impl Observer for Told {
 }
 
 /// A host without a cluster; the no-op hook calls nothing.
-struct Nothing;
+pub struct Nothing;
 
 fn nothing<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T, CallError>> {
     let message = "there is no cluster".to_owned();

@@ -10,6 +10,8 @@ mod bare;
 mod bound;
 mod contender;
 mod dispatch;
+mod flow;
+mod flow_bare;
 mod namespaces;
 mod pods;
 mod process;
@@ -23,11 +25,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use tokio::signal::unix::{SignalKind, signal};
 
 use backend::Backend;
-use contender::KINDS;
+use contender::{KINDS, Kind};
 use report::{Report, Rounds};
 
-const PARTS: [&str; 4] = ["dispatch", "namespaces", "start", "pods"];
-const USAGE: &str = "usage: boathook-bench [dispatch|namespaces|start|pods]…";
+const PARTS: [&str; 5] = ["dispatch", "flow", "namespaces", "start", "pods"];
+const USAGE: &str = "usage: boathook-bench [dispatch|flow|namespaces|start|pods]…";
 
 /// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {
@@ -97,6 +99,14 @@ async fn measure(parts: &[String]) -> Result<()> {
             figures.push(dispatch::measure(paths).await?);
         }
         dispatch::report(&mut report, &figures);
+    }
+    if wanted("flow") {
+        let mut figures = Rounds::default();
+        for _ in 0..rounds {
+            figures.add(Kind::Bare, flow_bare::measure(paths).await?);
+            figures.add(Kind::Boathook, flow::measure(paths).await?);
+        }
+        flow::report(&mut report, &figures);
     }
     if wanted("namespaces") {
         let compiled = namespaces::first_start(paths).await?;

@@ -16,7 +16,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     operator::{Letters, SnapshotQuery},
-    views::{Count, DeadLettersView, HooksView, LogLevelView, QueuesView, RunsView, SetLogLevel, SnapshotsView},
+    views::{
+        Count, DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SetLogLevel, SnapshotsView,
+    },
 };
 
 /// No answer is longer; pages keep them far shorter.
@@ -126,8 +128,8 @@ impl Client {
         self.view(&format!("/dead-letters?{}", of_hook(hook).trim_start_matches('&'))).await
     }
 
-    /// Puts dead letters back into their queues.
-    pub async fn retry_dead(&self, letters: &Letters) -> Result<Count, ClientError> {
+    /// Puts the triggers of dead letters back into their queues.
+    pub async fn retry_dead(&self, letters: &Letters) -> Result<RetriedView, ClientError> {
         read(&self.post("/dead-letters/retry", letters).await?)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RunsView, SnapshotsView};
+use super::views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SnapshotsView};
 
 /// Why the operator does not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -124,8 +124,8 @@ pub trait Operator: Send + Sync {
     /// Triggers that were given up: of one hook or of all, oldest first.
     fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, Refused>;
 
-    /// Puts dead letters back into their queues; how many.
-    fn retry_dead(&self, letters: &Letters) -> Result<usize, Refused>;
+    /// Puts the triggers of dead letters back into their queues.
+    fn retry_dead(&self, letters: &Letters) -> Result<RetriedView, Refused>;
 
     /// Forgets dead letters; how many.
     fn drop_dead(&self, letters: &Letters) -> Result<usize, Refused>;

@@ -146,12 +146,11 @@ async fn letters(
     let Json(letters) = body.map_err(|error| Refused::Bad(error.body_text()))?;
     letters.check()?;
     let operator = running(&operator)?;
-    let count = match action.as_str() {
-        "retry" => operator.retry_dead(&letters),
-        "drop" => operator.drop_dead(&letters),
-        _ => return Err(nowhere(&uri)),
-    };
-    Ok(data(&Count { count: count? }, Format::Json))
+    match action.as_str() {
+        "retry" => Ok(data(&operator.retry_dead(&letters)?, Format::Json)),
+        "drop" => Ok(data(&Count { count: operator.drop_dead(&letters)? }, Format::Json)),
+        _ => Err(nowhere(&uri)),
+    }
 }
 
 async fn snapshots(State(operator): State<Shared>, Path((hook, file)): Path<(String, String)>, uri: Uri) -> Answer {

@@ -22,7 +22,7 @@ use super::{
     answer::plain,
     operator::Operator,
     routes,
-    socket::{self, Socket, SocketError, Taken},
+    socket::{self, Found, Socket, SocketError, Taken},
 };
 
 /// How long a shutdown waits for answers that are under way.
@@ -52,12 +52,12 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// Takes the socket and serves; until [`Server::operate`] every question is answered with "not yet".
     /// Without a server, none of the default places can be used, for the errors' reasons.
-    pub fn start(socket: &Socket) -> Result<(Option<Self>, Vec<SocketError>), SocketError> {
+    pub fn start(socket: &Socket) -> Result<Found<Self>, SocketError> {
         Self::start_for(socket, vec![socket::own_uid(), 0])
     }
 
     /// The same, for other users than this process's own and root.
-    pub fn start_for(socket: &Socket, users: Vec<u32>) -> Result<(Option<Self>, Vec<SocketError>), SocketError> {
+    pub fn start_for(socket: &Socket, users: Vec<u32>) -> Result<Found<Self>, SocketError> {
         let (taken, errors) = socket::take(socket)?;
         Ok((taken.map(|(taken, listener)| Self::serve(taken, listener, users)), errors))
     }

@@ -118,8 +118,11 @@ impl Drop for Taken {
     }
 }
 
-/// Takes a socket and listens on it. None when no default place can be used; the errors say why.
-pub(super) fn take(socket: &Socket) -> Result<(Option<(Taken, UnixListener)>, Vec<SocketError>), SocketError> {
+/// What came of a search for a place: nothing if none can be used, and why those that were tried can't.
+pub type Found<T> = (Option<T>, Vec<SocketError>);
+
+/// Takes a socket and listens on it.
+pub(super) fn take(socket: &Socket) -> Result<Found<(Taken, UnixListener)>, SocketError> {
     let places = match socket {
         Socket::At(path) => {
             let directory = parent(path);

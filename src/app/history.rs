@@ -2,6 +2,7 @@
 //! bytes; never kept over a restart.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -66,8 +67,8 @@ struct OfHook {
 #[derive(Default)]
 pub struct History(Mutex<BTreeMap<HookName, OfHook>>);
 
-/// One word for a cause, as in views.
-pub(super) fn cause(cause: &Cause) -> &'static str {
+/// One word for a cause.
+fn cause(cause: &Cause) -> &'static str {
     match cause {
         Cause::Startup => "Startup",
         Cause::Schedule(_) => "Schedule",
@@ -93,6 +94,11 @@ impl Begun {
             started: Timestamp::now(),
         }
     }
+}
+
+/// The first triggers, as shown.
+pub(super) fn first(triggers: &[Trigger]) -> Vec<TriggerView> {
+    triggers.iter().take(TRIGGERS).map(|trigger| view_of(&why(trigger))).collect()
 }
 
 fn why(trigger: &Trigger) -> Why {
@@ -137,7 +143,7 @@ impl History {
         let mut runs: Vec<Arc<Ended>> =
             wanted.flat_map(|(_, known)| if failed { &known.last_failed } else { &known.last }).cloned().collect();
         drop(hooks);
-        runs.sort_by(|a, b| b.begun.started.cmp(&a.begun.started));
+        runs.sort_by_key(|run| Reverse(run.begun.started));
         runs.iter().map(|run| view(run)).collect()
     }
 }
@@ -202,7 +208,7 @@ fn view(run: &Ended) -> RunView {
         queue: begun.queue.to_string(),
         attempt: begun.attempt,
         triggers_count: begun.triggers,
-        triggers: begun.first.iter().map(trigger).collect(),
+        triggers: begun.first.iter().map(view_of).collect(),
         started: stamp(begun.started),
         duration_ms: run.duration_ms,
         memory_peak_bytes: run.memory_peak,
@@ -211,7 +217,7 @@ fn view(run: &Ended) -> RunView {
     }
 }
 
-fn trigger(why: &Why) -> TriggerView {
+fn view_of(why: &Why) -> TriggerView {
     TriggerView {
         binding: why.binding.to_string(),
         cause: why.cause.to_owned(),

@@ -23,18 +23,18 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use tokio::task::JoinSet;
-use tracing::{info, warn};
+use tracing::info;
 
 pub use hooks::{Hook, Quarantine, load};
 pub use options::Options;
 
 use crate::{
     access::Access,
-    admin::{Socket, SocketError},
+    admin::SocketError,
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
     hooks::DirectoryError,
-    model::{HookName, Job, error_chain},
+    model::{HookName, Job},
     queue::{self, Drained, Runner},
     sandbox::{Sandbox, SandboxError},
     telemetry::{
@@ -110,7 +110,7 @@ impl App {
             probe: probe(&health, &roster),
         };
         let server = Server::start(options.listen, shown.clone()).await?;
-        let mut admin = options.admin_socket.as_ref().map(listen_to_admins).transpose()?.flatten();
+        let mut admin = options.admin_socket.as_ref().map(admin::listen).transpose()?.flatten();
         let admin_socket = admin.as_ref().map(|admin| admin.path().display().to_string());
         info!(listen = %server.address(), admin_socket, "listening");
 
@@ -118,12 +118,17 @@ impl App {
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
         let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
-        let fleet =
-            Arc::new(Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone()));
+        let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
+        let fleet = Arc::new(fleet);
         fleet.load().await?;
         fleet.start();
         if let Some(admin) = &mut admin {
-            admin.operate(Arc::new(admin::Admin::new(roster.clone(), fleet.clone(), stages.clone())));
+            admin.operate(Arc::new(admin::Admin::new(
+                roster.clone(),
+                fleet.clone(),
+                stages.clone(),
+                options.log.clone(),
+            )));
         }
 
         let mut tasks = JoinSet::new();
@@ -205,16 +210,6 @@ fn connect(
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
     (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health, history }))
-}
-
-/// Takes the socket early: another operator there is a reason not to start.
-fn listen_to_admins(socket: &Socket) -> Result<Option<crate::admin::Server>, SocketError> {
-    let (server, errors) = crate::admin::Server::start(socket)?;
-    if server.is_none() {
-        let reasons: Vec<_> = errors.iter().map(|error| error_chain(error)).collect();
-        warn!(reasons = reasons.join("; "), "no admin socket: give one with --admin-socket PATH");
-    }
-    Ok(server)
 }
 
 fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {

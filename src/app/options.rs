@@ -8,7 +8,7 @@ use crate::{
     filter::WorkerConfig,
     queue::QueueConfig,
     sandbox::SandboxConfig,
-    telemetry::{HookMetrics, Metrics},
+    telemetry::{HookMetrics, LogControl, Metrics},
     watch::StreamConfig,
 };
 
@@ -25,6 +25,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Where admins ask it. None: nowhere.
     pub admin_socket: Option<Socket>,
+    /// Changes what the process logs, when admins ask for that. None: they can't.
+    pub log: Option<LogControl>,
     /// Prefix of the operator's metrics.
     pub metrics_prefix: String,
     /// Series of metrics that each hook may report.
@@ -53,6 +55,7 @@ impl Options {
             hooks: hooks.into(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             admin_socket: None,
+            log: None,
             metrics_prefix: Metrics::DEFAULT_PREFIX.to_owned(),
             hook_metrics_series: HookMetrics::DEFAULT_MAX_SERIES,
             grace_period: Duration::from_secs(20),

@@ -1,6 +1,9 @@
 //! Start-up runs, and one task for each `schedule` binding.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
@@ -8,7 +11,7 @@ use tracing::error;
 
 use super::hooks::Hook;
 use crate::{
-    model::{BindingName, Cause, HookName, MissedRuns, QueueName, ScheduleBinding, StartupBinding, Trigger},
+    model::{BindingName, Cause, HookName, QueueName, ScheduleBinding, StartupBinding, Trigger},
     queue,
     watch::Schedule,
 };
@@ -33,13 +36,15 @@ fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
         snapshots: Arc::default(),
         allow_failure: false,
         retry: binding.retry,
+        debounce: Duration::ZERO,
         created: Instant::now(),
     }
 }
 
 /// Runs until it is dropped.
 pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: ScheduleBinding) {
-    let schedule = match Schedule::new(&binding.crontab, binding.time_zone.as_deref(), MissedRuns::Skip) {
+    let ScheduleBinding { crontab, time_zone, missed_runs, jitter, .. } = &binding;
+    let schedule = match Schedule::new(crontab, time_zone.as_deref(), *missed_runs, *jitter) {
         Ok(schedule) => schedule,
         // The document's check lets no such crontab through.
         Err(error) => return error!(%hook, binding = %binding.name, %error, "schedule can't be used"),
@@ -55,6 +60,7 @@ pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: Schedule
             snapshots: binding.include_snapshots_from.clone(),
             allow_failure: binding.allow_failure,
             retry: binding.retry,
+            debounce: Duration::ZERO,
             created: Instant::now(),
         });
     }

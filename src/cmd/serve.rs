@@ -21,9 +21,9 @@ const INTERRUPTED: u8 = 3;
 
 pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
     block_on(async {
-        let (_log, traces) = init_telemetry(&args)?;
+        let (log, traces) = init_telemetry(&args)?;
         let mut stop = Stop::new()?;
-        let options = options(args).await?;
+        let options = Options { log: Some(log), ..options(args).await? };
         // Loading may take long: each hook is compiled, and asked for its document.
         let app = tokio::select! {
             app = App::start(options) => app?,

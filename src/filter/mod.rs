@@ -23,7 +23,7 @@ mod snapshots;
 mod status;
 pub mod worker;
 
-pub use binding::{Applied, Binding, Projection, SourceId};
+pub use binding::{Applied, Binding, Changes, Projection, SourceId};
 pub use drive::{Driver, Input, OwnChanges, ProjectionError, drive};
 pub use evaluator::{Evaluator, Program, compile};
 pub use jq::{CompileError, FilterError, FilterLimit, Outputs};

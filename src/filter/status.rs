@@ -13,7 +13,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::Binding;
+use super::{Binding, Changes};
 
 /// Is told how long a binding's work took. Must be cheap: told of every change.
 pub trait Timings: fmt::Debug + Send + Sync {
@@ -31,6 +31,7 @@ pub struct BindingStatus {
     objects: AtomicUsize,
     bytes: AtomicUsize,
     failing: AtomicUsize,
+    changes: Mutex<Changes>,
     filter_errors: AtomicU64,
     last_error: Mutex<Option<Arc<str>>>,
     changed: Notify,
@@ -95,6 +96,11 @@ impl BindingStatus {
         self.failing.load(Ordering::Relaxed)
     }
 
+    /// What happened to the objects since the binding was made.
+    pub fn changes(&self) -> Changes {
+        *self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Evaluations that failed, ever.
     pub fn filter_errors(&self) -> u64 {
         self.filter_errors.load(Ordering::Relaxed)
@@ -115,6 +121,7 @@ impl BindingStatus {
         self.objects.store(binding.items().size(), Ordering::Relaxed);
         self.bytes.store(binding.bytes(), Ordering::Relaxed);
         self.failing.store(binding.failing(), Ordering::Relaxed);
+        *self.changes.lock().unwrap_or_else(PoisonError::into_inner) = binding.changes();
         let listed = self.listed.swap(binding.is_listed(), Ordering::AcqRel) != binding.is_listed();
         let live = self.live.swap(binding.is_live(), Ordering::AcqRel) != binding.is_live();
         if listed || live {

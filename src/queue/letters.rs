@@ -83,6 +83,8 @@ pub(super) struct Archive {
     bytes: usize,
     /// The events that news of this kind would supersede: letter and place in it.
     watched: HashMap<Key, BTreeSet<(u64, usize)>>,
+    /// The newest synchronization of each binding that was told.
+    synchronised: HashMap<Key, u64>,
 }
 
 impl Archive {
@@ -115,13 +117,13 @@ impl Archive {
         self.told_first(&items);
         let text = failure.message.len() + failure.backtrace.as_ref().map_or(0, String::len);
         let bytes = text + items.iter().map(|item| item.bytes + TRIGGER_BYTES).sum::<usize>();
-        for (place, item) in items.iter().enumerate() {
+        let superseded: Vec<bool> = items.iter().map(|item| self.is_synchronised_since(item)).collect();
+        for (place, item) in items.iter().enumerate().filter(|(place, _)| superseded.get(*place) == Some(&false)) {
             for key in keys(&item.trigger) {
                 self.watched.entry(key).or_default().insert((id, place));
             }
         }
         let born = items.iter().map(|item| item.born).collect();
-        let superseded = vec![false; items.len()];
         let letter = DeadLetter {
             id,
             hook,
@@ -131,7 +133,7 @@ impl Archive {
             failure: failure.clone(),
             attempts,
             since: now,
-            superseded: 0,
+            superseded: superseded.iter().filter(|superseded| **superseded).count(),
         };
         self.bytes += bytes;
         self.kept.insert(id, Kept { letter, born, superseded, bytes });
@@ -150,24 +152,36 @@ impl Archive {
         gone
     }
 
+    fn is_synchronised_since(&self, item: &Item) -> bool {
+        let newest = || self.synchronised.get(&Key::of_synchronization(&item.trigger));
+        !keys(&item.trigger).is_empty() && newest().is_some_and(|newest| *newest > item.born)
+    }
+
     /// A new letter supersedes what older ones say of its objects; its own triggers stay in a row.
     fn told_first(&mut self, items: &[Item]) {
-        if self.watched.is_empty() {
-            return;
-        }
         let mut seen = HashSet::new();
-        for item in items {
+        let watched = if self.watched.is_empty() { &[] } else { items };
+        for item in watched {
             let key = Key::of(&item.trigger);
             if seen.insert(key.clone()) {
                 self.told(&key, item.born);
             }
         }
+        self.note_synchronizations(items);
     }
 
     /// The hook was told of these.
     pub(super) fn delivered(&mut self, items: &[Item]) {
         if !self.watched.is_empty() {
             items.iter().for_each(|item| self.told(&Key::of(&item.trigger), item.born));
+        }
+        self.note_synchronizations(items);
+    }
+
+    fn note_synchronizations(&mut self, items: &[Item]) {
+        for item in items.iter().filter(|item| matches!(item.trigger.cause, Cause::Synchronization)) {
+            let newest = self.synchronised.entry(Key::of(&item.trigger)).or_default();
+            *newest = item.born.max(*newest);
         }
     }
 
@@ -197,6 +211,12 @@ impl Archive {
                 of_hook.map(|(id, _)| *id).collect()
             }
         }
+    }
+
+    /// Forgets all about a hook.
+    pub(super) fn forget(&mut self, hook: &HookName) {
+        self.drop(&Letters::Hook(hook.clone()));
+        self.synchronised.retain(|key, _| key.hook() != hook);
     }
 
     /// Forgets letters; gives back how many.

@@ -18,7 +18,9 @@ use crate::model::{
 };
 
 /// Name, concurrency, interval in ms and burst, whether it combines.
-const HOOKS: [(&str, usize, Option<(u64, u32)>, bool); 4] =
+type Hook = (&'static str, usize, Option<(u64, u32)>, bool);
+
+const HOOKS: [Hook; 4] =
     [("plain", 1, None, true), ("wide", 3, None, true), ("two", 2, Some((700, 3)), true), ("single", 1, None, false)];
 
 /// Of every hook: name, whether its queue is a shared one, whether it is in the background, group.
@@ -210,7 +212,7 @@ fn id_of(trigger: &Trigger) -> usize {
     trigger.snapshots[0].as_str().parse().unwrap()
 }
 
-fn of_hook(name: &HookName) -> (&'static str, usize, Option<(u64, u32)>, bool) {
+fn of_hook(name: &HookName) -> Hook {
     *HOOKS.iter().find(|(known, ..)| *known == name.as_str()).unwrap()
 }
 

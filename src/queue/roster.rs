@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::model::{BindingName, HookName, JobId};
 
 use super::{
-    HookTerms, Letters, State,
+    HookTerms, State,
     bucket::Bucket,
     item::{LineId, Phase},
 };
@@ -98,11 +98,12 @@ impl State {
                 _ => self.drop_waiting(id),
             }
         }
-        self.archive.drop(&Letters::Hook(name.clone()));
+        self.archive.forget(name);
+        let held = self.debounce.forget(name);
         self.refills.retain(|(_, hook)| hook != name);
         self.drop_empty_lines();
         self.look_again_everywhere();
-        hook.outstanding.saturating_sub(running)
+        (hook.outstanding + held).saturating_sub(running)
     }
 
     fn drop_waiting(&mut self, id: JobId) {

@@ -6,10 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::model::{HookName, Job, JobId, QueueName, Trigger};
+use crate::model::{Cause, HookName, Job, JobId, QueueName, Trigger};
 
 use super::{
     Pushed, QueueConfig, Stats,
+    debounce::Debounce,
     gate::Hooks,
     item::{Batch, Batches, Item, LineId, Phase},
     letters::Archive,
@@ -32,6 +33,7 @@ pub struct State {
     /// Hooks whose next token some line waits for.
     pub(super) refills: BTreeSet<(Instant, HookName)>,
     pub(super) archive: Archive,
+    pub(super) debounce: Debounce,
     pub(super) running: usize,
     pub(super) closed: bool,
     pub(super) last: u64,
@@ -50,15 +52,20 @@ impl State {
             timers: BTreeSet::new(),
             refills: BTreeSet::new(),
             archive: Archive::default(),
+            debounce: Debounce::default(),
             running: 0,
             closed: false,
             last: 0,
         }
     }
 
-    /// Puts a trigger at the end of its queue; a synchronization into the place that was kept for it.
+    /// Puts a trigger at the end of its queue, once its object is quiet; a synchronization into the place
+    /// that was kept for it.
     pub fn push(&mut self, trigger: Trigger) -> Pushed {
-        self.place(trigger, None)
+        if self.closed || !self.hooks.contains_key(&trigger.hook) || !Debounce::concerns(&trigger) {
+            return self.place(trigger, None);
+        }
+        if self.debounce.hold(trigger) { Pushed::Folded } else { Pushed::Queued }
     }
 
     /// `born` is the number of the trigger's news, when it had one before.
@@ -72,6 +79,10 @@ impl State {
         let mut item = Item::new(hook.number(&trigger, &mut self.last), trigger);
         item.born = born.unwrap_or(item.seq);
         hook.enter(&item);
+        if matches!(item.trigger.cause, Cause::Startup) {
+            // Places moved, so what waited for them may not have to.
+            self.look_again(&item.trigger.hook);
+        }
         let id = self.line_for(&item.trigger.queue, concurrency);
         let Some(line) = self.lines.get_mut(&id) else { return Pushed::Refused };
         let placed = line.push(item, &self.config);
@@ -168,6 +179,9 @@ impl State {
     /// Moves jobs whose delay is over back to their lines, and lets those be asked first, in their
     /// order, that a token has come for.
     fn wake(&mut self, now: Instant) {
+        while let Some(trigger) = self.debounce.release(now, self.config.max_pending) {
+            self.place(trigger, None);
+        }
         while let Some((due, id)) = self.timers.first().copied().filter(|(due, _)| *due <= now) {
             self.timers.remove(&(due, id));
             let Some(batch) = self.batches.get_mut(&id) else { continue };
@@ -241,7 +255,8 @@ impl State {
         }
         let retry = self.timers.first().map(|(due, _)| *due);
         let token = self.refills.first().map(|(due, _)| *due);
-        retry.into_iter().chain(token).min().map(|due| due.max(now))
+        let quiet = self.debounce.next_due();
+        retry.into_iter().chain(token).chain(quiet).min().map(|due| due.max(now))
     }
 
     /// From now on nothing is taken and nothing let in; outcomes are still accepted.
@@ -256,7 +271,7 @@ impl State {
 
     /// Nothing waits and nothing runs.
     pub fn is_idle(&self) -> bool {
-        self.batches.is_empty() && self.lines.values().all(Line::is_empty)
+        self.batches.is_empty() && self.debounce.is_empty() && self.lines.values().all(Line::is_empty)
     }
 
     #[cfg(test)]

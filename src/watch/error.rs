@@ -24,11 +24,28 @@ pub enum WatchErrorKind {
     NotFound,
     /// The server can't be reached, is silent, or asks for patience (429, 5xx).
     Unavailable,
+    /// The server sent nothing for too long; the watch is rebuilt.
+    Silent,
+    /// The stream's task broke off by a defect of this program; it begins anew.
+    Died,
     /// Anything else.
     Other,
 }
 
 impl WatchErrorKind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Expired,
+        Self::Eof,
+        Self::UnexpectedEof,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::Unavailable,
+        Self::Silent,
+        Self::Died,
+        Self::Other,
+    ];
+
     /// For a metric label.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,6 +55,8 @@ impl WatchErrorKind {
             Self::Forbidden => "forbidden",
             Self::NotFound => "not-found",
             Self::Unavailable => "unavailable",
+            Self::Silent => "silent",
+            Self::Died => "died",
             Self::Other => "other",
         }
     }

@@ -38,6 +38,7 @@ impl PagedOnly {
 pub(super) struct Opened {
     source: Source,
     started: Instant,
+    asked_at: String,
 }
 
 #[derive(Debug)]
@@ -53,6 +54,8 @@ pub(super) struct Listed {
     pub outlets: Vec<Outlet>,
     /// Who did not take it in time.
     pub behind: Vec<Outlet>,
+    /// Where the watch of the others stood when the list was asked for.
+    pub asked_at: String,
     pub result: Result<Complete, RequestError>,
 }
 
@@ -65,8 +68,8 @@ pub(super) struct Complete {
     pub watch: Option<Lines>,
 }
 
-/// Asks for a list.
-pub(super) async fn open(context: &Context) -> Result<Opened, RequestError> {
+/// Asks for a list, while the watch stands at `asked_at`.
+pub(super) async fn open(context: &Context, asked_at: String) -> Result<Opened, RequestError> {
     let started = Instant::now();
     let source = match open_watch(context).await? {
         Some(lines) => Source::Watch(lines),
@@ -76,7 +79,7 @@ pub(super) async fn open(context: &Context) -> Result<Opened, RequestError> {
         }
     };
     context.board.heard(0);
-    Ok(Opened { source, started })
+    Ok(Opened { source, started, asked_at })
 }
 
 async fn open_watch(context: &Context) -> Result<Option<Lines>, RequestError> {
@@ -117,9 +120,10 @@ pub(super) async fn deliver(context: Arc<Context>, opened: Opened, outlets: Vec<
     let result = group.run(opened.source).await;
     let Group { outlets, behind, objects, .. } = group;
     if result.is_ok() && !outlets.is_empty() {
+        context.board.listed();
         context.observer.on_list(&context.selection, objects, opened.started.elapsed());
     }
-    Listed { outlets, behind, result }
+    Listed { outlets, behind, asked_at: opened.asked_at, result }
 }
 
 struct Group<'a> {

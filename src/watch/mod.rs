@@ -26,5 +26,5 @@ pub use error::WatchErrorKind;
 pub use observer::Observer;
 pub use schedule::Schedule;
 pub use selection::{Selection, selections_for};
-pub use stats::{StreamState, StreamStats};
+pub use stats::{Failures, StreamState, StreamStats};
 pub use streams::{Streams, Subscribe, Subscription};

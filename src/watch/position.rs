@@ -14,10 +14,13 @@ pub(super) enum Resume {
     FromListAndRelist,
 }
 
-/// `watch` is where the watch of the others stands, if there are any.
-pub(super) fn resume(watch: Option<&str>, list: &str) -> Resume {
+/// `watch` is where the watch of the others stands, if there are any, and `asked_at` where it stood when
+/// the list was asked for. A list shows the newest state, so it can't be behind that, unless the server
+/// was restored from an older one: then what the others know has never happened.
+pub(super) fn resume(watch: Option<&str>, asked_at: &str, list: &str) -> Resume {
     let Some(watch) = watch else { return Resume::FromList };
     match (number(watch), number(list)) {
+        (_, Some(list)) if number(asked_at).is_some_and(|asked_at| list < asked_at) => Resume::FromListAndRelist,
         (Some(watch), Some(list)) if watch <= list => Resume::Keep,
         (Some(_), Some(_)) => Resume::FromList,
         _ => Resume::FromListAndRelist,
@@ -35,16 +38,19 @@ mod tests {
 
     #[test]
     fn a_watch_serves_whoever_knows_at_least_as_much() {
-        for (watch, list, expected) in [
-            (None, "5", Resume::FromList),
-            (None, "five", Resume::FromList),
-            (Some("5"), "5", Resume::Keep),
-            (Some("9"), "10", Resume::Keep),
-            (Some("10"), "9", Resume::FromList),
-            (Some("nine"), "10", Resume::FromListAndRelist),
-            (Some("9"), "ten", Resume::FromListAndRelist),
+        for (watch, asked_at, list, expected) in [
+            (None, "", "5", Resume::FromList),
+            (None, "", "five", Resume::FromList),
+            (Some("5"), "", "5", Resume::Keep),
+            (Some("9"), "9", "10", Resume::Keep),
+            (Some("10"), "8", "9", Resume::FromList),
+            (Some("10"), "9", "9", Resume::FromList),
+            (Some("nine"), "nine", "10", Resume::FromListAndRelist),
+            (Some("9"), "9", "ten", Resume::FromListAndRelist),
+            // The server went back in time.
+            (Some("100"), "90", "80", Resume::FromListAndRelist),
         ] {
-            assert_eq!(resume(watch, list), expected, "{watch:?} {list}");
+            assert_eq!(resume(watch, asked_at, list), expected, "{watch:?} {asked_at} {list}");
         }
     }
 }

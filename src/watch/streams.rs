@@ -2,24 +2,26 @@
 
 use std::{
     collections::HashMap,
+    panic::AssertUnwindSafe,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context as TaskContext, Poll},
+    task::{Context as TaskContext, Poll, ready},
     time::Duration,
 };
 
-use futures::Stream;
+use futures::{FutureExt as _, Stream};
 use tokio::{
     sync::{
         Notify,
-        mpsc::{Receiver, UnboundedSender, unbounded_channel},
+        mpsc::{Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel},
     },
     task::AbortHandle,
+    time::Instant,
 };
 
 use super::{
-    Observer, Selection, StreamConfig, StreamState, StreamStats, context::Context, list::PagedOnly, outlet::Outlet,
-    stats::Board, stream, wire::Kind,
+    Observer, Selection, StreamConfig, StreamState, StreamStats, WatchErrorKind, backoff::Backoff, context::Context,
+    list::PagedOnly, outlet::Outlet, stats::Board, stream, wire::Kind,
 };
 use crate::model::Change;
 
@@ -65,6 +67,9 @@ struct Entry {
     hurry: Arc<Notify>,
     subscribers: usize,
     task: AbortHandle,
+    /// How long a new task waits, should this one die.
+    backoff: Backoff,
+    started: Instant,
 }
 
 impl Streams {
@@ -86,19 +91,8 @@ impl Streams {
     pub fn subscribe(&self, subscribe: impl Into<Subscribe>) -> Subscription {
         let Subscribe { selection, resynchronization } = subscribe.into();
         let (outlet, changes) = Outlet::new(self.0.config.capacity, resynchronization);
-        let mut table = self.0.table();
-        let stream = match table.entries.get_mut(&selection) {
-            Some(entry) if !entry.joins.is_closed() => entry.join(outlet),
-            _ => {
-                table.next_id += 1;
-                let mut entry = self.0.start(selection.clone(), table.next_id);
-                let id = entry.join(outlet);
-                table.entries.insert(selection.clone(), entry);
-                id
-            }
-        };
-        drop(table);
-        Subscription { changes, shared: self.0.clone(), selection, stream }
+        let stream = self.0.join(&selection, outlet, None);
+        Subscription { changes, shared: self.0.clone(), selection, resynchronization, stream }
     }
 
     /// Lets streams of kinds that are not served ask again at once, as when a CustomResourceDefinition came.
@@ -122,8 +116,36 @@ impl Shared {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, selection: Selection, id: u64) -> Entry {
-        let (board, hurry) = (Arc::new(Board::new()), Arc::new(Notify::new()));
+    /// Adds a subscriber to the stream of a selection, which is made if there is none, or if its task is
+    /// dead. `from` is the stream that the subscriber is on already.
+    fn join(&self, selection: &Selection, outlet: Outlet, from: Option<u64>) -> u64 {
+        let mut table = self.table();
+        if let Some(entry) = table.entries.get_mut(selection).filter(|entry| !entry.joins.is_closed()) {
+            return entry.join(outlet, from);
+        }
+        table.next_id += 1;
+        let id = table.next_id;
+        let dead = table.entries.remove(selection);
+        let mut entry = self.start(selection.clone(), id, dead);
+        entry.join(outlet, from);
+        table.entries.insert(selection.clone(), entry);
+        id
+    }
+
+    /// A stream's task, after a delay if it replaces one that died.
+    fn start(&self, selection: Selection, id: u64, dead: Option<Entry>) -> Entry {
+        let config = &self.config;
+        let mut delay = Duration::ZERO;
+        let mut backoff = Backoff::new(config.backoff_initial, config.backoff_max);
+        let mut board = Arc::new(Board::new());
+        if let Some(dead) = dead {
+            if dead.started.elapsed() < config.backoff_max * 2 {
+                backoff = dead.backoff;
+            }
+            delay = backoff.next(rand::random_range(0.0..1.0));
+            board = dead.board;
+        }
+        let hurry = Arc::new(Notify::new());
         let context = Context {
             client: self.client.clone(),
             config: self.config.clone(),
@@ -135,8 +157,8 @@ impl Shared {
             hurry: hurry.clone(),
         };
         let (joins, joined) = unbounded_channel();
-        let task = tokio::spawn(stream::run(Arc::new(context), joined)).abort_handle();
-        Entry { id, joins, board, hurry, subscribers: 0, task }
+        let task = tokio::spawn(supervise(Arc::new(context), joined, delay)).abort_handle();
+        Entry { id, joins, board, hurry, subscribers: 0, task, backoff, started: Instant::now() }
     }
 
     fn leave(&self, selection: &Selection, stream: u64) {
@@ -151,9 +173,11 @@ impl Shared {
 }
 
 impl Entry {
-    fn join(&mut self, outlet: Outlet) -> u64 {
-        self.subscribers = self.subscribers.saturating_add(1);
-        // The stream's task lives as long as the entry.
+    fn join(&mut self, outlet: Outlet, from: Option<u64>) -> u64 {
+        if from != Some(self.id) {
+            self.subscribers = self.subscribers.saturating_add(1);
+        }
+        // If the task has just died, the subscriber finds its channel closed, and comes again.
         let _ = self.joins.send(outlet);
         self.id
     }
@@ -163,14 +187,32 @@ impl Entry {
         StreamStats {
             selection,
             state: figures.state,
+            began: figures.began,
             last_activity: figures.last_activity,
             objects_seen: figures.objects_seen,
+            lists: figures.lists,
+            failures: figures.failures,
+            trouble: figures.trouble,
             subscribers: self.subscribers,
         }
     }
 }
 
-/// The changes of one selection. Never ends by itself. Dropping it unsubscribes; the last one ends
+/// Runs a stream, and reports it if it dies. All its channels close then.
+async fn supervise(context: Arc<Context>, joined: UnboundedReceiver<Outlet>, delay: Duration) {
+    tokio::time::sleep(delay).await;
+    let run = AssertUnwindSafe(stream::run(context.clone(), joined)).catch_unwind().await;
+    if let Err(panic) = run {
+        context.board.failed(WatchErrorKind::Died);
+        context.board.set_state(StreamState::Trying);
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text");
+        context.observer.on_died(&context.selection, text);
+    }
+}
+
+/// The changes of one selection. Never ends by itself: if its stream's task dies, another takes its place,
+/// and a list follows. At the end of the runtime it ends. Dropping it unsubscribes; the last one ends
 /// the stream.
 ///
 /// A list may start anew at any time, also in the middle of another, and a change, also a deletion,
@@ -182,6 +224,7 @@ pub struct Subscription {
     changes: Receiver<Change>,
     shared: Arc<Shared>,
     selection: Selection,
+    resynchronization: Option<Duration>,
     stream: u64,
 }
 
@@ -190,12 +233,28 @@ impl Subscription {
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
+
+    /// What its stream's last try failed with; `None` when something has worked since.
+    pub fn trouble(&self) -> Option<WatchErrorKind> {
+        let table = self.shared.table();
+        table.entries.get(&self.selection).and_then(|entry| entry.board.read().trouble)
+    }
+
+    fn rejoin(&mut self) {
+        let (outlet, changes) = Outlet::new(self.shared.config.capacity, self.resynchronization);
+        self.stream = self.shared.join(&self.selection, outlet, Some(self.stream));
+        self.changes = changes;
+    }
 }
 
 impl Stream for Subscription {
     type Item = Change;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Change>> {
+        if let Some(change) = ready!(self.changes.poll_recv(cx)) {
+            return Poll::Ready(Some(change));
+        }
+        self.rejoin();
         self.changes.poll_recv(cx)
     }
 }

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod access;
+mod admin;
 mod document;
 mod filter;
 mod layering;
+mod migration;
 mod pipeline;
 mod sandbox;
 mod scenarios;

@@ -2,13 +2,14 @@
 
 use super::{
     Text,
+    runs::triggers,
     table::{Cell, Style, Table, Tone, clean, short},
 };
 use crate::admin::views::{DeadLetterView, DeadLettersView, LogLevelView};
 
 impl Text for DeadLettersView {
     fn text(&self, style: Style) -> String {
-        let mut table = Table::new(["ID", "HOOK", "BINDING", "SINCE", "TRIES", "TRIGGERS", "OBJECTS", "FAILURE"]);
+        let mut table = Table::new(["ID", "HOOK", "BINDING", "SINCE", "TRIES", "TRIGGERS", "FAILURE"]);
         for letter in &self.dead_letters {
             table.row([
                 letter.id.to_string().into(),
@@ -16,8 +17,7 @@ impl Text for DeadLettersView {
                 letter.binding.as_str().into(),
                 letter.since.as_str().into(),
                 letter.attempts.to_string().into(),
-                letter.triggers_count.to_string().into(),
-                short(&letter.objects.join(", "), 60).into(),
+                short(&triggers(letter.triggers_count, &letter.triggers), 80).into(),
                 failure(letter),
             ]);
         }

@@ -24,7 +24,7 @@ impl Text for RunsView {
                 bytes(run.memory_peak_bytes).into(),
                 run.host_calls.to_string().into(),
                 result(&run.outcome),
-                short(&triggers(run), 80).into(),
+                short(&triggers(run.triggers_count, &run.triggers), 80).into(),
             ]);
         }
         let mut out = table.text(style, "");
@@ -47,9 +47,10 @@ fn result(outcome: &RunOutcome) -> Cell {
     }
 }
 
-fn triggers(run: &RunView) -> String {
-    let mut shown: Vec<_> = run.triggers.iter().map(trigger).collect();
-    let hidden = run.triggers_count.saturating_sub(shown.len());
+/// The first triggers, and how many more there are.
+pub(super) fn triggers(count: usize, first: &[TriggerView]) -> String {
+    let mut shown: Vec<_> = first.iter().map(trigger).collect();
+    let hidden = count.saturating_sub(shown.len());
     if hidden > 0 {
         shown.push(format!("and {hidden} more"));
     }

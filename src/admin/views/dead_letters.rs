@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::TriggerView;
+
 /// Dead letters, oldest first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,9 +26,12 @@ pub struct DeadLetterView {
     pub binding: String,
     /// Triggers in number.
     pub triggers_count: usize,
-    /// The first objects that they are about, `NAMESPACE/NAME`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub objects: Vec<String>,
+    /// The first of them.
+    #[serde(default)]
+    pub triggers: Vec<TriggerView>,
+    /// How many of the triggers will not run again, because the hook was told of a newer state.
+    #[serde(default)]
+    pub superseded: usize,
     /// Runs that failed.
     pub attempts: u32,
     /// When they were given up, RFC 3339.
@@ -37,7 +42,19 @@ pub struct DeadLetterView {
     pub message: String,
 }
 
-/// How many were retried or dropped.
+/// What became of dead letters that were to be tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetriedView {
+    /// Dead letters that are no longer there.
+    pub letters: usize,
+    /// Triggers that are in their queues again.
+    pub triggers: usize,
+    /// Triggers left out, because the hook was or will be told of a newer state.
+    pub superseded: usize,
+}
+
+/// How many were dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Count {

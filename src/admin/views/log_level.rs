@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct LogLevelView {
     /// A level, or a list of `target=level`.
     pub level: String,
-    /// The one that the operator was started with.
+    /// The one that holds for good: at first that of the operator's start.
     pub default: String,
     /// Until when `level` holds, RFC 3339. Absent: for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,7 +21,7 @@ pub struct LogLevelView {
 pub struct SetLogLevel {
     /// A level, or a list of `target=level`.
     pub level: String,
-    /// How long it holds: `10m`. Absent: for good, except that `debug` and `trace` go back after a while.
+    /// How long it holds: `10m`. Absent: for good, except that `debug` and `trace` go back after 30 minutes.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
 }
@@ -34,7 +34,7 @@ pub struct Parameter {
     pub name: String,
     /// What it is.
     pub description: String,
-    /// The value that the operator was started with.
+    /// The value that holds for good.
     pub default: String,
     /// The value now.
     pub value: String,

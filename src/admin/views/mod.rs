@@ -8,7 +8,7 @@ mod queues;
 mod runs;
 mod snapshots;
 
-pub use dead_letters::{Count, DeadLetterView, DeadLettersView};
+pub use dead_letters::{Count, DeadLetterView, DeadLettersView, RetriedView};
 pub use hooks::{BindingKind, BindingView, HookState, HookView, HooksView, LastRun, RunCounts};
 pub use log_level::{LogLevelView, Parameter, SetLogLevel};
 pub use queues::{OtherQueues, QueueView, QueuesView, Summary, TaskView};

@@ -3,9 +3,9 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use crate::{
-    admin::views::{BindingKind, BindingView, HookState, HookView, RunCounts},
+    admin::views::{BindingKind, BindingView, HookState, HookView, OperationCounts, Operations, RunCounts},
     app::hooks::Hook,
-    filter::BindingStatus,
+    filter::{BindingStatus, Changes},
     model::{KubernetesBinding, QueueName, ScheduleBinding, StartupBinding},
     queue::HookStats,
 };
@@ -22,7 +22,11 @@ pub(super) struct Facts<'a> {
 
 /// A hook that runs.
 pub(super) fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
-    let state = if facts.missing.is_empty() { HookState::Ready } else { HookState::Pending };
+    let state = match facts.stats {
+        Some(stats) if stats.paused => HookState::Paused,
+        _ if facts.missing.is_empty() => HookState::Ready,
+        _ => HookState::Pending,
+    };
     let spec = &hook.spec;
     let mut bindings: Vec<_> = spec.on_startup.iter().map(startup).collect();
     bindings.extend(spec.schedules.iter().map(schedule));
@@ -120,4 +124,10 @@ fn selection(spec: &KubernetesBinding) -> String {
         }
     }
     out
+}
+
+/// What happened to a binding's objects.
+pub(super) fn operations(status: &BindingStatus) -> Operations {
+    let Changes { added, modified, deleted } = status.changes();
+    Operations { since_start: OperationCounts { count: status.objects(), added, modified, deleted } }
 }

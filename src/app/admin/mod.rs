@@ -2,35 +2,58 @@
 //! rule of its own.
 
 mod hooks;
+mod letters;
 mod queues;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant, SystemTime},
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
+use jiff::Timestamp;
+use tracing::{info, warn};
 
-use super::{Stages, fleet::Fleet, hooks::Hook, roster::Roster};
+use super::{Stages, fleet::Fleet, history::stamp, hooks::Hook, roster::Roster};
 use crate::{
     admin::{
-        Letters, Operator, Refused, SnapshotQuery, pages,
-        views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RunsView, SnapshotsView},
+        Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError, pages,
+        views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SnapshotsView},
     },
     model::{BindingName, HookName, KubernetesBinding, error_chain},
+    queue,
+    telemetry::{LogControl, log::Setting},
 };
+
+/// Triggers of each queue that are shown.
+const SHOWN_TASKS: usize = 100;
+
+/// Takes the socket, before hooks are loaded: another operator there is a reason not to start.
+pub(super) fn listen(socket: &Socket) -> Result<Option<Server>, SocketError> {
+    let (server, errors) = Server::start(socket)?;
+    if server.is_none() {
+        let reasons: Vec<_> = errors.iter().map(|error| error_chain(error)).collect();
+        warn!(reasons = reasons.join("; "), "no admin socket: give one with --admin-socket PATH");
+    }
+    Ok(server)
+}
 
 /// Answers admins.
 pub(super) struct Admin {
     roster: Arc<Roster>,
     fleet: Arc<Fleet>,
     stages: Arc<Stages>,
+    log: Option<LogControl>,
 }
 
 impl Admin {
-    pub fn new(roster: Arc<Roster>, fleet: Arc<Fleet>, stages: Arc<Stages>) -> Self {
-        Self { roster, fleet, stages }
+    pub fn new(roster: Arc<Roster>, fleet: Arc<Fleet>, stages: Arc<Stages>, log: Option<LogControl>) -> Self {
+        Self { roster, fleet, stages, log }
+    }
+
+    fn log(&self) -> Result<&LogControl, Refused> {
+        self.log.as_ref().ok_or(Refused::Unsupported("tell or change what is logged: it did not set up its log"))
     }
 
     /// A hook that runs.
@@ -54,6 +77,24 @@ impl Admin {
         Refused::UnknownHook { name: name.to_owned(), known: self.names().collect() }
     }
 
+    /// Letters that are there, of a hook that is there.
+    fn which(&self, letters: &Letters) -> Result<queue::Letters, Refused> {
+        letters.check()?;
+        if let Some(hook) = &letters.hook {
+            return Ok(queue::Letters::Hook(self.live(hook)?.spec.name.clone()));
+        }
+        if letters.all {
+            return Ok(queue::Letters::All);
+        }
+        let there: HashSet<u64> = self.stages.queue.dead_letters().into_iter().map(|letter| letter.id).collect();
+        let missing: Vec<u64> = letters.ids.iter().copied().filter(|id| !there.contains(id)).collect();
+        if missing.is_empty() {
+            Ok(queue::Letters::Ids(letters.ids.clone()))
+        } else {
+            Err(Refused::UnknownLetter(missing))
+        }
+    }
+
     fn names(&self) -> impl Iterator<Item = String> {
         let live = self.roster.live().into_iter().map(|hook| hook.spec.name.to_string());
         live.chain(self.roster.quarantined().into_iter().map(|(name, _)| name))
@@ -63,6 +104,15 @@ impl Admin {
 /// Whether a binding's objects are Secrets, by the kind as its author wrote it.
 fn of_secrets(binding: &KubernetesBinding) -> bool {
     ["secret", "secrets"].iter().any(|name| binding.kind.eq_ignore_ascii_case(name))
+}
+
+fn log_level(setting: Setting) -> LogLevelView {
+    let Some((left, default)) = setting.until else {
+        return LogLevelView { default: setting.filter.clone(), level: setting.filter, until: None };
+    };
+    // A time that the calendar does not have is never.
+    let until = Timestamp::now().checked_add(left).map(stamp).ok();
+    LogLevelView { level: setting.filter, default, until }
 }
 
 impl Operator for Admin {
@@ -91,7 +141,8 @@ impl Operator for Admin {
     }
 
     fn queues(&self) -> QueuesView {
-        QueuesView::of(self.stages.queue.stats().queues.into_iter().map(queues::queue).collect())
+        let stats = self.stages.queue.stats().queues;
+        queues::queues(self.stages.queue.dump(SHOWN_TASKS), &stats)
     }
 
     fn snapshots(&self, hook: &str, query: &SnapshotQuery) -> Result<SnapshotsView, Refused> {
@@ -105,10 +156,13 @@ impl Operator for Admin {
         }
         let asked_for = |name: &BindingName| query.binding.as_deref().is_none_or(|asked| asked == name.as_str());
         let moment = self.stages.snapshots.moment(name);
+        let statuses = self.stages.health.bindings(name);
         let mut shown = BTreeMap::new();
-        for binding in bindings.iter().filter(|binding| asked_for(&binding.name)) {
+        for (index, binding) in bindings.iter().enumerate().filter(|(_, binding)| asked_for(&binding.name)) {
             let Some(items) = moment.items(&binding.name) else { continue };
-            shown.insert(binding.name.to_string(), pages::page(items, query, of_secrets(binding))?);
+            let mut page = pages::page(items, query, of_secrets(binding))?;
+            page.operations = statuses.get(index).map(|(status, _)| hooks::operations(status));
+            shown.insert(binding.name.to_string(), page);
         }
         Ok(SnapshotsView { hook: name.to_string(), bindings: shown })
     }
@@ -120,33 +174,52 @@ impl Operator for Admin {
 
     fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, Refused> {
         hook.map(|hook| self.known(hook)).transpose()?;
-        Err(Refused::Unsupported("list dead letters"))
+        let letters = self.stages.queue.dead_letters();
+        let wanted = letters.iter().filter(|letter| hook.is_none_or(|hook| letter.hook.as_str() == hook));
+        let now = (Instant::now(), SystemTime::now());
+        Ok(DeadLettersView { dead_letters: wanted.map(|letter| letters::view(letter, now)).collect() })
     }
 
-    fn retry_dead(&self, _letters: &Letters) -> Result<usize, Refused> {
-        Err(Refused::Unsupported("retry dead letters"))
+    fn retry_dead(&self, letters: &Letters) -> Result<RetriedView, Refused> {
+        let queue::Retried { letters, triggers, superseded } = self.stages.queue.retry_dead(&self.which(letters)?);
+        info!(letters, triggers, superseded, "an admin had dead letters tried again");
+        Ok(RetriedView { letters, triggers, superseded })
     }
 
-    fn drop_dead(&self, _letters: &Letters) -> Result<usize, Refused> {
-        Err(Refused::Unsupported("drop dead letters"))
+    fn drop_dead(&self, letters: &Letters) -> Result<usize, Refused> {
+        let dropped = self.stages.queue.drop_dead(&self.which(letters)?);
+        info!(letters = dropped, "an admin dropped dead letters");
+        Ok(dropped)
     }
 
     fn log_level(&self) -> Result<LogLevelView, Refused> {
-        Err(Refused::Unsupported("tell its log level"))
+        Ok(log_level(self.log()?.current()))
     }
 
-    fn set_log_level(&self, _level: &str, _lasts: Option<Duration>) -> Result<LogLevelView, Refused> {
-        Err(Refused::Unsupported("change its log level"))
+    fn set_log_level(&self, level: &str, lasts: Option<Duration>) -> Result<LogLevelView, Refused> {
+        let set = self.log()?.set(level, lasts);
+        let setting = set.map_err(|error| Refused::Bad(error_chain(&error)))?;
+        let view = log_level(setting);
+        info!(level = view.level, until = view.until, "an admin changed what is logged");
+        Ok(view)
     }
 
     fn pause(&self, hook: &str) -> Result<(), Refused> {
-        self.live(hook)?;
-        Err(Refused::Unsupported("pause hooks"))
+        let name = &self.live(hook)?.spec.name;
+        if !self.stages.queue.pause(name) {
+            return Err(self.unknown(hook));
+        }
+        info!(%hook, "an admin paused the hook");
+        Ok(())
     }
 
     fn resume(&self, hook: &str) -> Result<(), Refused> {
-        self.live(hook)?;
-        Err(Refused::Unsupported("resume hooks"))
+        let name = &self.live(hook)?.spec.name;
+        if !self.stages.queue.resume(name) {
+            return Err(self.unknown(hook));
+        }
+        info!(%hook, "an admin resumed the hook");
+        Ok(())
     }
 
     fn quarantine<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>> {

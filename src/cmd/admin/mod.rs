@@ -18,7 +18,7 @@ use crate::{
         Client, ClientError, Letters, Refused, SnapshotQuery, Socket,
         render::{self, Text},
         socket::default_places,
-        views::{HooksView, SetLogLevel},
+        views::{HooksView, RetriedView, SetLogLevel},
     },
     cli::admin::{self as typed, Admin, LettersAction, LogLevelAction},
     model::error_chain,
@@ -126,13 +126,19 @@ async fn dead_letters(args: typed::DeadLetters) -> anyhow::Result<()> {
         return show(&how, async || client.dead_letters(args.hook.as_deref()).await, Text::text).await;
     };
     let which = |which: typed::Which| Letters { ids: which.ids, hook: which.hook, all: which.all };
-    let (count, what) = match action {
+    match action {
         LettersAction::Retry(letters) => {
-            (client(letters.at)?.retry_dead(&which(letters.which)).await?, "put back into their queues")
+            let RetriedView { letters, triggers, superseded } =
+                client(letters.at)?.retry_dead(&which(letters.which)).await?;
+            println!("{letters} dead letters: {triggers} triggers are in their queues again");
+            if superseded > 0 {
+                println!("{superseded} triggers were left out: newer states of their objects took their place");
+            }
         }
-        LettersAction::Drop(letters) => (client(letters.at)?.drop_dead(&which(letters.which)).await?, "dropped"),
-    };
-    println!("{} dead letters {what}", count.count);
+        LettersAction::Drop(letters) => {
+            println!("{} dead letters dropped", client(letters.at)?.drop_dead(&which(letters.which)).await?.count);
+        }
+    }
     Ok(())
 }
 

@@ -42,8 +42,8 @@ impl Binding {
                     same.insert(key, (fingerprint, item));
                 }
                 _ => {
-                    let previous = item.filter_result.clone();
-                    events.extend(self.event(WatchEventKind::Deleted, item, previous, now));
+                    let last = item.clone();
+                    events.extend(self.event(WatchEventKind::Deleted, item, Some(&last), now));
                 }
             }
         }

@@ -48,6 +48,18 @@ pub struct Applied {
     pub new_error: bool,
 }
 
+/// How often objects came, changed in what the binding sees of them, and went; those of lists among
+/// them, and whether the hook hears of such changes or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Objects that came.
+    pub added: u64,
+    /// Objects that changed.
+    pub modified: u64,
+    /// Objects that went.
+    pub deleted: u64,
+}
+
 impl Applied {
     fn and(mut self, later: Self) -> Self {
         self.triggers.extend(later.triggers);
@@ -69,6 +81,7 @@ pub struct Binding {
     items: Items,
     bytes: usize,
     failing: usize,
+    changes: Changes,
     admitted: bool,
     listed: bool,
     live: bool,
@@ -101,6 +114,7 @@ impl Binding {
             items: Items::new_sync(),
             bytes: 0,
             failing: 0,
+            changes: Changes::default(),
             admitted,
             listed: false,
             live: false,
@@ -149,6 +163,11 @@ impl Binding {
     /// Objects on which the filter fails.
     pub fn failing(&self) -> usize {
         self.failing
+    }
+
+    /// What happened to its objects since it was made.
+    pub fn changes(&self) -> Changes {
+        self.changes
     }
 
     /// The kind was found. If it was another before, as when a version is no longer served, the
@@ -266,17 +285,18 @@ impl Binding {
         applied
     }
 
-    fn event(
-        &self,
-        kind: WatchEventKind,
-        item: Arc<Item>,
-        previous_filter_result: Option<Arc<str>>,
-        now: Instant,
-    ) -> Option<Trigger> {
+    fn event(&self, kind: WatchEventKind, item: Arc<Item>, previous: Option<&Item>, now: Instant) -> Option<Trigger> {
         if !self.live || !self.spec.events.contains(&kind) {
             return None;
         }
-        let event = ObjectEvent { kind, resource: self.resource.clone()?, item, previous_filter_result };
+        let shows_object = self.spec.previous_object && kind == WatchEventKind::Modified;
+        let event = ObjectEvent {
+            kind,
+            resource: self.resource.clone()?,
+            item,
+            previous_filter_result: previous.and_then(|item| item.filter_result.clone()),
+            previous_object: previous.filter(|_| shows_object).and_then(|item| item.object.clone()),
+        };
         Some(self.trigger(Cause::Event(event), now))
     }
 
@@ -290,6 +310,7 @@ impl Binding {
             snapshots: self.snapshots.clone(),
             allow_failure: self.spec.allow_failure,
             retry: self.spec.retry,
+            debounce: self.spec.debounce,
             created: now,
         }
     }

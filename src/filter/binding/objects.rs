@@ -142,8 +142,14 @@ impl Binding {
         self.items.insert_mut(item.key.clone(), item.clone());
         match last {
             Some((known, _)) if known == fingerprint => None,
-            Some((_, last)) => self.event(WatchEventKind::Modified, item, last.filter_result.clone(), now),
-            None => self.event(WatchEventKind::Added, item, None, now),
+            Some((_, last)) => {
+                self.changes.modified += 1;
+                self.event(WatchEventKind::Modified, item, Some(&last), now)
+            }
+            None => {
+                self.changes.added += 1;
+                self.event(WatchEventKind::Added, item, None, now)
+            }
         }
     }
 
@@ -209,9 +215,10 @@ impl Binding {
             }
             _ => shown,
         };
+        self.changes.deleted += u64::from(last.is_some());
         let event = last.and_then(|item| {
-            let previous = item.filter_result.clone();
-            self.event(WatchEventKind::Deleted, item, previous, now)
+            let last = item.clone();
+            self.event(WatchEventKind::Deleted, item, Some(&last), now)
         });
         Applied { triggers: event.into_iter().collect(), changed, new_error: false }
     }

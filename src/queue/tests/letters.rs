@@ -273,3 +273,22 @@ fn closed_queues_keep_their_letters() {
     assert_eq!(retry_all(&mut q), Retried::default());
     assert_eq!(q.state.dead_letters().len(), 1);
 }
+
+#[test]
+fn a_synchronization_that_overtook_an_event_supersedes_it() {
+    let mut q = Bench::new(&[("h", 1)]);
+    let (blocker, _) = {
+        q.push("h", &own("h"), tick(1));
+        q.next()
+    };
+    q.state.push(event("a", 2));
+    q.push("h", &QueueName::main(), Cause::Synchronization);
+    let (sync, _) = q.next();
+    q.done(sync);
+    q.done(blocker);
+    let (id, what) = q.next();
+    assert_eq!(what, words("a2"));
+    q.finish(id, failed(K::Permanent));
+    assert_eq!(q.state.dead_letters()[0].superseded, 1);
+    assert_eq!(retry_all(&mut q), Retried { letters: 1, triggers: 0, superseded: 1 });
+}

@@ -117,3 +117,18 @@ fn everything_in_main_starts_in_the_documented_order() {
     ];
     assert_eq!(order, expected);
 }
+
+#[test]
+fn what_came_before_a_startup_does_not_wait_for_places_that_come_after_it() {
+    let mut q = Bench::new(&[("h", 1)]);
+    q.state.expect_list(&hook("h"), BindingName::new("b"));
+    q.push("h", &own("h"), tick(1));
+    q.nothing();
+    q.push("h", &QueueName::main(), Cause::Startup);
+    q.push("h", &own("h"), tick(2));
+    assert_eq!(q.together(2), ["start", "t1"]);
+    q.end_all();
+    q.nothing();
+    q.state.listed(&hook("h"), &BindingName::new("b"));
+    assert_eq!(q.rest(), ["t2"].map(words));
+}

@@ -132,10 +132,10 @@ table! {
     WATCH_ERRORS = counter("kubernetes_client_watch_errors_total", &["error_type"], "Watch streams that ended in an error: expired, eof, unexpected-eof, fail.");
 }
 
-/// The table as Markdown, for the documentation.
+/// The documentation of all metrics, as Markdown.
 pub fn markdown(prefix: &str) -> String {
     use std::fmt::Write as _;
-    let mut out = String::from("| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n");
+    let mut out = HEAD.to_owned();
     for def in TABLE {
         let kind = match def.kind {
             Kind::Counter => "counter",
@@ -148,3 +148,26 @@ pub fn markdown(prefix: &str) -> String {
     }
     out
 }
+
+const HEAD: &str = "# Metrics
+
+<!-- Generated; `BOATHOOK_UPDATE_DOCS=1 cargo test --lib the_documentation` writes it anew. -->
+
+The operator serves its own metrics at `/metrics`, and those that hooks report at `/metrics/hooks`, both in Prometheus's
+text format. `--metrics-prefix` changes what the operator's names begin with: with `shell_operator_`, dashboards made for
+shell-operator find those that both have.
+
+`binding` is the binding's name, `NAME#2` for the second of that name; `queue` is `hook/NAME` for a hook's own queue.
+Gauges are measured when they are asked for.
+
+## Metrics of hooks
+
+A hook reports counters, gauges and histograms with labels of its own choice (`metrics` in [wit/](../../wit/metrics.wit),
+`boathook_sdk::metrics` in Rust). Each series has the label `hook`. They are applied when the run has succeeded. A hook may
+have 1 000 series (`--hook-metrics-series`); a histogram counts as its buckets and three more. All are gone when the hook is.
+
+## Metrics of the operator
+
+| metric | type | labels | meaning |
+| --- | --- | --- | --- |
+";

@@ -164,6 +164,12 @@ fn registries_are_independent() {
 #[test]
 fn the_documentation_lists_every_metric_once() {
     let table = names::markdown("boathook_");
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/metrics.md");
+    if std::env::var_os("BOATHOOK_UPDATE_DOCS").is_some() {
+        std::fs::write(&file, &table).unwrap();
+    }
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written == table, "{} is out of date: run this test with BOATHOOK_UPDATE_DOCS=1", file.display());
     for def in TABLE {
         let row = format!("| `boathook_{}` |", def.name);
         assert_eq!(table.lines().filter(|line| line.starts_with(&row)).count(), 1, "{row}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::{Done, Stream, Watch};
+use super::{Done, Stream, Watch, recovery::FIRST_PATIENCE};
 use crate::{
     model::Change,
     watch::{
@@ -29,10 +29,7 @@ impl Stream {
                 }
                 _ => self.watch_off(Duration::ZERO),
             },
-            Err(RequestError::Silent(silence)) => {
-                self.context.observer.on_rebuilt(&self.context.selection, silence);
-                self.watch_off(Duration::ZERO);
-            }
+            Err(RequestError::Silent(silence)) => self.fell_silent(silence),
             Err(error) => self.watch_failed(&error),
         }
     }
@@ -56,6 +53,7 @@ impl Stream {
         }
         self.expired = false;
         self.watch_backoff.reset();
+        (self.silences, self.patience) = (0, FIRST_PATIENCE);
         if let Watch::Open { fresh, .. } = &mut self.watch {
             *fresh = false;
         }

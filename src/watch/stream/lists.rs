@@ -46,7 +46,7 @@ impl Stream {
         }
         match listed.result {
             _ if listed.outlets.is_empty() => {}
-            Ok(complete) => self.go_on(listed.outlets, complete),
+            Ok(complete) => self.go_on(listed.outlets, complete, &listed.asked_at),
             Err(error) => {
                 self.waiting.extend(listed.outlets);
                 self.list_failed(&error).await;
@@ -54,11 +54,11 @@ impl Stream {
         }
     }
 
-    pub(super) fn go_on(&mut self, outlets: Vec<Outlet>, list: Complete) {
+    pub(super) fn go_on(&mut self, outlets: Vec<Outlet>, list: Complete, asked_at: &str) {
         self.list_backoff.reset();
         self.unserved = false;
         let watch = (!self.active.is_empty()).then_some(self.position.as_str());
-        let resume = position::resume(watch, &list.version);
+        let resume = position::resume(watch, asked_at, &list.version);
         match resume {
             Resume::Keep => {}
             Resume::FromList => self.note_what_is_seen(),

@@ -8,7 +8,7 @@ mod changes;
 mod lists;
 mod recovery;
 
-use std::sync::Arc;
+use std::{panic::resume_unwind, sync::Arc};
 
 use bytes::BytesMut;
 use futures::future::pending;
@@ -29,7 +29,8 @@ use super::{
     stats::StreamState,
 };
 
-/// Runs a stream until it is aborted. New subscribers come through `joins`.
+/// Runs a stream until it is aborted. New subscribers come through `joins`. Panics if one of its tasks
+/// did.
 pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Outlet>) {
     let mut stream = Stream::new(context, joins);
     loop {
@@ -41,8 +42,11 @@ pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Outlet>)
                 Some(outlet) => stream.joined(outlet),
                 None => return,
             },
-            Some(done) = stream.tasks.join_next() => if let Ok(done) = done {
-                stream.done(done).await;
+            Some(done) = stream.tasks.join_next() => match done {
+                Ok(done) => stream.done(done).await,
+                // What it held is lost: the whole stream begins anew.
+                Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+                Err(_) => {}
             },
             line = stream.watch.next_line() => stream.heard(line).await,
             () = wait_until(due) => {}
@@ -73,6 +77,10 @@ struct Stream {
     expired: bool,
     /// The server did not know the kind, and no list has worked since.
     unserved: bool,
+    /// Watches in a row that were silent from beginning to end.
+    silences: u32,
+    /// So many of them mean a list.
+    patience: u32,
 }
 
 enum Watch {
@@ -122,6 +130,8 @@ impl Stream {
             position: String::new(),
             expired: false,
             unserved: false,
+            silences: 0,
+            patience: recovery::FIRST_PATIENCE,
         }
     }
 
@@ -148,6 +158,7 @@ impl Stream {
         if !self.opening && (!self.waiting.is_empty() || self.active.iter().any(|outlet| outlet.is_due(now))) {
             self.opening = true;
             let (context, at) = (self.context.clone(), self.list_not_before);
+            let asked_at = self.position.clone();
             // However much hurry there is, no faster than this.
             let earliest = at.min(Instant::now() + context.config.backoff_initial);
             self.tasks.spawn(async move {
@@ -157,7 +168,7 @@ impl Stream {
                     () = sleep_until(at) => false,
                     () = context.hurry.notified() => true,
                 };
-                Done::Opened { hurried, result: list::open(&context).await }
+                Done::Opened { hurried, result: list::open(&context, asked_at).await }
             });
         }
         if matches!(self.watch, Watch::Off) && !self.active.is_empty() {
@@ -195,7 +206,10 @@ impl Stream {
             Done::Listed(listed) => self.listed(listed).await,
             Done::Drained(outlet) => self.waiting.push(outlet),
             Done::Connected { attempt, .. } if attempt != self.attempt => {}
-            Done::Connected { result: Ok(lines), .. } => self.watch = Watch::open(lines),
+            Done::Connected { result: Ok(lines), .. } => {
+                self.context.board.heard(0);
+                self.watch = Watch::open(lines);
+            }
             Done::Connected { result: Err(error), .. } => self.watch_failed(&error),
         }
     }

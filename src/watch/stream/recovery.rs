@@ -11,7 +11,28 @@ use crate::watch::{
     position,
 };
 
+/// Silent watches in a row after which the stream is listed anew.
+pub(super) const FIRST_PATIENCE: u32 = 2;
+/// The same, for a server that has no bookmarks, as a few aggregated ones: each list that led to nothing
+/// but silence doubles the number, up to this.
+const MAX_PATIENCE: u32 = 32;
+
 impl Stream {
+    /// Neither a change nor a bookmark came in time. A watch goes on where it stood, in case the connection
+    /// was dead. If that one is as silent, the version may be one that the server never had, or not yet, as
+    /// after it was restored from an older state: it does not say so, and sends nothing.
+    pub(super) fn fell_silent(&mut self, silence: Duration) {
+        self.context.board.failed(WatchErrorKind::Silent);
+        self.context.observer.on_rebuilt(&self.context.selection, silence);
+        self.silences += 1;
+        if self.silences >= self.patience {
+            self.silences = 0;
+            self.patience = (self.patience * 2).min(MAX_PATIENCE);
+            self.waiting.append(&mut self.active);
+        }
+        self.watch_off(Duration::ZERO);
+    }
+
     pub(super) fn watch_failed(&mut self, error: &RequestError) {
         let chance = rand::random_range(0.0..1.0);
         let delay = self.delay(error, |stream| stream.watch_backoff.next(chance));
@@ -33,6 +54,7 @@ impl Stream {
             WatchErrorKind::Expired if !mem::replace(&mut self.expired, true) => Duration::ZERO,
             _ => backoff(self).max(error.retry_after().unwrap_or_default().min(config.retry_after_max)),
         };
+        self.context.board.failed(error.kind());
         if !(self.unserved && error.is_unserved()) {
             self.context.observer.on_watch_error(&self.context.selection, error.kind(), &chain(error), delay);
         }

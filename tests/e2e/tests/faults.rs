@@ -10,7 +10,7 @@ use crate::outages::is_alive;
 use crate::restarts::World;
 
 /// Rounds of changes before, during and after a fault.
-pub const SOME: usize = 12;
+pub const SOME: usize = 8;
 
 /// No connection lives longer than 200 ms: neither watches nor the hook's own requests.
 pub async fn connections_cut_every_200_ms(test: Arc<Test>) {

@@ -28,28 +28,38 @@ pub struct Objects {
     round: usize,
 }
 
+enum Step {
+    Create,
+    Change,
+    Delete,
+}
+
 impl Objects {
     pub fn new(client: &Client) -> Self {
         Self { api: api(client), round: 0 }
     }
 
-    /// One round: an object comes, one changes, one changes for the last time, one goes, and one is
-    /// made anew under the name of another. Every object gets its share of each over the rounds.
+    /// One round. Of the four objects that come in each, the first stays as it is; one round later the
+    /// second changes and the others go; yet one later the last is made anew. So the last word on an
+    /// object comes once, and if it is lost, nothing makes good for it. Each round begins with another.
     pub async fn round(&mut self) {
         let n = self.round;
         self.round += 1;
-        self.create(&object(n), n).await;
-        if let Some(old) = n.checked_sub(1) {
-            self.change(&object(old), n).await;
+        let mut steps: Vec<_> = (0..4).map(|kind| (Step::Create, object(n, kind))).collect();
+        if let Some(n) = n.checked_sub(1) {
+            steps.extend([(Step::Change, object(n, 1)), (Step::Delete, object(n, 2)), (Step::Delete, object(n, 3))]);
         }
-        if let Some(old) = n.checked_sub(2) {
-            self.change(&object(old), n).await;
+        if let Some(n) = n.checked_sub(2) {
+            steps.push((Step::Create, object(n, 3)));
         }
-        if let Some(old) = n.checked_sub(4).filter(|old| old % 2 == 0) {
-            delete(&self.api, &object(old)).await;
-        }
-        if let Some(old) = n.checked_sub(6).filter(|old| old % 4 == 0) {
-            self.create(&object(old), n).await;
+        let first = n % steps.len();
+        steps.rotate_left(first);
+        for (step, name) in steps {
+            match step {
+                Step::Create => self.create(&name, n).await,
+                Step::Change => merge(&self.api, &name, json!({"data": {"value": n.to_string()}})).await,
+                Step::Delete => delete(&self.api, &name).await,
+            }
         }
     }
 
@@ -67,10 +77,6 @@ impl Objects {
         };
         let created = self.api.create(&PostParams::default(), &map).await;
         created.unwrap_or_else(|error| panic!("create {name}: {error}"));
-    }
-
-    async fn change(&self, name: &str, value: usize) {
-        merge(&self.api, name, json!({"data": {"value": value.to_string()}})).await;
     }
 }
 
@@ -149,6 +155,6 @@ pub fn api(client: &Client) -> Api<ConfigMap> {
     Api::namespaced(client.clone(), "default")
 }
 
-fn object(n: usize) -> String {
-    format!("o-{n}")
+fn object(round: usize, kind: usize) -> String {
+    format!("o-{round}-{kind}")
 }

@@ -2,7 +2,9 @@
 //!
 //! Every test stands once in the list below and runs on both: `real::…` on etcd and kube-apiserver,
 //! `local::…` on `boathook cluster`, so that the two cannot drift apart. A function missing from the
-//! list is dead code, which the compiler reports. It never calls Boathook's own code.
+//! list is dead code, which the compiler reports. What takes minutes by the clock and hardly any work is
+//! in `endurance::…`, on the real backend: tests begin in the order of their names, and these are first.
+//! It never calls Boathook's own code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod bindings;
@@ -38,11 +40,12 @@ macro_rules! on {
     };
 }
 
-/// Makes the tests of both backends from one list, and those of the real one from another.
+/// Makes the tests of both backends from one list, and those of the real one from the others.
 macro_rules! suite {
-    (both: $both:tt, real: { $($real:tt)+ }) => {
+    (both: $both:tt, real: { $($real:tt)+ }, endurance: $endurance:tt) => {
         on!(local, Local, $both);
         suite!(@real $both, $($real)+);
+        on!(endurance, Real, $endurance);
     };
     (@real { $($both:tt)+ }, $($real:tt)+) => {
         on!(real, Real, { $($both)+ $($real)+ });
@@ -92,13 +95,16 @@ suite! {
             stops_cleanly;
     },
     real: {
-        real_faults:
-            api_server_away_for_20_seconds,
-            history_compacted,
-            connections_frozen;
         control_plane:
             operator_outlives_its_restart,
             a_restart_keeps_the_cluster,
             it_ends_with_its_parent;
+        real_faults:
+            history_compacted;
+    },
+    endurance: {
+        real_faults:
+            api_server_away_for_20_seconds,
+            connections_frozen;
     }
 }

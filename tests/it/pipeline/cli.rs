@@ -214,7 +214,24 @@ async fn a_cluster_serves_loopback_only() {
 async fn help_tells_of_every_subcommand() {
     let help = run(boathook(["--help"])).await;
     assert_eq!(help.code, Some(0));
-    for name in ["serve", "cluster", "inspect", "demo"] {
+    for name in [
+        "serve",
+        "cluster",
+        "inspect",
+        "demo",
+        "hooks",
+        "queues",
+        "snapshots",
+        "runs",
+        "dead-letters",
+        "log-level",
+        "pause",
+        "resume",
+        "quarantine",
+        "release",
+        "profile",
+        "raw",
+    ] {
         assert!(help.stdout.lines().any(|line| line.trim_start().starts_with(&format!("{name} "))), "{}", help.stdout);
         let of_command = run(boathook([name, "--help"])).await;
         assert_eq!((of_command.code, of_command.stderr.as_str()), (Some(0), ""), "{name}");

@@ -1,6 +1,7 @@
 //! Stage 1 against servers on real sockets.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod death;
 mod follower;
 mod gate;
 mod kinds;

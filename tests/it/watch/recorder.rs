@@ -18,6 +18,7 @@ pub enum Report {
     Invalid(String),
     Lagging,
     Unserved,
+    Died(String),
 }
 
 #[derive(Default)]
@@ -90,6 +91,10 @@ impl Observer for Recorder {
 
     fn on_unserved(&self, _: &Selection) {
         self.add(Report::Unserved);
+    }
+
+    fn on_died(&self, _: &Selection, text: &str) {
+        self.add(Report::Died(text.to_owned()));
     }
 
     fn on_lagging(&self, _: &Selection) {

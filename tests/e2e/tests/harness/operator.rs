@@ -36,6 +36,8 @@ impl Operator {
             .arg("--hooks")
             .arg(hooks_dir(dir, hooks))
             .args(["--listen", "127.0.0.1:0", "--log-format", "json"])
+            // Many run at the same time.
+            .env("BOATHOOK_ADMIN_SOCKET", "none")
             // Compiled hooks are shared within a run, and never with the user's own.
             .env("XDG_CACHE_HOME", settings::run_dir().join("cache"));
         let log = (1..)
