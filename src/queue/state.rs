@@ -283,7 +283,7 @@ impl State {
     pub fn stats(&self, now: Instant) -> Stats {
         Stats {
             queues: stats::queues(&self.lines, &self.batches, now),
-            hooks: stats::hooks(&self.hooks),
+            hooks: stats::hooks(&self.hooks, &self.debounce),
             running: self.running,
             dead_letters: self.archive.len(),
             dead_letter_bytes: self.archive.bytes(),

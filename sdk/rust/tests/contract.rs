@@ -62,6 +62,8 @@ fn every_field_of_a_kubernetes_binding() {
         .jq_filter(r#".metadata.labels["a/b"]"#)
         .include_snapshots_from(["pods"])
         .ignore_own_writes(true)
+        .debounce(Duration::from_secs(2))
+        .previous_object(true)
         .queue("main")
         .group("all")
         .allow_failure(true)

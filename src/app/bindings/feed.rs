@@ -166,7 +166,10 @@ impl Feed {
         self.place.stages.discovery.forget(&before.api_version()).await;
         match self.place.find().await {
             // Perhaps it is about to come, or to go: the streams try on, and we ask again.
-            Ok(resource) if resource == before => self.pace.put_off(),
+            Ok(resource) if resource == before => {
+                self.place.stages.streams.retry_unserved();
+                self.pace.put_off();
+            }
             Ok(resource) => {
                 let Place { hook, spec, .. } = &self.place;
                 info!(%hook, binding = %spec.name, %before, %resource, "binding moves: its kind is served elsewhere");

@@ -75,6 +75,16 @@ pub(super) fn kubernetes() -> Value {
         )
         .key("ignoreOwnWrites", boolean(false).about("A change that this hook made does not run it."))
         .key(
+            "debounce",
+            reference(
+                "duration",
+                "An event waits until its object did not change for this time, at most ten times as long; changes that \
+                 come meanwhile are told as one.",
+            )
+            .default("0s"),
+        )
+        .key("previousObject", boolean(false).about("Modified events bring the object as it was before."))
+        .key(
             "content",
             one_of(&["full", "metadata", "none"]).default("full").about(
                 "What of each object is kept and delivered: all but managed fields, apiVersion with kind and metadata, \

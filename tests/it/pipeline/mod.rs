@@ -4,6 +4,7 @@
 
 mod calls;
 mod cli;
+mod changes;
 mod failure_events;
 mod failures;
 mod filters;
@@ -11,12 +12,15 @@ pub mod fixture;
 mod grants;
 mod kinds;
 mod metrics;
+mod namespaces;
 mod outages;
+mod own_writes;
 mod parity;
 mod quarantine;
 mod queues;
 mod semantics;
 mod shutdown;
+mod starts;
 mod tell;
 mod traces;
 pub mod written;
