@@ -22,4 +22,5 @@ mod semantics;
 mod shutdown;
 mod starts;
 mod tell;
+mod traces;
 pub mod written;
