@@ -161,6 +161,7 @@ impl Stage {
             resource: self.resource.clone(),
             item: Arc::new(item),
             previous_filter_result: None,
+            previous_object: None,
         };
         Trigger {
             hook: self.hook.clone(),
@@ -171,7 +172,8 @@ impl Stage {
             snapshots: Arc::new([]),
             allow_failure: false,
             retry: RetryPolicy::default(),
-            created: Instant::now(),
+            debounce: std::time::Duration::ZERO,
+        created: Instant::now(),
         }
     }
 

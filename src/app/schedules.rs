@@ -1,6 +1,9 @@
 //! Start-up runs, and one task for each `schedule` binding.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
@@ -33,6 +36,7 @@ fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
         snapshots: Arc::default(),
         allow_failure: false,
         retry: binding.retry,
+        debounce: Duration::ZERO,
         created: Instant::now(),
     }
 }
@@ -56,6 +60,7 @@ pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: Schedule
             snapshots: binding.include_snapshots_from.clone(),
             allow_failure: binding.allow_failure,
             retry: binding.retry,
+            debounce: Duration::ZERO,
             created: Instant::now(),
         });
     }

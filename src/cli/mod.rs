@@ -24,6 +24,10 @@ pub enum Command {
     Cluster(Cluster),
     /// Show what a component is, what wakes it and what it asks for
     Inspect(Inspect),
+    /// Print the JSON Schema of the document that a hook's `config` returns
+    #[command(after_help = "Examples:
+  boathook schema > hook-document.schema.json    # then, in a YAML file: # yaml-language-server: $schema=…")]
+    Schema,
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
     /// What is asked of a running operator.

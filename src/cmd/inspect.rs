@@ -43,6 +43,7 @@ fn facts(hook: &Hook) -> Value {
         "bytes": hook.component.size(),
         "exports": hook.component.exports(),
         "imports": hook.component.imports(),
+        "warnings": hook.spec.warnings,
         "document": print(&hook.spec),
     })
 }
@@ -56,6 +57,9 @@ fn text(facts: &Value) -> String {
     let _ = writeln!(out, "Size:     {} bytes", get("bytes"));
     let _ = writeln!(out, "Exports:  {}", words(&get("exports")));
     let _ = writeln!(out, "Imports:  {}", words(&get("imports")));
+    for warning in get("warnings").as_array().into_iter().flatten() {
+        let _ = writeln!(out, "Warning:  {}", plain(warning));
+    }
     let document = yaml_serde::to_string(&get("document")).unwrap_or_default();
     let _ = writeln!(out, "Document, with every default:");
     for line in document.lines() {

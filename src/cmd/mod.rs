@@ -8,6 +8,7 @@ mod demo;
 pub mod filter_worker;
 mod inspect;
 mod runtime;
+mod schema;
 mod serve;
 
 use std::process::ExitCode;
@@ -20,6 +21,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::run(args),
         Command::Cluster(args) => cluster::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Schema => schema::run(),
         Command::Demo(args) => demo::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
         Command::Admin(args) => admin::run(args),

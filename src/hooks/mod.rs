@@ -4,6 +4,8 @@
 
 mod directory;
 mod document;
+mod schema;
 
 pub use directory::{DirectoryError, HookFile, read_directory};
 pub use document::{DocumentError, Problem, ProblemKind, parse, print};
+pub use schema::schema;

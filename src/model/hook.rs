@@ -153,6 +153,11 @@ pub struct KubernetesBinding {
     pub resynchronization_period: Option<Duration>,
     /// `ignoreOwnWrites`: a change that the hook made itself does not wake it. Default false.
     pub ignore_own_writes: bool,
+    /// `debounce`: an event waits until its object did not change for this time, at most ten times as
+    /// long; changes that come meanwhile are folded into one. Default none.
+    pub debounce: Duration,
+    /// `previousObject`: a `Modified` event brings the object as it was before. Default false.
+    pub previous_object: bool,
     /// What is kept and delivered.
     pub content: Content,
     /// A jq program, known to compile.

@@ -1,6 +1,9 @@
 //! What makes a hook run: a change seen by a watch, and the trigger that a binding makes of it.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{BindingName, HookName, Object, ObjectRef, QueueName, Resource, RetryPolicy, WatchEventKind};
 
@@ -33,6 +36,9 @@ pub struct ObjectEvent {
     pub item: Arc<super::Item>,
     /// The filter's result before this change.
     pub previous_filter_result: Option<Arc<str>>,
+    /// The object before this change, as the binding kept it; only for `Modified`, if the binding asks
+    /// for it.
+    pub previous_object: Option<Arc<str>>,
 }
 
 /// One firing of a schedule.
@@ -77,6 +83,8 @@ pub struct Trigger {
     pub allow_failure: bool,
     /// What happens after a failed run.
     pub retry: RetryPolicy,
+    /// An event waits for its object to be quiet for this time before it has a place in its queue.
+    pub debounce: Duration,
     /// When it was made, for the time spent waiting.
     pub created: Instant,
 }

@@ -66,6 +66,7 @@ fn without_untold(mut trigger: Trigger) -> Trigger {
             event.item = Arc::new(told);
         }
         event.previous_filter_result = None;
+        event.previous_object = None;
     }
     trigger
 }
@@ -74,7 +75,7 @@ fn without_untold(mut trigger: Trigger) -> Trigger {
 /// when it runs, so they are not held here.
 pub(super) fn payload(trigger: &Trigger) -> usize {
     let Cause::Event(event) = &trigger.cause else { return 0 };
-    [&event.item.object, &event.item.filter_result, &event.previous_filter_result]
+    [&event.item.object, &event.item.filter_result, &event.previous_filter_result, &event.previous_object]
         .into_iter()
         .flatten()
         .map(|text| text.len())

@@ -9,6 +9,7 @@
 //! | `roster` | which hooks it knows, and which of them are paused |
 //! | `outcome` | what comes of a job's outcome |
 //! | `line`, `serial`, `keyed` | one queue: in plain order, or object by object |
+//! | `debounce` | events that wait for their object to be quiet |
 //! | `gate` | what waits for a start-up, a list, or a synchronization of its hook |
 //! | `bucket` | how often a hook's jobs may begin |
 //! | `combine` | which neighbours one run takes together |
@@ -64,6 +65,7 @@ mod bucket;
 mod collapse;
 mod combine;
 mod config;
+mod debounce;
 mod dump;
 mod finished;
 mod gate;

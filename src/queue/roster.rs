@@ -99,10 +99,11 @@ impl State {
             }
         }
         self.archive.forget(name);
+        let held = self.debounce.forget(name);
         self.refills.retain(|(_, hook)| hook != name);
         self.drop_empty_lines();
         self.look_again_everywhere();
-        hook.outstanding.saturating_sub(running)
+        (hook.outstanding + held).saturating_sub(running)
     }
 
     fn drop_waiting(&mut self, id: JobId) {

@@ -10,6 +10,7 @@ use crate::model::{Cause, HookName, Job, JobId, QueueName, Trigger};
 
 use super::{
     Pushed, QueueConfig, Stats,
+    debounce::Debounce,
     gate::Hooks,
     item::{Batch, Batches, Item, LineId, Phase},
     letters::Archive,
@@ -32,6 +33,7 @@ pub struct State {
     /// Hooks whose next token some line waits for.
     pub(super) refills: BTreeSet<(Instant, HookName)>,
     pub(super) archive: Archive,
+    pub(super) debounce: Debounce,
     pub(super) running: usize,
     pub(super) closed: bool,
     pub(super) last: u64,
@@ -50,15 +52,20 @@ impl State {
             timers: BTreeSet::new(),
             refills: BTreeSet::new(),
             archive: Archive::default(),
+            debounce: Debounce::default(),
             running: 0,
             closed: false,
             last: 0,
         }
     }
 
-    /// Puts a trigger at the end of its queue; a synchronization into the place that was kept for it.
+    /// Puts a trigger at the end of its queue, once its object is quiet; a synchronization into the place
+    /// that was kept for it.
     pub fn push(&mut self, trigger: Trigger) -> Pushed {
-        self.place(trigger, None)
+        if self.closed || !self.hooks.contains_key(&trigger.hook) || !Debounce::concerns(&trigger) {
+            return self.place(trigger, None);
+        }
+        if self.debounce.hold(trigger) { Pushed::Folded } else { Pushed::Queued }
     }
 
     /// `born` is the number of the trigger's news, when it had one before.
@@ -172,6 +179,9 @@ impl State {
     /// Moves jobs whose delay is over back to their lines, and lets those be asked first, in their
     /// order, that a token has come for.
     fn wake(&mut self, now: Instant) {
+        while let Some(trigger) = self.debounce.release(now, self.config.max_pending) {
+            self.place(trigger, None);
+        }
         while let Some((due, id)) = self.timers.first().copied().filter(|(due, _)| *due <= now) {
             self.timers.remove(&(due, id));
             let Some(batch) = self.batches.get_mut(&id) else { continue };
@@ -245,7 +255,8 @@ impl State {
         }
         let retry = self.timers.first().map(|(due, _)| *due);
         let token = self.refills.first().map(|(due, _)| *due);
-        retry.into_iter().chain(token).min().map(|due| due.max(now))
+        let quiet = self.debounce.next_due();
+        retry.into_iter().chain(token).chain(quiet).min().map(|due| due.max(now))
     }
 
     /// From now on nothing is taken and nothing let in; outcomes are still accepted.
@@ -260,7 +271,7 @@ impl State {
 
     /// Nothing waits and nothing runs.
     pub fn is_idle(&self) -> bool {
-        self.batches.is_empty() && self.lines.values().all(Line::is_empty)
+        self.batches.is_empty() && self.debounce.is_empty() && self.lines.values().all(Line::is_empty)
     }
 
     #[cfg(test)]
@@ -272,7 +283,7 @@ impl State {
     pub fn stats(&self, now: Instant) -> Stats {
         Stats {
             queues: stats::queues(&self.lines, &self.batches, now),
-            hooks: stats::hooks(&self.hooks),
+            hooks: stats::hooks(&self.hooks, &self.debounce),
             running: self.running,
             dead_letters: self.archive.len(),
             dead_letter_bytes: self.archive.bytes(),

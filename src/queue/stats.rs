@@ -9,6 +9,7 @@ use std::{
 use crate::model::{BindingName, HookName, QueueName};
 
 use super::{
+    debounce::Debounce,
     gate::{Hook, Hooks},
     item::{Batch, Batches, Item, LineId},
     line::Line,
@@ -79,17 +80,18 @@ impl HookStats {
     }
 }
 
-pub(super) fn hooks(hooks: &Hooks) -> Vec<HookStats> {
+pub(super) fn hooks(hooks: &Hooks, debounce: &Debounce) -> Vec<HookStats> {
     let sorted: BTreeMap<_, _> = hooks.iter().collect();
-    sorted.into_iter().map(|(name, hook)| hook_stats(name, hook)).collect()
+    sorted.into_iter().map(|(name, hook)| hook_stats(name, hook, debounce.count(name))).collect()
 }
 
-fn hook_stats(name: &HookName, hook: &Hook) -> HookStats {
+/// `held` events wait for their object to be quiet.
+fn hook_stats(name: &HookName, hook: &Hook, held: usize) -> HookStats {
     let (unsynchronised, unsynchronised_in_background) = hook.unsynchronised();
     HookStats {
         hook: name.clone(),
-        idle: hook.outstanding == 0,
-        outstanding: hook.outstanding,
+        idle: hook.outstanding + held == 0,
+        outstanding: hook.outstanding + held,
         running: hook.running,
         starting: hook.starting(),
         unsynchronised,

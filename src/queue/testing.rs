@@ -43,6 +43,7 @@ pub(super) fn trigger(hook_name: &str, queue: QueueName, binding: &str, cause: C
         snapshots: Arc::new([]),
         allow_failure: false,
         retry: RetryPolicy { jitter: 0.0, ..RetryPolicy::default() },
+        debounce: Duration::ZERO,
         created: Instant::now(),
     }
 }
@@ -60,6 +61,7 @@ pub(super) fn event_of(kind: WatchEventKind, object: &str, version: u64) -> Caus
             filter_result: None,
         }),
         previous_filter_result: None,
+        previous_object: None,
     })
 }
 

@@ -72,6 +72,7 @@ impl<'a> Parts<'a> {
             object: item.object.as_deref(),
             filter_result: item.filter_result.as_deref(),
             previous_filter_result: event.previous_filter_result.as_deref(),
+            previous_object: event.previous_object.as_deref(),
         }
     }
 }
@@ -93,6 +94,7 @@ mod tests {
             snapshots: ["pods", "nodes"].map(BindingName::new).into(),
             allow_failure: false,
             retry: RetryPolicy::default(),
+            debounce: std::time::Duration::ZERO,
             created: Instant::now(),
         }
     }
@@ -118,6 +120,7 @@ mod tests {
             resource: Arc::new(resource),
             item: Arc::new(item),
             previous_filter_result: Some("0".into()),
+            previous_object: Some("{\"old\":1}".into()),
         }))];
         let parts = parts(&triggers);
         let contexts = contexts(&parts);
@@ -132,6 +135,7 @@ mod tests {
         assert!(matches!(event.change, Change::Modified));
         assert_eq!((event.uid, event.resource_version, event.object), ("u", "7", Some("{}")));
         assert_eq!((event.filter_result, event.previous_filter_result), (Some("1"), Some("0")));
+        assert_eq!(event.previous_object, Some("{\"old\":1}"));
     }
 
     #[test]

@@ -147,6 +147,8 @@ mod tests {
             wait_for_synchronization: true,
             resynchronization_period: None,
             ignore_own_writes: false,
+            debounce: std::time::Duration::ZERO,
+            previous_object: false,
             content: Content::Full,
             jq_filter: None,
             group: None,

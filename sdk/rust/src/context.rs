@@ -91,6 +91,7 @@ pub struct Event {
     object: Option<String>,
     filter_result: Option<String>,
     previous_filter_result: Option<String>,
+    previous_object: Option<String>,
 }
 
 impl Context {
@@ -157,6 +158,18 @@ impl Event {
         self.read(Some(text), "previous filter result", "").map(Some)
     }
 
+    /// The object before this change; only for [`Change::Modified`], of a binding with
+    /// [`previous_object`](crate::Kubernetes::previous_object).
+    pub fn previous_object<T: DeserializeOwned>(&self) -> Result<Option<T>, DataError> {
+        let Some(text) = self.previous_object.as_deref() else { return Ok(None) };
+        self.read(Some(text), "previous object", "").map(Some)
+    }
+
+    /// The previous object as JSON text.
+    pub fn previous_object_json(&self) -> Option<&str> {
+        self.previous_object.as_deref()
+    }
+
     /// The object as JSON text, if the binding keeps objects.
     pub fn object_json(&self) -> Option<&str> {
         self.object.as_deref()
@@ -192,6 +205,7 @@ impl Event {
             object: event.object,
             filter_result: event.filter_result,
             previous_filter_result: event.previous_filter_result,
+            previous_object: event.previous_object,
         }
     }
 }

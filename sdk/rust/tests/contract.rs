@@ -44,7 +44,7 @@ fn every_field_of_a_kubernetes_binding() {
         .wait_for_synchronization(false)
         .resynchronization_period(Duration::from_secs(3600))
         .keep_full_objects_in_memory(false)
-        .content(Content::Metadata)
+        .content(Content::None)
         .names(["a", "b"])
         .labels(
             Labels::new()
@@ -60,49 +60,15 @@ fn every_field_of_a_kubernetes_binding() {
         .namespaces(["one"])
         .namespace_labels(Labels::new().eq("kind", "app"))
         .jq_filter(r#".metadata.labels["a/b"]"#)
-        .include_snapshots_from(["others"])
+        .include_snapshots_from(["pods"])
         .ignore_own_writes(true)
+        .debounce(Duration::from_secs(2))
+        .previous_object(true)
         .queue("main")
         .group("all")
         .allow_failure(true)
         .retry(Retry::new().attempts(3));
-    let expected = yaml(
-        r#"
-        configVersion: v1
-        kubernetes:
-          - name: pods
-            apiVersion: v1
-            kind: Pod
-            executeHookOnEvent: [Added, Modified, Deleted]
-            executeHookOnSynchronization: false
-            waitForSynchronization: false
-            resynchronizationPeriod: 3600s
-            keepFullObjectsInMemory: false
-            content: metadata
-            nameSelector: {matchNames: [a, b]}
-            labelSelector:
-              matchLabels: {app: web, more: "yes"}
-              matchExpressions:
-                - {key: tier, operator: In, values: [x, y]}
-                - {key: env, operator: NotIn, values: [dev]}
-                - {key: team, operator: Exists}
-                - {key: skip, operator: DoesNotExist}
-            fieldSelector:
-              matchExpressions:
-                - {field: spec.nodeName, operator: Equals, value: n1}
-                - {field: status.phase, operator: NotEquals, value: Failed}
-            namespace:
-              nameSelector: {matchNames: [one]}
-              labelSelector: {matchLabels: {kind: app}}
-            jqFilter: .metadata.labels["a/b"]
-            includeSnapshotsFrom: [others]
-            ignoreOwnWrites: true
-            queue: main
-            group: all
-            allowFailure: true
-            retry: {attempts: 3}
-        "#,
-    );
+    let expected = yaml(include_str!("documents/kubernetes.yaml"));
     assert_eq!(read(Config::new().kubernetes(binding)), expected);
 }
 
@@ -120,6 +86,8 @@ fn every_other_field() {
         .retry(Retry::new().max(Duration::from_secs(60)));
     let config = Config::new()
         .on_startup(-5)
+        .settings(Duration::from_secs(90), 3)
+        .failure_events("apps/v1", "Deployment", Some("tools"), "boathook")
         .schedule(tick)
         .schedule(Schedule::new("@hourly").missed_runs(MissedRuns::Skip))
         .permission(Permission::new().resources(["pods"]).verbs(["get"]))
@@ -135,32 +103,24 @@ fn every_other_field() {
             Limits::new().memory("32Mi").time(Duration::from_secs(2)).host_calls(5).host_bytes("1Mi").log_bytes("1k"),
         )
         .retry(Retry::new().initial(Duration::from_millis(500)).multiplier(1.5).jitter(0.25))
-        .concurrency(4);
-    let expected = yaml(
-        r#"
-        configVersion: v1
-        onStartup: -5
-        schedule:
-          - crontab: "*/5 * * * *"
-            name: tick
-            timeZone: Europe/Berlin
-            missedRuns: once
-            jitter: 1500ms
-            includeSnapshotsFrom: [pods]
-            queue: slow
-            group: all
-            allowFailure: true
-            retry: {max: 60s}
-          - {crontab: "@hourly", missedRuns: skip}
-        permissions:
-          kubernetes:
-            - {apiGroups: [""], resources: [pods], verbs: [get]}
-            - {apiGroups: [apps], resources: [deployments/scale], verbs: [patch], resourceNames: [web], namespaces: [one]}
-        limits: {memory: 32Mi, time: 2s, hostCalls: 5, hostBytes: 1Mi, logBytes: 1k}
-        retry: {initial: 500ms, multiplier: 1.5, jitter: 0.25}
-        concurrency: 4
-        "#,
-    );
+        .concurrency(4)
+        .kubernetes(Kubernetes::new("pods").kind("Pod"));
+    let expected = yaml(include_str!("documents/others.yaml"));
+    assert_eq!(read(config), expected);
+}
+
+#[test]
+fn words_of_the_document() {
+    for (content, word) in [(Content::Full, "full"), (Content::Metadata, "metadata"), (Content::None, "none")] {
+        let config = read(Config::new().kubernetes(Kubernetes::new("a").content(content)));
+        assert_eq!(config["kubernetes"][0]["content"], word);
+    }
+}
+
+#[test]
+fn objects_without_a_namespace_get_events_too() {
+    let config = Config::new().failure_events("v1", "Node", None, "n1");
+    let expected = yaml("configVersion: v1\nfailureEvents: {regarding: {apiVersion: v1, kind: Node, name: n1}}");
     assert_eq!(read(config), expected);
 }
 

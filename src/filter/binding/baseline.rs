@@ -42,8 +42,8 @@ impl Binding {
                     same.insert(key, (fingerprint, item));
                 }
                 _ => {
-                    let previous = item.filter_result.clone();
-                    events.extend(self.event(WatchEventKind::Deleted, item, previous, now));
+                    let last = item.clone();
+                    events.extend(self.event(WatchEventKind::Deleted, item, Some(&last), now));
                 }
             }
         }
@@ -51,7 +51,7 @@ impl Binding {
             let Some(Known { state: State::Shown { fingerprint }, .. }) = self.known.get(key) else { continue };
             let event = match same.get(key) {
                 Some((before, _)) if before == fingerprint => None,
-                Some((_, last)) => self.event(WatchEventKind::Modified, item.clone(), last.filter_result.clone(), now),
+                Some((_, last)) => self.event(WatchEventKind::Modified, item.clone(), Some(&last), now),
                 None => self.event(WatchEventKind::Added, item.clone(), None, now),
             };
             events.extend(event);

@@ -289,13 +289,20 @@ impl Binding {
         &self,
         kind: WatchEventKind,
         item: Arc<Item>,
-        previous_filter_result: Option<Arc<str>>,
+        previous: Option<&Item>,
         now: Instant,
     ) -> Option<Trigger> {
         if !self.live || !self.spec.events.contains(&kind) {
             return None;
         }
-        let event = ObjectEvent { kind, resource: self.resource.clone()?, item, previous_filter_result };
+        let shows_object = self.spec.previous_object && kind == WatchEventKind::Modified;
+        let event = ObjectEvent {
+            kind,
+            resource: self.resource.clone()?,
+            item,
+            previous_filter_result: previous.and_then(|item| item.filter_result.clone()),
+            previous_object: previous.filter(|_| shows_object).and_then(|item| item.object.clone()),
+        };
         Some(self.trigger(Cause::Event(event), now))
     }
 
@@ -309,6 +316,7 @@ impl Binding {
             snapshots: self.snapshots.clone(),
             allow_failure: self.spec.allow_failure,
             retry: self.spec.retry,
+            debounce: self.spec.debounce,
             created: now,
         }
     }

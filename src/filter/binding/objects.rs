@@ -144,7 +144,7 @@ impl Binding {
             Some((known, _)) if known == fingerprint => None,
             Some((_, last)) => {
                 self.changes.modified += 1;
-                self.event(WatchEventKind::Modified, item, last.filter_result.clone(), now)
+                self.event(WatchEventKind::Modified, item, Some(&last), now)
             }
             None => {
                 self.changes.added += 1;
@@ -217,8 +217,8 @@ impl Binding {
         };
         self.changes.deleted += u64::from(last.is_some());
         let event = last.and_then(|item| {
-            let previous = item.filter_result.clone();
-            self.event(WatchEventKind::Deleted, item, previous, now)
+            let last = item.clone();
+            self.event(WatchEventKind::Deleted, item, Some(&last), now)
         });
         Applied { triggers: event.into_iter().collect(), changed, new_error: false }
     }

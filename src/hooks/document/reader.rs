@@ -283,7 +283,7 @@ fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// JSON Schema counts `10.0` among the integers too.
-fn whole(value: &Value) -> Option<i64> {
+pub(super) fn whole(value: &Value) -> Option<i64> {
     let near = |number: &f64| number.fract() == 0.0 && number.abs() < 9e15;
     value.as_i64().or_else(|| value.as_f64().filter(near).map(|number| number as i64))
 }

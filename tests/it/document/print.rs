@@ -132,6 +132,8 @@ fn kubernetes() -> impl Strategy<Value = KubernetesBinding> {
                 wait_for_synchronization: wait,
                 resynchronization_period: resynchronization(period),
                 ignore_own_writes: own,
+                debounce: period.unwrap_or_default(),
+                previous_object: !own,
                 content,
                 jq_filter: filter.map(Into::into),
                 group: group.map(Into::into),

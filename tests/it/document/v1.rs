@@ -74,6 +74,8 @@ kubernetes:
   waitForSynchronization: false
   resynchronizationPeriod: 1h
   ignoreOwnWrites: true
+  debounce: 2s
+  previousObject: true
   namespace:
     nameSelector: {matchNames: [a]}
     labelSelector: {matchLabels: {x: y}, matchExpressions: [{key: z, operator: Exists}]}
@@ -91,6 +93,7 @@ kubernetes:
     );
     let pods = &spec.kubernetes[0];
     assert_eq!((pods.wait_for_synchronization, pods.ignore_own_writes), (false, true));
+    assert_eq!((pods.debounce, pods.previous_object), (Duration::from_secs(2), true));
     assert_eq!(pods.resynchronization_period, Some(Duration::from_secs(3600)));
     assert_eq!((&*pods.namespaces, pods.namespace_labels.as_deref()), (&["a".to_owned()][..], Some("x=y,z")));
     assert_eq!(pods.retry.attempts.map(|n| n.get()), Some(1));

@@ -49,6 +49,8 @@ fn spec(filter: Option<&str>) -> KubernetesBinding {
         wait_for_synchronization: true,
         resynchronization_period: None,
         ignore_own_writes: false,
+        debounce: std::time::Duration::ZERO,
+        previous_object: false,
         content: Content::Full,
         jq_filter: filter.map(Arc::from),
         group: None,

@@ -36,6 +36,7 @@ fn tick(name: &str) -> Trigger {
         snapshots: Arc::default(),
         allow_failure: false,
         retry: RetryPolicy::default(),
+        debounce: std::time::Duration::ZERO,
         created: Instant::now(),
     }
 }

@@ -82,6 +82,7 @@ pub fn trigger(hook: &str, binding: &str, cause: Cause) -> Trigger {
         snapshots: Arc::new([]),
         allow_failure: false,
         retry: RetryPolicy::default(),
+        debounce: std::time::Duration::ZERO,
         created: Instant::now(),
     }
 }

@@ -25,7 +25,8 @@ pub enum Content {
 pub struct Kubernetes(pub(super) Fields);
 
 impl Kubernetes {
-    /// A binding with this name, under which its triggers and its snapshot are found.
+    /// A binding with this name, under which its triggers and its snapshot are found. Bindings may
+    /// share a name as long as nobody asks for their snapshots by it.
     pub fn new(name: &str) -> Self {
         let mut map = Fields::default();
         map.text("name", name);
@@ -61,13 +62,15 @@ impl Kubernetes {
         self
     }
 
-    /// Whether others wait until this binding's first run is done. Default true.
+    /// Whether the hook's other triggers, and its readiness, wait until this binding's run for the
+    /// objects that exist has succeeded. Default true. The binding's own events always wait for it.
     pub fn wait_for_synchronization(mut self, wait: bool) -> Self {
         self.0.plain("waitForSynchronization", wait);
         self
     }
 
-    /// List everything anew in this interval.
+    /// List all objects anew in this interval, and deliver what differs as events. At least one
+    /// second; never by default.
     pub fn resynchronization_period(mut self, period: Duration) -> Self {
         self.0.duration("resynchronizationPeriod", period);
         self
@@ -79,7 +82,7 @@ impl Kubernetes {
         self
     }
 
-    /// What of an object is kept and delivered.
+    /// What of an object is kept and delivered. Default [`Content::Full`].
     pub fn content(mut self, content: Content) -> Self {
         let text = match content {
             Content::Full => "full",
@@ -127,7 +130,8 @@ impl Kubernetes {
         self
     }
 
-    /// Only objects in these namespaces.
+    /// Only objects in these namespaces; with [`namespace_labels`](Self::namespace_labels), of these
+    /// only those that have the labels.
     pub fn namespaces<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.0.within("namespace", |fields| {
             fields.within("nameSelector", |selector| selector.texts("matchNames", names))
@@ -135,7 +139,8 @@ impl Kubernetes {
         self
     }
 
-    /// Only objects in namespaces with these labels.
+    /// Only objects in namespaces with these labels. As a namespace starts or stops to match, its
+    /// objects are added or deleted.
     pub fn namespace_labels(mut self, labels: Labels) -> Self {
         self.0.within("namespace", |fields| fields.set("labelSelector", Node::Map(labels.0)));
         self
@@ -154,9 +159,22 @@ impl Kubernetes {
         self
     }
 
-    /// Do not run for changes that this hook made. Default false.
+    /// Do not run for changes that this hook made itself. Default false.
     pub fn ignore_own_writes(mut self, ignore: bool) -> Self {
         self.0.plain("ignoreOwnWrites", ignore);
+        self
+    }
+
+    /// Wait until an object did not change for this time, at most ten times as long, and tell of the
+    /// changes as one. Default none.
+    pub fn debounce(mut self, quiet: Duration) -> Self {
+        self.0.duration("debounce", quiet);
+        self
+    }
+
+    /// Deliver with each modified object what it was before. Default false.
+    pub fn previous_object(mut self, deliver: bool) -> Self {
+        self.0.plain("previousObject", deliver);
         self
     }
 
@@ -166,7 +184,8 @@ impl Kubernetes {
         self
     }
 
-    /// Bindings of one group run the hook together.
+    /// Bindings of one group run the hook together: triggers of the group that are neighbours come as
+    /// one, and may open the snapshots of all its `kubernetes` bindings.
     pub fn group(mut self, group: &str) -> Self {
         self.0.text("group", group);
         self

@@ -16,6 +16,7 @@ pub use rules::{Limits, Retry};
 pub use schedule::{MissedRuns, Schedule};
 
 use document::{Fields, Node};
+use std::time::Duration;
 
 /// What a hook's `config` function may return.
 ///
@@ -106,6 +107,33 @@ impl Config {
     /// How failed runs are repeated, for all bindings that do not say otherwise.
     pub fn retry(mut self, retry: Retry) -> Self {
         self.0.set("retry", Node::Map(retry.0));
+        self
+    }
+
+    /// How often the hook may run, by all its triggers together: once in `min_interval` on average
+    /// (zero: no limit), and up to `burst` runs without waiting (0 counts as 1). Without it, as often
+    /// as there is work.
+    pub fn settings(mut self, min_interval: Duration, burst: u32) -> Self {
+        self.0.within("settings", |fields| {
+            fields.duration("executionMinInterval", min_interval);
+            fields.plain("executionBurst", burst);
+        });
+        self
+    }
+
+    /// The object that Kubernetes Events about failed runs are attached to; without it the
+    /// operator's own Namespace. `namespace` is `None` for objects that have none.
+    pub fn failure_events(mut self, api_version: &str, kind: &str, namespace: Option<&str>, name: &str) -> Self {
+        self.0.within("failureEvents", |fields| {
+            fields.within("regarding", |object| {
+                object.text("apiVersion", api_version);
+                object.text("kind", kind);
+                if let Some(namespace) = namespace {
+                    object.text("namespace", namespace);
+                }
+                object.text("name", name);
+            });
+        });
         self
     }
 

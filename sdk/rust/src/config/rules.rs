@@ -80,7 +80,8 @@ impl Retry {
         self
     }
 
-    /// Tries in all, after which the triggers become a dead letter. Unlimited by default.
+    /// Runs at most, the first one included, after which the triggers become a dead letter. At least
+    /// 1; unlimited by default.
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.0.plain("attempts", attempts);
         self

@@ -41,7 +41,7 @@ impl Schedule {
         self
     }
 
-    /// What happens to missed ticks.
+    /// What happens to missed ticks. Default [`MissedRuns::Skip`].
     pub fn missed_runs(mut self, missed: MissedRuns) -> Self {
         let text = match missed {
             MissedRuns::Skip => "skip",
@@ -51,7 +51,7 @@ impl Schedule {
         self
     }
 
-    /// Each run starts up to this much late, by chance.
+    /// Each tick comes later by a random time up to this. Default none.
     pub fn jitter(mut self, most: Duration) -> Self {
         self.0.duration("jitter", most);
         self
@@ -69,7 +69,8 @@ impl Schedule {
         self
     }
 
-    /// Bindings of one group run the hook together.
+    /// Bindings of one group run the hook together: triggers of the group that are neighbours come as
+    /// one, and may open the snapshots of all its `kubernetes` bindings.
     pub fn group(mut self, group: &str) -> Self {
         self.0.text("group", group);
         self

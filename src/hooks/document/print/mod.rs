@@ -90,6 +90,8 @@ fn kubernetes(binding: &KubernetesBinding, doubled: &HashSet<&str>) -> Value {
     let period = binding.resynchronization_period.map(|period| json!(format_duration(period)));
     set(&mut item, "resynchronizationPeriod", period);
     set(&mut item, "ignoreOwnWrites", Some(json!(binding.ignore_own_writes)));
+    set(&mut item, "debounce", Some(json!(format_duration(binding.debounce))));
+    set(&mut item, "previousObject", Some(json!(binding.previous_object)));
     let content = match binding.content {
         Content::Full => "full",
         Content::Metadata => "metadata",

@@ -1,0 +1,18 @@
+//! `boathook schema`: the JSON Schema of configuration documents. Reads nothing.
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use crate::hooks::schema;
+
+pub(super) fn run() -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{:#}", schema()) {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        done => done?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
