@@ -26,6 +26,9 @@ use crate::model::{Caller, Create, HookName, Object, ObjectRef, Operation, Patch
 const MAX: usize = 8_192;
 /// And for how long: a watch is seldom so late.
 const AGE: Duration = Duration::from_secs(600);
+/// The times of managed fields are whole seconds, and clocks differ: writes that are closer than this
+/// may have the same.
+const SAME_SECOND: Duration = Duration::from_secs(3);
 /// How long a change waits for the answer to a write that may have made it.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
@@ -92,8 +95,12 @@ enum Deed {
 enum Proof {
     Certain,
     /// A write that changed nothing is answered with a state that somebody else may have made: it is
-    /// the hook's if this manager was the last one.
-    Manager(Arc<str>),
+    /// the hook's if this manager was the last one. That others were too, in the same second, counts
+    /// only `again`: an earlier write of the hook explains why its manager is among them.
+    Manager {
+        manager: Arc<str>,
+        again: bool,
+    },
 }
 
 /// What one hook did. Pure.
@@ -104,25 +111,47 @@ struct Deeds {
     under_way: HashMap<u64, Target>,
     done: HashMap<Deed, Proof>,
     order: VecDeque<(Instant, Deed)>,
+    /// The last write to each object.
+    touched: HashMap<String, Instant>,
+}
+
+impl Deed {
+    fn uid(&self) -> &str {
+        match self {
+            Self::State { uid, .. } | Self::Deletion { uid } => uid,
+        }
+    }
 }
 
 impl Deeds {
     fn add(&mut self, deed: Deed, proof: Proof, now: Instant) {
         let is_old = |(at, _): &(Instant, Deed)| now.duration_since(*at) > AGE;
         while self.order.len() >= MAX || self.order.front().is_some_and(is_old) {
-            let Some((_, oldest)) = self.order.pop_front() else { break };
+            let Some((at, oldest)) = self.order.pop_front() else { break };
             self.done.remove(&oldest);
+            if self.touched.get(oldest.uid()) == Some(&at) {
+                self.touched.remove(oldest.uid());
+            }
         }
         if self.done.insert(deed.clone(), proof).is_none() {
+            self.touched.insert(deed.uid().to_owned(), now);
             self.order.push_back((now, deed));
         }
+    }
+
+    /// Whether the hook wrote to this object a moment ago.
+    fn touches_again(&self, uid: &str, now: Instant) -> bool {
+        self.touched.get(uid).is_some_and(|at| now.duration_since(*at) < SAME_SECOND)
     }
 
     /// None: a write is under way that may have done it.
     fn verdict(&self, object: &Object, deed: &Deed) -> Option<bool> {
         match self.done.get(deed) {
             Some(Proof::Certain) => Some(true),
-            Some(Proof::Manager(manager)) => Some(object.last_manager.as_deref() == Some(&**manager)),
+            Some(Proof::Manager { manager, again }) => {
+                let last = &object.last_managers;
+                Some(last.iter().any(|last| **last == **manager) && (last.len() == 1 || !again))
+            }
             None if self.under_way.values().any(|target| target.may_be(object)) => None,
             None => Some(false),
         }
@@ -231,18 +260,20 @@ impl UnderWay {
     pub fn wrote(&self, wire: &Wire, answer: &str) {
         let Ok(answer) = Head::read(answer) else { return };
         let (Some(uid), Some(version)) = (answer.uid(), answer.resource_version()) else { return };
-        let proof = match wire.method {
-            Method::POST => Proof::Certain,
-            Method::PUT => match replaced_version(wire).as_deref() {
-                // Nothing changed.
-                Some(before) if before == version => return,
-                Some(_) => Proof::Certain,
-                None => Proof::Manager(self.manager.clone()),
-            },
-            _ => Proof::Manager(self.manager.clone()),
-        };
+        let replaced = (wire.method == Method::PUT).then(|| replaced_version(wire)).flatten();
+        if replaced.as_deref() == Some(version) {
+            // Nothing changed.
+            return;
+        }
+        let (certain, now) = (wire.method == Method::POST || replaced.is_some(), Instant::now());
         let deed = Deed::State { uid: uid.to_owned(), version: version.to_owned() };
-        self.writes.change(&self.hook, |deeds| deeds.add(deed, proof, Instant::now()));
+        self.writes.change(&self.hook, |deeds| {
+            let proof = match certain {
+                true => Proof::Certain,
+                false => Proof::Manager { manager: self.manager.clone(), again: deeds.touches_again(uid, now) },
+            };
+            deeds.add(deed, proof, now);
+        });
     }
 
     /// A deletion was answered: the object with this uid is gone, or on its way.
@@ -284,10 +315,13 @@ mod tests {
         Caller { hook: hook(), run: RunId::new("p", 1), permissions: Arc::new([]), dry_run }
     }
 
-    fn object(uid: &str, version: u32, manager: &str) -> Object {
+    /// By managers that are as new, with commas between them.
+    fn object(uid: &str, version: u32, managers: &str) -> Object {
+        let entry = |manager: &str| format!(r#"{{"manager":"{manager}","time":"2024-05-01T10:00:00Z"}}"#);
+        let managed = managers.split(',').map(entry).collect::<Vec<_>>().join(",");
         let json = format!(
             r#"{{"metadata":{{"name":"a","namespace":"n","uid":"{uid}","resourceVersion":"{version}",
-            "managedFields":[{{"manager":"{manager}","time":"2024-05-01T10:00:00Z"}}]}}}}"#
+            "managedFields":[{managed}]}}}}"#
         );
         Object::from_json(&json, &"v1".into(), &"ConfigMap".into()).unwrap()
     }
@@ -338,6 +372,24 @@ mod tests {
         assert_eq!(after(Method::PATCH, None, 7), [Some(false), Some(true)]);
         // Another state.
         assert_eq!(after(Method::POST, None, 8), [Some(false); 2]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_else_wrote_in_the_same_second_counts_after_an_earlier_write() {
+        let (writes, _followed) = writes();
+        let operation = update();
+        let under_way = writes.begin(&caller(false), &Intent::read(&operation)).unwrap();
+        let patched = |version| under_way.wrote(&wire(Method::PATCH, String::new()), &body(Some(version)));
+        let both = "other,boathook.dev/h";
+        patched(1);
+        assert_eq!(is_own(&writes, &object("u", 1, both), false), Some(true));
+        // Perhaps this patch changed nothing, and its manager is there since the one before.
+        patched(2);
+        assert_eq!(is_own(&writes, &object("u", 2, both), false), Some(false));
+        assert_eq!(is_own(&writes, &object("u", 2, "boathook.dev/h"), false), Some(true));
+        tokio::time::advance(SAME_SECOND).await;
+        patched(3);
+        assert_eq!(is_own(&writes, &object("u", 3, both), false), Some(true));
     }
 
     #[tokio::test(start_paused = true)]
@@ -410,8 +462,9 @@ mod tests {
         drop(under_way);
         assert_eq!(is_own(&writes, &object("u", 0, "other"), false), Some(false));
         assert_eq!(is_own(&writes, &object("u", 9_999, "other"), false), Some(true));
-        let kept = writes.table().hooks.get(&hook()).map(|deeds| (deeds.done.len(), deeds.order.len()));
-        assert_eq!(kept, Some((MAX, MAX)));
+        let kept =
+            writes.table().hooks.get(&hook()).map(|deeds| (deeds.done.len(), deeds.order.len(), deeds.touched.len()));
+        assert_eq!(kept, Some((MAX, MAX, 1)));
         drop(followed);
         assert!(writes.table().hooks.is_empty());
     }

@@ -10,6 +10,7 @@ mod health;
 mod history;
 mod hooks;
 mod host;
+mod kinds;
 mod observers;
 mod options;
 mod patches;
@@ -131,6 +132,7 @@ impl App {
         let mut tasks = JoinSet::new();
         let namespace = options.client.default_namespace().to_owned();
         tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
+        tasks.spawn(kinds::keep(stages.clone()));
         tasks.spawn(observers::sample(stages, metrics, roster));
         health.started(runner.handle());
         Ok(Self { server, admin, health, runner, fleet, tasks, options })

@@ -46,6 +46,14 @@ impl watch::Observer for Report {
         warn!(%selection, silent_s = silent_for.as_secs(), "watch was silent for too long: rebuilding it");
     }
 
+    fn on_unserved(&self, selection: &Selection) {
+        info!(%selection, "kind is not served: asking again until it is");
+    }
+
+    fn on_died(&self, selection: &Selection, text: &str) {
+        error!(%selection, error = text, "a watch died by a defect: it begins anew with a list");
+    }
+
     fn on_invalid_object(&self, selection: &Selection, text: &str) {
         error!(%selection, error = text, "an object could not be read and is left out");
     }

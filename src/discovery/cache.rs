@@ -46,6 +46,12 @@ impl Cache {
         self.versions.lock().await.remove(api_version);
     }
 
+    /// The same, of all versions of some groups. The core group is the empty one.
+    pub async fn forget_groups(&self, forgotten: impl Fn(&str) -> bool) {
+        let group = |api_version: &str| forgotten(api_version.split_once('/').map_or("", |(group, _)| group));
+        self.versions.lock().await.retain(|api_version, _| !group(api_version));
+    }
+
     async fn at_most_as_old(&self, api_version: &str, age: Duration) -> Result<Arc<[Served]>, DiscoveryError> {
         let mut versions = self.versions.lock().await;
         if let Some(entry) = versions.get(api_version).filter(|entry| entry.asked.elapsed() < age) {

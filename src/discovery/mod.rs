@@ -4,6 +4,7 @@
 //! it ask again, since a CustomResourceDefinition may have come. It never guesses a plural.
 
 mod cache;
+mod changes;
 mod served;
 
 use std::{sync::Arc, time::Duration};
@@ -12,6 +13,7 @@ use kube::Client;
 
 use crate::model::Resource;
 use cache::Cache;
+pub use changes::Changes;
 use served::Served;
 
 /// A kind could not be found.
@@ -43,12 +45,13 @@ const REFRESH_AFTER: Duration = Duration::from_secs(1);
 /// Finds kinds. Cheap to share behind an `Arc`.
 pub struct Discovery {
     cache: Cache,
+    changes: changes::Board,
 }
 
 impl Discovery {
     /// Nothing is asked yet.
     pub fn new(client: Client) -> Self {
-        Self { cache: Cache::new(client, REFRESH_AFTER) }
+        Self { cache: Cache::new(client, REFRESH_AFTER), changes: changes::Board::default() }
     }
 
     /// The resource of exactly this kind, as it stands in an object.
@@ -81,6 +84,29 @@ impl Discovery {
     /// what was remembered is no longer so.
     pub async fn forget(&self, api_version: &str) {
         self.cache.forget(api_version).await;
+    }
+
+    /// For those who wait for a kind that is not there. It may come without notice too: look again now and
+    /// then all the same.
+    pub fn changes(&self) -> Changes {
+        self.changes.wait()
+    }
+
+    /// The API server may serve other kinds now in the API groups that `changed` says: what is known of
+    /// these is forgotten, and those who wait look again.
+    pub async fn invalidate(&self, changed: impl Fn(&str) -> bool) {
+        self.cache.forget_groups(changed).await;
+        self.changes.tell();
+    }
+
+    /// Waits until somebody holds [`Changes`].
+    pub async fn awaited(&self) {
+        self.changes.awaited(true).await;
+    }
+
+    /// Waits until nobody holds [`Changes`].
+    pub async fn abandoned(&self) {
+        self.changes.awaited(false).await;
     }
 
     async fn look(

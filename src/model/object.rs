@@ -33,9 +33,9 @@ pub struct Object {
     pub uid: Box<str>,
     /// `metadata.resourceVersion`.
     pub resource_version: Box<str>,
-    /// The manager of the newest of the managed fields; absent if several are as new, or there are
-    /// none. Their times are whole seconds.
-    pub last_manager: Option<Box<str>>,
+    /// Who wrote last: the managers of the newest of the managed fields. Their times are whole seconds,
+    /// so there may be several.
+    pub last_managers: Vec<Box<str>>,
     /// The whole object as compact JSON without `metadata.managedFields`; always with
     /// `apiVersion` and `kind`, which items of lists lack on the wire.
     pub json: Arc<str>,
@@ -68,7 +68,7 @@ impl Object {
             key: ObjectKey { namespace: text(&meta, "namespace")?.map(Arc::from), name: name.into() },
             uid: text(&meta, "uid")?.unwrap_or_default(),
             resource_version: text(&meta, "resourceVersion")?.unwrap_or_default(),
-            last_manager: managed.and_then(|managed| last_manager(managed.get())),
+            last_managers: managed.map(|managed| last_managers(managed.get())).unwrap_or_default(),
             json: compact(&fields, &meta, api_version, kind),
         })
     }
@@ -92,11 +92,16 @@ fn text(meta: &Fields<'_>, name: &str) -> Result<Option<Box<str>>, InvalidObject
     }
 }
 
-fn last_manager(managed: &str) -> Option<Box<str>> {
-    let entries: Vec<ManagedFields<'_>> = serde_json::from_str(managed).ok()?;
-    let newest = entries.iter().max_by(|a, b| a.time.cmp(&b.time))?;
-    let mut as_new = entries.iter().filter(|entry| entry.time == newest.time);
-    as_new.all(|entry| entry.manager == newest.manager).then(|| newest.manager.as_ref().into())
+fn last_managers(managed: &str) -> Vec<Box<str>> {
+    let entries: Vec<ManagedFields<'_>> = serde_json::from_str(managed).unwrap_or_default();
+    let newest = entries.iter().map(|entry| &entry.time).max();
+    let mut managers: Vec<Box<str>> = Vec::with_capacity(1);
+    for entry in entries.iter().filter(|entry| Some(&entry.time) == newest) {
+        if !managers.iter().any(|known| **known == *entry.manager) {
+            managers.push(entry.manager.as_ref().into());
+        }
+    }
+    managers
 }
 
 /// Puts the object together again, in the order that kubectl prints: apiVersion, kind, metadata,
@@ -154,21 +159,21 @@ mod tests {
     }
 
     #[test]
-    fn the_last_manager_is_who_wrote_last() {
-        let manager = |managed: &str| {
+    fn the_last_managers_are_those_who_wrote_last() {
+        let managers = |managed: &str| {
             let json = format!(r#"{{"metadata":{{"name":"a","managedFields":{managed}}}}}"#);
-            read(&json).unwrap().last_manager
+            read(&json).unwrap().last_managers.join(",")
         };
         let (early, late) = ("2024-05-01T10:00:00Z", "2024-05-01T10:00:01Z");
         let entry = |manager: &str, time: &str| {
             format!(r#"{{"manager":"{manager}","operation":"Update","time":"{time}","fieldsV1":{{"f:x":{{}}}}}}"#)
         };
-        assert_eq!(manager(&format!("[{},{}]", entry("a", late), entry("b", early))).as_deref(), Some("a"));
-        assert_eq!(manager(&format!("[{},{}]", entry("a", early), entry("b", late))).as_deref(), Some("b"));
-        assert_eq!(manager(&format!("[{},{}]", entry("a", late), entry("a", late))).as_deref(), Some("a"));
-        assert_eq!(manager(&format!("[{},{}]", entry("a", late), entry("b", late))), None);
+        assert_eq!(managers(&format!("[{},{}]", entry("a", late), entry("b", early))), "a");
+        assert_eq!(managers(&format!("[{},{}]", entry("a", early), entry("b", late))), "b");
+        assert_eq!(managers(&format!("[{},{}]", entry("a", late), entry("a", late))), "a");
+        assert_eq!(managers(&format!("[{},{}]", entry("a", late), entry("b", late))), "a,b");
         for none in ["[]", "null", "{}", "[1]", r#"[{"manager":null}]"#] {
-            assert_eq!(manager(none), None, "{none}");
+            assert_eq!(managers(none), "", "{none}");
         }
     }
 

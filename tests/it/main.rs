@@ -3,6 +3,7 @@
 
 mod access;
 mod admin;
+mod discovery;
 mod document;
 mod filter;
 mod layering;

@@ -22,7 +22,7 @@ use super::{
     follow::{Following, Heard, Subscriber},
 };
 use crate::{
-    discovery::DiscoveryError,
+    discovery::{Changes, DiscoveryError},
     filter::{Input, SourceId},
     model::{Change, HookName, KubernetesBinding, Resource, error_chain},
 };
@@ -72,6 +72,8 @@ pub(super) struct Feed {
     /// None: the kind is looked for.
     following: Option<Following>,
     pace: Pace,
+    /// Says that the kind may be served by now.
+    news: Option<Changes>,
     /// Why the kind is not there, as was said last.
     said: String,
     /// The binding was told that its kind is not served.
@@ -91,6 +93,7 @@ impl Feed {
             ready: VecDeque::new(),
             following: None,
             pace: Pace::new(),
+            news: None,
             said: String::new(),
             unserved: false,
             doubtful: HashSet::new(),
@@ -148,7 +151,7 @@ impl Feed {
 
     /// Looks for the kind once, in time; says once what it waits for.
     async fn look(&mut self) {
-        sleep_until(self.pace.at).await;
+        self.time_to_look().await;
         match self.place.find().await {
             Ok(resource) => {
                 let Place { hook, spec, .. } = &self.place;
@@ -159,6 +162,14 @@ impl Feed {
         }
     }
 
+    async fn time_to_look(&mut self) {
+        let Some(news) = &mut self.news else { return sleep_until(self.pace.at).await };
+        tokio::select! {
+            () = sleep_until(self.pace.at) => {}
+            () = news.next() => self.pace = Pace::new(),
+        }
+    }
+
     /// The API server said of a source that there is no such kind. Discovery says whether that is so,
     /// or whether the kind is elsewhere now.
     async fn look_again(&mut self) {
@@ -166,7 +177,10 @@ impl Feed {
         self.place.stages.discovery.forget(&before.api_version()).await;
         match self.place.find().await {
             // Perhaps it is about to come, or to go: the streams try on, and we ask again.
-            Ok(resource) if resource == before => self.pace.put_off(),
+            Ok(resource) if resource == before => {
+                self.place.stages.streams.retry_unserved();
+                self.pace.put_off();
+            }
             Ok(resource) => {
                 let Place { hook, spec, .. } = &self.place;
                 info!(%hook, binding = %spec.name, %before, %resource, "binding moves: its kind is served elsewhere");
@@ -189,6 +203,7 @@ impl Feed {
         self.ready.extend(inputs);
         self.doubtful.clear();
         self.unserved = false;
+        self.news = None;
         self.said.clear();
         self.place.stages.health.enabled(&self.place.hook, self.place.index);
     }
@@ -199,6 +214,7 @@ impl Feed {
         let Place { stages, hook, index, spec, barrier } = &self.place;
         stages.health.pending(hook, *index, &reason);
         if matches!(error, DiscoveryError::Unknown { .. }) && !std::mem::replace(&mut self.unserved, true) {
+            self.news = Some(stages.discovery.changes());
             // There are no objects of a kind that is not served.
             self.ready.push_back(Input::Unserved);
             stages.queue.listed(hook, &spec.name);

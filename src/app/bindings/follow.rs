@@ -14,7 +14,7 @@ use super::namespaces::{self, Namespaces, Step};
 use crate::{
     filter::{Input, SourceId},
     model::{Change, KubernetesBinding, Resource},
-    watch::{Selection, Streams, Subscription, selections_for},
+    watch::{Selection, Streams, Subscribe, Subscription, selections_for},
 };
 
 /// What the streams said.
@@ -138,7 +138,9 @@ impl Following {
         let sources = selections.into_iter().map(|selection| {
             let source = self.next;
             self.next += 1;
-            let changes = self.subscriber.streams.subscribe(selection).map(move |change| (source, change));
+            let resynchronization = self.subscriber.spec.resynchronization_period;
+            let changes = self.subscriber.streams.subscribe(Subscribe { selection, resynchronization });
+            let changes = changes.map(move |change| (source, change));
             let (changes, handle) = stream::abortable(changes);
             self.changes.push(changes.boxed());
             (source, handle)
@@ -162,5 +164,85 @@ async fn next_change(changes: &mut SelectAll<BoxStream<'static, (SourceId, Chang
     match changes.next().await {
         Some(next) => next,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        hooks,
+        model::{HookName, Object},
+        watch::{Observer, StreamConfig},
+    };
+
+    struct Silent;
+
+    impl Observer for Silent {}
+
+    /// Streams that get no answer.
+    fn subscriber(binding: &str) -> Subscriber {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let streams = Streams::new(kube::Client::try_from(config).unwrap(), StreamConfig::default(), Arc::new(Silent));
+        let document = format!("configVersion: v1\nkubernetes: [{{apiVersion: v1, {binding}}}]");
+        let hook = hooks::parse(&HookName::new("h").unwrap(), &document, &|_| Ok(())).unwrap();
+        Subscriber { streams, spec: Arc::new(hook.kubernetes[0].clone()), metadata_only: false }
+    }
+
+    fn pods() -> Arc<Resource> {
+        let (kind, plural) = ("Pod".into(), "pods".into());
+        Arc::new(Resource { kind, plural, namespaced: true, ..(*namespaces::resource()).clone() })
+    }
+
+    fn namespace(name: &str) -> Change {
+        let json = format!("{{\"metadata\":{{\"name\":\"{name}\"}}}}");
+        Change::Upsert(Arc::new(Object::from_json(&json, &"v1".into(), &"Namespace".into()).unwrap()))
+    }
+
+    fn followed(streams: &Streams) -> Vec<String> {
+        let mut followed: Vec<_> = streams.stats().iter().map(|stream| stream.selection.to_string()).collect();
+        followed.sort();
+        followed
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn streams_come_and_go_with_their_namespaces() {
+        let subscriber = subscriber(
+            "kind: Pod, nameSelector: {matchNames: [x, y]}, namespace: {labelSelector: {matchLabels: {t: a}}}",
+        );
+        let streams = subscriber.streams.clone();
+        let (mut following, inputs) = Following::start(subscriber, pods(), 7);
+        assert_eq!(inputs, [Input::Served(pods())]);
+        let labels = "v1 Namespace with labels t=a, metadata only";
+        assert_eq!(followed(&streams), [labels]);
+        let entered = following.namespace_changed(&namespace("n"));
+        assert_eq!(entered, [Input::SourceAdded(7), Input::SourceAdded(8)]);
+        assert_eq!(followed(&streams).len(), 3);
+        let Change::Upsert(gone) = namespace("n") else { panic!() };
+        let left = following.namespace_changed(&Change::Delete(gone));
+        assert_eq!(left, [Input::SourceRemoved(7), Input::SourceRemoved(8)]);
+        // Closed with the next look.
+        assert!(tokio::time::timeout(Duration::from_millis(10), following.hear()).await.is_err());
+        assert_eq!(followed(&streams), [labels]);
+        assert_eq!(following.namespace_changed(&namespace("m")), [Input::SourceAdded(9), Input::SourceAdded(10)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn labels_of_namespaces_say_nothing_about_kinds_without() {
+        let subscriber = subscriber("kind: Node, namespace: {labelSelector: {matchLabels: {t: a}}}");
+        let nodes = Arc::new(Resource { namespaced: false, ..(*pods()).clone() });
+        let (_following, inputs) = Following::start(subscriber, nodes.clone(), 0);
+        assert_eq!(inputs, [Input::Served(nodes), Input::SourceAdded(0), Input::SourcesComplete]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_binding_that_uses_only_metadata_follows_no_more() {
+        let subscriber = Subscriber { metadata_only: true, ..subscriber("kind: Pod") };
+        let streams = subscriber.streams.clone();
+        let _following = Following::start(subscriber, pods(), 0);
+        assert_eq!(followed(&streams), ["v1 Pod, metadata only"]);
     }
 }

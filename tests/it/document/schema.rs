@@ -80,15 +80,11 @@ fn mappings<'s>(schema: &'s Value, pointer: String, found: &mut BTreeMap<String,
     }
 }
 
+type Visit<'v> = dyn FnMut((&str, &str), &str, &Value) + 'v;
+
 /// Goes through a document and the schema side by side: `visit` gets the place of each mapping with
 /// known keys in the document, and that of its schema.
-fn walk(
-    root: &Value,
-    document: &Value,
-    at: (String, String),
-    schema_at: String,
-    visit: &mut dyn FnMut((&str, &str), &str, &Value),
-) {
+fn walk(root: &Value, document: &Value, at: (String, String), schema_at: String, visit: &mut Visit<'_>) {
     let mut schema_at = schema_at;
     let mut part = root.pointer(&schema_at).unwrap();
     if let Some(reference) = part.get("$ref") {

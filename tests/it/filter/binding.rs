@@ -8,7 +8,7 @@ use boathook::{
 };
 use serde_json::json;
 
-use super::{binding, hook, pod, spec};
+use super::{binding, hook, pod, pods, spec, waiting};
 
 fn named(name: &str, uid: &str, version: u32, label: &str) -> Arc<Object> {
     pod(&json!({"metadata": {"name": name, "namespace": "n", "uid": uid, "resourceVersion": version.to_string(),
@@ -273,4 +273,167 @@ fn a_second_try_is_no_sign_of_life() {
     assert_eq!(events(&done.triggers), [event(Deleted, "a", Some("1"), Some("1"))]);
     // Nothing to try again.
     assert_eq!(subject.0.retry(&a, Projection::Result("1".into()), Instant::now()), Applied::default());
+}
+
+fn only_event(triggers: &[Trigger]) -> (WatchEventKind, String, Option<String>, Option<String>) {
+    let events = events(triggers);
+    assert_eq!(events.len(), 1, "{events:?}");
+    events[0].clone()
+}
+
+fn without_synchronization() -> KubernetesBinding {
+    KubernetesBinding { on_synchronization: false, ..spec(Some("x")) }
+}
+
+#[test]
+fn a_listed_binding_is_silent_until_it_is_admitted() {
+    let mut subject = Subject(waiting(spec(Some("x")), 1));
+    assert_eq!(subject.list(0, &[&named("a", "1", 1, "x")]), []);
+    assert!(subject.0.is_listed() && !subject.0.is_live());
+    assert_eq!(subject.upsert(&named("b", "2", 2, "x")).triggers, []);
+    let triggers = subject.0.admit(Instant::now()).triggers;
+    assert!(matches!(triggers.as_slice(), [Trigger { cause: Cause::Synchronization, .. }]), "{triggers:?}");
+    assert_eq!(subject.names(), ["a", "b"]);
+    assert_eq!(subject.0.admit(Instant::now()).triggers, []);
+    assert_eq!(only_event(&subject.upsert(&named("c", "3", 3, "x")).triggers).0, Added);
+}
+
+#[test]
+fn without_a_synchronization_what_happened_while_waiting_is_told() {
+    let mut subject = Subject(waiting(without_synchronization(), 1));
+    let before = ["a", "b", "c", "d"].map(|name| named(name, name, 1, "x"));
+    subject.list(0, &before.each_ref());
+    subject.upsert(&named("b", "b", 2, "y"));
+    subject.upsert(&named("b", "b", 3, "z"));
+    subject.delete(&before[2]);
+    subject.upsert(&named("d", "other", 4, "x"));
+    subject.upsert(&named("e", "e", 5, "x"));
+    let x = Some("\"x\"");
+    assert_eq!(
+        events(&subject.0.admit(Instant::now()).triggers),
+        [
+            event(Deleted, "c", x, x),
+            event(Deleted, "d", x, x),
+            event(Modified, "b", Some("\"z\""), x),
+            event(Added, "d", x, None),
+            event(Added, "e", x, None),
+        ]
+    );
+}
+
+#[test]
+fn an_object_that_fails_while_its_binding_waits_is_not_forgotten() {
+    let mut subject = Subject(waiting(without_synchronization(), 1));
+    let a = named("a", "1", 1, "x");
+    subject.list(0, &[&a]);
+    subject.fail(&named("a", "1", 2, "y"), "broken");
+    assert_eq!(subject.0.admit(Instant::now()).triggers, []);
+    assert_eq!(only_event(&subject.delete(&a).triggers), event(Deleted, "a", Some("\"x\""), Some("\"x\"")));
+}
+
+#[test]
+fn all_that_comes_of_a_kind_that_was_not_served_at_the_start_is_told() {
+    let mut subject = Subject(Binding::new(hook(), without_synchronization()));
+    subject.0.admit(Instant::now());
+    assert_eq!(subject.0.unserved(Instant::now()), Applied::default());
+    assert!(!subject.0.is_live());
+    subject.0.served(pods());
+    subject.0.add_source(3);
+    assert_eq!(subject.0.sources_complete(Instant::now()), Applied::default());
+    let triggers = subject.list(3, &[&named("a", "1", 1, "x")]);
+    assert_eq!(only_event(&triggers), event(Added, "a", Some("\"x\""), None));
+}
+
+#[test]
+fn a_kind_that_goes_takes_its_objects_along() {
+    let mut subject = Subject::synchronised(spec(Some("x")));
+    let a = named("a", "1", 1, "x");
+    subject.upsert(&a);
+    // One stream alone does not say so.
+    assert_eq!(subject.apply(0, &Change::Unserved, Projection::None), Applied::default());
+    let gone = subject.0.unserved(Instant::now());
+    assert_eq!(only_event(&gone.triggers), event(Deleted, "a", Some("\"x\""), Some("\"x\"")));
+    assert!(gone.changed && subject.names().is_empty() && subject.0.is_live() && !subject.0.is_listed());
+    // What the old source still says is old.
+    assert_eq!(subject.upsert(&a), Applied::default());
+    subject.0.served(pods());
+    subject.0.add_source(1);
+    subject.0.sources_complete(Instant::now());
+    assert_eq!(only_event(&subject.list(1, &[&named("b", "2", 9, "x")])).0, Added);
+    assert!(subject.0.is_listed());
+}
+
+#[test]
+fn a_source_brings_its_objects_and_takes_them_along() {
+    let mut subject = Subject::synchronised(spec(Some("x")));
+    subject.0.add_source(1);
+    let events_of = subject.list(1, &[&named("a", "1", 1, "x"), &named("b", "2", 1, "x")]);
+    assert_eq!(events(&events_of).len(), 2);
+    let gone = subject.0.remove_source(1, Instant::now());
+    let x = Some("\"x\"");
+    assert_eq!(events(&gone.triggers), [event(Deleted, "a", x, x), event(Deleted, "b", x, x)]);
+    assert_eq!(subject.0.remove_source(1, Instant::now()), Applied::default());
+}
+
+#[test]
+fn a_source_that_is_gone_or_late_is_not_waited_for() {
+    let mut subject = Subject(binding(spec(None), 2));
+    assert_eq!(subject.list(0, &[]), []);
+    // It came after the start.
+    subject.0.add_source(2);
+    let triggers = subject.0.remove_source(1, Instant::now()).triggers;
+    assert!(matches!(triggers.as_slice(), [Trigger { cause: Cause::Synchronization, .. }]), "{triggers:?}");
+}
+
+#[test]
+fn another_version_of_the_kind_is_the_same_objects() {
+    let mut subject = Subject::synchronised(spec(Some("x")));
+    subject.upsert(&named("a", "1", 1, "x"));
+    subject.upsert(&named("b", "2", 1, "x"));
+    subject.0.served(Arc::new(boathook::model::Resource { version: "v2".into(), ..(*pods()).clone() }));
+    subject.0.add_source(1);
+    assert_eq!(subject.0.sources_complete(Instant::now()), Applied::default());
+    assert_eq!(subject.names(), ["a", "b"]);
+    // The same version of the object may look different now.
+    assert!(subject.0.wants_filter(&named("a", "1", 1, "x")));
+    let triggers = subject.list(1, &[&named("a", "1", 1, "x")]);
+    assert_eq!(only_event(&triggers), event(Deleted, "b", Some("\"x\""), Some("\"x\"")));
+}
+
+#[test]
+fn own_changes_are_taken_over_without_an_event() {
+    let mut subject = Subject::synchronised(spec(Some("x")));
+    let own = |subject: &mut Subject, change: &Change| {
+        let projection = match change {
+            Change::Upsert(object) => subject.projection(object),
+            _ => Projection::None,
+        };
+        subject.0.apply_own(0, change, projection, Instant::now())
+    };
+    let made = own(&mut subject, &Change::Upsert(named("a", "1", 1, "x")));
+    assert_eq!((made.triggers.len(), made.changed), (0, true));
+    assert_eq!(own(&mut subject, &Change::Upsert(named("a", "1", 2, "y"))).triggers, []);
+    // The next change is one from what the hook made.
+    assert_eq!(
+        only_event(&subject.upsert(&named("a", "1", 3, "z")).triggers),
+        event(Modified, "a", Some("\"z\""), Some("\"y\""))
+    );
+    // That the one before is gone, somebody else did.
+    let recreated = own(&mut subject, &Change::Upsert(named("a", "2", 4, "x")));
+    assert_eq!(only_event(&recreated.triggers), event(Deleted, "a", Some("\"z\""), Some("\"z\"")));
+    assert_eq!(own(&mut subject, &Change::Delete(named("a", "2", 5, "x"))).triggers, []);
+    assert!(subject.names().is_empty());
+}
+
+#[test]
+fn what_only_the_spec_says_is_no_change_for_who_gets_metadata() {
+    let pod_with = |version: u32, spec: u32| {
+        pod(&json!({"metadata": {"name": "a", "namespace": "n", "uid": "1", "resourceVersion": version.to_string()},
+            "spec": {"x": spec}}))
+    };
+    for (content, told) in [(Content::Full, 1), (Content::Metadata, 0), (Content::None, 1)] {
+        let mut subject = Subject::synchronised(KubernetesBinding { content, ..spec(None) });
+        subject.upsert(&pod_with(1, 1));
+        assert_eq!(subject.upsert(&pod_with(2, 2)).triggers.len(), told, "{content:?}");
+    }
 }

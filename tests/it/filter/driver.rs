@@ -6,8 +6,8 @@ use std::{
 };
 
 use boathook::{
-    filter::{BindingStatus, Driver, Evaluator, Input, Snapshots, WorkerConfig, compile, drive},
-    model::{BindingName, Cause, Change, Trigger},
+    filter::{BindingStatus, Driver, Evaluator, Input, OwnChanges, Snapshots, WorkerConfig, compile, drive},
+    model::{BindingName, Cause, Change, HookName, Object, Trigger},
 };
 use futures::channel::mpsc;
 use serde_json::json;
@@ -25,6 +25,16 @@ struct Rig {
 
 impl Rig {
     fn new(name: &str, filter: &str, evaluator: Arc<Evaluator>, snapshots: Arc<Snapshots>) -> Self {
+        Self::knowing(name, filter, evaluator, snapshots, None)
+    }
+
+    fn knowing(
+        name: &str,
+        filter: &str,
+        evaluator: Arc<Evaluator>,
+        snapshots: Arc<Snapshots>,
+        own: Option<Arc<dyn OwnChanges>>,
+    ) -> Self {
         let (changes, stream) = mpsc::unbounded();
         let status = Arc::<BindingStatus>::default();
         let triggers = Arc::<Mutex<Vec<Trigger>>>::default();
@@ -46,7 +56,7 @@ impl Rig {
         let driver = Driver {
             publisher: snapshots.publisher(&hook(), &spec.name),
             binding: binding(spec.clone(), 1),
-            own: None,
+            own,
             filter: Some(compile(filter).unwrap()),
             evaluator,
             status: status.clone(),
@@ -141,4 +151,47 @@ async fn a_hanging_filter_delays_only_its_own_binding() {
     eventually("what was refused is tried again", || bad.results() == [pair("x", "1")]).await;
     assert_eq!((bad.status.objects(), bad.status.failing()), (1, 3));
     assert!(bad.status.filter_errors() >= 4);
+}
+
+/// Takes what one version says for the hook's own.
+struct Version(&'static str);
+
+impl OwnChanges for Version {
+    fn is_own<'a>(
+        &'a self,
+        _hook: &'a HookName,
+        object: &'a Object,
+        deleted: bool,
+    ) -> futures::future::BoxFuture<'a, bool> {
+        Box::pin(async move { !deleted && *object.resource_version == *self.0 })
+    }
+}
+
+#[tokio::test]
+async fn own_changes_wake_nobody_unless_a_list_finds_them() {
+    let rig = Rig::knowing("pods", ".metadata.labels.a", evaluator(), Arc::default(), Some(Arc::new(Version("7"))));
+    rig.send(Change::ListStarted);
+    rig.send(Change::ListDone);
+    rig.upsert("mine", 7, &json!({"a": 1}));
+    rig.upsert("theirs", 8, &json!({"a": 1}));
+    eventually("others' changes are told", || rig.triggers() == 2).await;
+    assert_eq!(rig.results(), [pair("mine", "1"), pair("theirs", "1")]);
+    // Behind what a list shows may be more than one change.
+    rig.send(Change::ListStarted);
+    rig.upsert("found", 7, &json!({"a": 1}));
+    eventually("what a list finds is told", || rig.triggers() == 3).await;
+}
+
+#[tokio::test]
+async fn an_incomplete_snapshot_is_not_shown_and_that_of_a_lost_kind_is_empty() {
+    let rig = Rig::new("pods", ".metadata.labels.a", evaluator(), Arc::default());
+    rig.send(Change::ListStarted);
+    rig.upsert("x", 1, &json!({"a": 1}));
+    rig.send(Change::ListDone);
+    eventually("the snapshot is shown", || rig.status.is_listed()).await;
+    assert_eq!(rig.results(), [pair("x", "1")]);
+    rig.changes.unbounded_send(Input::Unserved).unwrap();
+    eventually("the object is gone", || rig.triggers() == 2).await;
+    assert_eq!(rig.results(), []);
+    assert!(rig.status.is_synchronised());
 }

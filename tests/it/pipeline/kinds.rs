@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     fixture::{Operator, Pipeline, config_map, missing},
+    tell::{change, tell, told_of},
     written::{Deed, hook},
 };
 use crate::support::cluster::TestCluster;
@@ -22,7 +23,7 @@ kubernetes:
 - {name: maps, apiVersion: v1, kind: ConfigMap, includeSnapshotsFrom: [widgets]}
 ";
 
-fn widgets() -> Value {
+pub fn widgets() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -83,4 +84,26 @@ async fn a_binding_waits_for_its_kind_and_starts_by_itself() {
         ["only-widgets", "both"].iter().all(|name| runs(operator, name, "widgets") == 2).then_some(())
     };
     operator.until("an object of the kind wakes the hooks", woken).await;
+}
+
+#[tokio::test]
+async fn a_kind_that_goes_takes_its_objects_along_and_may_come_again() {
+    let cluster = TestCluster::start().await;
+    cluster.admin.create(&widgets()).await.unwrap();
+    let widget = |name: &str| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"namespace": "default", "name": name}});
+    cluster.admin.create(&widget("a")).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &[("tell", tell(ONLY_WIDGETS))], |_| ()).await;
+    let operator = &pipeline.operator;
+    operator.ready().await;
+    pipeline.delete(widgets()).await;
+    let events = told_of(operator, "tell", "Event", 1).await;
+    assert_eq!(change(&events[0]), "Deleted default/a");
+    operator.told("binding pending: it starts when the kind is served", "tell", 1).await;
+    assert!(missing(&operator.app.readiness(), "tell").contains("binding widgets is pending"));
+    pipeline.create(widgets()).await;
+    pipeline.create(widget("b")).await;
+    let events = told_of(operator, "tell", "Event", 2).await;
+    assert_eq!(change(&events[1]), "Added default/b");
+    operator.ready().await;
+    assert_eq!(told_of(operator, "tell", "Synchronization", 1).await.len(), 1);
 }

@@ -4,6 +4,7 @@
 
 mod calls;
 mod cli;
+mod changes;
 mod failure_events;
 mod failures;
 mod filters;
@@ -13,11 +14,13 @@ mod kinds;
 mod metrics;
 mod namespaces;
 mod outages;
+mod own_writes;
 mod parity;
 mod quarantine;
 mod queues;
 mod semantics;
 mod shutdown;
+mod starts;
 mod tell;
 mod waiting;
 pub mod written;

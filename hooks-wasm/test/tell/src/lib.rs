@@ -8,7 +8,8 @@
 //!
 //! Each trigger is a line `told JSON`, with `binding`, `run`, `attempt`, `type` (`Startup`,
 //! `Schedule`, `Synchronization`, `Event`, `Group`), the fields of that type (`missed`; `change`,
-//! `kind`, `namespace`, `name`, `uid`, `object`, `result`, `previous`; `group`), and `snapshots`:
+//! `kind`, `namespace`, `name`, `uid`, `object`, `result`, `previous`,
+//! `before`; `group`), and `snapshots`:
 //! by binding a list of `namespace/name` with `result`.
 //!
 //! It fails as the filter result of an event asks for, and for any other trigger one in its
@@ -67,6 +68,7 @@ fn told(trigger: &Trigger, wishes: &mut Vec<Value>) -> Result<Map<String, Value>
             wishes.push(result.clone());
             say("result", result);
             say("previous", parsed(event.previous_filter_result_json())?);
+            say("before", parsed(event.previous_object_json())?);
             say("type", json!("Event"))
         }
         other => say("type", json!(format!("{other:?}"))),

@@ -1,0 +1,64 @@
+//! Writes to the objects that it watches, twice over: for tests of whom its own writes wake.
+//!
+//! It never looks at an object but through its triggers.
+//!
+//! Both bindings follow the ConfigMaps labelled `meddle=true`; `hears` is told of all changes,
+//! `ignores` of those that others made. Each event is a line `BINDING CHANGE NAME`. Whatever
+//! `hears` is told to be new is treated as its `data.deed` says: `patch`, `apply`, `jq`, `replace`
+//! change the object, `nothing` is a patch that changes nothing, `create` makes `NAME-made`,
+//! `delete` deletes the object.
+
+use boathook_sdk::kube::Operation;
+use boathook_sdk::prelude::*;
+use boathook_sdk::serde_json::{Value, json};
+
+fn config() -> String {
+    let binding = |name: &str, more: &str| {
+        format!(
+            "- {{name: {name}, apiVersion: v1, kind: ConfigMap, labelSelector: {{matchLabels: {{meddle: 'true'}}}}, \
+             executeHookOnSynchronization: false, jqFilter: .data{more}}}"
+        )
+    };
+    let (hears, ignores) = (binding("hears", ""), binding("ignores", ", ignoreOwnWrites: true"));
+    let verbs = "[get, create, update, patch, delete]";
+    format!(
+        "configVersion: v1\nkubernetes:\n{hears}\n{ignores}\n\
+         permissions: {{kubernetes: [{{apiGroups: [''], resources: [configmaps], verbs: {verbs}}}]}}\n"
+    )
+}
+
+fn run(ctx: Context) -> Result<()> {
+    for trigger in &ctx.triggers {
+        let Cause::Event(event) = &trigger.cause else { continue };
+        log::info!("{} {:?} {}", trigger.binding, event.change, event.target.name);
+        let data: Value = event.filter_result()?;
+        if trigger.binding == "hears" && matches!(event.change, Change::Added) {
+            for operation in deed(&event.target, data.get("deed").and_then(Value::as_str).unwrap_or_default()) {
+                kube::batch([operation]).into_iter().find_map(Result::err).map_or(Ok(()), Err)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn deed(target: &ObjectRef, deed: &str) -> Option<Operation> {
+    let data = json!({"deed": deed, "done": "yes"});
+    let object = |name: &str, data: &Value| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"namespace": target.namespace, "name": name, "labels": {"meddle": "true"}}, "data": data,
+        })
+    };
+    match deed {
+        "patch" => Some(Operation::merge_patch(target.clone(), &json!({"data": data}))),
+        "nothing" => Some(Operation::merge_patch(target.clone(), &json!({"data": {"deed": deed}}))),
+        "apply" => Some(Operation::apply_object(&object(&target.name, &data))),
+        "replace" => Some(Operation::update_object(&object(&target.name, &data))),
+        "create" => Some(Operation::create_object(&object(&format!("{}-made", target.name), &json!({})))),
+        "delete" => Some(Operation::delete(target.clone())),
+        "jq" => Some(Operation::jq_patch(target.clone(), ".data.done = \"yes\"")),
+        _ => None,
+    }
+}
+
+boathook_sdk::hook!(config, run);
