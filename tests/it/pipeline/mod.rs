@@ -23,4 +23,5 @@ mod shutdown;
 mod starts;
 mod tell;
 mod traces;
+mod waiting;
 pub mod written;
