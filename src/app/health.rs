@@ -3,13 +3,14 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Instant,
 };
 
 use crate::{
     filter::BindingStatus,
     model::{BindingName, HookName, HookSpec, KubernetesBinding, QueueName},
     queue::{self, HookStats},
-    telemetry::{HookReadiness, Readiness},
+    telemetry::{HookReadiness, Metrics, Readiness},
 };
 
 struct BindingHealth {
@@ -18,18 +19,29 @@ struct BindingHealth {
     status: Arc<BindingStatus>,
     /// Why its kind can't be watched yet.
     pending: Option<String>,
+    /// All its objects were listed once.
+    listed: bool,
 }
 
 /// How all hooks are doing.
-#[derive(Default)]
 pub struct Health {
-    hooks: Mutex<BTreeMap<HookName, Vec<BindingHealth>>>,
+    metrics: Arc<Metrics>,
+    hooks: Mutex<BTreeMap<HookName, HookHealth>>,
     /// Set when all hooks were loaded or refused.
     queue: OnceLock<queue::Handle>,
 }
 
+struct HookHealth {
+    since: Instant,
+    bindings: Vec<BindingHealth>,
+}
+
 impl Health {
-    fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, Vec<BindingHealth>>> {
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        Self { metrics, hooks: Mutex::default(), queue: OnceLock::new() }
+    }
+
+    fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, HookHealth>> {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -40,9 +52,13 @@ impl Health {
             queue: spec.queue.clone(),
             status: Arc::default(),
             pending: None,
+            listed: false,
         };
-        let bindings = spec.kubernetes.iter().map(binding).collect();
-        self.hooks().insert(spec.name.clone(), bindings);
+        let bindings: Vec<_> = spec.kubernetes.iter().map(binding).collect();
+        if !bindings.is_empty() {
+            self.metrics.set_enabled(&spec.name, None);
+        }
+        self.hooks().insert(spec.name.clone(), HookHealth { since: Instant::now(), bindings });
     }
 
     /// A hook was taken out.
@@ -58,15 +74,28 @@ impl Health {
 
     /// A binding's kind can't be watched yet.
     pub fn pending(&self, hook: &HookName, index: usize, reason: &str) {
-        if let Some(binding) = self.hooks().get_mut(hook).and_then(|bindings| bindings.get_mut(index)) {
+        if let Some(binding) = self.hooks().get_mut(hook).and_then(|known| known.bindings.get_mut(index)) {
             binding.pending = Some(reason.to_owned());
+            self.metrics.enable_failed(hook);
+        }
+    }
+
+    /// A binding's objects were listed.
+    pub fn listed(&self, hook: &HookName, index: usize) {
+        let mut hooks = self.hooks();
+        let Some(known) = hooks.get_mut(hook) else { return };
+        if let Some(binding) = known.bindings.get_mut(index) {
+            binding.listed = true;
+        }
+        if known.bindings.iter().all(|binding| binding.listed) {
+            self.metrics.set_enabled(hook, Some(known.since.elapsed()));
         }
     }
 
     /// A binding's kind was found; from now on its status tells.
     pub fn enabled(&self, hook: &HookName, index: usize) -> Arc<BindingStatus> {
         let mut hooks = self.hooks();
-        let Some(binding) = hooks.get_mut(hook).and_then(|bindings| bindings.get_mut(index)) else {
+        let Some(binding) = hooks.get_mut(hook).and_then(|known| known.bindings.get_mut(index)) else {
             return Arc::default();
         };
         binding.pending = None;
@@ -75,11 +104,11 @@ impl Health {
 
     /// Each binding's status, for metrics.
     pub fn statuses(&self) -> Vec<(HookName, BindingName, QueueName, Arc<BindingStatus>)> {
-        let of_hook = |(hook, bindings): (&HookName, &Vec<BindingHealth>)| {
+        let of_hook = |(hook, known): (&HookName, &HookHealth)| {
             let each = |binding: &BindingHealth| {
                 (hook.clone(), binding.name.clone(), binding.queue.clone(), binding.status.clone())
             };
-            bindings.iter().map(each).collect::<Vec<_>>()
+            known.bindings.iter().map(each).collect::<Vec<_>>()
         };
         self.hooks().iter().flat_map(of_hook).collect()
     }
@@ -88,7 +117,7 @@ impl Health {
     /// pending.
     pub fn bindings(&self, hook: &HookName) -> Vec<(Arc<BindingStatus>, Option<String>)> {
         let hooks = self.hooks();
-        let bindings = hooks.get(hook).into_iter().flatten();
+        let bindings = hooks.get(hook).into_iter().flat_map(|known| &known.bindings);
         bindings.map(|binding| (binding.status.clone(), binding.pending.clone())).collect()
     }
 
@@ -96,7 +125,8 @@ impl Health {
     pub fn readiness(&self) -> Readiness {
         let Some(queue) = self.queue.get() else { return Readiness::default() };
         // Bindings first: their synchronizations are pushed before they count as synchronised.
-        let listed: Vec<_> = self.hooks().iter().map(|(hook, bindings)| (hook.clone(), unlisted(bindings))).collect();
+        let listed: Vec<_> =
+            self.hooks().iter().map(|(hook, known)| (hook.clone(), unlisted(&known.bindings))).collect();
         let stats = queue.stats();
         let hooks = listed.into_iter().map(|(hook, mut missing)| {
             if let Some(stats) = stats.hooks.iter().find(|stats| stats.hook == hook) {

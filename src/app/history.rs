@@ -244,6 +244,7 @@ mod tests {
         let report = RunReport {
             outcome,
             duration: Duration::from_micros(1_500),
+            cpu: Duration::ZERO,
             memory_peak: 7,
             host_calls: 3,
             metrics: Vec::new(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
 
+use super::spans::{Listed, Target, traced, traced_batch};
 use crate::{
     access::Access,
     filter::Snapshots,
@@ -55,21 +56,33 @@ impl Host for Operator {
         target: ObjectRef,
         subresource: Option<String>,
     ) -> BoxFuture<'a, Result<String, CallError>> {
-        async move { self.counted(caller, "get", self.access.get(caller, &target, subresource.as_deref()).await) }
-            .boxed()
+        async move {
+            let call = self.access.get(caller, &target, subresource.as_deref());
+            self.counted(caller, "get", traced("get", &target, call).await)
+        }
+        .boxed()
     }
 
     fn list<'a>(&'a self, caller: &'a Caller, query: ListQuery) -> BoxFuture<'a, Result<Page, CallError>> {
-        async move { self.counted(caller, "list", self.access.list(caller, &query).await) }.boxed()
+        async move {
+            let call = self.access.list(caller, &query);
+            self.counted(caller, "list", traced("list", Listed(&query), call).await)
+        }
+        .boxed()
     }
 
     fn write<'a>(&'a self, caller: &'a Caller, operation: Operation) -> BoxFuture<'a, Written> {
-        async move { self.counted(caller, verb(&operation), self.access.write(caller, &operation).await) }.boxed()
+        async move {
+            let verb = verb(&operation);
+            let call = self.access.write(caller, &operation);
+            self.counted(caller, verb, traced(verb, Target(&operation), call).await)
+        }
+        .boxed()
     }
 
     fn batch<'a>(&'a self, caller: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
         async move {
-            let written = self.access.batch(caller, &operations).await;
+            let written = traced_batch(operations.len(), self.access.batch(caller, &operations)).await;
             let each = operations.iter().zip(written);
             each.map(|(operation, result)| self.counted(caller, verb(operation), result)).collect()
         }
@@ -77,7 +90,11 @@ impl Host for Operator {
     }
 
     fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
-        async move { self.counted(caller, "emit-event", self.access.emit_event(caller, &event).await) }.boxed()
+        async move {
+            let call = self.access.emit_event(caller, &event);
+            self.counted(caller, "emit-event", traced("emit-event", &event.regarding, call).await)
+        }
+        .boxed()
     }
 
     fn moment(&self, hook: &HookName) -> Moment {

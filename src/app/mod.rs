@@ -4,6 +4,7 @@
 mod admin;
 mod barrier;
 mod bindings;
+mod client;
 mod failure_events;
 mod fleet;
 mod health;
@@ -17,6 +18,7 @@ mod patches;
 mod roster;
 mod runs;
 mod schedules;
+mod spans;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -98,9 +100,10 @@ pub struct App {
 impl App {
     /// Loads the hooks and starts everything. An API server that does not answer is waited for in
     /// the background.
-    pub async fn start(options: Options) -> Result<Self, AppError> {
+    pub async fn start(mut options: Options) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
-        let health = Arc::new(Health::default());
+        options.client = client::counted(options.client, metrics.clone());
+        let health = Arc::new(Health::new(metrics.clone()));
         let roster = Arc::new(Roster::default());
         let shown = Shown {
             metrics: metrics.clone(),
@@ -133,7 +136,8 @@ impl App {
         let namespace = options.client.default_namespace().to_owned();
         tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
         tasks.spawn(kinds::keep(stages.clone()));
-        tasks.spawn(observers::sample(stages, metrics, roster));
+        observers::refresh(&metrics, &stages, &roster);
+        tasks.spawn(observers::tick(metrics));
         health.started(runner.handle());
         Ok(Self { server, admin, health, runner, fleet, tasks, options })
     }

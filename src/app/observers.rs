@@ -6,10 +6,11 @@ use tracing::{debug, error, info, warn};
 
 use super::{Stages, failure_events, ms, roster::Roster};
 use crate::{
+    filter,
     queue::{self, DeadLetter, Enqueued, Finished, Pushed, QueueStats, Verdict},
     telemetry::{
         Metrics,
-        metrics::{QueueSample, RunLabels, WatchError},
+        metrics::{BindingTimings, QueueSample, RunLabels, WatchError},
     },
     watch::{self, Selection, WatchErrorKind},
 };
@@ -43,6 +44,8 @@ impl watch::Observer for Report {
     }
 
     fn on_rebuilt(&self, selection: &Selection, silent_for: Duration) {
+        let (gvr, namespace) = place(selection);
+        self.metrics.watch_rebuilt(&gvr, namespace);
         warn!(%selection, silent_s = silent_for.as_secs(), "watch was silent for too long: rebuilding it");
     }
 
@@ -105,21 +108,68 @@ impl queue::Observer for Report {
 
 const LIVE_TICK: Duration = Duration::from_secs(10);
 
-/// Keeps the gauges up to date, until it is dropped.
-pub(super) async fn sample(stages: Arc<Stages>, metrics: Arc<Metrics>, roster: Arc<Roster>) {
+/// Shows that the process lives, until it is dropped.
+pub(super) async fn tick(metrics: Arc<Metrics>) {
     let mut every = tokio::time::interval(LIVE_TICK);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         every.tick().await;
         metrics.live_tick();
-        let queues: Vec<_> = stages.queue.stats().queues.into_iter().map(queue_sample).collect();
-        metrics.set_queues(&queues);
-        metrics.set_hooks(super::count(&stages.health.readiness(), roster.quarantined().len()));
-        for (hook, binding, queue, status) in stages.health.statuses() {
-            let labels = RunLabels { hook: &hook, binding: &binding, queue: &queue };
-            metrics.set_snapshot_objects(labels, status.objects());
-            metrics.filter_errors_reached(&hook, &binding, status.filter_errors());
+    }
+}
+
+/// Has the gauges set whenever somebody looks at the metrics.
+pub(super) fn refresh(metrics: &Metrics, stages: &Arc<Stages>, roster: &Arc<Roster>) {
+    // The stages own the metrics.
+    let (stages, roster) = (Arc::downgrade(stages), roster.clone());
+    metrics.refresh_with(move |metrics| {
+        if let Some(stages) = stages.upgrade() {
+            set_gauges(metrics, &stages, &roster);
         }
+    });
+}
+
+fn set_gauges(metrics: &Metrics, stages: &Stages, roster: &Roster) {
+    let stats = stages.queue.stats();
+    metrics.set_dead_letters(stats.dead_letters, stats.dead_letter_bytes);
+    let queues: Vec<_> = stats.queues.into_iter().map(queue_sample).collect();
+    metrics.set_queues(&queues);
+    metrics.set_hooks(super::count(&stages.health.readiness(), roster.quarantined().len()));
+    for (hook, binding, queue, status) in stages.health.statuses() {
+        let labels = RunLabels { hook: &hook, binding: &binding, queue: &queue };
+        metrics.set_snapshot(labels, status.objects(), status.bytes());
+        metrics.filter_errors_reached(&hook, &binding, status.filter_errors());
+    }
+    for hook in roster.live() {
+        metrics.set_hook_metric_series(&hook.spec.name, stages.operator.hook_metrics.series(&hook.spec.name));
+    }
+    let ages: Vec<_> = stages.streams.stats().iter().filter_map(watch_age).collect();
+    metrics.set_watch_ages(ages.iter().map(|(gvr, namespace, age)| (gvr.as_str(), namespace.as_str(), *age)));
+}
+
+fn watch_age(stats: &watch::StreamStats) -> Option<(String, String, Duration)> {
+    let (gvr, namespace) = place(&stats.selection);
+    Some((gvr, namespace.to_owned(), stats.last_activity?.elapsed()))
+}
+
+/// A kind as `pods.v1.` or `deployments.v1.apps`, and the namespace, empty for all.
+fn place(selection: &Selection) -> (String, &str) {
+    let resource = &selection.resource;
+    let gvr = format!("{}.{}.{}", resource.plural, resource.version, resource.group);
+    (gvr, selection.namespace.as_deref().unwrap_or_default())
+}
+
+/// Records the times of a binding.
+#[derive(Debug)]
+pub(super) struct Times(pub BindingTimings);
+
+impl filter::Timings for Times {
+    fn filtered(&self, took: Duration) {
+        self.0.filtered(took);
+    }
+
+    fn handled(&self, took: Duration) {
+        self.0.handled(took);
     }
 }
 

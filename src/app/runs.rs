@@ -5,7 +5,11 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use tracing::{field::display, info, warn};
+use tracing::{
+    Instrument as _, Span,
+    field::{Empty, display},
+    info, info_span, warn,
+};
 
 use super::{
     history::{Begun, History},
@@ -20,7 +24,7 @@ use crate::{
     },
     sandbox::{RunReport, RunRequest, Sandbox},
     telemetry::{
-        Metrics,
+        Metrics, TRACE_TARGET,
         metrics::{RunLabels, RunResult, RunUsage},
     },
 };
@@ -80,9 +84,16 @@ impl Runs {
         };
         let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: false };
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
-        let report = self.sandbox.run(&hook.component, request, self.operator.clone()).await;
+        let span = span(&described);
+        let report = self.sandbox.run(&hook.component, request, self.operator.clone()).instrument(span.clone()).await;
+        ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
-        let usage = RunUsage { took: report.duration, memory_peak: report.memory_peak, host_calls: report.host_calls };
+        let usage = RunUsage {
+            took: report.duration,
+            cpu: report.cpu,
+            memory_peak: report.memory_peak,
+            host_calls: report.host_calls,
+        };
         self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
         describe(&described, &report);
         self.history.ended(begun, &report, allow_failure);
@@ -101,8 +112,30 @@ impl Runs {
         let applied = self.operator.hook_metrics.apply(hook, ops);
         if let Some(error) = applied.first {
             let refused = applied.refused;
+            self.metrics.hook_metrics_refused(hook, refused);
             warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
         }
+    }
+}
+
+/// One run in a trace.
+fn span(described: &Described) -> Span {
+    let Described { run, hook, binding, queue, event, triggers, attempt } = described;
+    let (event, object) = event.as_ref().map(|(kind, object)| (kind.as_str(), display(object))).unzip();
+    info_span!(
+        target: TRACE_TARGET, "run", %hook, %run, %binding, %queue, attempt, event, object, triggers,
+        outcome = Empty, otel.status_code = Empty, otel.status_description = Empty
+    )
+}
+
+fn ended(span: &Span, outcome: &Outcome) {
+    if span.is_disabled() {
+        return;
+    }
+    span.record("outcome", outcome.as_ref().map_or_else(|failure| failure.kind.label(), |()| "success"));
+    if let Err(failure) = outcome {
+        span.record("otel.status_code", "ERROR");
+        span.record("otel.status_description", failure.message.as_str());
     }
 }
 

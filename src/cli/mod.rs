@@ -93,6 +93,10 @@ pub struct Serve {
     /// Prefix of the operator's own metrics
     #[arg(long, value_name = "TEXT", default_value = "boathook_", env = "BOATHOOK_METRICS_PREFIX")]
     pub metrics_prefix: String,
+    /// Send traces of runs, host calls and filters to this OpenTelemetry collector (OTLP over HTTP),
+    /// like http://collector:4318 [default: $OTEL_EXPORTER_OTLP_ENDPOINT, or none]
+    #[arg(long, value_name = "URL", env = "BOATHOOK_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
     /// Series of metrics that each hook may report at /metrics/hooks
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000), env = "BOATHOOK_HOOK_METRICS_SERIES")]
     pub hook_metrics_series: u32,

@@ -13,15 +13,15 @@ use crate::{
     app::{App, Options},
     cli::{self, Serve},
     sandbox::CompilerConfig,
-    telemetry::{LogControl, LogFormat, log},
+    telemetry::{LogControl, LogFormat, Traces, log},
 };
 
 /// Runs had to be interrupted on shutdown.
 const INTERRUPTED: u8 = 3;
 
 pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
-    let log = init_log(&args.log)?;
     block_on(async {
+        let (log, traces) = init_telemetry(&args)?;
         let mut stop = Stop::new()?;
         let options = Options { log: Some(log), ..options(args).await? };
         // Loading may take long: each hook is compiled, and asked for its document.
@@ -42,17 +42,35 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::from(INTERRUPTED));
             }
         };
+        if let Some(traces) = traces {
+            traces.shutdown().await;
+        }
         info!(finished = drained.finished, interrupted = drained.interrupted, "shut down");
         Ok(if drained.interrupted == 0 { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) })
     })
 }
 
+/// Sets up the log, and traces if somebody asks for them.
+fn init_telemetry(args: &Serve) -> anyhow::Result<(LogControl, Option<Traces>)> {
+    let standard = || std::env::var("OTEL_EXPORTER_OTLP_ENDPOINT").ok();
+    let Some(endpoint) = args.otlp_endpoint.clone().or_else(standard).filter(|endpoint| !endpoint.is_empty()) else {
+        return Ok((init_log(&args.log)?, None));
+    };
+    let (traces, layer) = Traces::start(&endpoint)?;
+    let log = log::init_with(format(&args.log), &args.log.log_level, layer)?;
+    info!(endpoint, "sending traces");
+    Ok((log, Some(traces)))
+}
+
 pub(super) fn init_log(args: &cli::Log) -> anyhow::Result<LogControl> {
-    let format = match args.log_format {
+    Ok(log::init(format(args), &args.log_level)?)
+}
+
+fn format(args: &cli::Log) -> LogFormat {
+    match args.log_format {
         cli::LogFormat::Text => LogFormat::Text,
         cli::LogFormat::Json => LogFormat::Json,
-    };
-    Ok(log::init(format, &args.log_level)?)
+    }
 }
 
 async fn options(args: Serve) -> anyhow::Result<Options> {

@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Instant};
 
 use futures::{Stream, StreamExt as _, future::BoxFuture};
-use tracing::warn;
+use tracing::{Instrument as _, info_span, warn};
 
 use super::{
     Binding, BindingStatus, Evaluator, FilterError, Program, Projection, Publisher, SourceId, binding::Applied,
@@ -123,6 +123,7 @@ impl<F: Fn(Trigger) + Send> Running<F> {
     }
 
     async fn change(&mut self, source: SourceId, change: Change) {
+        let begun = Instant::now();
         let own = self.is_own(source, &change).await;
         let projection = match &change {
             Change::Upsert(object) => {
@@ -142,6 +143,9 @@ impl<F: Fn(Trigger) + Send> Running<F> {
             false => binding.apply(source, &change, projection, Instant::now()),
         };
         self.finish(applied, error);
+        if let (Some(timings), Change::Upsert(_) | Change::Delete(_)) = (self.driver.status.timings(), &change) {
+            timings.handled(begun.elapsed());
+        }
     }
 
     /// A list tells only what is there, and not what led to it: other changes may be hidden behind
@@ -170,7 +174,17 @@ impl<F: Fn(Trigger) + Send> Running<F> {
         let Some(filter) = self.driver.filter.as_ref().filter(|_| self.driver.binding.wants_filter(object)) else {
             return Ok(Projection::None);
         };
-        match self.driver.evaluator.evaluate(filter, &object.json).await {
+        let (begun, binding) = (Instant::now(), &self.driver.binding);
+        let span = info_span!(
+            // A span of traces, and no log.
+            target: "boathook::trace", "filter",
+            hook = %binding.hook(), binding = %binding.spec().name, object = %object.reference()
+        );
+        let outputs = self.driver.evaluator.evaluate(filter, &object.json).instrument(span).await;
+        if let Some(timings) = self.driver.status.timings() {
+            timings.filtered(begun.elapsed());
+        }
+        match outputs {
             Ok(outputs) => Ok(Projection::Result(outputs.combined())),
             Err(source) => {
                 if let FilterError::BackingOff { wait, .. } = source {

@@ -29,5 +29,5 @@ pub use evaluator::{Evaluator, Program, compile};
 pub use jq::{CompileError, FilterError, FilterLimit, Outputs};
 pub use project::uses_only_metadata;
 pub use snapshots::{Publisher, Snapshots};
-pub use status::BindingStatus;
+pub use status::{BindingStatus, Timings};
 pub use worker::WorkerConfig;

@@ -2,14 +2,26 @@
 //!
 //! Never waits for the binding: every field is an atomic, or copied under a short lock.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use tokio::sync::Notify;
 
 use super::{Binding, Changes};
+
+/// Is told how long a binding's work took. Must be cheap: told of every change.
+pub trait Timings: fmt::Debug + Send + Sync {
+    /// The filter ran on one object.
+    fn filtered(&self, took: Duration);
+    /// One change was handled, its filter included.
+    fn handled(&self, took: Duration);
+}
 
 /// Shared between a binding's driver and those who report on it.
 #[derive(Debug, Default)]
@@ -23,9 +35,20 @@ pub struct BindingStatus {
     filter_errors: AtomicU64,
     last_error: Mutex<Option<Arc<str>>>,
     changed: Notify,
+    timings: OnceLock<Box<dyn Timings>>,
 }
 
 impl BindingStatus {
+    /// Tells these of the times from now on, if nobody is told yet.
+    pub fn report_to(&self, timings: Box<dyn Timings>) {
+        // As documented.
+        let _ = self.timings.set(timings);
+    }
+
+    pub(super) fn timings(&self) -> Option<&dyn Timings> {
+        self.timings.get().map(|timings| &**timings)
+    }
+
     /// Whether the snapshot shows all objects.
     pub fn is_listed(&self) -> bool {
         self.listed.load(Ordering::Acquire)

@@ -124,6 +124,7 @@ fn report(outcome: Result<(), Failure>, duration: Duration, store: Store<State>)
     RunReport {
         outcome,
         duration,
+        cpu: Duration::ZERO,
         memory_peak: state.memory.peak(),
         host_calls: state.budget.calls(),
         host_bytes: state.budget.bytes(),

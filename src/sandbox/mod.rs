@@ -16,6 +16,7 @@ pub mod compiler;
 mod component;
 mod context;
 mod convert;
+mod cpu;
 mod engine;
 mod error;
 mod host;
@@ -123,6 +124,8 @@ pub struct RunReport {
     pub outcome: Outcome,
     /// From the fresh store to the end, without the wait for a free slot.
     pub duration: Duration,
+    /// CPU time of the guest and of what the host did for it in the same thread.
+    pub cpu: Duration,
     /// The most bytes of memories and tables at a time.
     pub memory_peak: u64,
     /// Calls of our imported functions that were carried out.
@@ -248,7 +251,8 @@ impl Sandbox {
         let _slot = self.slots.acquire().await;
         let _running = self.engine.running();
         let bounds = Bounds::of_run(request.limits, &self.maxima);
-        invoke::run(self.engine.engine(), hook.pre(), request, bounds, host).await
+        let (report, cpu) = cpu::timed(invoke::run(self.engine.engine(), hook.pre(), request, bounds, host)).await;
+        RunReport { cpu, ..report }
     }
 
     /// wasmtime panics over a component of another engine.
@@ -266,6 +270,7 @@ impl RunReport {
         Self {
             outcome: Err(failure),
             duration: Duration::ZERO,
+            cpu: Duration::ZERO,
             memory_peak: 0,
             host_calls: 0,
             host_bytes: 0,

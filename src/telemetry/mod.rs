@@ -7,12 +7,11 @@ pub mod log;
 pub mod metrics;
 mod readiness;
 pub mod server;
+pub mod traces;
 
 pub use hook_metrics::HookMetrics;
 pub use log::{LogControl, LogFormat};
 pub use metrics::Metrics;
 pub use readiness::{HookReadiness, Readiness};
 pub use server::Server;
-
-/// Target of the spans that become traces; no log line has it.
-pub const TRACE_TARGET: &str = "boathook::trace";
+pub use traces::{TRACE_TARGET, Traces};

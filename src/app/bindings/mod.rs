@@ -21,10 +21,11 @@ use self::{
     feed::{Feed, Place},
     own::Own,
 };
-use super::{Stages, barrier::Barrier};
+use super::{Stages, barrier::Barrier, observers::Times};
 use crate::{
     filter::{self, Binding, Driver, OwnChanges},
     model::{HookName, KubernetesBinding},
+    telemetry::metrics::RunLabels,
 };
 
 /// Runs until it is dropped. `index` is the binding's place in the document.
@@ -41,11 +42,14 @@ pub(super) async fn keep(
         Err(error) => return stages.health.pending(&hook, index, &error.to_string()),
     };
     let (queue, status) = (stages.queue.clone(), stages.health.enabled(&hook, index));
+    let labels = RunLabels { hook: &hook, binding: &spec.name, queue: &spec.queue };
+    status.report_to(Box::new(Times(stages.operator.metrics.binding_timings(labels))));
     let listed = {
         let (queue, status, barrier) = (queue.clone(), status.clone(), barrier.clone());
-        let (hook, binding) = (hook.clone(), spec.name.clone());
+        let (hook, binding, health) = (hook.clone(), spec.name.clone(), stages.health.clone());
         async move {
             status.listed().await;
+            health.listed(&hook, index);
             queue.listed(&hook, &binding);
             barrier.listed(index);
             status.synchronised().await;

@@ -163,6 +163,11 @@ impl HookMetrics {
         state.release(hook);
     }
 
+    /// Series that a hook reports now.
+    pub fn series(&self, hook: &HookName) -> usize {
+        self.state().hooks.get(hook).map_or(0, HookSeries::used)
+    }
+
     /// All series in Prometheus's text format 0.0.4.
     pub fn text(&self) -> String {
         let state = self.state();

@@ -4,8 +4,10 @@
 pub mod names;
 mod register;
 mod samples;
+mod sources;
 #[cfg(test)]
 mod tests;
+mod url;
 
 use std::{
     collections::BTreeSet,
@@ -18,7 +20,9 @@ use prometheus::{CounterVec, Encoder as _, GaugeVec, HistogramVec, IntCounterVec
 use crate::model::{BindingName, CallReason, FailureKind, HookName, QueueName};
 pub use register::MetricsError;
 use register::{Register, forget};
-pub use samples::{CompileSource, HookCounts, QueueSample, RunLabels, RunResult, RunUsage, WatchError};
+pub use samples::{CompileSource, HookCounts, QueueSample, RunLabels, RunResult, RunUsage, WatchError, outcome_label};
+pub use sources::BindingTimings;
+use sources::Refresh;
 
 /// All metrics of one process.
 #[derive(Debug)]
@@ -26,8 +30,13 @@ pub struct Metrics {
     registry: Registry,
     live_ticks: IntCounterVec,
     hooks: IntGaugeVec,
+    enable_seconds: GaugeVec,
+    enable_success: IntGaugeVec,
+    enable_errors: IntCounterVec,
     hook_compile: HistogramVec,
     hook_run: HistogramVec,
+    hook_run_cpu: HistogramVec,
+    hook_run_rss: IntGaugeVec,
     hook_run_success: IntCounterVec,
     hook_run_errors: IntCounterVec,
     hook_run_allowed_errors: IntCounterVec,
@@ -40,16 +49,28 @@ pub struct Metrics {
     tasks_folded: IntCounterVec,
     tasks_beyond: IntCounterVec,
     tasks_given_up: IntCounterVec,
+    dead_letters: IntGaugeVec,
+    dead_letter_bytes: IntGaugeVec,
     queue_length: IntGaugeVec,
     queue_bytes: IntGaugeVec,
     queue_oldest: GaugeVec,
     queue_running: IntGaugeVec,
     queue_retrying: IntGaugeVec,
     snapshot_objects: IntGaugeVec,
+    snapshot_bytes: IntGaugeVec,
+    jq_filter: HistogramVec,
+    event: HistogramVec,
     filter_errors: IntCounterVec,
+    watch_age: GaugeVec,
+    watch_dead: IntCounterVec,
+    request_latency: HistogramVec,
+    request_result: IntCounterVec,
+    hook_metric_series: IntGaugeVec,
+    hook_metric_refusals: IntCounterVec,
     watch_errors: IntCounterVec,
     /// Queues that have series now.
     known_queues: Mutex<BTreeSet<QueueName>>,
+    refresh: Refresh,
 }
 
 impl Metrics {
@@ -65,8 +86,13 @@ impl Metrics {
         let metrics = Self {
             live_ticks: make.vec(&names::LIVE_TICKS)?,
             hooks: make.vec(&names::HOOKS)?,
+            enable_seconds: make.vec(&names::ENABLE_SECONDS)?,
+            enable_success: make.vec(&names::ENABLE_SUCCESS)?,
+            enable_errors: make.vec(&names::ENABLE_ERRORS)?,
             hook_compile: make.vec(&names::HOOK_COMPILE)?,
             hook_run: make.vec(&names::HOOK_RUN)?,
+            hook_run_cpu: make.vec(&names::HOOK_RUN_CPU)?,
+            hook_run_rss: make.vec(&names::HOOK_RUN_RSS)?,
             hook_run_success: make.vec(&names::HOOK_RUN_SUCCESS)?,
             hook_run_errors: make.vec(&names::HOOK_RUN_ERRORS)?,
             hook_run_allowed_errors: make.vec(&names::HOOK_RUN_ALLOWED_ERRORS)?,
@@ -79,15 +105,27 @@ impl Metrics {
             tasks_folded: make.vec(&names::TASKS_FOLDED)?,
             tasks_beyond: make.vec(&names::TASKS_BEYOND)?,
             tasks_given_up: make.vec(&names::TASKS_GIVEN_UP)?,
+            dead_letters: make.vec(&names::DEAD_LETTERS)?,
+            dead_letter_bytes: make.vec(&names::DEAD_LETTER_BYTES)?,
             queue_length: make.vec(&names::QUEUE_LENGTH)?,
             queue_bytes: make.vec(&names::QUEUE_BYTES)?,
             queue_oldest: make.vec(&names::QUEUE_OLDEST)?,
             queue_running: make.vec(&names::QUEUE_RUNNING)?,
             queue_retrying: make.vec(&names::QUEUE_RETRYING)?,
             snapshot_objects: make.vec(&names::SNAPSHOT_OBJECTS)?,
+            snapshot_bytes: make.vec(&names::SNAPSHOT_BYTES)?,
+            jq_filter: make.vec(&names::JQ_FILTER)?,
+            event: make.vec(&names::EVENT)?,
             filter_errors: make.vec(&names::FILTER_ERRORS)?,
+            watch_age: make.vec(&names::WATCH_AGE)?,
+            watch_dead: make.vec(&names::WATCH_DEAD)?,
+            request_latency: make.vec(&names::REQUEST_LATENCY)?,
+            request_result: make.vec(&names::REQUEST_RESULT)?,
+            hook_metric_series: make.vec(&names::HOOK_METRIC_SERIES)?,
+            hook_metric_refusals: make.vec(&names::HOOK_METRIC_REFUSALS)?,
             watch_errors: make.vec(&names::WATCH_ERRORS)?,
             known_queues: Mutex::default(),
+            refresh: Refresh::default(),
             registry,
         };
         metrics.live_ticks.with_label_values::<&str>(&[]).reset();
@@ -95,8 +133,15 @@ impl Metrics {
         Ok(metrics)
     }
 
+    /// From now on, `refresh` sets the gauges before they are shown. It must not block, and must not own
+    /// this value. Only the first call counts.
+    pub fn refresh_with(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {
+        self.refresh.set(refresh);
+    }
+
     /// All values in Prometheus's text format.
     pub fn text(&self) -> Result<String, MetricsError> {
+        self.refresh.run(self);
         let mut out = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut out).map_err(MetricsError::Encode)?;
         Ok(String::from_utf8_lossy(&out).into_owned())
@@ -117,6 +162,22 @@ impl Metrics {
         }
     }
 
+    /// A kubernetes binding's kind was looked for in vain.
+    pub fn enable_failed(&self, hook: &HookName) {
+        self.enable_errors.with_label_values(&[hook.as_str()]).inc();
+    }
+
+    /// How long it took until all kubernetes bindings of a hook had listed their objects; none as long as
+    /// they have not.
+    pub fn set_enabled(&self, hook: &HookName, took: Option<Duration>) {
+        // It exists from the first look on.
+        self.enable_errors.with_label_values(&[hook.as_str()]);
+        self.enable_success.with_label_values(&[hook.as_str()]).set(i64::from(took.is_some()));
+        if let Some(took) = took {
+            self.enable_seconds.with_label_values(&[hook.as_str()]).set(took.as_secs_f64());
+        }
+    }
+
     /// A component is ready to run.
     pub fn hook_compiled(&self, source: CompileSource, took: Duration) {
         self.hook_compile.with_label_values(&[source.label()]).observe(took.as_secs_f64());
@@ -127,6 +188,8 @@ impl Metrics {
         let queue = run.queue.to_string();
         let labels = [run.hook.as_str(), run.binding.unique(), &queue];
         self.hook_run.with_label_values(&labels).observe(usage.took.as_secs_f64());
+        self.hook_run_cpu.with_label_values(&labels).observe(usage.cpu.as_secs_f64());
+        self.hook_run_rss.with_label_values(&labels).set(i64::try_from(usage.memory_peak).unwrap_or(i64::MAX));
         let (success, error, allowed, failure) = match result {
             RunResult::Success => (1, 0, 0, None),
             // The shutdown's doing: neither success nor the hook's error.
@@ -181,6 +244,12 @@ impl Metrics {
         self.tasks_given_up.with_label_values(&[run.hook.as_str(), run.binding.unique(), &queue]).inc();
     }
 
+    /// How many dead letters there are, and their bytes.
+    pub fn set_dead_letters(&self, letters: usize, bytes: usize) {
+        self.dead_letters.with_label_values::<&str>(&[]).set(gauge(letters));
+        self.dead_letter_bytes.with_label_values::<&str>(&[]).set(gauge(bytes));
+    }
+
     /// The queues as they are now; those that are not named lose their gauges.
     pub fn set_queues(&self, samples: &[QueueSample]) {
         let now: BTreeSet<QueueName> = samples.iter().map(|sample| sample.queue.clone()).collect();
@@ -205,11 +274,52 @@ impl Metrics {
         }
     }
 
-    /// How many objects a binding matches now.
-    pub fn set_snapshot_objects(&self, run: RunLabels<'_>, objects: usize) {
+    /// How many objects a binding matches now, and what its snapshot holds.
+    pub fn set_snapshot(&self, run: RunLabels<'_>, objects: usize, bytes: usize) {
         let queue = run.queue.to_string();
         let labels = [run.hook.as_str(), run.binding.unique(), &queue];
         self.snapshot_objects.with_label_values(&labels).set(gauge(objects));
+        self.snapshot_bytes.with_label_values(&labels).set(gauge(bytes));
+    }
+
+    /// Where the times of a binding are recorded.
+    pub fn binding_timings(&self, run: RunLabels<'_>) -> BindingTimings {
+        let queue = run.queue.to_string();
+        let labels = [run.hook.as_str(), run.binding.unique(), &queue];
+        let (filter, event) = (self.jq_filter.with_label_values(&labels), self.event.with_label_values(&labels));
+        BindingTimings::new(filter, event)
+    }
+
+    /// Times since the API server last sent something, for each kind (`pods.v1.apps`) and namespace;
+    /// those that are not named lose their gauge.
+    pub fn set_watch_ages<'a>(&self, ages: impl IntoIterator<Item = (&'a str, &'a str, Duration)>) {
+        self.watch_age.reset();
+        for (gvr, namespace, age) in ages {
+            let gauge = self.watch_age.with_label_values(&[gvr, namespace]);
+            gauge.set(gauge.get().max(age.as_secs_f64()));
+        }
+    }
+
+    /// A watch was silent for too long and is rebuilt.
+    pub fn watch_rebuilt(&self, gvr: &str, namespace: &str) {
+        self.watch_dead.with_label_values(&[gvr, namespace]).inc();
+    }
+
+    /// A request to the API server was answered with this status, or not at all.
+    pub fn api_request(&self, method: &str, path: &str, code: Option<u16>, took: Duration) {
+        self.request_latency.with_label_values(&[method, &url::template(path)]).observe(took.as_secs_f64());
+        let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        self.request_result.with_label_values(&[code.as_str(), method]).inc();
+    }
+
+    /// Series that a hook reports now.
+    pub fn set_hook_metric_series(&self, hook: &HookName, series: usize) {
+        self.hook_metric_series.with_label_values(&[hook.as_str()]).set(gauge(series));
+    }
+
+    /// Metric operations of a run that were left out.
+    pub fn hook_metrics_refused(&self, hook: &HookName, count: usize) {
+        self.hook_metric_refusals.with_label_values(&[hook.as_str()]).inc_by(count as u64);
     }
 
     /// How often a binding's `jqFilter` has failed by now. Smaller totals than before are ignored.
@@ -225,7 +335,14 @@ impl Metrics {
 
     /// Drops all series of a hook that is gone, so that reloading hooks does not pile them up.
     pub fn forget_hook(&self, hook: &HookName) {
-        for vec in [&self.hook_run, &self.hook_run_memory, &self.hook_run_host_calls] {
+        for vec in [
+            &self.hook_run,
+            &self.hook_run_cpu,
+            &self.hook_run_memory,
+            &self.hook_run_host_calls,
+            &self.jq_filter,
+            &self.event,
+        ] {
             forget(vec, hook);
         }
         for vec in [
@@ -236,11 +353,22 @@ impl Metrics {
             &self.grant_refusals,
             &self.tasks_given_up,
             &self.filter_errors,
+            &self.enable_errors,
+            &self.hook_metric_refusals,
         ] {
             forget(vec, hook);
         }
         forget(&self.task_wait, hook);
-        forget(&self.snapshot_objects, hook);
+        forget(&self.enable_seconds, hook);
+        for vec in [
+            &self.snapshot_objects,
+            &self.snapshot_bytes,
+            &self.hook_run_rss,
+            &self.enable_success,
+            &self.hook_metric_series,
+        ] {
+            forget(vec, hook);
+        }
     }
 }
 

@@ -92,8 +92,13 @@ table! {
     BUILD_INFO = gauge("build_info", &["version"], "1, with the version of the operator.");
     LIVE_TICKS = counter("live_ticks", &[], "Grows by 1 every 10 seconds while the process lives.");
     HOOKS = gauge("hooks", &["state"], "Hooks by state: loading, pending, ready, quarantined.");
+    ENABLE_SECONDS = gauge("hook_enable_kubernetes_bindings_seconds", &["hook"], "Time from the hook's start until all its kubernetes bindings had listed their objects.");
+    ENABLE_SUCCESS = gauge("hook_enable_kubernetes_bindings_success", &["hook"], "1 when all kubernetes bindings of the hook have listed their objects, else 0.");
+    ENABLE_ERRORS = counter("hook_enable_kubernetes_bindings_errors_total", &["hook"], "Times that a kubernetes binding's kind was looked for in vain.");
     HOOK_COMPILE = histogram("hook_compile_seconds", Buckets::Seconds, &["source"], "Time to get a component ready to run; source is compiled or cached.");
     HOOK_RUN = histogram("hook_run_seconds", Buckets::Seconds, RUN, "Duration of a run, host calls included.");
+    HOOK_RUN_CPU = histogram("hook_run_user_cpu_seconds", Buckets::Seconds, RUN, "CPU time of a run: the guest's code, and what the operator does for it in the same thread.");
+    HOOK_RUN_RSS = gauge("hook_run_max_rss_bytes", RUN, "Most memory that the last run had, linear memories and tables together.");
     HOOK_RUN_SUCCESS = counter("hook_run_success_total", RUN, "Runs that succeeded.");
     HOOK_RUN_ERRORS = counter("hook_run_errors_total", RUN, "Runs that failed, without those that allowFailure counts as done.");
     HOOK_RUN_ALLOWED_ERRORS = counter("hook_run_allowed_errors_total", RUN, "Runs that failed and that allowFailure counts as done.");
@@ -106,20 +111,31 @@ table! {
     TASKS_FOLDED = counter("tasks_folded_total", &["queue"], "Triggers that were folded into another of the same object because the queue was over its bound.");
     TASKS_BEYOND = counter("tasks_beyond_bound_total", &["queue"], "Triggers that a queue took beyond its bound because no other of their object waited.");
     TASKS_GIVEN_UP = counter("tasks_given_up_total", RUN, "Triggers that failed for good.");
+    DEAD_LETTERS = gauge("dead_letters", &[], "Failed runs that are kept to be looked at, retried or dropped.");
+    DEAD_LETTER_BYTES = gauge("dead_letters_bytes", &[], "Bytes of objects and filter results of those.");
     QUEUE_LENGTH = gauge("tasks_queue_length", &["queue"], "Triggers that wait, for their first run or for the next try.");
     QUEUE_BYTES = gauge("tasks_queue_bytes", &["queue"], "Bytes of objects and filter results of the triggers that wait.");
     QUEUE_OLDEST = gauge("tasks_queue_oldest_seconds", &["queue"], "Age of the oldest trigger that is not done; 0 for an empty queue.");
     QUEUE_RUNNING = gauge("tasks_queue_running", &["queue"], "Runs in progress.");
     QUEUE_RETRYING = gauge("tasks_queue_retrying", &["queue"], "Failed runs that wait for the next try.");
     SNAPSHOT_OBJECTS = gauge("kube_snapshot_objects", RUN, "Objects that a binding matches.");
+    SNAPSHOT_BYTES = gauge("kube_snapshot_bytes", RUN, "Bytes that a binding's snapshot holds; what several objects share is counted for each.");
+    JQ_FILTER = histogram("kube_jq_filter_duration_seconds", Buckets::Seconds, RUN, "Time to run a jqFilter on one object.");
+    EVENT = histogram("kube_event_duration_seconds", Buckets::Seconds, RUN, "Time to handle one change of an object: filter, snapshot, trigger.");
     FILTER_ERRORS = counter("filter_errors_total", &["hook", "binding"], "Times that a jqFilter failed on an object.");
+    WATCH_AGE = gauge("kubernetes_client_watch_age_seconds", &["gvr", "namespace"], "Time since the API server last sent something on a watch; the oldest of those on one kind and namespace.");
+    WATCH_DEAD = counter("factory_informer_dead_total", &["gvr", "namespace"], "Watches that were silent for too long and were rebuilt.");
+    REQUEST_LATENCY = histogram("kubernetes_client_request_latency_seconds", Buckets::Seconds, &["verb", "url"], "Time from a request to the API server to the head of its answer, by method and by path without names.");
+    REQUEST_RESULT = counter("kubernetes_client_request_result_total", &["code", "method"], "Answers of the API server by status; code is <error> where there was none.");
+    HOOK_METRIC_SERIES = gauge("hook_metrics_series", &["hook"], "Series that the hook reports at /metrics/hooks.");
+    HOOK_METRIC_REFUSALS = counter("hook_metrics_refused_total", &["hook"], "Metric operations of runs that succeeded that could not be applied.");
     WATCH_ERRORS = counter("kubernetes_client_watch_errors_total", &["error_type"], "Watch streams that ended in an error: expired, eof, unexpected-eof, fail.");
 }
 
-/// The table as Markdown, for the documentation.
+/// The documentation of all metrics, as Markdown.
 pub fn markdown(prefix: &str) -> String {
     use std::fmt::Write as _;
-    let mut out = String::from("| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n");
+    let mut out = HEAD.to_owned();
     for def in TABLE {
         let kind = match def.kind {
             Kind::Counter => "counter",
@@ -132,3 +148,26 @@ pub fn markdown(prefix: &str) -> String {
     }
     out
 }
+
+const HEAD: &str = "# Metrics
+
+<!-- Generated; `BOATHOOK_UPDATE_DOCS=1 cargo test --lib the_documentation` writes it anew. -->
+
+The operator serves its own metrics at `/metrics`, and those that hooks report at `/metrics/hooks`, both in Prometheus's
+text format. `--metrics-prefix` changes what the operator's names begin with: with `shell_operator_`, dashboards made for
+shell-operator find those that both have.
+
+`binding` is the binding's name, `NAME#2` for the second of that name; `queue` is `hook/NAME` for a hook's own queue.
+Gauges are measured when they are asked for.
+
+## Metrics of hooks
+
+A hook reports counters, gauges and histograms with labels of its own choice (`metrics` in [wit/](../../wit/metrics.wit),
+`boathook_sdk::metrics` in Rust). Each series has the label `hook`. They are applied when the run has succeeded. A hook may
+have 1 000 series (`--hook-metrics-series`); a histogram counts as its buckets and three more. All are gone when the hook is.
+
+## Metrics of the operator
+
+| metric | type | labels | meaning |
+| --- | --- | --- | --- |
+";

@@ -31,6 +31,8 @@ pub enum RunResult {
 pub struct RunUsage {
     /// From start to end.
     pub took: Duration,
+    /// CPU time of it.
+    pub cpu: Duration,
     /// Most memory it had, in bytes.
     pub memory_peak: u64,
     /// Calls of imported functions.
@@ -110,7 +112,7 @@ pub struct QueueSample {
 }
 
 /// The outcome of a host call as a label.
-pub(super) fn outcome_label(outcome: Result<(), CallReason>) -> &'static str {
+pub fn outcome_label(outcome: Result<(), CallReason>) -> &'static str {
     match outcome {
         Ok(()) => "ok",
         Err(CallReason::NotFound) => "not-found",

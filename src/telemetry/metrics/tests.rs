@@ -28,7 +28,12 @@ fn sample(queue: QueueName, length: usize) -> QueueSample {
 /// Records everything once.
 fn record_all(metrics: &Metrics, name: &str) {
     let labels = Labels::new(name);
-    let usage = RunUsage { took: Duration::from_micros(80), memory_peak: 1 << 20, host_calls: 3 };
+    let usage = RunUsage {
+        took: Duration::from_micros(80),
+        cpu: Duration::from_micros(60),
+        memory_peak: 1 << 20,
+        host_calls: 3,
+    };
     metrics.live_tick();
     metrics.set_hooks(HookCounts { ready: 1, ..HookCounts::default() });
     metrics.hook_compiled(CompileSource::Compiled, Duration::from_secs(1));
@@ -44,7 +49,20 @@ fn record_all(metrics: &Metrics, name: &str) {
     metrics.task_beyond_bound(&labels.2);
     metrics.task_given_up(labels.get());
     metrics.set_queues(&[sample(labels.2.clone(), 5)]);
-    metrics.set_snapshot_objects(labels.get(), 12);
+    metrics.set_snapshot(labels.get(), 12, 3_400);
+    let timings = metrics.binding_timings(labels.get());
+    timings.filtered(Duration::from_micros(5));
+    timings.handled(Duration::from_micros(9));
+    metrics.enable_failed(&labels.0);
+    metrics.set_enabled(&labels.0, Some(Duration::from_millis(1_500)));
+    metrics.set_dead_letters(2, 900);
+    let ages = [("pods.v1.", "", 3), ("pods.v1.", "", 2), ("things.v1.g.io", "a", 1)];
+    metrics.set_watch_ages(ages.map(|(gvr, namespace, age)| (gvr, namespace, Duration::from_secs(age))));
+    metrics.watch_rebuilt("pods.v1.", "");
+    metrics.api_request("GET", "/api/v1/namespaces/a/secrets/b", Some(404), Duration::from_millis(2));
+    metrics.api_request("GET", "/api/v1/pods", None, Duration::from_millis(2));
+    metrics.set_hook_metric_series(&labels.0, 4);
+    metrics.hook_metrics_refused(&labels.0, 3);
     metrics.filter_errors_reached(&labels.0, &labels.1, 1);
     // A total that has not grown counts nothing.
     metrics.filter_errors_reached(&labels.0, &labels.1, 1);
@@ -89,6 +107,23 @@ fn values_arrive_under_their_labels() {
         r#"boathook_tasks_queue_length{queue="hook/h"} 5"#,
         r#"boathook_tasks_queue_oldest_seconds{queue="hook/h"} 1.5"#,
         r#"boathook_kube_snapshot_objects{binding="pods",hook="h",queue="hook/h"} 12"#,
+        r#"boathook_kube_snapshot_bytes{binding="pods",hook="h",queue="hook/h"} 3400"#,
+        r#"boathook_hook_run_max_rss_bytes{binding="pods",hook="h",queue="hook/h"} 1048576"#,
+        r#"boathook_hook_run_user_cpu_seconds_count{binding="pods",hook="h",queue="hook/h"} 4"#,
+        r#"boathook_kube_jq_filter_duration_seconds_count{binding="pods",hook="h",queue="hook/h"} 1"#,
+        r#"boathook_kube_event_duration_seconds_count{binding="pods",hook="h",queue="hook/h"} 1"#,
+        r#"boathook_hook_enable_kubernetes_bindings_seconds{hook="h"} 1.5"#,
+        r#"boathook_hook_enable_kubernetes_bindings_success{hook="h"} 1"#,
+        r#"boathook_hook_enable_kubernetes_bindings_errors_total{hook="h"} 1"#,
+        "boathook_dead_letters 2",
+        "boathook_dead_letters_bytes 900",
+        r#"boathook_kubernetes_client_watch_age_seconds{gvr="pods.v1.",namespace=""} 3"#,
+        r#"boathook_factory_informer_dead_total{gvr="pods.v1.",namespace=""} 1"#,
+        r#"boathook_kubernetes_client_request_result_total{code="404",method="GET"} 1"#,
+        r#"boathook_kubernetes_client_request_result_total{code="<error>",method="GET"} 1"#,
+        r#"boathook_kubernetes_client_request_latency_seconds_count{url="/api/v1/namespaces/{namespace}/secrets/{name}",verb="GET"} 1"#,
+        r#"boathook_hook_metrics_series{hook="h"} 4"#,
+        r#"boathook_hook_metrics_refused_total{hook="h"} 3"#,
         r#"boathook_filter_errors_total{binding="pods",hook="h"} 1"#,
         r#"boathook_kubernetes_client_watch_errors_total{error_type="unexpected-eof"} 1"#,
         r#"boathook_hooks{state="quarantined"} 0"#,
@@ -129,6 +164,12 @@ fn registries_are_independent() {
 #[test]
 fn the_documentation_lists_every_metric_once() {
     let table = names::markdown("boathook_");
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/metrics.md");
+    if std::env::var_os("BOATHOOK_UPDATE_DOCS").is_some() {
+        std::fs::write(&file, &table).unwrap();
+    }
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written == table, "{} is out of date: run this test with BOATHOOK_UPDATE_DOCS=1", file.display());
     for def in TABLE {
         let row = format!("| `boathook_{}` |", def.name);
         assert_eq!(table.lines().filter(|line| line.starts_with(&row)).count(), 1, "{row}");

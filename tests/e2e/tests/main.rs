@@ -73,7 +73,10 @@ suite! {
         bindings:
             selectors_choose,
             changes_are_told,
-            kinds_are_found;
+            kinds_are_found,
+            namespaces_come_and_go_with_their_labels,
+            metadata_is_enough,
+            failed_runs_are_seen_as_events;
         calls:
             answers_are_as_the_interface_says;
         burst:

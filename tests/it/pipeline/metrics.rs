@@ -1,12 +1,18 @@
 //! Metrics that hooks report, and the operator's own, as a scrape sees them.
 
+use std::{collections::BTreeSet, time::Duration};
+
+use boathook::telemetry::metrics::names::TABLE;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
 
-use super::fixture::{Operator, Pipeline, config_map, guests};
+use super::{
+    fixture::{Operator, Pipeline, config_map, guests},
+    written::{Deed, hook},
+};
 use crate::support::{cluster::TestCluster, until};
 
 impl Operator {
@@ -167,4 +173,96 @@ async fn bad_operations_say_what_is_allowed() {
         assert!(refusal.starts_with(expected), "{refusal}");
     }
     pipeline.operator.reported(&[r#"both{hook="metrics"} 1"#]).await;
+}
+
+/// Names of the operator's metrics that have a value, and nothing else.
+async fn recorded(operator: &Operator) -> BTreeSet<&'static str> {
+    let lines = operator.series("/metrics").await;
+    let shown = |name: &str, line: &str| {
+        let rest = line.strip_prefix("boathook_").and_then(|line| line.strip_prefix(name));
+        rest.is_some_and(|rest| rest.starts_with(['{', ' ']) || rest.starts_with("_bucket"))
+    };
+    let names = TABLE.iter().map(|def| def.name);
+    names.filter(|name| lines.iter().any(|line| shown(name, line))).collect()
+}
+
+#[tokio::test]
+async fn every_metric_of_the_operator_is_recorded() {
+    let maps = |more: &str| {
+        format!(
+            "configVersion: v1\nlimits: {{time: 60s, hostCalls: 1000000}}\npermissions: {{kubernetes: [{{apiGroups: [''], \
+             resources: [configmaps], verbs: [get]}}]}}\nkubernetes: [{{name: maps, apiVersion: v1, kind: ConfigMap, {more}, \
+             executeHookOnSynchronization: false}}]\n"
+        )
+    };
+    let mut hooks = guests(["fail", "forbidden", "metrics"]);
+    hooks.push(("waits", hook(&maps("labelSelector: {matchLabels: {wakes: waits}}"), &Deed::WaitsFor("gate"))));
+    hooks.push(("filters", hook(&maps("jqFilter: 'error(\"no\")'"), &Deed::Says("woken"))));
+    hooks.push(("lost", hook("configVersion: v1\nkubernetes: [{apiVersion: g.io/v1, kind: Lost}]", &Deed::Says("x"))));
+    let pipeline = Pipeline::on(TestCluster::start().await, &hooks, |options| {
+        options.hook_metrics_series = 2;
+        options.queue.max_pending = 1;
+        options.streams.silence = Duration::from_secs(1);
+    })
+    .await;
+    let operator = &pipeline.operator;
+    operator.told("binding enabled", "waits", 1).await;
+    pipeline.create(config_map("fails", ("test", "fail"), json!({"mode": "permanent"}))).await;
+    pipeline.create(config_map("forbidden", ("e2e", "forbidden"), json!({}))).await;
+    // The first run fills what the hook may report; that the second has no room shows at its end.
+    let set = |name: &str, group: Value| json!({"set": name, "value": 1, "group": group});
+    pipeline.create(order("fill", json!([set("a", Value::Null), set("b", Value::Null)]), json!({}))).await;
+    operator.reported(&[r#"a{hook="metrics"} 1"#, r#"b{hook="metrics"} 1"#]).await;
+    pipeline.create(order("more", json!([set("c", "g".into())]), json!({}))).await;
+    let left_out = &operator.told("metrics of the run left out", "metrics", 1).await[0];
+    assert!(left_out["error"].as_str().unwrap().starts_with("metric c: this hook would have more than 2 series"));
+    // One runs, one waits, and the queue holds no more than that.
+    let wake = |name: &str, n: &str| config_map(name, ("wakes", "waits"), json!({ "n": n }));
+    pipeline.create(wake("a", "1")).await;
+    operator.said("waits", "begin").await;
+    for n in ["2", "3"] {
+        pipeline.apply(wake("a", n)).await;
+    }
+    pipeline.create(wake("b", "1")).await;
+    pipeline.cluster.cluster.disconnect_watches();
+
+    let (mut seen, all) = (BTreeSet::new(), TABLE.iter().map(|def| def.name).collect::<BTreeSet<_>>());
+    let complete = async {
+        while seen != all {
+            seen.extend(recorded(operator).await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let ended = tokio::time::timeout(Duration::from_secs(60), complete).await;
+    let missing: Vec<_> = all.difference(&seen).collect();
+    assert!(ended.is_ok(), "not recorded: {missing:?}\n{}", operator.page("/metrics").await);
+
+    // A letter is written after its run was counted.
+    let lines = until("both failures are dead letters", async || {
+        let lines = operator.series("/metrics").await;
+        lines.contains(&"boathook_dead_letters 2".to_owned()).then_some(lines)
+    })
+    .await;
+    let value = |series: &str| -> f64 {
+        let line = lines.iter().find_map(|line| line.strip_prefix(series));
+        line.unwrap_or_else(|| panic!("{series} is not in {lines:#?}")).trim().parse().unwrap()
+    };
+    let of_run = r#"{binding="configmaps",hook="fail",queue="hook/fail"}"#;
+    assert_eq!(value(&format!("boathook_hook_run_errors_total{of_run}")), 1.0);
+    assert_eq!(value(&format!("boathook_hook_run_success_total{of_run}")), 1.0);
+    assert!(value(&format!("boathook_hook_run_user_cpu_seconds_sum{of_run}")) > 0.0);
+    assert!(value(&format!("boathook_hook_run_max_rss_bytes{of_run}")) > 65_536.0);
+    assert_eq!(value(r#"boathook_kube_snapshot_objects{binding="configmaps",hook="fail",queue="hook/fail"}"#), 1.0);
+    assert!(value(r#"boathook_kube_snapshot_bytes{binding="configmaps",hook="fail",queue="hook/fail"}"#) > 10.0);
+    assert_eq!(value(r#"boathook_hook_run_failures_total{hook="fail",kind="permanent"}"#), 1.0);
+    assert_eq!(value(r#"boathook_grant_refusals_total{hook="forbidden",verb="delete"}"#), 1.0);
+    assert_eq!(value(r#"boathook_host_calls_total{outcome="forbidden-by-grant",verb="delete"}"#), 1.0);
+    assert_eq!(value(r#"boathook_hooks{state="pending"}"#), 1.0);
+    assert_eq!(value(r#"boathook_hook_enable_kubernetes_bindings_success{hook="lost"}"#), 0.0);
+    assert!(value(r#"boathook_hook_enable_kubernetes_bindings_errors_total{hook="lost"}"#) >= 1.0);
+    assert_eq!(value(r#"boathook_hook_enable_kubernetes_bindings_success{hook="fail"}"#), 1.0);
+    assert_eq!(value(r#"boathook_tasks_queue_length{queue="hook/waits"}"#), 2.0);
+    assert!(
+        lines.iter().any(|line| line.contains(r#"request_latency_seconds_count{url="/api/v1/configmaps",verb="GET"}"#))
+    );
 }

@@ -22,4 +22,6 @@ mod semantics;
 mod shutdown;
 mod starts;
 mod tell;
+mod traces;
+mod waiting;
 pub mod written;

@@ -12,8 +12,9 @@
 //! `before`; `group`), and `snapshots`:
 //! by binding a list of `namespace/name` with `result`.
 //!
-//! It fails as the filter results of its events and snapshots ask for: `fail` is `retry`,
-//! `permanent`, or `retry-after` (100 ms); with `attempts`, a text, only so many first attempts do.
+//! It fails as the filter result of an event asks for, and for any other trigger one in its
+//! snapshots: `fail` is `retry`, `permanent`, or `retry-after` (100 ms); with `attempts`, a text,
+//! only so many first attempts do.
 
 mod slot;
 
@@ -40,7 +41,11 @@ fn told(trigger: &Trigger, wishes: &mut Vec<Value>) -> Result<Map<String, Value>
     let mut line = Map::new();
     let mut say = |key: &str, value: Value| line.insert(key.to_owned(), value);
     say("binding", json!(trigger.binding));
-    say("snapshots", Value::Object(snapshots_of(trigger, wishes)?));
+    let snapshots = snapshots_of(trigger)?;
+    if trigger.event().is_none() {
+        wishes.extend(snapshots.values().filter_map(Value::as_object).flat_map(|items| items.values().cloned()));
+    }
+    say("snapshots", Value::Object(snapshots));
     match &trigger.cause {
         Cause::Startup => say("type", json!("Startup")),
         Cause::Synchronization => say("type", json!("Synchronization")),
@@ -71,13 +76,12 @@ fn told(trigger: &Trigger, wishes: &mut Vec<Value>) -> Result<Map<String, Value>
     Ok(line)
 }
 
-fn snapshots_of(trigger: &Trigger, wishes: &mut Vec<Value>) -> Result<Map<String, Value>> {
+fn snapshots_of(trigger: &Trigger) -> Result<Map<String, Value>> {
     let mut all = Map::new();
     for name in &trigger.snapshots {
         let mut items = Map::new();
         for item in &snapshots::open(name)? {
             let result = parsed(item.filter_result_json())?;
-            wishes.push(result.clone());
             items.insert(format!("{}/{}", item.namespace.unwrap_or_default(), item.name), result);
         }
         all.insert(name.clone(), Value::Object(items));

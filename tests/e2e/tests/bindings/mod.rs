@@ -6,13 +6,14 @@ mod told;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::harness::{Operator, Test, eventually};
-use crate::objects::{Labels, create_namespace, delete, merge, meta};
+use crate::objects::{Labels, create_namespace, delete, label_namespace, merge, meta};
 use told::{changes_up_to, told, write_hooks};
 
 fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {
@@ -163,6 +164,104 @@ pub async fn kinds_are_found(test: Arc<Test>) {
     for (hook, _) in &hooks[..3] {
         assert_eq!(changes_up_to(&operator, hook, "Added g").await, ["Added g"], "{hook}");
     }
+    // The kind goes, and its objects with it; it comes back empty, and is followed again.
+    let name = "paritygadgets.parity.example.com";
+    delete(&definitions, name).await;
+    for (hook, _) in &hooks[..3] {
+        assert_eq!(changes_up_to(&operator, hook, "Deleted g").await, ["Added g", "Deleted g"], "{hook}");
+    }
+    eventually("the definition is gone", async || match definitions.get_opt(name).await {
+        Ok(None) => Ok(()),
+        found => Err(format!("{found:?}")),
+    })
+    .await;
+    definitions.create(&PostParams::default(), &gadgets()).await.expect("define the kind again");
+    eventually("an object of the kind can be created", async || {
+        api.create(&PostParams::default(), &DynamicObject::new("h", &resource)).await.map_err(|error| error.to_string())
+    })
+    .await;
+    for (hook, _) in &hooks[..3] {
+        let all = changes_up_to(&operator, hook, "Added h").await;
+        assert_eq!(all, ["Added g", "Deleted g", "Added h"], "{hook}");
+    }
+    operator.stop().await;
+}
+
+pub async fn namespaces_come_and_go_with_their_labels(test: Arc<Test>) {
+    let client = &test.shared().await.cluster.client;
+    let (one, two) = (test.name("one"), test.name("two"));
+    create_namespace(client, &one, &[("chosen", "yes")]).await;
+    create_namespace(client, &two, &[]).await;
+    let labels = "labelSelector: {matchLabels: {by-namespace: 'yes'}}";
+    let chosen = "labelSelector: {matchLabels: {chosen: 'yes'}}";
+    let hooks = [
+        ("by-label", document(&format!("{labels}, namespace: {{{chosen}}}"))),
+        ("by-both", document(&format!("{labels}, namespace: {{{chosen}, nameSelector: {{matchNames: [{two}]}}}}"))),
+    ];
+    let operator = start(&test, &hooks).await;
+    create(client, &one, "in-one", &[("by-namespace", "yes")]).await;
+    create(client, &two, "in-two", &[("by-namespace", "yes")]).await;
+    assert_eq!(changes_up_to(&operator, "by-label", "Added in-one").await, ["Added in-one"]);
+    label_namespace(client, &two, "chosen", Some("yes")).await;
+    for hook in ["by-label", "by-both"] {
+        changes_up_to(&operator, hook, "Added in-two").await;
+    }
+    label_namespace(client, &two, "chosen", None).await;
+    let rest = ["Added in-two", "Deleted in-two"];
+    let all = changes_up_to(&operator, "by-label", "Deleted in-two").await;
+    assert_eq!(all, [&["Added in-one"], &rest[..]].concat());
+    assert_eq!(changes_up_to(&operator, "by-both", "Deleted in-two").await, rest);
+    operator.stop().await;
+}
+
+pub async fn metadata_is_enough(test: Arc<Test>) {
+    let client = &test.shared().await.cluster.client;
+    let namespace = test.name("x");
+    create_namespace(client, &namespace, &[]).await;
+    let labels: Labels<'_> = &[("metadata", "yes")];
+    create(client, &namespace, "before", labels).await;
+    let of = "jqFilter: .metadata.labels, labelSelector: {matchLabels: {metadata: 'yes'}}, content: metadata";
+    let operator = start(&test, &[("metadata", document(of))]).await;
+    let first = &told(&operator, "metadata")[0];
+    assert_eq!(first["snapshots"]["maps"][format!("{namespace}/before")], json!({"metadata": "yes"}), "{first}");
+    create(client, &namespace, "a", labels).await;
+    let api = maps(client, &namespace);
+    merge(&api, "a", json!({"data": {"n": "1"}})).await;
+    merge(&api, "a", json!({"metadata": {"labels": {"more": "yes"}}})).await;
+    assert_eq!(changes_up_to(&operator, "metadata", "Modified a").await, ["Added a", "Modified a"]);
+    let last = told(&operator, "metadata").pop().expect("it was told");
+    let object = &last["object"];
+    // What comes over the wire is of another kind; hooks see the object's own.
+    assert_eq!((&object["apiVersion"], &object["kind"]), (&json!("v1"), &json!("ConfigMap")), "{last}");
+    assert_eq!((&object["metadata"]["labels"]["more"], &object["data"]), (&json!("yes"), &Value::Null), "{last}");
+    operator.stop().await;
+}
+
+pub async fn failed_runs_are_seen_as_events(test: Arc<Test>) {
+    let client = &test.shared().await.cluster.client;
+    let namespace = test.name("x");
+    create_namespace(client, &namespace, &[]).await;
+    let regarding = format!("{{apiVersion: v1, kind: ConfigMap, namespace: {namespace}, name: board}}");
+    let of = "jqFilter: .data, labelSelector: {matchLabels: {fails: 'yes'}}";
+    let document = format!("{}failureEvents: {{regarding: {regarding}}}\n", document(of));
+    let operator = start(&test, &[("failing", document)]).await;
+    let data = [("fail".to_owned(), "permanent".to_owned())];
+    let map = ConfigMap { metadata: meta("bad", &[("fails", "yes")]), data: Some(data.into()), ..ConfigMap::default() };
+    maps(client, &namespace).create(&PostParams::default(), &map).await.expect("create a ConfigMap");
+    let events = Api::<Event>::namespaced(client.clone(), &namespace);
+    let event = eventually("there is an Event", async || {
+        let found = events.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+        found
+            .items
+            .into_iter()
+            .find(|event| event.reason.as_deref() == Some("TriggersGivenUp"))
+            .ok_or("none".to_owned())
+    })
+    .await;
+    let regarding = event.regarding.expect("it is about an object");
+    assert_eq!((regarding.kind.as_deref(), regarding.name.as_deref()), (Some("ConfigMap"), Some("board")));
+    let note = event.note.expect("it says something");
+    assert!(note.contains("hook failing") && note.contains("asked to fail for good"), "{note}");
     operator.stop().await;
 }
 

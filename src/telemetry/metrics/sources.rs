@@ -1,0 +1,55 @@
+//! Where values come from that are not handed in one by one: looked up when somebody scrapes, or recorded
+//! by who holds the series. Never knows a metric's name.
+
+use std::{fmt, sync::OnceLock, time::Duration};
+
+use prometheus::Histogram;
+
+use super::Metrics;
+
+/// Sets what is measured only when somebody looks.
+#[derive(Default)]
+pub(super) struct Refresh(OnceLock<Box<dyn Fn(&Metrics) + Send + Sync>>);
+
+impl Refresh {
+    /// Only the first call counts.
+    pub fn set(&self, refresh: impl Fn(&Metrics) + Send + Sync + 'static) {
+        // As documented.
+        let _ = self.0.set(Box::new(refresh));
+    }
+
+    pub fn run(&self, metrics: &Metrics) {
+        if let Some(refresh) = self.0.get() {
+            refresh(metrics);
+        }
+    }
+}
+
+impl fmt::Debug for Refresh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Refresh")
+    }
+}
+
+/// Records the times of one binding.
+#[derive(Debug, Clone)]
+pub struct BindingTimings {
+    filter: Histogram,
+    event: Histogram,
+}
+
+impl BindingTimings {
+    pub(super) fn new(filter: Histogram, event: Histogram) -> Self {
+        Self { filter, event }
+    }
+
+    /// A filter ran on one object.
+    pub fn filtered(&self, took: Duration) {
+        self.filter.observe(took.as_secs_f64());
+    }
+
+    /// A change was handled.
+    pub fn handled(&self, took: Duration) {
+        self.event.observe(took.as_secs_f64());
+    }
+}
