@@ -8,6 +8,7 @@ mod document;
 mod filter;
 mod layering;
 mod migration;
+mod parity;
 mod pipeline;
 mod sandbox;
 mod scenarios;

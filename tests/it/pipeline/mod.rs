@@ -3,8 +3,8 @@
 //! Never looks into a stage: what counts is what hooks are told, what the cluster holds, what is logged.
 
 mod calls;
-mod cli;
 mod changes;
+mod cli;
 mod failure_events;
 mod failures;
 mod filters;

@@ -1,0 +1,115 @@
+//! docs/parity.md holds together: each row is there, and each test that it names.
+//!
+//! Never runs those tests, and never judges what a row says.
+
+use std::{collections::BTreeSet, fs, ops::RangeInclusive, path::Path};
+
+/// The rows of the comparison with shell-operator that this page answers for.
+const ROWS: [RangeInclusive<u32>; 5] = [1..=66, 81..=81, 84..=84, 88..=90, 104..=113];
+
+/// What is not offered has nothing to be shown.
+const NOT_OFFERED: [u32; 1] = [43];
+
+/// What depends on the API server is shown on the real one, too.
+const ON_THE_REAL_ONE: [u32; 23] =
+    [16, 17, 18, 19, 20, 22, 23, 24, 25, 26, 27, 28, 30, 31, 32, 40, 41, 42, 45, 48, 81, 84, 113];
+
+const PAGE: &str = "docs/parity.md";
+
+struct Row {
+    number: u32,
+    text: String,
+    local: Vec<Link>,
+    real: Vec<Link>,
+}
+
+/// ``[`name`](../path)``
+struct Link {
+    name: String,
+    path: String,
+}
+
+fn rows() -> Vec<Row> {
+    let text = fs::read_to_string(PAGE).unwrap();
+    text.lines().filter_map(row).collect()
+}
+
+fn row(line: &str) -> Option<Row> {
+    let cells: Vec<_> = line.strip_prefix('|')?.strip_suffix('|')?.split(" | ").map(str::trim).collect();
+    let [number, _, _, local, real] = cells.as_slice() else { return None };
+    let number = number.parse().ok()?;
+    Some(Row { number, text: line.to_owned(), local: links(local), real: links(real) })
+}
+
+fn links(cell: &str) -> Vec<Link> {
+    let found = cell.split("[`").skip(1).map(|rest| {
+        let (name, rest) = rest.split_once("`](").unwrap_or_else(|| panic!("no link to a test: {cell}"));
+        let (path, _) = rest.split_once(')').unwrap_or_else(|| panic!("a link without an end: {cell}"));
+        Link { name: name.to_owned(), path: path.to_owned() }
+    });
+    found.collect()
+}
+
+/// Whether the file of a link has a function of its name.
+fn broken(link: &Link) -> Option<String> {
+    let Link { name, path } = link;
+    let file = Path::new(PAGE).with_file_name(path);
+    let Ok(text) = fs::read_to_string(&file) else { return Some(format!("there is no {}", file.display())) };
+    let found = [format!("fn {name}("), format!("fn {name}<")].iter().any(|signature| text.contains(signature));
+    (!found).then(|| format!("{} has no fn {name}", file.display()))
+}
+
+#[test]
+fn every_row_is_there_once() {
+    let wanted: Vec<u32> = ROWS.into_iter().flatten().collect();
+    let found: Vec<u32> = rows().iter().map(|row| row.number).collect();
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn every_row_names_tests_that_exist() {
+    let mut wrong = Vec::new();
+    for Row { number, local, real, .. } in rows() {
+        if local.is_empty() != NOT_OFFERED.contains(&number) {
+            wrong.push(format!("row {number} has {} tests on the local cluster", local.len()));
+        }
+        if real.is_empty() && ON_THE_REAL_ONE.contains(&number) {
+            wrong.push(format!("row {number} has no test on the real API server"));
+        }
+        let elsewhere = real.iter().filter(|link| !link.path.starts_with("../tests/e2e/tests/"));
+        wrong.extend(elsewhere.map(|link| format!("row {number}: {} is no test on the real API server", link.name)));
+        let broken = local.iter().chain(&real).filter_map(broken);
+        wrong.extend(broken.map(|complaint| format!("row {number}: {complaint}")));
+    }
+    assert!(wrong.is_empty(), "{PAGE}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn tests_on_the_real_api_server_are_in_the_suite() {
+    let suite = fs::read_to_string("tests/e2e/tests/main.rs").unwrap();
+    let listed: BTreeSet<_> = suite.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    for Row { number, real, .. } in rows() {
+        let missing: Vec<_> =
+            real.iter().map(|link| link.name.as_str()).filter(|name| !listed.contains(name)).collect();
+        assert!(missing.is_empty(), "row {number}: the suite has no {missing:?}");
+    }
+}
+
+#[test]
+fn no_row_is_half_a_promise() {
+    for Row { number, text, .. } in rows() {
+        let text = text.to_lowercase();
+        let half = ["partly", "partially", "todo", "<!--"].into_iter().find(|word| text.contains(word));
+        assert_eq!(half, None, "row {number}");
+    }
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_found() {
+    let link = |name: &str, path: &str| Link { name: name.to_owned(), path: path.to_owned() };
+    assert_eq!(broken(&link("every_row_is_there_once", "../tests/it/parity.rs")), None);
+    assert!(broken(&link("every_row", "../tests/it/parity.rs")).unwrap().ends_with("has no fn every_row"));
+    assert!(broken(&link("x", "../tests/it/nowhere.rs")).unwrap().starts_with("there is no "));
+    let row = row("| 7 | a | b | [`x`](../t/x.rs), [`y`](../t/y.rs) | – |").unwrap();
+    assert_eq!((row.number, row.local.len(), row.real.len()), (7, 2, 0));
+}
