@@ -104,11 +104,7 @@ mod tests {
     use crate::queue::testing::*;
 
     fn event(start: Instant, second: u64, cause: Cause) -> Trigger {
-        Trigger {
-            debounce: secs(2),
-            created: start + secs(second),
-            ..trigger("h", own("h"), "b", cause)
-        }
+        Trigger { debounce: secs(2), created: start + secs(second), ..trigger("h", own("h"), "b", cause) }
     }
 
     fn released(debounce: &mut Debounce, at: Instant) -> Vec<String> {

@@ -285,13 +285,7 @@ impl Binding {
         applied
     }
 
-    fn event(
-        &self,
-        kind: WatchEventKind,
-        item: Arc<Item>,
-        previous: Option<&Item>,
-        now: Instant,
-    ) -> Option<Trigger> {
+    fn event(&self, kind: WatchEventKind, item: Arc<Item>, previous: Option<&Item>, now: Instant) -> Option<Trigger> {
         if !self.live || !self.spec.events.contains(&kind) {
             return None;
         }
