@@ -23,12 +23,14 @@ pub(super) fn load(text: &str) -> Result<Value, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("is {} bytes long; at most {MAX_BYTES} are read", text.len()));
     }
-    // JSON writes a character beyond the 65 536th as two escapes, which is no YAML.
-    if let Some(Ok(value)) = text.contains("\\ud").then(|| serde_json::from_str(text)) {
-        return Ok(value);
-    }
-    let mut loader = Loader { parser: Parser::new_from_str(text), anchors: HashMap::new(), cost: 0, depth: 0 };
-    match loader.document().map_err(|error| format!("is neither YAML nor JSON that can be used: {error}"))? {
+    let mut loader =
+        Loader { parser: Parser::new_from_str(text), anchors: HashMap::new(), cost: 0, depth: 0, unreadable: false };
+    let read = loader.document();
+    let value = match read {
+        Err(_) if loader.unreadable && text.contains("\\ud") => serde_json::from_str(text).or(read),
+        _ => read,
+    };
+    match value.map_err(|error| format!("is neither YAML nor JSON that can be used: {error}"))? {
         Value::Null => Err("is empty; `config` must return at least configVersion and one binding".to_owned()),
         value => Ok(value),
     }
@@ -40,13 +42,19 @@ struct Loader<'t> {
     anchors: HashMap<usize, (Value, usize)>,
     cost: usize,
     depth: usize,
+    /// The parser gave up. It may be JSON all the same: that writes a character beyond the 65 536th
+    /// as two escapes, which is no YAML.
+    unreadable: bool,
 }
 
 impl<'t> Loader<'t> {
     fn next(&mut self) -> Result<(Event<'t>, Span), String> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
-            Some(Err(error)) => Err(error.to_string()),
+            Some(Err(error)) => {
+                self.unreadable = true;
+                Err(error.to_string())
+            }
             None => Err("it ends too early".to_owned()),
         }
     }
@@ -214,6 +222,8 @@ mod tests {
         });
         assert_eq!(load(yaml).unwrap(), expected);
         assert_eq!(load(r#"{"a": "\ud83d\udea2 \/ \t"}"#).unwrap(), json!({"a": "🚢 / \t"}));
+        let float = json!({"a": 0.9488783808307665, "b": "\\ud"});
+        assert_eq!(load(&float.to_string()).unwrap(), float);
         assert_eq!(load("\u{feff}--- {a: 1}\n...\n").unwrap(), json!({"a": 1}));
     }
 
@@ -225,6 +235,8 @@ mod tests {
             ("a: [", "neither YAML nor JSON"),
             ("a: 1\nb: 2\na: 3", "\"a\" stands twice in one mapping at line 3 column 1"),
             (r#"{"a": 1, "a": 1}"#, "stands twice"),
+            (r#"{"a": 1, "a": "\\ud"}"#, "stands twice"),
+            (r#"{"a": "\ud83d"}"#, "neither YAML nor JSON"),
             ("a: !secret b", "tag \"secret\" is not known"),
             ("<<: 1", "merge key"),
             ("? [a, b]\n: c", "a key is no text"),

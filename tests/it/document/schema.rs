@@ -53,7 +53,10 @@ fn validator() -> Validator {
 #[test]
 fn the_published_file_is_the_generated_one() {
     let regenerate = "cargo run -- schema > docs/reference/hook-document.schema.json";
-    assert_eq!(PUBLISHED.trim_end(), format!("{:#}", schema()), "it is out of date: {regenerate}");
+    let differs = |(published, generated)| published != generated;
+    let generated = format!("{:#}", schema());
+    let line = PUBLISHED.lines().zip(generated.lines()).position(differs).map(|line| line + 1);
+    assert!(PUBLISHED.trim_end() == generated, "out of date from line {line:?} on; run: {regenerate}");
 }
 
 #[test]
