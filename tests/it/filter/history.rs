@@ -47,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
     let (namespace, name) = (0..3_u8, 0..4_u8);
     let own = prop::bool::weighted(0.2);
     prop_oneof![
-        12 => (namespace.clone(), name.clone(), 0..3_u8, prop::bool::weighted(0.2), own.clone())
+        12 => (namespace.clone(), name.clone(), 0..3_u8, prop::bool::weighted(0.2), own)
             .prop_map(|(namespace, name, label, recreate, own)| Step::Write { namespace, name, label, recreate, own }),
         6 => (namespace.clone(), name, own).prop_map(|(namespace, name, own)| Step::Remove { namespace, name, own }),
         2 => namespace.clone().prop_map(|namespace| Step::Cut { namespace }),

@@ -70,7 +70,7 @@ async fn neighbours_of_a_group_are_told_as_one() {
     let all = |operator: &Operator| {
         let groups = of_type(operator, "Group");
         let last = groups.last()?;
-        (last["snapshots"]["a"].as_object()?.len() == 10).then(|| groups.len())
+        (last["snapshots"]["a"].as_object()?.len() == 10).then_some(groups.len())
     };
     let told = operator.until("the snapshot has all objects", all).await;
     assert!(told < 10, "{told} groups were told of ten objects");

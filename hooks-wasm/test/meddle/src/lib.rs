@@ -32,10 +32,10 @@ fn run(ctx: Context) -> Result<()> {
         let Cause::Event(event) = &trigger.cause else { continue };
         log::info!("{} {:?} {}", trigger.binding, event.change, event.target.name);
         let data: Value = event.filter_result()?;
-        if trigger.binding == "hears" && matches!(event.change, Change::Added) {
-            for operation in deed(&event.target, data.get("deed").and_then(Value::as_str).unwrap_or_default()) {
-                kube::batch([operation]).into_iter().find_map(Result::err).map_or(Ok(()), Err)?;
-            }
+        let asked = data.get("deed").and_then(Value::as_str).filter(|_| trigger.binding == "hears");
+        let operation = asked.filter(|_| matches!(event.change, Change::Added));
+        if let Some(operation) = operation.and_then(|asked| deed(&event.target, asked)) {
+            kube::batch([operation]).into_iter().find_map(Result::err).map_or(Ok(()), Err)?;
         }
     }
     Ok(())
