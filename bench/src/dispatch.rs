@@ -173,7 +173,7 @@ impl Stage {
             allow_failure: false,
             retry: RetryPolicy::default(),
             debounce: std::time::Duration::ZERO,
-        created: Instant::now(),
+            created: Instant::now(),
         }
     }
 
