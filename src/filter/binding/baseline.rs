@@ -51,7 +51,7 @@ impl Binding {
             let Some(Known { state: State::Shown { fingerprint }, .. }) = self.known.get(key) else { continue };
             let event = match same.get(key) {
                 Some((before, _)) if before == fingerprint => None,
-                Some((_, last)) => self.event(WatchEventKind::Modified, item.clone(), Some(&last), now),
+                Some((_, last)) => self.event(WatchEventKind::Modified, item.clone(), Some(last), now),
                 None => self.event(WatchEventKind::Added, item.clone(), None, now),
             };
             events.extend(event);
