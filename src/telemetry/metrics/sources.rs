@@ -7,9 +7,11 @@ use prometheus::Histogram;
 
 use super::Metrics;
 
+type Setter = Box<dyn Fn(&Metrics) + Send + Sync>;
+
 /// Sets what is measured only when somebody looks.
 #[derive(Default)]
-pub(super) struct Refresh(OnceLock<Box<dyn Fn(&Metrics) + Send + Sync>>);
+pub(super) struct Refresh(OnceLock<Setter>);
 
 impl Refresh {
     /// Only the first call counts.
