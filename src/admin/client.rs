@@ -153,12 +153,6 @@ impl Client {
         self.post(&format!("/hooks/{}/{action}", escaped(hook)), &()).await.map(drop)
     }
 
-    /// A pprof profile over this time.
-    pub async fn profile(&self, seconds: u64) -> Result<Bytes, ClientError> {
-        let path = format!("/profile?seconds={seconds}");
-        self.ask(Method::GET, &path, None, PATIENCE + Duration::from_secs(seconds)).await
-    }
-
     /// Whatever is at a path.
     pub async fn get(&self, path: &str) -> Result<Bytes, ClientError> {
         self.ask(Method::GET, path, None, PATIENCE).await

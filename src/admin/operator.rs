@@ -147,7 +147,4 @@ pub trait Operator: Send + Sync {
 
     /// Loads and starts a hook that is in quarantine.
     fn release<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>>;
-
-    /// Watches where the process spends its CPU time; a pprof profile.
-    fn profile(&self, lasts: Duration) -> BoxFuture<'_, Result<Vec<u8>, Refused>>;
 }

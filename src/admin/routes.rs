@@ -8,7 +8,6 @@
 //! | `POST /hooks/NAME/pause`, `resume`, `quarantine`, `release` | nothing, when done |
 //! | `POST /dead-letters/retry`, `/dead-letters/drop` | how many |
 //! | `POST /log-level` | the new level |
-//! | `GET /profile?seconds=N` | a pprof profile |
 //! | `GET /queue/list`, `/queue/main`, `/hook/list`, `/hook/NAME/snapshots`, `/config/list`, `POST /config/set` | as shell-operator |
 //!
 //! Views end in `.json` (the default), `.yaml` or `.text`.
@@ -21,7 +20,7 @@ use axum::{
         Path, Query, State,
         rejection::{FormRejection, JsonRejection},
     },
-    http::{Method, StatusCode, Uri, header},
+    http::{Method, StatusCode, Uri},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -34,14 +33,11 @@ use super::{
     views::{Count, Parameter, QueueView, QueuesView, SetLogLevel},
 };
 
-const LONGEST_PROFILE: u64 = 300;
-
 /// All paths.
 pub(super) fn routes(operator: Shared) -> Router {
     Router::new()
         .route("/", get(async || "boathook: alive\n"))
         .route("/{file}", get(top))
-        .route("/profile", get(profile))
         .route("/log-level", get(log_level).post(set_log_level))
         .route("/dead-letters/{action}", post(letters))
         .route("/hooks/{name}/{action}", get(snapshots).post(command))
@@ -170,22 +166,6 @@ async fn command(State(operator): State<Shared>, Path((hook, action)): Path<(Str
     };
     done?;
     Ok(StatusCode::NO_CONTENT.into_response())
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Seconds {
-    seconds: Option<u64>,
-}
-
-async fn profile(State(operator): State<Shared>, uri: Uri) -> Answer {
-    let seconds = query::<Seconds>(&uri)?.seconds.unwrap_or(10);
-    if !(1..=LONGEST_PROFILE).contains(&seconds) {
-        let text = format!("`seconds` is {seconds}; a profile takes 1 to {LONGEST_PROFILE}");
-        return Err(Refused::Bad(text));
-    }
-    let profile = running(&operator)?.profile(Duration::from_secs(seconds)).await?;
-    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], profile).into_response())
 }
 
 async fn hook_list(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri) -> Answer {

@@ -29,8 +29,6 @@ pub enum Admin {
     Quarantine(Quarantine),
     /// Load a hook in quarantine anew, and start it
     Release(Release),
-    /// Record where a running operator spends its CPU time, as a pprof profile
-    Profile(Profile),
     /// Print what the admin socket answers under a path
     Raw(Raw),
 }
@@ -305,24 +303,6 @@ pub struct Release {
     /// Which.
     #[command(flatten)]
     pub one: OneHook,
-}
-
-/// `boathook profile`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  boathook profile --seconds 30 --out cpu.pb && go tool pprof -top cpu.pb
-
-Exit codes: 0 when it was recorded, 1 when the operator refused, 4 when no operator answers.")]
-pub struct Profile {
-    /// How long to watch
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=300))]
-    pub seconds: u64,
-    /// Write it to this file [default: stdout, if that is no terminal]
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Where.
-    #[command(flatten)]
-    pub at: At,
 }
 
 /// `boathook raw`

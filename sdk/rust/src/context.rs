@@ -44,6 +44,7 @@ pub struct Trigger {
 /// What happened.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant)] // Most triggers are events.
 pub enum Cause {
     /// The operator started.
     Startup,

@@ -241,8 +241,4 @@ impl Operator for Admin {
         }
         .boxed()
     }
-
-    fn profile(&self, _lasts: Duration) -> BoxFuture<'_, Result<Vec<u8>, Refused>> {
-        async { Err(Refused::Unsupported("make CPU profiles")) }.boxed()
-    }
 }

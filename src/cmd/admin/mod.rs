@@ -5,7 +5,7 @@ mod show;
 
 use std::{
     ffi::OsStr,
-    io::{IsTerminal as _, Write as _},
+    io::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -84,7 +84,6 @@ async fn ask(command: Admin) -> anyhow::Result<()> {
         Admin::Resume(typed::Resume { one }) => tell(one, "resume", "resumed").await,
         Admin::Quarantine(typed::Quarantine { one }) => tell(one, "quarantine", "in quarantine").await,
         Admin::Release(typed::Release { one }) => tell(one, "release", "released").await,
-        Admin::Profile(args) => profile(args).await,
         Admin::Raw(typed::Raw { path, at }) => raw(&path, at).await,
     }
 }
@@ -157,20 +156,6 @@ async fn tell(one: typed::OneHook, action: &str, done: &str) -> anyhow::Result<(
     client(one.at)?.command(&one.hook, action).await?;
     println!("hook {} is {done}", one.hook);
     Ok(())
-}
-
-async fn profile(args: typed::Profile) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout();
-    if args.out.is_none() && stdout.is_terminal() {
-        bail!("a profile is binary: write it to a file with --out FILE");
-    }
-    let profile = client(args.at)?.profile(args.seconds).await?;
-    match args.out {
-        Some(file) => {
-            std::fs::write(&file, &profile).with_context(|| format!("can't write the profile to {}", file.display()))
-        }
-        None => stdout.write_all(&profile).context("can't write to stdout"),
-    }
 }
 
 async fn raw(path: &str, at: typed::At) -> anyhow::Result<()> {

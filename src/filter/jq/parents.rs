@@ -31,7 +31,8 @@ pub(super) fn funs() -> [native::Fun<Data>; 2] {
         .with_paths(|(_, (value, path))| Box::new(present(value).map(|value| Ok((value, path))).into_iter()))
         .with_update(|(_, value), update| match present(value) {
             Some(value) => update(value),
-            None => box_once(Ok(Val::Null)),
+            // Nothing in its place: the key above, which is not there, is deleted.
+            None => Box::new(std::iter::empty()),
         });
     [("__parent", native::v(0), parent), ("__present", native::v(0), present)]
 }

@@ -62,6 +62,7 @@ const TABLE: &[(&str, Result<&str, &str>)] = &[
     (".spec.none.x.y = (1, 2) | .spec.none", Ok(r#"[{"x":{"y":1}},{"x":{"y":2}}]"#)),
     (".metadata.labels.b.c = 1", Err("the filter failed: cannot use \"2\" as iterable (array or object)")),
     ("del(.status.a.b, .spec.n.missing?, .spec.list) | [.status, (.spec | has(\"list\"))]", Ok("[null,false]")),
+    ("del(.metadata.annotations.a) | .metadata | has(\"annotations\")", Ok("false")),
     ("error(\"no\")", Err("the filter failed: \"no\"")),
     (".metadata.name.x", Err("the filter failed: cannot index \"a\" with \"x\"")),
     ("1, error({a: 1})", Err("the filter failed: {\"a\":1}")),

@@ -229,7 +229,6 @@ async fn help_tells_of_every_subcommand() {
         "resume",
         "quarantine",
         "release",
-        "profile",
         "raw",
     ] {
         assert!(help.stdout.lines().any(|line| line.trim_start().starts_with(&format!("{name} "))), "{}", help.stdout);
