@@ -70,8 +70,17 @@ pub async fn killed_in_the_middle_of_a_run(test: Arc<Test>) {
     goes_on(&cluster, operator, objects).await;
 }
 
-/// A hook fails whatever it does; others, one of them on the same objects, do not notice.
+/// Delays of at most a second: this takes about ten.
 pub async fn a_failing_hook_holds_nobody_up(test: Arc<Test>) {
+    fails_beside_others(test, &[3, 6, 12]).await;
+}
+
+pub async fn a_hook_fails_for_a_minute(test: Arc<Test>) {
+    fails_beside_others(test, &[12, 24, 36, 48, 60]).await;
+}
+
+/// A hook fails whatever it does, so many times; others, one of them on the same objects, do not notice.
+async fn fails_beside_others(test: Arc<Test>, attempts_at_least: &[u64]) {
     let cluster = test.own_cluster().await;
     let client = &cluster.client;
     let neighbour = "neighbour";
@@ -87,13 +96,12 @@ pub async fn a_failing_hook_holds_nobody_up(test: Arc<Test>) {
     let world = World::new(&test);
     world.make(&cluster).await;
     objects.rounds(SOME).await;
-    // Delays of at most a second: this takes about ten.
-    for least in [3, 6, 12] {
+    for least in attempts_at_least {
         objects.rounds(3).await;
         settled(client, neighbour).await;
         eventually(&format!("{least} attempts"), async || {
             let attempts = attempts(&operator, NAME);
-            if attempts >= least { Ok(()) } else { Err(format!("{attempts} up to now")) }
+            if attempts >= *least { Ok(()) } else { Err(format!("{attempts} up to now")) }
         })
         .await;
     }

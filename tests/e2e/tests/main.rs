@@ -106,6 +106,8 @@ suite! {
             history_compacted;
     },
     endurance: {
+        faults:
+            a_hook_fails_for_a_minute;
         real_faults:
             api_server_away_for_20_seconds,
             connections_frozen;
