@@ -21,11 +21,13 @@
 //! | [`telemetry`] | logs, metrics, health |
 //! | [`admin`] | the admin socket: views of the operator, commands to it, and the client of both |
 //! | [`app`] | wiring; the only module that names every stage |
+//! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
 
 pub mod access;
 pub mod admin;
 pub mod app;
+pub mod author;
 pub mod cli;
 pub mod cmd;
 pub mod discovery;

@@ -1,6 +1,7 @@
 //! What is typed: subcommands, flags, their defaults and help. The only user of clap.
 
 pub mod admin;
+pub mod author;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -30,6 +31,9 @@ pub enum Command {
     Schema,
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
+    /// From nothing to a component.
+    #[command(flatten)]
+    Author(author::Author),
     /// What is asked of a running operator.
     #[command(flatten)]
     Admin(admin::Admin),

@@ -17,12 +17,7 @@ use crate::{
 
 pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
     let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
-    let name = hook_name(&args.file)?;
-    let hook = block_on(async {
-        let sandbox = Sandbox::new(SandboxConfig::default())?;
-        Ok(load(&name, &bytes, &sandbox).await?)
-    })?;
-    let facts = facts(&hook);
+    let facts = check(&hook_name(&args.file)?, &bytes)?;
     match args.output {
         Output::Text => print!("{}", text(&facts)),
         Output::Json => println!("{facts:#}"),
@@ -31,7 +26,16 @@ pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn hook_name(file: &Path) -> anyhow::Result<HookName> {
+/// Loads a component as the operator does, and says what it is.
+pub(super) fn check(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
+    let hook = block_on(async {
+        let sandbox = Sandbox::new(SandboxConfig::default())?;
+        Ok(load(name, bytes, &sandbox).await?)
+    })?;
+    Ok(facts(&hook))
+}
+
+pub(super) fn hook_name(file: &Path) -> anyhow::Result<HookName> {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     Ok(HookName::new(&stem)?)
 }

@@ -1,19 +1,23 @@
 //! The subcommands, one file each: from what was typed to exit code and output.
 
 mod admin;
+mod build;
 mod cluster;
 mod compile_worker;
+mod completion;
 mod connect;
 mod demo;
 pub mod filter_worker;
 mod inspect;
+mod new;
 mod runtime;
 mod schema;
 mod serve;
+mod summary;
 
 use std::process::ExitCode;
 
-use crate::cli::Command;
+use crate::cli::{Command, author::Author};
 
 /// Runs a subcommand to its end.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -24,6 +28,9 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Schema => schema::run(),
         Command::Demo(args) => demo::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
+        Command::Author(Author::New(args)) => new::run(args),
+        Command::Author(Author::Build(args)) => build::run(args),
+        Command::Author(Author::Completion(args)) => completion::run(&args),
         Command::Admin(args) => admin::run(args),
         Command::FilterWorker => Ok(filter_worker::run()),
     }

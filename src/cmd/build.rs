@@ -1,0 +1,72 @@
+//! `boathook build`: a component from a project, checked as the operator will check it.
+//!
+//! Puts nothing in place that is no hook.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use super::{
+    inspect::{check, hook_name},
+    summary,
+};
+use crate::{
+    author::{Cargo, Package},
+    cli::{Output, author::Build},
+    model::error_chain,
+};
+
+/// What was built can't be used.
+const NO_HOOK: u8 = 3;
+
+pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
+    let cargo = Cargo::new(std::env::var_os("CARGO"));
+    let package = cargo.package(&args.path)?;
+    let out = place(args.out, &package);
+    let name = hook_name(&out)?;
+    let built = cargo.build(&package)?;
+    let bytes = fs::read(&built).with_context(|| format!("can't read {}", built.display()))?;
+    let mut facts = match check(&name, &bytes) {
+        Ok(facts) => facts,
+        Err(error) => {
+            let why = error_chain(error.as_ref());
+            eprintln!("error: {} was built, and is no hook that can be used: {why}", built.display());
+            return Ok(ExitCode::from(NO_HOOK));
+        }
+    };
+    put(&bytes, &out)?;
+    if let Value::Object(facts) = &mut facts {
+        facts.shift_insert(0, "path".to_owned(), out.to_string_lossy().into());
+    }
+    match args.output {
+        Output::Text => print!("{}", summary::text(&facts)),
+        Output::Json => println!("{facts:#}"),
+        Output::Yaml => print!("{}", yaml_serde::to_string(&facts)?),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the component goes.
+fn place(asked: Option<PathBuf>, package: &Package) -> PathBuf {
+    let file = format!("{}.wasm", package.name);
+    match asked {
+        Some(folder) if folder.is_dir() => folder.join(file),
+        Some(path) => path,
+        None => package.target_directory.join("boathook").join(file),
+    }
+}
+
+/// Whoever reads the file finds the old one or the new one, whole.
+fn put(bytes: &[u8], out: &Path) -> anyhow::Result<()> {
+    let mut beside = OsString::from(out);
+    beside.push(".new");
+    let folder = out.parent().map_or(Ok(()), fs::create_dir_all);
+    let written = folder.and_then(|()| fs::write(&beside, bytes)).and_then(|()| fs::rename(&beside, out));
+    written.with_context(|| format!("can't write {}", out.display()))
+}

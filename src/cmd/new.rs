@@ -1,0 +1,55 @@
+//! `boathook new`: a project to begin with. Never writes over anything.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, bail};
+
+use crate::{
+    author::{ProjectName, Sdk, Template, write_project},
+    cli::author::{self as cli, Language, New},
+};
+
+pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
+    let name = ProjectName::new(&args.name)?;
+    let sdk = match &args.sdk_path {
+        Some(path) => Sdk::Path(sdk(path)?),
+        None => Sdk::of(env!("CARGO_PKG_VERSION")),
+    };
+    let folder = args.dir.unwrap_or_else(|| PathBuf::from(name.as_str()));
+    let files = match args.lang {
+        Language::Rust => template(args.from).files(&name, &sdk),
+    };
+    write_project(&folder, &files)?;
+    for file in &files {
+        println!("{}", folder.join(file.path).display());
+    }
+    eprintln!("next: cd {} && boathook build && boathook test .", shown(&folder));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn template(name: cli::Template) -> Template {
+    match name {
+        cli::Template::LabelWatcher => Template::LabelWatcher,
+        cli::Template::Schedule => Template::Schedule,
+        cli::Template::Startup => Template::Startup,
+    }
+}
+
+/// Absolute, as the project may lie anywhere.
+fn sdk(path: &Path) -> anyhow::Result<PathBuf> {
+    let found = path.canonicalize().with_context(|| format!("can't use the SDK in {}", path.display()))?;
+    if !found.join("Cargo.toml").is_file() {
+        bail!("there is no SDK in {}: it has no Cargo.toml", path.display());
+    }
+    Ok(found)
+}
+
+/// As one word of a shell.
+fn shown(folder: &Path) -> String {
+    let text = folder.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "-_./~".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}

@@ -1,0 +1,126 @@
+//! What a component is, in a few lines: what wakes it, and what it may do. Takes its facts as `inspect`
+//! has them, and looks at nothing else.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// For people.
+pub(super) fn text(facts: &Value) -> String {
+    let get = |key: &str| facts.get(key).unwrap_or(&Value::Null);
+    let document = get("document");
+    let warnings: Vec<_> = texts(get("warnings")).map(str::to_owned).collect();
+    let mut out = String::new();
+    for (title, lines) in [
+        ("Built:", vec![plain(get("path")).to_owned()]),
+        ("Size:", vec![size(get("bytes").as_u64().unwrap_or_default())]),
+        ("Wakes at:", or_nothing(wakes(document))),
+        ("May:", or_nothing(items(document.pointer("/permissions/kubernetes")).map(rule).collect())),
+        ("Warning:", warnings),
+    ] {
+        for (n, line) in lines.iter().enumerate() {
+            // Writing to a String can't fail.
+            let _ = writeln!(out, "{:<10}{line}", if n == 0 { title } else { "" });
+        }
+    }
+    out
+}
+
+/// A line for each binding.
+fn wakes(document: &Value) -> Vec<String> {
+    let start = document.get("onStartup").map(|order| format!("onStartup {order}"));
+    let objects = items(document.get("kubernetes")).map(|binding| {
+        let of = |key: &str| plain(binding.get(key).unwrap_or(&Value::Null));
+        let kind = format!("{} {}", of("apiVersion"), of("kind"));
+        let silent = binding.get("executeHookOnEvent").and_then(Value::as_array).is_some_and(Vec::is_empty)
+            && binding.get("executeHookOnSynchronization") == Some(&Value::Bool(false));
+        format!("kubernetes {:?}: {}{}", of("name"), kind.trim(), if silent { ", for snapshots only" } else { "" })
+    });
+    let clocks = items(document.get("schedule")).map(|binding| {
+        let of = |key: &str| plain(binding.get(key).unwrap_or(&Value::Null));
+        format!("schedule {:?}: {}", of("name"), of("crontab"))
+    });
+    start.into_iter().chain(objects).chain(clocks).collect()
+}
+
+/// `create, patch configmaps named team in web`
+fn rule(rule: &Value) -> String {
+    let words = |key: &str| {
+        let words: Vec<_> = texts(rule.get(key).unwrap_or(&Value::Null)).filter(|word| !word.is_empty()).collect();
+        words.join(", ")
+    };
+    let mut line = format!("{} {}", words("verbs"), words("resources"));
+    for (before, key) in [(" of ", "apiGroups"), (" named ", "resourceNames"), (" in ", "namespaces")] {
+        let words = words(key);
+        if !words.is_empty() {
+            line.push_str(before);
+            line.push_str(&words);
+        }
+    }
+    line
+}
+
+fn size(bytes: u64) -> String {
+    format!("{} kB ({bytes} bytes)", bytes.div_ceil(1000))
+}
+
+fn or_nothing(lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() { vec!["nothing".to_owned()] } else { lines }
+}
+
+fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
+    list.and_then(Value::as_array).into_iter().flatten()
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    items(Some(list)).filter_map(Value::as_str)
+}
+
+fn plain(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn everything_that_wakes_it_and_all_that_it_may() {
+        let facts = json!({
+            "path": "x/web.wasm", "bytes": 1001, "warnings": ["one", "two"],
+            "document": {
+                "onStartup": 3,
+                "kubernetes": [
+                    {"name": "pods", "kind": "Pod", "executeHookOnEvent": ["Added"], "executeHookOnSynchronization": false},
+                    {"name": "kubernetes", "apiVersion": "v1", "kind": "Node", "executeHookOnEvent": [], "executeHookOnSynchronization": false},
+                ],
+                "schedule": [{"name": "clock", "crontab": "* * * * *"}],
+                "permissions": {"kubernetes": [
+                    {"apiGroups": ["", "apps"], "resources": ["pods", "deployments"], "verbs": ["get", "patch"]},
+                    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": ["a"], "namespaces": ["b"]},
+                ]},
+            },
+        });
+        let expected = r#"Built:    x/web.wasm
+Size:     2 kB (1001 bytes)
+Wakes at: onStartup 3
+          kubernetes "pods": Pod
+          kubernetes "kubernetes": v1 Node, for snapshots only
+          schedule "clock": * * * * *
+May:      get, patch pods, deployments of apps
+          get secrets named a in b
+Warning:  one
+          two
+"#;
+        assert_eq!(text(&facts), expected);
+    }
+
+    #[test]
+    fn nothing_is_said_as_such() {
+        let text = text(&json!({"path": "x.wasm", "bytes": 5, "warnings": [], "document": {}}));
+        assert_eq!(text, "Built:    x.wasm\nSize:     1 kB (5 bytes)\nWakes at: nothing\nMay:      nothing\n");
+    }
+}
