@@ -102,10 +102,10 @@ impl ProjectName {
     /// Checks a name.
     pub fn new(name: &str) -> Result<Self, InvalidProjectName> {
         if !well_formed(name) {
-            let suggestion = Some(mended(name)).filter(|mended| Self::new(mended).is_ok());
+            let suggestion = Some(mended(name)).filter(|mended| well_formed(mended) && !reserved(mended));
             return Err(InvalidProjectName::Form { name: name.to_owned(), suggestion });
         }
-        if RESERVED.contains(&name) {
+        if reserved(name) {
             return Err(InvalidProjectName::Reserved { name: name.to_owned() });
         }
         Ok(Self(name.to_owned()))
@@ -121,6 +121,10 @@ impl fmt::Display for ProjectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+fn reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
 }
 
 fn well_formed(name: &str) -> bool {

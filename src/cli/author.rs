@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use clap::{Args, CommandFactory as _, Subcommand, ValueEnum};
+use clap::{Args, Command, CommandFactory as _, Subcommand, ValueEnum};
 
 use super::{Cli, Output};
 
@@ -100,7 +100,15 @@ impl Completion {
     /// Writes the script.
     pub fn write(&self, out: &mut impl io::Write) -> io::Result<()> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "boathook", &mut script);
+        clap_complete::generate(self.shell, &mut typed_by_people(), "boathook", &mut script);
         out.write_all(&script)
     }
+}
+
+/// The whole command line without the subcommands that only programs use.
+fn typed_by_people() -> Command {
+    let all = Cli::command();
+    let shown = all.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned();
+    let empty = Command::new("boathook").version(env!("CARGO_PKG_VERSION")).propagate_version(true);
+    empty.args(all.get_arguments().cloned()).subcommands(shown)
 }
