@@ -3,6 +3,7 @@
 
 mod access;
 mod admin;
+mod author;
 mod discovery;
 mod document;
 mod filter;

@@ -52,17 +52,21 @@ async fn pods_monitor() {
 }
 
 async fn play_all(hook: &str) {
-    let files = files(hook);
-    assert!(!files.is_empty(), "hooks-wasm/{hook}/scenarios holds no scenario");
-    let hooks = hooks_dir(&[(hook, guest(hook))]).await;
+    play_folder(hook, guest(hook), &Path::new("hooks-wasm").join(hook).join("scenarios")).await;
+}
+
+/// Plays every scenario in a folder with this component.
+pub async fn play_folder(hook: &str, component: Vec<u8>, folder: &Path) {
+    let files = files(folder);
+    assert!(!files.is_empty(), "{} holds no scenario", folder.display());
+    let hooks = hooks_dir(&[(hook, component)]).await;
     let played = stream::iter(&files).map(|file| play_file(hook, file, hooks.path())).buffer_unordered(AT_ONCE);
     let failures: Vec<String> = played.filter_map(async |outcome| outcome.err()).collect().await;
     assert!(failures.is_empty(), "{} of {} scenarios failed\n\n{}", failures.len(), files.len(), failures.join("\n"));
 }
 
-fn files(hook: &str) -> Vec<PathBuf> {
-    let folder = Path::new("hooks-wasm").join(hook).join("scenarios");
-    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files

@@ -1,0 +1,193 @@
+//! Projects that become components, and those that do not.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::{process::Command, sync::Mutex, time::timeout};
+
+use super::{command, project, repository};
+use crate::{scenarios::play_folder, support::process::Ended};
+
+/// Cargo does one build at a time in one folder; so that none waits for it on its own time.
+static BUILDING: Mutex<()> = Mutex::const_new(());
+
+/// A first build compiles Rust's library too, where it does not come with the tool chain.
+const PATIENCE: Duration = Duration::from_secs(400);
+
+async fn run(mut command: Command) -> Ended {
+    let _one_at_a_time = BUILDING.lock().await;
+    let output = timeout(PATIENCE, command.kill_on_drop(true).output()).await.expect("it ends").unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ended { code: output.status.code(), stderr: text(output.stderr), stdout: text(output.stdout) }
+}
+
+/// Where `tools/build-guests` builds, so that the SDK and what it stands on are there already.
+fn guests_target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(target) => repository().join(target).join("guests"),
+        None => repository().join("hooks-wasm/target"),
+    }
+}
+
+/// `boathook build`, with the tools of this machine.
+fn build(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = command(folder, ["build"].iter().chain(arguments));
+    for name in ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"] {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    command.env("CARGO", repository().join("tools/wasm-cargo")).env("CARGO_TARGET_DIR", guests_target());
+    command
+}
+
+/// An empty folder that is the same one each time: Cargo keeps what it builds by the project's path, for ever.
+fn fresh(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("author").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Built as JSON; the component is `out/NAME.wasm`.
+async fn built(folder: &Path, project: &str) -> Value {
+    let ended = run(build(folder, &[project, "--out", "out", "-o", "json"])).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+async fn new_builds_and_passes(template: &str) -> Value {
+    let folder = fresh(template);
+    fs::create_dir(folder.join("out")).unwrap();
+    // A name of its own: all are built in one target folder.
+    let name = format!("my-{template}");
+    let project = project(&folder, &name, template).await;
+    let facts = built(&folder, &name).await;
+    assert_eq!(facts["path"], format!("out/{name}.wasm"));
+    assert_eq!(facts["name"], name);
+    let component = fs::read(folder.join("out").join(format!("{name}.wasm"))).unwrap();
+    assert_eq!(facts["bytes"], component.len());
+    assert!(component.len() < 300_000, "{} bytes", component.len());
+    play_folder(&name, component, &project.join("scenarios")).await;
+    facts
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_label_watcher_builds_and_passes_its_scenarios() {
+    let facts = new_builds_and_passes("label-watcher").await;
+    assert_eq!(facts["document"]["kubernetes"][0]["name"], "namespaces");
+    assert_eq!(facts["document"]["permissions"]["kubernetes"][0]["verbs"], json!(["create", "patch", "delete"]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schedule_builds_and_passes_its_scenarios() {
+    let facts = new_builds_and_passes("schedule").await;
+    assert_eq!(facts["document"]["schedule"][0]["name"], "clock");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_startup_builds_and_passes_its_scenarios() {
+    let facts = new_builds_and_passes("startup").await;
+    assert_eq!(facts["document"]["onStartup"], 10);
+}
+
+fn edit(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.contains(from), "no {from:?} in {}", file.display());
+    fs::write(file, text.replace(from, to)).unwrap();
+}
+
+#[track_caller]
+fn refused(ended: &Ended, code: i32, parts: &[&str]) {
+    assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "");
+    for part in parts {
+        assert!(ended.stderr.contains(part), "no {part:?} in {}", ended.stderr);
+    }
+}
+
+#[tokio::test]
+async fn the_compiler_says_what_is_wrong_in_its_own_words_and_the_old_component_stays() {
+    let folder = fresh("broken");
+    let project = project(&folder, "broken", "startup").await;
+    fs::create_dir(folder.join("out")).unwrap();
+    let component = folder.join("out/broken.wasm");
+    fs::write(&component, "the old one").unwrap();
+
+    edit(&project.join("src/lib.rs"), "on_startup(10)", "on_startup(\"first\")");
+    let ended = run(build(&folder, &["broken", "--out", "out"])).await;
+    refused(&ended, 1, &["error[E0308]: mismatched types", "src/lib.rs:", "error: cargo did not build broken"]);
+
+    // It compiles, and its document is none.
+    edit(
+        &project.join("src/lib.rs"),
+        "fn config() -> Config {",
+        "fn config() -> &'static str {\n    \"onStart: 1\"\n}\n\n#[allow(dead_code)]\nfn unused() -> Config {",
+    );
+    edit(&project.join("src/lib.rs"), "on_startup(\"first\")", "on_startup(1)");
+    let ended = run(build(&folder, &["broken", "--out", "out"])).await;
+    refused(&ended, 3, &["broken.wasm was built, and is no hook that can be used", "onStart"]);
+    assert_eq!(fs::read_to_string(&component).unwrap(), "the old one");
+    assert_eq!(fs::read_dir(folder.join("out")).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn what_is_no_project_is_told_before_anything_is_built() {
+    let folder = fresh("no-project");
+    let at = |arguments: &'static [&'static str]| build(&folder, arguments);
+    refused(&run(at(&["nowhere"])).await, 1, &["nowhere is no project", "it has no Cargo.toml", "boathook new NAME"]);
+    refused(&run(at(&[])).await, 1, &[". is no project"]);
+
+    let project = project(&folder, "web", "startup").await;
+    let mut without_cargo = at(&["web"]);
+    without_cargo.env("CARGO", "no-such-cargo");
+    refused(&run(without_cargo).await, 1, &["can't run no-such-cargo: install Rust, https://rustup.rs"]);
+
+    edit(&project.join("Cargo.toml"), "crate-type = [\"cdylib\"]\n", "");
+    refused(&run(at(&["web"])).await, 1, &["web/Cargo.toml makes no component: it needs `crate-type = [\"cdylib\"]`"]);
+
+    edit(&project.join("Cargo.toml"), "[lib]", "[lib");
+    refused(&run(at(&["web"])).await, 1, &["unclosed table", "error: cargo can't use web"]);
+}
+
+#[tokio::test]
+async fn a_workspace_names_the_packages_that_can_be_built() {
+    let folder = fresh("workspace");
+    project(&folder, "one", "startup").await;
+    project(&folder, "two", "schedule").await;
+    for name in ["one", "two"] {
+        edit(&folder.join(name).join("Cargo.toml"), "\n[workspace]\n", "\n");
+    }
+    fs::write(folder.join("Cargo.toml"), "[workspace]\nmembers = [\"one\", \"two\"]\nresolver = \"3\"\n").unwrap();
+    let ended = run(build(&folder, &[])).await;
+    refused(&ended, 1, &["it is a workspace; build one of its packages: ", "/one, ", "/two"]);
+}
+
+/// A machine with Cargo and without the target: what to type is said.
+#[tokio::test]
+async fn without_the_target_it_says_how_to_get_it() {
+    let folder = fresh("no-target");
+    project(&folder, "web", "startup").await;
+    let tools = tempfile::tempdir().unwrap();
+    // Both as they are with a tool chain that has no standard library for the target.
+    let cargo = format!(
+        "#!/bin/sh\n[ \"$1\" = build ] || exec {} \"$@\"\necho \"error[E0463]: can't find crate for core\" >&2\nexit 101\n",
+        env!("CARGO")
+    );
+    for (name, script) in [("cargo", cargo.as_str()), ("rustc", "#!/bin/sh\necho /no/such/folder\n")] {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = tools.path().join(name);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = std::env::join_paths(
+        [tools.path().to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let mut build = build(&folder, &["web"]);
+    build.env_remove("CARGO").env("PATH", path.unwrap()).stdin(Stdio::null());
+    let parts = ["can't find crate for core", "wasm32-wasip2 is not installed; run: rustup target add wasm32-wasip2"];
+    refused(&run(build).await, 1, &parts);
+}
