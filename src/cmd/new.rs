@@ -26,7 +26,7 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
     for file in &files {
         println!("{}", folder.join(file.path).display());
     }
-    eprintln!("next: cd {} && boathook build && boathook test .", shown(&folder));
+    eprintln!("next: cd {} && boathook build; its README.md tells how to go on", shown(&folder));
     Ok(ExitCode::SUCCESS)
 }
 
