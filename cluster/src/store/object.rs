@@ -2,6 +2,7 @@
 //!
 //! Never changes after it was built; lists, history and watchers share it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -45,6 +46,8 @@ pub(crate) struct Stored {
     pub json: Bytes,
     /// Where `kind` and `apiVersion`, which come first, end in it.
     typed: usize,
+    /// Where the value of `metadata` stands in it.
+    metadata: Range<usize>,
     index: Index,
 }
 
@@ -53,9 +56,7 @@ impl Stored {
     pub(crate) fn build(object: &Value, revision: u64, index: Index) -> Self {
         let namespace = json::text(object, &["metadata", "namespace"]);
         let name = json::text(object, &["metadata", "name"]);
-        let mut bytes = json::bytes(object);
-        bytes.shrink_to_fit();
-        let typed = typed_length(object);
+        let Text { bytes, typed, metadata } = Text::of(object);
         Self {
             key: key(namespace, name).into(),
             revision,
@@ -63,6 +64,7 @@ impl Stored {
             terminating: json::at(object, &["metadata", "deletionTimestamp"]).is_some_and(|v| !v.is_null()),
             json: bytes.into(),
             typed,
+            metadata,
             index,
         }
     }
@@ -70,6 +72,11 @@ impl Stored {
     /// The object without `kind` and `apiVersion`, less its opening brace: how it stands in a list of its kind.
     pub(crate) fn untyped(&self) -> &[u8] {
         self.json.get(self.typed..).unwrap_or_default()
+    }
+
+    /// The JSON of the object's metadata.
+    pub(crate) fn metadata(&self) -> &[u8] {
+        self.json.get(self.metadata.clone()).unwrap_or(b"{}")
     }
 
     /// The object as a value of its own.
@@ -98,14 +105,60 @@ impl Stored {
     }
 }
 
-/// The length of `{"kind":"…","apiVersion":"…",` when that is how the object begins, else of the brace.
-fn typed_length(object: &Value) -> usize {
-    let mut entries = object.as_object().into_iter().flatten();
-    match (entries.next(), entries.next()) {
-        (Some((first, kind)), Some((second, version))) if first == "kind" && second == "apiVersion" => {
-            let text = |v: &Value| json::bytes(v).len();
-            "{\"kind\":,\"apiVersion\":,".len() + text(kind) + text(version)
+/// The JSON of an object, and where its parts stand.
+struct Text {
+    bytes: Vec<u8>,
+    typed: usize,
+    metadata: Range<usize>,
+}
+
+impl Text {
+    fn of(object: &Value) -> Self {
+        let mut text = Self { bytes: vec![b'{'], typed: 1, metadata: 0..0 };
+        for (index, (key, value)) in object.as_object().into_iter().flatten().enumerate() {
+            if index > 0 {
+                text.bytes.push(b',');
+            }
+            if index == 2 && has_type_first(object) {
+                text.typed = text.bytes.len();
+            }
+            text.bytes.extend(json::bytes(key));
+            text.bytes.push(b':');
+            let start = text.bytes.len();
+            // Writing to memory cannot fail.
+            let _written = serde_json::to_writer(&mut text.bytes, value);
+            if key == "metadata" {
+                text.metadata = start..text.bytes.len();
+            }
         }
-        _ => 1,
+        text.bytes.push(b'}');
+        text.bytes.shrink_to_fit();
+        text
+    }
+}
+
+/// Whether the object begins with its kind and apiVersion.
+fn has_type_first(object: &Value) -> bool {
+    let mut keys = object.as_object().into_iter().flat_map(|map| map.keys());
+    keys.next().is_some_and(|k| k == "kind") && keys.next().is_some_and(|k| k == "apiVersion")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_text_is_the_object_and_its_parts_are_found() {
+        let metadata = json!({ "name": "x", "annotations": { "metadata": "\"}{" } });
+        let object =
+            json!({ "kind": "A", "apiVersion": "v1", "data": { "metadata": 1 }, "metadata": metadata, "z": [1] });
+        let stored = Stored::build(&object, 1, Index::default());
+        assert_eq!(stored.value(), object);
+        assert_eq!(serde_json::from_slice::<Value>(stored.metadata()).unwrap(), metadata);
+        assert!(stored.untyped().starts_with(b"\"data\":"));
+        let bare = Stored::build(&json!({ "metadata": {} }), 1, Index::default());
+        assert_eq!((bare.untyped(), bare.metadata()), (&b"\"metadata\":{}}"[..], &b"{}"[..]));
     }
 }
