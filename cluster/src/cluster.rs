@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::lifecycle;
 use crate::server;
 use crate::shared::Shared;
 use crate::store::HistoryLimits;
@@ -27,6 +28,12 @@ pub struct Options {
     pub bookmark_interval: Duration,
     /// The largest request body in bytes. Default 3 MiB, as in the real server.
     pub max_body_bytes: usize,
+    /// Whether dependents go with their owners, as the real controller manager sees to. Default true. Without it,
+    /// the finalizers `foregroundDeletion` and `orphan` stay until a client takes them away.
+    pub garbage_collection: bool,
+    /// How long a pod that is bound to a node takes to end after its deletion, its grace period at most; none is for
+    /// ever, as on a node without a kubelet. Default 1 s. Pods on no node end at once.
+    pub pod_shutdown: Option<Duration>,
 }
 
 impl Default for Options {
@@ -37,6 +44,8 @@ impl Default for Options {
             history_bytes: 64 << 20,
             bookmark_interval: Duration::from_secs(30),
             max_body_bytes: 3 << 20,
+            garbage_collection: true,
+            pod_shutdown: Some(Duration::from_secs(1)),
         }
     }
 }
@@ -53,6 +62,20 @@ impl Options {
     #[must_use]
     pub fn bookmark_interval(mut self, interval: Duration) -> Self {
         self.bookmark_interval = interval;
+        self
+    }
+
+    /// The options with garbage collection on or off.
+    #[must_use]
+    pub fn garbage_collection(mut self, on: bool) -> Self {
+        self.garbage_collection = on;
+        self
+    }
+
+    /// The options with another time that pods on nodes take to end.
+    #[must_use]
+    pub fn pod_shutdown(mut self, after: Option<Duration>) -> Self {
+        self.pod_shutdown = after;
         self
     }
 
@@ -107,6 +130,7 @@ impl Cluster {
         let stop = CancellationToken::new();
         let limits = HistoryLimits { events: options.history_events, bytes: options.history_bytes };
         let shared = Arc::new(Shared::new(limits, &options, address, stop.clone()));
+        tokio::spawn(lifecycle::collect::run(shared.clone()));
         let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
         Ok(Self { address, shared, stop, task: Some(task) })
     }

@@ -2,7 +2,8 @@
 //!
 //! [`Cluster::start`] gives kubectl, kube-rs and any other client a server on loopback, with no etcd, no container
 //! and no certificates. It never leaves loopback, never writes to disk and runs no controllers, except for what
-//! a client cannot do without: namespaces and CustomResourceDefinitions empty themselves when they are deleted.
+//! a client cannot do without: namespaces and CustomResourceDefinitions empty themselves when they are deleted, and
+//! dependents go with their owners.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), boathook_cluster::Error> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::json;
@@ -34,6 +35,37 @@ impl Index {
     }
 }
 
+/// A reference to an owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub uid: Box<str>,
+    pub api_version: Box<str>,
+    pub kind: Box<str>,
+    pub name: Box<str>,
+    /// The owner's foreground deletion waits for the dependent.
+    pub blocks: bool,
+}
+
+impl Owner {
+    fn all(object: &Value) -> Box<[Self]> {
+        let references = json::list(object, &["metadata", "ownerReferences"]).iter();
+        references
+            .map(|r| Self {
+                uid: json::text(r, &["uid"]).into(),
+                api_version: json::text(r, &["apiVersion"]).into(),
+                kind: json::text(r, &["kind"]).into(),
+                name: json::text(r, &["name"]).into(),
+                blocks: r.get("blockOwnerDeletion") == Some(&Value::Bool(true)),
+            })
+            .collect()
+    }
+}
+
+/// The finalizer of an owner whose deletion waits for its dependents.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer of an owner that lets its dependents go before it is deleted.
+pub(crate) const ORPHAN: &str = "orphan";
+
 /// A stored object.
 #[derive(Debug)]
 pub(crate) struct Stored {
@@ -42,6 +74,13 @@ pub(crate) struct Stored {
     pub uid: Box<str>,
     /// It has a deletionTimestamp.
     pub terminating: bool,
+    /// It has the finalizer `foregroundDeletion`.
+    pub foreground: bool,
+    /// It has the finalizer `orphan`.
+    pub orphan: bool,
+    /// When its deletion was asked for, and the grace period it was given, in seconds; none when that is nothing.
+    pub grace: Option<(Timestamp, i64)>,
+    pub owners: Box<[Owner]>,
     /// The whole object, in its storage version.
     pub json: Bytes,
     /// Where `kind` and `apiVersion`, which come first, end in it.
@@ -62,11 +101,20 @@ impl Stored {
             revision,
             uid: json::text(object, &["metadata", "uid"]).into(),
             terminating: json::at(object, &["metadata", "deletionTimestamp"]).is_some_and(|v| !v.is_null()),
+            foreground: has_finalizer(object, FOREGROUND),
+            orphan: has_finalizer(object, ORPHAN),
+            grace: grace(object),
+            owners: Owner::all(object),
             json: bytes.into(),
             typed,
             metadata,
             index,
         }
+    }
+
+    /// Its deletion is a matter of its dependents first.
+    pub(crate) fn goes_by_steps(&self) -> bool {
+        self.terminating && (self.foreground || self.orphan)
     }
 
     /// The object without `kind` and `apiVersion`, less its opening brace: how it stands in a list of its kind.
@@ -103,6 +151,16 @@ impl Stored {
             path => self.index.fields.iter().find(|(k, _)| **k == *path).map(|(_, v)| &**v),
         }
     }
+}
+
+fn grace(object: &Value) -> Option<(Timestamp, i64)> {
+    let seconds = json::int(object, &["metadata", "deletionGracePeriodSeconds"]).filter(|s| *s > 0)?;
+    let end: Timestamp = json::text(object, &["metadata", "deletionTimestamp"]).parse().ok()?;
+    Some((end.checked_sub(SignedDuration::from_secs(seconds)).ok()?, seconds))
+}
+
+fn has_finalizer(object: &Value, name: &str) -> bool {
+    json::list(object, &["metadata", "finalizers"]).iter().any(|f| f == name)
 }
 
 /// The JSON of an object, and where its parts stand.

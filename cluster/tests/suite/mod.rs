@@ -8,5 +8,6 @@ mod kubectl;
 mod lifecycle;
 mod lists;
 mod objects;
+mod owners;
 mod support;
 mod watches;
