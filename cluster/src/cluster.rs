@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::lifecycle;
 use crate::server;
 use crate::shared::Shared;
+use crate::state::{self, State, StateError};
 use crate::store::HistoryLimits;
 
 /// How a [`Cluster`] is started.
@@ -34,6 +35,8 @@ pub struct Options {
     /// How long a pod that is bound to a node takes to end after its deletion, its grace period at most; none is for
     /// ever, as on a node without a kubelet. Default 1 s. Pods on no node end at once.
     pub pod_shutdown: Option<Duration>,
+    /// The objects it starts with, besides the namespaces every cluster has. Default none.
+    pub state: State,
 }
 
 impl Default for Options {
@@ -46,6 +49,7 @@ impl Default for Options {
             max_body_bytes: 3 << 20,
             garbage_collection: true,
             pod_shutdown: Some(Duration::from_secs(1)),
+            state: State::default(),
         }
     }
 }
@@ -79,6 +83,13 @@ impl Options {
         self
     }
 
+    /// The options with objects to start with.
+    #[must_use]
+    pub fn state(mut self, state: State) -> Self {
+        self.state = state;
+        self
+    }
+
     /// The options with other bounds on the history of each resource.
     #[must_use]
     pub fn history(mut self, events: usize, bytes: usize) -> Self {
@@ -95,6 +106,9 @@ pub enum Error {
     /// The listen address is reachable from other machines; the server has no authentication.
     #[error("the local cluster listens on loopback only, not on {0}: it has no authentication; use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
+    /// An object to start with is no good.
+    #[error("the local cluster cannot start with this state")]
+    State(#[source] StateError),
     /// The listen address could not be bound.
     #[error("the local cluster cannot listen on {address}")]
     Listen {
@@ -119,17 +133,19 @@ impl Cluster {
     /// Binds the address and serves from then on.
     ///
     /// # Errors
-    /// When the address is not loopback or cannot be bound.
-    pub async fn start(options: Options) -> Result<Self, Error> {
+    /// When the address is not loopback or cannot be bound, or an object of the state is not accepted.
+    pub async fn start(mut options: Options) -> Result<Self, Error> {
         if !options.listen.ip().is_loopback() {
             return Err(Error::NotLoopback(options.listen));
         }
         let listen_error = |source| Error::Listen { address: options.listen, source };
         let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
+        let state = std::mem::take(&mut options.state);
         let stop = CancellationToken::new();
         let limits = HistoryLimits { events: options.history_events, bytes: options.history_bytes };
         let shared = Arc::new(Shared::new(limits, &options, address, stop.clone()));
+        state::load(&shared, &state).map_err(Error::State)?;
         tokio::spawn(lifecycle::collect::run(shared.clone()));
         let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
         Ok(Self { address, shared, stop, task: Some(task) })
@@ -161,6 +177,12 @@ impl Cluster {
         if let Some(task) = self.task.take() {
             let _ended = task.await;
         }
+    }
+
+    /// All objects as YAML documents that [`State::parse`] reads, Secrets included. Objects that are being deleted are
+    /// in it as if they were not.
+    pub fn save(&self) -> String {
+        state::save(&self.shared)
     }
 
     /// Forgets all watch history: a watch or list from an older resourceVersion is answered with 410 Expired.

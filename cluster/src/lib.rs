@@ -16,7 +16,7 @@
 //!
 //! Where things live: `server` speaks HTTP, `kinds` knows what is served, `lifecycle` prepares objects before they are
 //! stored, `store` keeps them and their history, `patch` computes changes and who owns which field, `selectors` and
-//! `table` choose and show.
+//! `table` choose and show, `state` reads and writes the whole as YAML.
 
 mod cluster;
 mod json;
@@ -28,6 +28,7 @@ mod proto;
 mod selectors;
 mod server;
 mod shared;
+mod state;
 mod status;
 mod store;
 mod table;
@@ -35,3 +36,4 @@ mod time;
 mod validate;
 
 pub use cluster::{Cluster, Error, Options};
+pub use state::{State, StateError};

@@ -9,5 +9,6 @@ mod lifecycle;
 mod lists;
 mod objects;
 mod owners;
+mod state;
 mod support;
 mod watches;
