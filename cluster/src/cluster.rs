@@ -10,6 +10,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "client")]
+use crate::client;
 use crate::lifecycle;
 use crate::server;
 use crate::shared::Shared;
@@ -106,6 +108,10 @@ pub enum Error {
     /// The listen address is reachable from other machines; the server has no authentication.
     #[error("the local cluster listens on loopback only, not on {0}: it has no authentication; use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
+    /// No client could be made for it.
+    #[cfg(feature = "client")]
+    #[error("no client could be made for the local cluster")]
+    Client(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// An object to start with is no good.
     #[error("the local cluster cannot start with this state")]
     State(#[source] StateError),
@@ -127,6 +133,8 @@ pub struct Cluster {
     shared: Arc<Shared>,
     stop: CancellationToken,
     task: Option<JoinHandle<()>>,
+    #[cfg(feature = "client")]
+    client: client::Connection,
 }
 
 impl Cluster {
@@ -148,7 +156,38 @@ impl Cluster {
         state::load(&shared, &state).map_err(Error::State)?;
         tokio::spawn(lifecycle::collect::run(shared.clone()));
         let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
-        Ok(Self { address, shared, stop, task: Some(task) })
+        Ok(Self {
+            address,
+            shared,
+            stop,
+            task: Some(task),
+            #[cfg(feature = "client")]
+            client: client::Connection::new(address)?,
+        })
+    }
+
+    /// A client for this cluster, for as long as it runs. It does its work in the runtime in which the cluster was
+    /// started.
+    ///
+    /// ```
+    /// use boathook_cluster::{Cluster, Options};
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube::api::{Api, PostParams};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let cluster = Cluster::start(Options::default()).await?;
+    /// let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    /// let mut map = ConfigMap::default();
+    /// map.metadata.name = Some("greeting".to_owned());
+    /// maps.create(&PostParams::default(), &map).await?;
+    /// assert!(maps.get("greeting").await?.metadata.uid.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "client")]
+    pub fn client(&self) -> kube::Client {
+        self.client.client()
     }
 
     /// The address it listens on, with the real port.

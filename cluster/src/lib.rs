@@ -18,6 +18,8 @@
 //! stored, `store` keeps them and their history, `patch` computes changes and who owns which field, `selectors` and
 //! `table` choose and show, `state` reads and writes the whole as YAML.
 
+#[cfg(feature = "client")]
+mod client;
 mod cluster;
 mod json;
 mod jsonpath;
@@ -37,3 +39,7 @@ mod validate;
 
 pub use cluster::{Cluster, Error, Options};
 pub use state::{State, StateError};
+
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

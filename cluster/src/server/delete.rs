@@ -20,6 +20,8 @@ use crate::store::Query;
 pub(crate) struct Options {
     pub wish: DeleteOptions,
     pub dry_run: bool,
+    /// The client asks for `orphanDependents=false`; only that client is told when the object is not gone yet.
+    pub cascades: bool,
 }
 
 /// Reads DeleteOptions: the body wins over the parameters.
@@ -39,14 +41,23 @@ pub(crate) fn parse(given: &Value, params: &Params) -> Result<Options, Failure> 
         dry_run |= params::dry_run(directive.as_str().unwrap_or_default())?;
     }
     let preconditions = Preconditions { uid: precondition("uid"), resource_version: precondition("resourceVersion") };
+    let cascades = orphan(given, params) == Some(false);
     let grace = json::int(given, &["gracePeriodSeconds"]).or(params.grace);
-    Ok(Options { wish: DeleteOptions { preconditions, propagation: propagation(given, params)?, grace }, dry_run })
+    Ok(Options {
+        wish: DeleteOptions { preconditions, propagation: propagation(given, params)?, grace },
+        dry_run,
+        cascades,
+    })
+}
+
+fn orphan(given: &Value, params: &Params) -> Option<bool> {
+    given.get("orphanDependents").and_then(Value::as_bool).or(params.orphan_dependents)
 }
 
 fn propagation(given: &Value, params: &Params) -> Result<Option<Propagation>, Failure> {
     let problem = |cause| Failure::invalid("meta.k8s.io", "DeleteOptions", "", &[cause]);
     let policy = json::at(given, &["propagationPolicy"]).and_then(Value::as_str).unwrap_or(&params.propagation);
-    let orphan = given.get("orphanDependents").and_then(Value::as_bool).or(params.orphan_dependents);
+    let orphan = orphan(given, params);
     if orphan.is_some() && !policy.is_empty() {
         let why = "orphanDependents and deletionPropagation cannot be both set";
         return Err(problem(Cause::invalid("propagationPolicy", &policy.into(), why)));
@@ -76,7 +87,7 @@ pub(crate) async fn one(call: &Call<'_>, request: Request<Incoming>) -> Result<R
     let resource = call.resource;
     let response = match delete(call.shared, resource, &call.key(), &options.wish, &context)? {
         Outcome::Held(stored) => {
-            let code = if options.wish.propagation == Some(Propagation::Foreground) { 202 } else { 200 };
+            let code = if options.cascades { 202 } else { 200 };
             render::one(code, resource, &stored, call.params, call.accept)
         }
         Outcome::Gone(stored) if resource.delete_returns_object => {

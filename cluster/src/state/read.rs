@@ -19,7 +19,7 @@ pub(super) fn path(path: &Path) -> Result<State, StateError> {
         for entry in std::fs::read_dir(path).map_err(failed(path))? {
             files.push(entry.map_err(failed(path))?.path());
         }
-        files.retain(|file| is_state(file));
+        files.retain(|file: &PathBuf| is_state(file));
         files.sort();
     } else {
         files.push(path.to_path_buf());
@@ -32,7 +32,7 @@ pub(super) fn path(path: &Path) -> Result<State, StateError> {
     Ok(state)
 }
 
-fn is_state(file: &PathBuf) -> bool {
+fn is_state(file: &Path) -> bool {
     let extension = file.extension().and_then(|e| e.to_str()).unwrap_or_default();
     file.is_file() && matches!(extension, "yaml" | "yml" | "json")
 }

@@ -68,11 +68,13 @@ async fn in_the_foreground_the_owner_waits_for_what_blocks_it() {
     secret(&f, "does-not", vec![owned_by(&owner, false)], &["example.com/hold"]).await;
     let path = format!("{CONFIG_MAPS}/owner");
     let (code, held) = delete(&f, &path, json!({ "propagationPolicy": "Foreground" })).await;
-    assert_eq!((code, &held["metadata"]["finalizers"]), (202, &json!(["foregroundDeletion"])));
+    assert_eq!((code, &held["metadata"]["finalizers"]), (200, &json!(["foregroundDeletion"])));
     for name in ["blocks", "does-not"] {
         until(&f, &format!("{SECRETS}/{name}"), |a| a.1["metadata"]["deletionTimestamp"].is_string()).await;
     }
     assert_eq!(f.get(&path).await.0, 200);
+    let asked = f.delete(&format!("{SECRETS}/blocks?orphanDependents=false")).await;
+    assert_eq!(asked.0, 202);
     f.patch(&format!("{SECRETS}/blocks"), "merge", json!({ "metadata": { "finalizers": null } })).await;
     gone(&f, &path).await;
     assert_eq!(f.get(&format!("{SECRETS}/does-not")).await.0, 200);
