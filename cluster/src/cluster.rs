@@ -10,8 +10,12 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "client")]
+use crate::client;
+use crate::lifecycle;
 use crate::server;
 use crate::shared::Shared;
+use crate::state::{self, State, StateError};
 use crate::store::HistoryLimits;
 
 /// How a [`Cluster`] is started.
@@ -27,6 +31,14 @@ pub struct Options {
     pub bookmark_interval: Duration,
     /// The largest request body in bytes. Default 3 MiB, as in the real server.
     pub max_body_bytes: usize,
+    /// Whether dependents go with their owners, as the real controller manager sees to. Default true. Without it,
+    /// the finalizers `foregroundDeletion` and `orphan` stay until a client takes them away.
+    pub garbage_collection: bool,
+    /// How long a pod that is bound to a node takes to end after its deletion, its grace period at most; none is for
+    /// ever, as on a node without a kubelet. Default 1 s. Pods on no node end at once.
+    pub pod_shutdown: Option<Duration>,
+    /// The objects it starts with, besides the namespaces every cluster has. Default none.
+    pub state: State,
 }
 
 impl Default for Options {
@@ -37,6 +49,9 @@ impl Default for Options {
             history_bytes: 64 << 20,
             bookmark_interval: Duration::from_secs(30),
             max_body_bytes: 3 << 20,
+            garbage_collection: true,
+            pod_shutdown: Some(Duration::from_secs(1)),
+            state: State::default(),
         }
     }
 }
@@ -56,6 +71,27 @@ impl Options {
         self
     }
 
+    /// The options with garbage collection on or off.
+    #[must_use]
+    pub fn garbage_collection(mut self, on: bool) -> Self {
+        self.garbage_collection = on;
+        self
+    }
+
+    /// The options with another time that pods on nodes take to end.
+    #[must_use]
+    pub fn pod_shutdown(mut self, after: Option<Duration>) -> Self {
+        self.pod_shutdown = after;
+        self
+    }
+
+    /// The options with objects to start with.
+    #[must_use]
+    pub fn state(mut self, state: State) -> Self {
+        self.state = state;
+        self
+    }
+
     /// The options with other bounds on the history of each resource.
     #[must_use]
     pub fn history(mut self, events: usize, bytes: usize) -> Self {
@@ -72,6 +108,13 @@ pub enum Error {
     /// The listen address is reachable from other machines; the server has no authentication.
     #[error("the local cluster listens on loopback only, not on {0}: it has no authentication; use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
+    /// No client could be made for it.
+    #[cfg(feature = "client")]
+    #[error("no client could be made for the local cluster")]
+    Client(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// An object to start with is no good.
+    #[error("the local cluster cannot start with this state")]
+    State(#[source] StateError),
     /// The listen address could not be bound.
     #[error("the local cluster cannot listen on {address}")]
     Listen {
@@ -90,25 +133,61 @@ pub struct Cluster {
     shared: Arc<Shared>,
     stop: CancellationToken,
     task: Option<JoinHandle<()>>,
+    #[cfg(feature = "client")]
+    client: client::Connection,
 }
 
 impl Cluster {
     /// Binds the address and serves from then on.
     ///
     /// # Errors
-    /// When the address is not loopback or cannot be bound.
-    pub async fn start(options: Options) -> Result<Self, Error> {
+    /// When the address is not loopback or cannot be bound, or an object of the state is not accepted.
+    pub async fn start(mut options: Options) -> Result<Self, Error> {
         if !options.listen.ip().is_loopback() {
             return Err(Error::NotLoopback(options.listen));
         }
         let listen_error = |source| Error::Listen { address: options.listen, source };
         let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
+        let state = std::mem::take(&mut options.state);
         let stop = CancellationToken::new();
         let limits = HistoryLimits { events: options.history_events, bytes: options.history_bytes };
         let shared = Arc::new(Shared::new(limits, &options, address, stop.clone()));
+        state::load(&shared, &state).map_err(Error::State)?;
+        tokio::spawn(lifecycle::collect::run(shared.clone()));
         let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
-        Ok(Self { address, shared, stop, task: Some(task) })
+        Ok(Self {
+            address,
+            shared,
+            stop,
+            task: Some(task),
+            #[cfg(feature = "client")]
+            client: client::Connection::new(address)?,
+        })
+    }
+
+    /// A client for this cluster, for as long as it runs. It does its work in the runtime in which the cluster was
+    /// started.
+    ///
+    /// ```
+    /// use boathook_cluster::{Cluster, Options};
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube::api::{Api, PostParams};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let cluster = Cluster::start(Options::default()).await?;
+    /// let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    /// let mut map = ConfigMap::default();
+    /// map.metadata.name = Some("greeting".to_owned());
+    /// maps.create(&PostParams::default(), &map).await?;
+    /// assert!(maps.get("greeting").await?.metadata.uid.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "client")]
+    pub fn client(&self) -> kube::Client {
+        self.client.client()
     }
 
     /// The address it listens on, with the real port.
@@ -137,6 +216,12 @@ impl Cluster {
         if let Some(task) = self.task.take() {
             let _ended = task.await;
         }
+    }
+
+    /// All objects as YAML documents that [`State::parse`] reads, Secrets included. Objects that are being deleted are
+    /// in it as if they were not.
+    pub fn save(&self) -> String {
+        state::save(&self.shared)
     }
 
     /// Forgets all watch history: a watch or list from an older resourceVersion is answered with 410 Expired.

@@ -2,7 +2,8 @@
 //!
 //! [`Cluster::start`] gives kubectl, kube-rs and any other client a server on loopback, with no etcd, no container
 //! and no certificates. It never leaves loopback, never writes to disk and runs no controllers, except for what
-//! a client cannot do without: namespaces and CustomResourceDefinitions empty themselves when they are deleted.
+//! a client cannot do without: namespaces and CustomResourceDefinitions empty themselves when they are deleted, and
+//! dependents go with their owners.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), boathook_cluster::Error> {
@@ -15,8 +16,10 @@
 //!
 //! Where things live: `server` speaks HTTP, `kinds` knows what is served, `lifecycle` prepares objects before they are
 //! stored, `store` keeps them and their history, `patch` computes changes and who owns which field, `selectors` and
-//! `table` choose and show.
+//! `table` choose and show, `state` reads and writes the whole as YAML.
 
+#[cfg(feature = "client")]
+mod client;
 mod cluster;
 mod json;
 mod jsonpath;
@@ -27,6 +30,7 @@ mod proto;
 mod selectors;
 mod server;
 mod shared;
+mod state;
 mod status;
 mod store;
 mod table;
@@ -34,3 +38,8 @@ mod time;
 mod validate;
 
 pub use cluster::{Cluster, Error, Options};
+pub use state::{State, StateError};
+
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

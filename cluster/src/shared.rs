@@ -29,7 +29,7 @@ impl Shared {
     pub(crate) fn new(limits: HistoryLimits, options: &Options, address: SocketAddr, stop: CancellationToken) -> Self {
         let schema = Arc::new(Schema::builtin());
         let shared = Self {
-            store: Store::new(limits),
+            store: Store::new(limits, options.garbage_collection, options.pod_shutdown),
             options: options.clone(),
             address,
             stop,
@@ -57,6 +57,7 @@ impl Shared {
         for storage in before.missing_in(&slot) {
             self.store.end_watches(&storage);
         }
+        self.store.write().work().kinds_changed();
     }
 
     pub(crate) fn disconnect_watches(&self) {

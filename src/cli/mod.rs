@@ -147,7 +147,8 @@ pub enum LogFormat {
   boathook cluster --write-kubeconfig dev.yaml &
   kubectl --kubeconfig dev.yaml create namespace x
 
-Prints `ready` when it serves. It keeps everything in memory and ends with SIGTERM or Ctrl-C.")]
+Prints `ready` when it serves. It keeps everything in memory and ends with SIGTERM or Ctrl-C.
+--load takes what --save wrote.")]
 pub struct Cluster {
     /// Write a kubeconfig for kubectl and Boathook to this file
     #[arg(long, value_name = "FILE")]
@@ -155,6 +156,15 @@ pub struct Cluster {
     /// Loopback address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
+    /// Start with the objects of this YAML file, or of a folder's *.yaml, *.yml and *.json; may be repeated
+    #[arg(long, value_name = "FILE|DIR")]
+    pub load: Vec<PathBuf>,
+    /// Write all objects, Secrets included, to this YAML file at the end
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Leave dependents alone when their owners are deleted
+    #[arg(long)]
+    pub no_garbage_collection: bool,
 }
 
 /// `boathook inspect`

@@ -2,12 +2,12 @@
 
 use std::{
     io::Write as _,
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
 };
 
 use anyhow::Context as _;
-use boathook_cluster::{Cluster, Options};
+use boathook_cluster::{Cluster, Options, State};
 
 use super::runtime::{Stop, block_on};
 use crate::cli;
@@ -15,19 +15,31 @@ use crate::cli;
 pub(super) fn run(args: cli::Cluster) -> anyhow::Result<ExitCode> {
     block_on(async {
         let mut stop = Stop::new()?;
-        let cluster = Cluster::start(Options { listen: args.listen, ..Options::default() }).await?;
+        let cluster = Cluster::start(options(&args)?).await?;
         if let Some(file) = &args.write_kubeconfig {
             write_kubeconfig(file, &cluster.kubeconfig())?;
         }
-        announce(&cluster, args.write_kubeconfig)?;
+        announce(&cluster, args.write_kubeconfig.as_deref())?;
         stop.requested().await;
+        if let Some(file) = &args.save {
+            write_private(file, &cluster.save())
+                .with_context(|| format!("can't write the cluster's state to {}", file.display()))?;
+        }
         cluster.shutdown().await;
         Ok(ExitCode::SUCCESS)
     })
 }
 
+fn options(args: &cli::Cluster) -> anyhow::Result<Options> {
+    let mut state = State::default();
+    for path in &args.load {
+        state.append(State::read(path)?);
+    }
+    Ok(Options::default().listen(args.listen).state(state).garbage_collection(!args.no_garbage_collection))
+}
+
 /// Other programs wait for the line `ready`.
-fn announce(cluster: &Cluster, kubeconfig: Option<PathBuf>) -> anyhow::Result<()> {
+fn announce(cluster: &Cluster, kubeconfig: Option<&Path>) -> anyhow::Result<()> {
     match kubeconfig {
         Some(file) => {
             eprintln!("serving on {}; try: kubectl --kubeconfig {} get namespaces", cluster.url(), file.display())
@@ -38,16 +50,14 @@ fn announce(cluster: &Cluster, kubeconfig: Option<PathBuf>) -> anyhow::Result<()
     writeln!(stdout, "ready").and_then(|()| stdout.flush()).context("can't write to stdout")
 }
 
-/// Writes the file for its owner only.
+/// Writes a kubeconfig that only its owner may read.
 pub(super) fn write_kubeconfig(file: &Path, text: &str) -> anyhow::Result<()> {
+    write_private(file, text).with_context(|| format!("can't write the kubeconfig to {}", file.display()))
+}
+
+fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut options = std::fs::OpenOptions::new();
-    options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(file)
-        .and_then(|mut opened| opened.write_all(text.as_bytes()))
-        .with_context(|| format!("can't write the kubeconfig to {}", file.display()))
+    let mut opened = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
+    opened.write_all(text.as_bytes())
 }

@@ -105,6 +105,11 @@ impl Resource {
         self.group == group && self.plural == plural
     }
 
+    /// Kinds whose dependents stay when nothing is said about them, for the sake of clients from before.
+    pub(crate) fn orphans_by_default(&self) -> bool {
+        self.is("batch", "jobs") || self.is("", "replicationcontrollers")
+    }
+
     pub(crate) fn verbs(&self) -> &'static [&'static str] {
         if self.is("", "namespaces") {
             &["create", "delete", "get", "list", "patch", "update", "watch"]

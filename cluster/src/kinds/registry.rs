@@ -61,6 +61,17 @@ impl Registry {
         self.resources.iter().find(|r| r.group == group && r.plural == plural)
     }
 
+    /// A resource of the collection in any version.
+    pub(crate) fn of_storage(&self, storage: &str) -> Option<&Arc<Resource>> {
+        self.resources.iter().find(|r| *r.storage == *storage)
+    }
+
+    /// The resource of a kind, by `v1` or `group/v1`.
+    pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.in_version(group, version).find(|r| r.kind == kind)
+    }
+
     /// Collections that have a version here which `later` does not serve.
     pub(crate) fn missing_in(&self, later: &Self) -> Vec<Arc<str>> {
         let gone = self.by_path.iter().filter(|(path, _)| !later.by_path.contains_key(*path));

@@ -122,9 +122,10 @@ pub(crate) fn remove(
     Ok(removed)
 }
 
-/// Deletion was asked for, and no finalizer is left.
+/// Deletion was asked for, no finalizer is left, and no pod is still ending.
 fn is_released(resource: &Resource, object: &Value) -> bool {
     json::at(object, &["metadata", "deletionTimestamp"]).is_some()
+        && json::int(object, &["metadata", "deletionGracePeriodSeconds"]).is_none_or(|s| s == 0)
         && json::is_empty(json::at(object, &["metadata", "finalizers"]))
         && (&*resource.storage != "namespaces" || json::is_empty(json::at(object, &["spec", "finalizers"])))
 }

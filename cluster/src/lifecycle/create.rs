@@ -183,7 +183,7 @@ fn generate_name(meta: &mut Map<String, Value>) {
 }
 
 /// A random (version 4) UUID.
-fn uid() -> String {
+pub(crate) fn uid() -> String {
     let random: u128 = rand::rng().random();
     let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");

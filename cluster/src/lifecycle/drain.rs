@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::delete::{Preconditions, delete};
+use super::delete::{DeleteOptions, Propagation, delete};
 use super::{Context, commit};
 use crate::json;
 use crate::kinds::{Resource, builtin_storage};
@@ -53,9 +53,10 @@ fn empty(shared: &Shared, resource: &Resource, prefix: &str, context: &Context) 
     let Ok(page) = shared.store.list(&resource.storage, &query) else {
         return;
     };
+    let options = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
     for object in page.items {
         // Somebody else may have deleted it meanwhile, which is just as well.
-        let _gone_or_held = delete(shared, resource, &object.key, &Preconditions::default(), context);
+        let _gone_or_held = delete(shared, resource, &object.key, &options, context);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Never speaks HTTP.
 
+pub(crate) mod collect;
 pub(crate) mod commit;
 pub(crate) mod create;
 mod defaults;

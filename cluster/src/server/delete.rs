@@ -7,20 +7,21 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::{Call, warn};
 use super::params::{self, Params};
 use super::respond::{self, Body};
 use super::{body, list, render};
 use crate::json;
-use crate::lifecycle::delete::{Outcome, Preconditions, delete};
+use crate::lifecycle::delete::{DeleteOptions, Outcome, Preconditions, Propagation, delete};
 use crate::status::{self, Cause, Failure};
 use crate::store::Query;
 
 /// What a deletion's body and parameters say.
 pub(crate) struct Options {
-    pub preconditions: Preconditions,
+    pub wish: DeleteOptions,
     pub dry_run: bool,
-    pub foreground: bool,
+    /// The client asks for `orphanDependents=false`; only that client is told when the object is not gone yet.
+    pub cascades: bool,
 }
 
 /// Reads DeleteOptions: the body wins over the parameters.
@@ -39,18 +40,43 @@ pub(crate) fn parse(given: &Value, params: &Params) -> Result<Options, Failure> 
     for directive in json::list(given, &["dryRun"]) {
         dry_run |= params::dry_run(directive.as_str().unwrap_or_default())?;
     }
-    let policy = json::at(given, &["propagationPolicy"]).and_then(Value::as_str).unwrap_or(&params.propagation);
-    if !matches!(policy, "" | "Orphan" | "Background" | "Foreground") {
-        let supported = ["Foreground", "Background", "Orphan", "nil"];
-        let cause = Cause::unsupported("propagationPolicy", &policy.into(), &supported);
-        return Err(Failure::invalid("meta.k8s.io", "DeleteOptions", "", &[cause]));
-    }
+    let preconditions = Preconditions { uid: precondition("uid"), resource_version: precondition("resourceVersion") };
+    let cascades = orphan(given, params) == Some(false);
+    let grace = json::int(given, &["gracePeriodSeconds"]).or(params.grace);
     Ok(Options {
-        preconditions: Preconditions { uid: precondition("uid"), resource_version: precondition("resourceVersion") },
+        wish: DeleteOptions { preconditions, propagation: propagation(given, params)?, grace },
         dry_run,
-        foreground: policy == "Foreground",
+        cascades,
     })
 }
+
+fn orphan(given: &Value, params: &Params) -> Option<bool> {
+    given.get("orphanDependents").and_then(Value::as_bool).or(params.orphan_dependents)
+}
+
+fn propagation(given: &Value, params: &Params) -> Result<Option<Propagation>, Failure> {
+    let problem = |cause| Failure::invalid("meta.k8s.io", "DeleteOptions", "", &[cause]);
+    let policy = json::at(given, &["propagationPolicy"]).and_then(Value::as_str).unwrap_or(&params.propagation);
+    let orphan = orphan(given, params);
+    if orphan.is_some() && !policy.is_empty() {
+        let why = "orphanDependents and deletionPropagation cannot be both set";
+        return Err(problem(Cause::invalid("propagationPolicy", &policy.into(), why)));
+    }
+    match (policy, orphan) {
+        ("Orphan", _) | ("", Some(true)) => Ok(Some(Propagation::Orphan)),
+        ("Background", _) | ("", Some(false)) => Ok(Some(Propagation::Background)),
+        ("Foreground", _) => Ok(Some(Propagation::Foreground)),
+        ("", None) => Ok(None),
+        _ => {
+            let supported = ["Foreground", "Background", "Orphan", "nil"];
+            Err(problem(Cause::unsupported("propagationPolicy", &policy.into(), &supported)))
+        }
+    }
+}
+
+/// What the real server says to clients that leave a job's pods behind without saying so.
+const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background \
+    to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 pub(crate) async fn one(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);
@@ -59,18 +85,20 @@ pub(crate) async fn one(call: &Call<'_>, request: Request<Incoming>) -> Result<R
     let options = options(&bytes, &media, call)?;
     context.dry_run = options.dry_run;
     let resource = call.resource;
-    match delete(call.shared, resource, &call.key(), &options.preconditions, &context)? {
+    let response = match delete(call.shared, resource, &call.key(), &options.wish, &context)? {
         Outcome::Held(stored) => {
-            let code = if options.foreground { 202 } else { 200 };
-            Ok(render::one(code, resource, &stored, call.params, call.accept))
+            let code = if options.cascades { 202 } else { 200 };
+            render::one(code, resource, &stored, call.params, call.accept)
         }
         Outcome::Gone(stored) if resource.delete_returns_object => {
-            Ok(render::one(200, resource, &stored, call.params, call.accept))
+            render::one(200, resource, &stored, call.params, call.accept)
         }
         Outcome::Gone(stored) => {
-            Ok(respond::value(200, &status::deleted(resource.gr(), call.name, &stored.uid), call.accept))
+            respond::value(200, &status::deleted(resource.gr(), call.name, &stored.uid), call.accept)
         }
-    }
+    };
+    let warns = resource.is("batch", "jobs") && options.wish.propagation.is_none();
+    Ok(if warns { warn(response, &[JOB_WARNING.to_owned()]) } else { response })
 }
 
 pub(crate) async fn collection(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
@@ -87,7 +115,7 @@ pub(crate) async fn collection(call: &Call<'_>, request: Request<Incoming>) -> R
     let page = page.map_err(|_| Failure::internal("the newest state is always there"))?;
     let mut deleted = Vec::with_capacity(page.items.len());
     for item in &page.items {
-        match delete(call.shared, resource, &item.key, &options.preconditions, &context) {
+        match delete(call.shared, resource, &item.key, &options.wish, &context) {
             Ok(Outcome::Gone(_)) => deleted.push(item.clone()),
             Ok(Outcome::Held(held)) => deleted.push(held),
             Err(failure) if failure.code() == 404 => {}

@@ -24,6 +24,8 @@ pub(crate) struct Params {
     pub include_object: String,
     pub field_validation: Validation,
     pub propagation: String,
+    pub orphan_dependents: Option<bool>,
+    pub grace: Option<i64>,
 }
 
 fn flag(value: &str) -> bool {
@@ -52,6 +54,8 @@ impl Params {
                 "force" => p.force = Some(flag(&text)),
                 "includeObject" => p.include_object = text,
                 "fieldValidation" => p.field_validation = validation(&text)?,
+                "orphanDependents" => p.orphan_dependents = Some(flag(&text)),
+                "gracePeriodSeconds" if !text.is_empty() => p.grace = Some(signed(&text)?),
                 "propagationPolicy" => p.propagation = text,
                 _ => {}
             }
@@ -64,10 +68,12 @@ impl Params {
 }
 
 fn number(text: &str) -> Result<usize, Failure> {
+    signed(text).map(|n| usize::try_from(n).unwrap_or_default())
+}
+
+fn signed(text: &str) -> Result<i64, Failure> {
     let parsed: Result<i64, _> = text.parse();
-    parsed
-        .map(|n| usize::try_from(n).unwrap_or_default())
-        .map_err(|_| Failure::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax")))
+    parsed.map_err(|_| Failure::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax")))
 }
 
 /// `All` is the only dry-run directive.

@@ -49,7 +49,14 @@ pub(crate) fn bytes(resource: &Resource, stored: &Stored) -> Bytes {
     }
 }
 
-/// `PartialObjectMetadata` of an object.
+/// Appends the `PartialObjectMetadata` of an object, whose metadata is the same in all versions.
+fn put_metadata(buffer: &mut BytesMut, stored: &Stored) {
+    buffer.extend_from_slice(br#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#);
+    buffer.extend_from_slice(stored.metadata());
+    buffer.put_u8(b'}');
+}
+
+/// `PartialObjectMetadata` of an object that is at hand.
 pub(crate) fn metadata_only(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
@@ -92,7 +99,11 @@ impl Renderer<'_> {
     pub(crate) fn object(&self, stored: &Stored, shape: Shape, with_columns: bool) -> Bytes {
         match shape {
             Shape::Object => bytes(self.resource, stored),
-            Shape::Metadata | Shape::MetadataList => json::bytes(&metadata_only(&self.resource.value(stored))).into(),
+            Shape::Metadata | Shape::MetadataList => {
+                let mut buffer = BytesMut::new();
+                put_metadata(&mut buffer, stored);
+                buffer.freeze()
+            }
             Shape::Table => {
                 let metadata = json!({ "resourceVersion": stored.revision.to_string() });
                 json::bytes(&self.table(with_columns, metadata, vec![self.row(stored)])).into()
@@ -129,7 +140,7 @@ pub(crate) fn list(
             let rows = items.iter().map(|o| renderer.row(o)).collect();
             respond::value(200, &renderer.table(true, meta.json(), rows), accept)
         }
-        Shape::Metadata | Shape::MetadataList => {
+        Shape::Metadata | Shape::MetadataList if accept.yaml => {
             let items: Vec<Value> = items.iter().map(|o| metadata_only(&resource.value(o))).collect();
             let list = json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta.json(), "items": items,
@@ -143,20 +154,41 @@ pub(crate) fn list(
             });
             respond::value(200, &list, accept)
         }
-        Shape::Object => objects(resource, items, meta),
+        Shape::Metadata | Shape::MetadataList => {
+            let head = head("PartialObjectMetadataList", "meta.k8s.io/v1", meta);
+            streamed(&head, items, put_metadata)
+        }
+        Shape::Object => {
+            let head = head(&resource.list_kind, &resource.api_version(), meta);
+            let resource = resource.clone();
+            streamed(&head, items, move |buffer, item| put_object(buffer, &resource, item))
+        }
     }
 }
 
-/// A list of whole objects, streamed so that it never exists in one piece.
-fn objects(resource: &Arc<Resource>, items: Vec<Arc<Stored>>, meta: &ListMeta) -> Response<Body> {
-    let head = format!(
-        "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{},\"items\":[",
-        Value::from(resource.list_kind.as_str()),
-        Value::from(resource.api_version()),
-        meta.json()
-    );
+/// A list up to its first item.
+fn head(kind: &str, api_version: &str, meta: &ListMeta) -> String {
+    let (kind, api_version) = (Value::from(kind), Value::from(api_version));
+    format!("{{\"kind\":{kind},\"apiVersion\":{api_version},\"metadata\":{},\"items\":[", meta.json())
+}
+
+fn put_object(buffer: &mut BytesMut, resource: &Resource, item: &Stored) {
+    if resource.conversion == Conversion::Same && resource.custom.is_none() {
+        // Items of typed lists do not repeat their type.
+        buffer.put_u8(b'{');
+        buffer.extend_from_slice(item.untyped());
+    } else {
+        buffer.extend_from_slice(&bytes(resource, item));
+    }
+}
+
+/// A list of objects, streamed so that it never exists in one piece.
+fn streamed(
+    head: &str,
+    items: Vec<Arc<Stored>>,
+    put: impl Fn(&mut BytesMut, &Stored) + Send + 'static,
+) -> Response<Body> {
     let mut first = BytesMut::from(head.as_bytes());
-    let resource = resource.clone();
     let mut items = items.into_iter().enumerate();
     let mut done = false;
     let mut chunk = move || {
@@ -167,13 +199,7 @@ fn objects(resource: &Arc<Resource>, items: Vec<Arc<Stored>>, meta: &ListMeta) -
                     if index > 0 {
                         buffer.put_u8(b',');
                     }
-                    if resource.conversion == Conversion::Same && resource.custom.is_none() {
-                        // Items of typed lists do not repeat their type.
-                        buffer.put_u8(b'{');
-                        buffer.extend_from_slice(item.untyped());
-                    } else {
-                        buffer.extend_from_slice(&bytes(&resource, &item));
-                    }
+                    put(&mut buffer, &item);
                 }
                 None => {
                     buffer.extend_from_slice(b"]}\n");

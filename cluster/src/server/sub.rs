@@ -104,7 +104,7 @@ async fn evict(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<B
     let eviction = body::object(&bytes, &media, "Eviction", &call.resource.schema)?;
     let options = delete::parse(eviction.get("deleteOptions").unwrap_or(&Value::Null), call.params)?;
     context.dry_run |= options.dry_run;
-    remove(call.shared, call.resource, &call.key(), &options.preconditions, &context)?;
+    remove(call.shared, call.resource, &call.key(), &options.wish, &context)?;
     Ok(respond::value(201, &status::success(201), call.accept))
 }
 

@@ -82,14 +82,18 @@ impl Collection {
             .map(|(_, object)| object)
     }
 
-    pub(crate) fn put(&mut self, object: Arc<Stored>) {
+    /// Returns the version before.
+    pub(crate) fn put(&mut self, object: Arc<Stored>) -> Option<Arc<Stored>> {
         let previous = self.objects.insert(object.key.clone(), object.clone());
-        self.record(Event { revision: object.revision, object, previous, deleted: false });
+        self.record(Event { revision: object.revision, object, previous: previous.clone(), deleted: false });
+        previous
     }
 
-    pub(crate) fn remove(&mut self, last: Arc<Stored>) {
+    /// Returns the version before.
+    pub(crate) fn remove(&mut self, last: Arc<Stored>) -> Option<Arc<Stored>> {
         let previous = self.objects.remove(&last.key);
-        self.record(Event { revision: last.revision, object: last, previous, deleted: true });
+        self.record(Event { revision: last.revision, object: last, previous: previous.clone(), deleted: true });
+        previous
     }
 
     fn record(&mut self, event: Event) {

@@ -5,16 +5,19 @@
 mod collection;
 mod history;
 mod object;
+mod work;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
 use collection::Collection;
 pub(crate) use collection::{Page, Query};
 pub(crate) use history::Event;
-pub(crate) use object::{Index, Stored, key};
+pub(crate) use object::{FOREGROUND, Index, ORPHAN, Owner, Stored, key};
+pub(crate) use work::{Place, Work};
 
 /// How much watch history is kept for each resource.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +56,7 @@ pub(crate) struct Inner {
     limits: HistoryLimits,
     collections: HashMap<Arc<str>, Collection>,
     ended: HashMap<Arc<str>, Ended>,
+    work: Work,
 }
 
 /// A collection that is gone, for those who were watching it.
@@ -64,8 +68,15 @@ struct Ended {
 }
 
 impl Store {
-    pub(crate) fn new(limits: HistoryLimits) -> Self {
-        let inner = Inner { revision: 1, compacted: 0, limits, collections: HashMap::new(), ended: HashMap::new() };
+    pub(crate) fn new(limits: HistoryLimits, collecting: bool, pod_shutdown: Option<Duration>) -> Self {
+        let inner = Inner {
+            revision: 1,
+            compacted: 0,
+            limits,
+            collections: HashMap::new(),
+            ended: HashMap::new(),
+            work: Work::new(collecting, pod_shutdown),
+        };
         Self { inner: RwLock::new(inner) }
     }
 
@@ -173,6 +184,10 @@ impl Inner {
         self.collections.get(storage).is_some_and(|c| c.has_prefix(prefix))
     }
 
+    pub(crate) fn work(&mut self) -> &mut Work {
+        &mut self.work
+    }
+
     fn collection(&mut self, storage: &Arc<str>) -> &mut Collection {
         let limits = self.limits;
         self.collections.entry(storage.clone()).or_insert_with(|| Collection::new(limits))
@@ -187,7 +202,8 @@ impl Inner {
     pub(crate) fn put(&mut self, storage: &Arc<str>, object: Stored) -> Arc<Stored> {
         self.revision += 1;
         let object = Arc::new(object);
-        self.collection(storage).put(object.clone());
+        let previous = self.collection(storage).put(object.clone());
+        self.work.note(storage, previous.as_deref(), Some(&object));
         object
     }
 
@@ -195,7 +211,8 @@ impl Inner {
     pub(crate) fn remove(&mut self, storage: &Arc<str>, last: Stored) -> Arc<Stored> {
         self.revision += 1;
         let last = Arc::new(last);
-        self.collection(storage).remove(last.clone());
+        let previous = self.collection(storage).remove(last.clone());
+        self.work.note(storage, previous.as_deref(), None);
         last
     }
 }

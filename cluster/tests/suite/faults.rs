@@ -122,3 +122,9 @@ async fn a_watcher_that_does_not_read_is_left_behind() {
     let tail = String::from_utf8_lossy(&tail).into_owned();
     assert!(tail.contains("too old resource version"), "{tail}");
 }
+
+#[tokio::test]
+async fn the_cluster_gives_a_client() {
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    assert_eq!(cluster.client().apiserver_version().await.unwrap().minor, "36");
+}

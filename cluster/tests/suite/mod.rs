@@ -8,5 +8,7 @@ mod kubectl;
 mod lifecycle;
 mod lists;
 mod objects;
+mod owners;
+mod state;
 mod support;
 mod watches;

@@ -1,9 +1,10 @@
 //! Create, read, update and delete one object.
 
+use boathook_cluster::Options;
 use http::Method;
 use serde_json::json;
 
-use super::support::{CONFIG_MAPS, message, start};
+use super::support::{CONFIG_MAPS, message, start, start_with};
 
 #[tokio::test]
 async fn a_new_object_gets_its_system_metadata() {
@@ -165,7 +166,7 @@ async fn deletion_checks_preconditions_and_answers_as_the_kind_does() {
 
 #[tokio::test]
 async fn pods_are_evicted_and_bound() {
-    let f = start().await;
+    let f = start_with(Options::default().pod_shutdown(None)).await;
     let pods = "/api/v1/namespaces/default/pods";
     f.post(pods, json!({ "metadata": { "name": "p" }, "spec": { "containers": [{ "name": "c", "image": "i" }] } }))
         .await;
@@ -175,5 +176,5 @@ async fn pods_are_evicted_and_bound() {
     assert_eq!(f.post(&format!("{pods}/p/binding"), binding).await.0, 409);
     let eviction = json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } });
     assert_eq!(f.post(&format!("{pods}/p/eviction"), eviction).await.0, 201);
-    assert_eq!(f.get(&format!("{pods}/p")).await.0, 404);
+    assert!(f.get(&format!("{pods}/p")).await.1["metadata"]["deletionTimestamp"].is_string());
 }

@@ -1,0 +1,32 @@
+//! A kube client of the cluster itself.
+//!
+//! Never outlives the runtime in which the cluster was started.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use http::Uri;
+
+use crate::cluster::Error;
+
+pub(crate) struct Connection(kube::Client);
+
+impl Connection {
+    pub(crate) fn new(address: SocketAddr) -> Result<Self, Error> {
+        let authority = address.to_string();
+        let url = Uri::builder().scheme("http").authority(authority).path_and_query("/").build();
+        let url = url.map_err(|error| Error::Client(error.into()))?;
+        let client = kube::Client::try_from(kube::Config::new(url)).map_err(|error| Error::Client(error.into()))?;
+        Ok(Self(client))
+    }
+
+    pub(crate) fn client(&self) -> kube::Client {
+        self.0.clone()
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connection")
+    }
+}
