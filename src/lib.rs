@@ -21,6 +21,7 @@
 //! | [`telemetry`] | logs, metrics, health |
 //! | [`admin`] | the admin socket: views of the operator, commands to it, and the client of both |
 //! | [`app`] | wiring; the only module that names every stage |
+//! | [`scenario`] | scenario files, played on the operator and a local cluster |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
 
 pub mod access;
@@ -34,5 +35,6 @@ pub mod hooks;
 pub mod model;
 pub mod queue;
 pub mod sandbox;
+pub mod scenario;
 pub mod telemetry;
 pub mod watch;

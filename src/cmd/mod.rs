@@ -10,6 +10,7 @@ mod inspect;
 mod runtime;
 mod schema;
 mod serve;
+mod test;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Cluster(args) => cluster::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Schema => schema::run(),
+        Command::Test(args) => test::run(args),
         Command::Demo(args) => demo::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
         Command::Admin(args) => admin::run(args),

@@ -1,0 +1,169 @@
+//! Whether an object is as a scenario expects it, and where it is not.
+//!
+//! Never reads an object itself.
+
+use std::fmt::{self, Write as _};
+
+use serde_json::{Map, Value};
+
+/// A step into a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Seg {
+    Key(String),
+    Index(usize),
+}
+
+/// One place where an object is not as expected.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Difference {
+    pub path: Vec<Seg>,
+    pub expected: Value,
+    /// Null: nothing.
+    pub found: Value,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: expected {}, found {}", self.place(), shown(&self.expected), shown(&self.found))
+    }
+}
+
+impl Difference {
+    /// `.spec.taints[0].effect`
+    pub fn place(&self) -> String {
+        let mut text = String::new();
+        for seg in &self.path {
+            // Writing to a String can't fail.
+            let _ = match seg {
+                Seg::Key(key) if key.contains(['.', '[']) => write!(text, "[{key:?}]"),
+                Seg::Key(key) => write!(text, ".{key}"),
+                Seg::Index(index) => write!(text, "[{index}]"),
+            };
+        }
+        text
+    }
+}
+
+/// Each place where `found` is not as expected; nothing when it is.
+pub(super) fn differences(expected: &Value, found: &Value) -> Vec<Difference> {
+    let mut all = Vec::new();
+    compare(expected, Some(found), &mut Vec::new(), &mut all);
+    all
+}
+
+/// A field that is null counts as one that is not there, on both sides.
+fn compare(expected: &Value, found: Option<&Value>, path: &mut Vec<Seg>, all: &mut Vec<Difference>) {
+    let found = found.filter(|value| !value.is_null());
+    match (expected, found) {
+        (Value::Object(fields), Some(Value::Object(have))) => {
+            for (key, field) in fields {
+                within(Seg::Key(key.clone()), path, |path| compare(field, have.get(key), path, all));
+            }
+        }
+        (Value::Array(items), Some(Value::Array(have))) if items.len() == have.len() => {
+            for (n, (item, have)) in items.iter().zip(have).enumerate() {
+                within(Seg::Index(n), path, |path| compare(item, Some(have), path, all));
+            }
+        }
+        (Value::Null, None) => {}
+        (Value::Object(fields), None) if asks_for_nothing(fields) => {}
+        (expected, Some(found)) if expected == found => {}
+        (expected, found) => {
+            let found = found.cloned().unwrap_or_default();
+            all.push(Difference { path: path.clone(), expected: expected.clone(), found });
+        }
+    }
+}
+
+fn within(seg: Seg, path: &mut Vec<Seg>, work: impl FnOnce(&mut Vec<Seg>)) {
+    path.push(seg);
+    work(path);
+    path.pop();
+}
+
+/// It has only fields that must not be there. One without fields must itself be there.
+fn asks_for_nothing(fields: &Map<String, Value>) -> bool {
+    let nothing = |value: &Value| match value {
+        Value::Null => true,
+        Value::Object(fields) => asks_for_nothing(fields),
+        _ => false,
+    };
+    !fields.is_empty() && fields.values().all(nothing)
+}
+
+/// A value for people.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(expected: &Value, found: &Value) -> Vec<String> {
+        differences(expected, found).iter().map(ToString::to_string).collect()
+    }
+
+    #[track_caller]
+    fn matches(expected: Value, found: Value) {
+        assert_eq!(told(&expected, &found), Vec::<String>::new());
+    }
+
+    #[track_caller]
+    fn differs(expected: Value, found: Value, all: &[&str]) {
+        assert_eq!(told(&expected, &found), all);
+    }
+
+    #[test]
+    fn an_object_has_at_least_the_keys_given() {
+        matches(json!({"a": 1, "b": {"c": "x"}}), json!({"a": 1, "b": {"c": "x", "d": 2}, "e": 3}));
+        matches(json!({}), json!({"a": 1}));
+        differs(
+            json!({"a": 1, "b": {"c": "x"}}),
+            json!({"b": {"c": "y"}}),
+            &[".a: expected 1, found nothing", ".b.c: expected \"x\", found \"y\""],
+        );
+        differs(json!({"a": {}}), json!({}), &[".a: expected {}, found nothing"]);
+        differs(json!({"a": {"b": 1}}), json!({"a": [1]}), &[".a: expected {\"b\":1}, found [1]"]);
+    }
+
+    #[test]
+    fn a_list_has_as_many_elements_in_order_each_matching() {
+        matches(json!({"a": [{"k": 1}, 2]}), json!({"a": [{"k": 1, "more": true}, 2]}));
+        differs(json!([1, 2]), json!([2, 1]), &["[0]: expected 1, found 2", "[1]: expected 2, found 1"]);
+        differs(json!({"a": [1]}), json!({"a": [1, 2]}), &[".a: expected [1], found [1,2]"]);
+        differs(json!({"a": [1, 2]}), json!({"a": [1]}), &[".a: expected [1,2], found [1]"]);
+        differs(json!({"a": []}), json!({}), &[".a: expected [], found nothing"]);
+        differs(json!([{"k": 1}]), json!([{"k": 2}]), &["[0].k: expected 1, found 2"]);
+    }
+
+    #[test]
+    fn everything_else_is_equal() {
+        matches(json!({"a": "x", "b": true, "c": 1.5}), json!({"a": "x", "b": true, "c": 1.5}));
+        differs(json!({"a": "1"}), json!({"a": 1}), &[".a: expected \"1\", found 1"]);
+        differs(json!({"a": false}), json!({}), &[".a: expected false, found nothing"]);
+    }
+
+    #[test]
+    fn a_field_that_is_null_is_not_there() {
+        matches(json!({"a": null}), json!({"b": 1}));
+        matches(json!({"a": null}), json!({"a": null}));
+        differs(json!({"a": null}), json!({"a": {}}), &[".a: expected nothing, found {}"]);
+        differs(json!({"a": [{"b": null}]}), json!({"a": [{"b": 0}]}), &[".a[0].b: expected nothing, found 0"]);
+    }
+
+    #[test]
+    fn an_object_with_only_such_fields_need_not_be_there() {
+        let expected = json!({"a": {"b": null, "c": {"d": null}}});
+        matches(expected.clone(), json!({}));
+        matches(expected.clone(), json!({"a": {"x": 1}}));
+        differs(expected, json!({"a": {"c": {"d": 1}}}), &[".a.c.d: expected nothing, found 1"]);
+        differs(json!({"a": {"b": null, "c": 1}}), json!({}), &[".a: expected {\"b\":null,\"c\":1}, found nothing"]);
+    }
+}
