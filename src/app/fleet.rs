@@ -169,6 +169,18 @@ impl Fleet {
         }
     }
 
+    /// Hooks that do not run, with the reason.
+    pub fn quarantined(&self) -> Vec<(String, String)> {
+        self.roster.quarantined()
+    }
+
+    /// Has the schedules of this name strike; how many there are.
+    pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
+        let Some(hook) = self.roster.hook(hook) else { return 0 };
+        let named = hook.spec.schedules.iter().filter(|binding| binding.name.as_str() == schedule);
+        named.inspect(|binding| schedules::strike(&self.stages.queue, hook.spec.name.clone(), binding)).count()
+    }
+
     /// Ends the tasks of all hooks.
     pub async fn shutdown(&self) {
         let running = std::mem::take(&mut *self.running());
@@ -219,7 +231,7 @@ fn spawn(stages: &Arc<Stages>, hook: &Hook) -> JoinSet<()> {
     for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
         tasks.spawn(bindings::keep(stages.clone(), name.clone(), index, binding.clone(), barrier.clone()));
     }
-    for binding in &hook.spec.schedules {
+    for binding in hook.spec.schedules.iter().filter(|_| stages.schedules_tick) {
         let (barrier, ticks) = (barrier.clone(), schedules::keep(stages.queue.clone(), name.clone(), binding.clone()));
         tasks.spawn(async move {
             barrier.passed().await;

@@ -83,6 +83,7 @@ struct Stages {
     operator: Arc<Operator>,
     health: Arc<Health>,
     history: Arc<History>,
+    schedules_tick: bool,
 }
 
 /// A running operator. Dropping it ends it at once; [`App::shutdown`] lets runs end.
@@ -147,14 +148,20 @@ impl App {
         self.server.address()
     }
 
-    /// What is still waited for.
+    /// What is still waited for, and the hooks that do not run.
     pub fn readiness(&self) -> Readiness {
-        self.health.readiness()
+        Readiness { quarantined: self.fleet.quarantined(), ..self.health.readiness() }
     }
 
     /// The queues, to ask after them.
     pub fn queue(&self) -> queue::Handle {
         self.runner.handle()
+    }
+
+    /// Has the schedules of this name strike now; with [`Options::schedules_tick`] off, their only ticks.
+    /// How many there are: none means that the hook is not at work, or binds no such schedule.
+    pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
+        self.fleet.tick(hook, schedule)
     }
 
     /// Takes a hook out; see [`App::release`]. False if there is no such hook at work.
@@ -211,7 +218,10 @@ fn connect(
     let runner = Runner::new(options.queue, action, report.clone());
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    (runner, Arc::new(Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health, history }))
+    let schedules_tick = options.schedules_tick;
+    let stages =
+        Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health, history, schedules_tick };
+    (runner, Arc::new(stages))
 }
 
 fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {

@@ -31,6 +31,9 @@ pub struct Options {
     pub metrics_prefix: String,
     /// Series of metrics that each hook may report.
     pub hook_metrics_series: usize,
+    /// Schedules tick by the clock. Without it, only when [`App::tick`](super::App::tick) is called: for
+    /// tests, which need not wait then. Default true.
+    pub schedules_tick: bool,
     /// On shutdown, how long running hooks may take to end.
     pub grace_period: Duration,
     /// Stage 1.
@@ -58,6 +61,7 @@ impl Options {
             log: None,
             metrics_prefix: Metrics::DEFAULT_PREFIX.to_owned(),
             hook_metrics_series: HookMetrics::DEFAULT_MAX_SERIES,
+            schedules_tick: true,
             grace_period: Duration::from_secs(20),
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,

@@ -11,7 +11,7 @@ use tracing::error;
 
 use super::hooks::Hook;
 use crate::{
-    model::{BindingName, Cause, HookName, QueueName, ScheduleBinding, StartupBinding, Trigger},
+    model::{BindingName, Cause, HookName, QueueName, ScheduleBinding, StartupBinding, Tick, Trigger},
     queue,
     watch::Schedule,
 };
@@ -41,6 +41,27 @@ fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
     }
 }
 
+/// Has a schedule strike now, whatever its crontab says.
+pub(super) fn strike(queue: &queue::Handle, hook: HookName, binding: &ScheduleBinding) {
+    let scheduled_at = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
+    queue.push(trigger(hook, binding, Tick { scheduled_at, missed: 0 }));
+}
+
+fn trigger(hook: HookName, binding: &ScheduleBinding, tick: Tick) -> Trigger {
+    Trigger {
+        hook,
+        binding: binding.name.clone(),
+        queue: binding.queue.clone(),
+        cause: Cause::Schedule(tick),
+        group: binding.group.clone(),
+        snapshots: binding.include_snapshots_from.clone(),
+        allow_failure: binding.allow_failure,
+        retry: binding.retry,
+        debounce: Duration::ZERO,
+        created: Instant::now(),
+    }
+}
+
 /// Runs until it is dropped.
 pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: ScheduleBinding) {
     let ScheduleBinding { crontab, time_zone, missed_runs, jitter, .. } = &binding;
@@ -51,17 +72,6 @@ pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: Schedule
     };
     let mut ticks = std::pin::pin!(schedule.ticks(Timestamp::now));
     while let Some(tick) = ticks.next().await {
-        queue.push(Trigger {
-            hook: hook.clone(),
-            binding: binding.name.clone(),
-            queue: binding.queue.clone(),
-            cause: Cause::Schedule(tick),
-            group: binding.group.clone(),
-            snapshots: binding.include_snapshots_from.clone(),
-            allow_failure: binding.allow_failure,
-            retry: binding.retry,
-            debounce: Duration::ZERO,
-            created: Instant::now(),
-        });
+        queue.push(trigger(hook.clone(), &binding, tick));
     }
 }

@@ -29,6 +29,8 @@ pub enum Command {
     #[command(after_help = "Examples:
   boathook schema > hook-document.schema.json    # then, in a YAML file: # yaml-language-server: $schema=…")]
     Schema,
+    /// Play scenario files: given objects, what happens to them, what must come of it
+    Test(Test),
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
     /// From nothing to a component.
@@ -192,6 +194,53 @@ pub enum Output {
     Json,
     /// One YAML document.
     Yaml,
+}
+
+/// `boathook test`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook test hooks-wasm                            # NAME/scenarios/*.yaml, with dist/NAME.wasm
+  boathook test target/wasm32-wasip2/release/copy.wasm --scenarios scenarios
+  boathook test hooks --filter 'new namespace' -o json
+  boathook test hooks --update                        # takes the objects that are found for the expected ones
+  boathook test --schema > scenario.schema.json
+
+Each scenario has an empty cluster of its own in this process, and an operator with just its hook.
+
+Exit codes: 0 when all scenarios passed, 1 when one did not, 2 when there is none, or a file is wrong: nothing is played then.")]
+pub struct Test {
+    /// A directory with hooks' folders, a hook's folder, or a component
+    #[arg(value_name = "DIR|FILE.wasm", default_value = ".")]
+    pub path: PathBuf,
+    /// Directory of the components, each NAME.wasm [default: beside the scenarios' folder, in
+    /// `target/boathook` there, or in a folder `dist` at or above it]
+    #[arg(long, value_name = "DIR")]
+    pub hooks: Option<PathBuf>,
+    /// A component's scenarios [default: the folder `scenarios` beside it, or NAME/scenarios beside it or
+    /// above]
+    #[arg(long, value_name = "DIR")]
+    pub scenarios: Option<PathBuf>,
+    /// Play only scenarios whose file or name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// Show the scenarios and play none
+    #[arg(long)]
+    pub list: bool,
+    /// Change files to expect the objects that are found in place of those that differ
+    #[arg(long)]
+    pub update: bool,
+    /// Scenarios at the same time [default: twice the number of cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: Option<u16>,
+    /// Directory for compiled components [default: the user's cache directory]
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_CACHE_DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Print the JSON Schema of scenario files
+    #[arg(long)]
+    pub schema: bool,
 }
 
 /// `boathook demo`

@@ -14,6 +14,7 @@ mod runtime;
 mod schema;
 mod serve;
 mod summary;
+mod test;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Cluster(args) => cluster::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Schema => schema::run(),
+        Command::Test(args) => test::run(args),
         Command::Demo(args) => demo::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
         Command::Author(Author::New(args)) => new::run(args),

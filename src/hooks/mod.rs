@@ -7,5 +7,5 @@ mod document;
 mod schema;
 
 pub use directory::{DirectoryError, HookFile, read_directory};
-pub use document::{DocumentError, Problem, ProblemKind, parse, print};
+pub use document::{DocumentError, Problem, ProblemKind, parse, plain_scalar, print};
 pub use schema::schema;

@@ -23,6 +23,7 @@ pub use print::print;
 use problem::Reader;
 pub use problem::{DocumentError, Problem, ProblemKind};
 use reader::{Fields, describe};
+pub use scalar::plain as plain_scalar;
 
 /// Reads the document that the hook's `config` returned. `check_filter` says what is wrong with
 /// a jq program, if anything is. What was accepted and should be changed is in

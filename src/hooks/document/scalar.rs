@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 /// By YAML 1.2's core schema. Digits with leading zeros stay a text, as readers of YAML disagree
 /// about them, and so do numbers that JSON does not have.
-pub(super) fn plain(text: Cow<'_, str>) -> Value {
+pub fn plain(text: Cow<'_, str>) -> Value {
     match text.as_ref() {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),

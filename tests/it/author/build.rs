@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::{process::Command, sync::Mutex, time::timeout};
 
 use super::{command, project, repository};
-use crate::{scenarios::play_folder, support::process::Ended};
+use crate::support::{guests::cache_dir, process::Ended};
 
 /// Cargo does one build at a time in one folder; so that none waits for it on its own time.
 static BUILDING: Mutex<()> = Mutex::const_new(());
@@ -71,7 +71,11 @@ async fn new_builds_and_passes(template: &str) -> Value {
     let component = fs::read(folder.join("out").join(format!("{name}.wasm"))).unwrap();
     assert_eq!(facts["bytes"], component.len());
     assert!(component.len() < 300_000, "{} bytes", component.len());
-    play_folder(&name, component, &project.join("scenarios")).await;
+    let (out, scenarios, cache) = (format!("out/{name}.wasm"), format!("{name}/scenarios"), cache_dir());
+    let tested = ["test", &out, "--scenarios", &scenarios, "--cache-dir", &cache.display().to_string()];
+    let ended = super::typed(&folder, tested).await;
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(project.join("scenarios").is_dir());
     facts
 }
 

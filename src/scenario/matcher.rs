@@ -2,36 +2,83 @@
 //!
 //! Never reads an object itself.
 
+use std::fmt::{self, Write as _};
+
 use serde_json::{Map, Value};
 
+/// A step into a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Seg {
+    Key(String),
+    Index(usize),
+}
+
+/// One place where an object is not as expected.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Difference {
+    pub path: Vec<Seg>,
+    pub expected: Value,
+    /// Null: nothing.
+    pub found: Value,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: expected {}, found {}", self.place(), shown(&self.expected), shown(&self.found))
+    }
+}
+
+impl Difference {
+    /// `.spec.taints[0].effect`
+    pub fn place(&self) -> String {
+        let mut text = String::new();
+        for seg in &self.path {
+            // Writing to a String can't fail.
+            let _ = match seg {
+                Seg::Key(key) if key.contains(['.', '[']) => write!(text, "[{key:?}]"),
+                Seg::Key(key) => write!(text, ".{key}"),
+                Seg::Index(index) => write!(text, "[{index}]"),
+            };
+        }
+        text
+    }
+}
+
 /// Each place where `found` is not as expected; nothing when it is.
-pub fn differences(expected: &Value, found: &Value) -> Vec<String> {
+pub(super) fn differences(expected: &Value, found: &Value) -> Vec<Difference> {
     let mut all = Vec::new();
-    compare(expected, Some(found), "", &mut all);
+    compare(expected, Some(found), &mut Vec::new(), &mut all);
     all
 }
 
 /// A field that is null counts as one that is not there, on both sides.
-fn compare(expected: &Value, found: Option<&Value>, path: &str, all: &mut Vec<String>) {
+fn compare(expected: &Value, found: Option<&Value>, path: &mut Vec<Seg>, all: &mut Vec<Difference>) {
     let found = found.filter(|value| !value.is_null());
     match (expected, found) {
         (Value::Object(fields), Some(Value::Object(have))) => {
             for (key, field) in fields {
-                compare(field, have.get(key), &format!("{path}.{key}"), all);
+                within(Seg::Key(key.clone()), path, |path| compare(field, have.get(key), path, all));
             }
         }
         (Value::Array(items), Some(Value::Array(have))) if items.len() == have.len() => {
             for (n, (item, have)) in items.iter().zip(have).enumerate() {
-                compare(item, Some(have), &format!("{path}[{n}]"), all);
+                within(Seg::Index(n), path, |path| compare(item, Some(have), path, all));
             }
         }
         (Value::Null, None) => {}
         (Value::Object(fields), None) if asks_for_nothing(fields) => {}
         (expected, Some(found)) if expected == found => {}
         (expected, found) => {
-            all.push(format!("{path}: expected {}, found {}", shown(expected), shown(found.unwrap_or(&Value::Null))));
+            let found = found.cloned().unwrap_or_default();
+            all.push(Difference { path: path.clone(), expected: expected.clone(), found });
         }
     }
+}
+
+fn within(seg: Seg, path: &mut Vec<Seg>, work: impl FnOnce(&mut Vec<Seg>)) {
+    path.push(seg);
+    work(path);
+    path.pop();
 }
 
 /// It has only fields that must not be there. One without fields must itself be there.
@@ -44,7 +91,8 @@ fn asks_for_nothing(fields: &Map<String, Value>) -> bool {
     !fields.is_empty() && fields.values().all(nothing)
 }
 
-fn shown(value: &Value) -> String {
+/// A value for people.
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
         value => value.to_string(),
@@ -53,18 +101,23 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use serde_json::json;
 
     use super::*;
 
+    fn told(expected: &Value, found: &Value) -> Vec<String> {
+        differences(expected, found).iter().map(ToString::to_string).collect()
+    }
+
     #[track_caller]
     fn matches(expected: Value, found: Value) {
-        assert_eq!(differences(&expected, &found), Vec::<String>::new());
+        assert_eq!(told(&expected, &found), Vec::<String>::new());
     }
 
     #[track_caller]
     fn differs(expected: Value, found: Value, all: &[&str]) {
-        assert_eq!(differences(&expected, &found), all);
+        assert_eq!(told(&expected, &found), all);
     }
 
     #[test]

@@ -1,0 +1,223 @@
+//! `boathook test`: plays scenario files and tells how they ended. Decides nothing about them.
+
+use std::{
+    io::IsTerminal as _,
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use super::serve::cache_dir;
+use crate::{
+    cli::{Output, Test},
+    sandbox::{CompilerConfig, SandboxConfig},
+    scenario::{self, Case, Failure, Played, Settings, Subject, play_all},
+};
+
+/// As `println`, but who reads no further does not end the scenarios.
+macro_rules! say {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout().lock(), $($part)*);
+    }};
+}
+
+/// A file is wrong, or there is none.
+const UNUSABLE: u8 = 2;
+
+pub(super) fn run(args: Test) -> anyhow::Result<ExitCode> {
+    if args.schema {
+        say!("{:#}", scenario::schema());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let cases = match scenario::find(&args.path, args.hooks.as_deref(), args.scenarios.as_deref()) {
+        Ok(cases) => cases,
+        Err(error) => {
+            eprintln!("error: {}", crate::model::error_chain(&error));
+            return Ok(ExitCode::from(UNUSABLE));
+        }
+    };
+    if tell_problems(&cases) > 0 {
+        return Ok(ExitCode::from(UNUSABLE));
+    }
+    let chosen: Vec<(&Case, Subject<'_>)> = cases
+        .iter()
+        .filter_map(|case| Some((case, subject(case)?)))
+        .filter(|(case, it)| wanted(&args, case, it))
+        .collect();
+    if chosen.is_empty() {
+        eprintln!("error: no scenario's file or name contains {:?}", args.filter.unwrap_or_default());
+        return Ok(ExitCode::from(UNUSABLE));
+    }
+    if args.list {
+        list(&args, &chosen)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    play(&args, &chosen)
+}
+
+fn subject(case: &Case) -> Option<Subject<'_>> {
+    let scenario = case.scenario.as_ref().ok()?;
+    Some(Subject { scenario, hook: &case.hook, component: &case.component })
+}
+
+fn wanted(args: &Test, case: &Case, subject: &Subject<'_>) -> bool {
+    let holds = |text: &String| case.file.to_string_lossy().contains(text) || subject.scenario.name.contains(text);
+    args.filter.as_ref().is_none_or(holds)
+}
+
+/// All that is wrong with all files, as compilers tell it. How many files there are.
+fn tell_problems(cases: &[Case]) -> usize {
+    let mut files = 0;
+    for case in cases {
+        let Err(problems) = &case.scenario else { continue };
+        files += 1;
+        for problem in problems {
+            eprintln!("{}:{problem}", case.file.display());
+        }
+    }
+    if files > 0 {
+        let are = if files == 1 { "1 scenario file is".to_owned() } else { format!("{files} scenario files are") };
+        eprintln!("error: {are} wrong, nothing was played; the format: docs/reference/scenario.md, or --schema");
+    }
+    files
+}
+
+fn list(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<()> {
+    let entry = |(case, subject): &(&Case, Subject<'_>)| json!({"file": case.file, "name": subject.scenario.name, "hook": case.hook.as_str(), "component": case.component});
+    let entries: Vec<Value> = chosen.iter().map(entry).collect();
+    if args.output == Output::Text {
+        chosen.iter().for_each(|(case, subject)| say!("{}: {}", case.file.display(), subject.scenario.name));
+        return Ok(());
+    }
+    print(args.output, &json!(entries))
+}
+
+fn print(output: Output, value: &Value) -> anyhow::Result<()> {
+    match output {
+        Output::Yaml => say!("{}", yaml_serde::to_string(value)?.trim_end()),
+        Output::Text | Output::Json => say!("{value:#}"),
+    }
+    Ok(())
+}
+
+/// How one ended.
+struct Ended {
+    played: Result<Played, Failure>,
+    took: Duration,
+}
+
+fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let scratch = tempfile::tempdir().context("can't make a temporary directory")?;
+    let cache = args.cache_dir.clone().or_else(cache_dir).unwrap_or_else(|| scratch.path().join("cache"));
+    let settings = Settings { sandbox: sandbox(cache)?, accept: args.update };
+    let subjects: Vec<Subject<'_>> = chosen.iter().map(|(_, subject)| *subject).collect();
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let jobs = args.jobs.map_or(2 * cores, usize::from);
+    let mut all: Vec<Option<Ended>> = chosen.iter().map(|_| None).collect();
+    play_all(&subjects, &settings, jobs, |index, played, took| {
+        let Some((case, subject)) = chosen.get(index) else { return };
+        let ended = Ended { played, took };
+        if args.output == Output::Text {
+            tell(case, subject, &ended);
+        }
+        if let Some(place) = all.get_mut(index) {
+            *place = Some(ended);
+        }
+    })?;
+    let all: Vec<(&Case, &Subject<'_>, &Ended)> = chosen
+        .iter()
+        .zip(&all)
+        .filter_map(|((case, subject), ended)| Some((*case, subject, ended.as_ref()?)))
+        .collect();
+    for (case, _, ended) in &all {
+        update(case, ended)?;
+    }
+    summarise(args.output, &all, began.elapsed())
+}
+
+fn sandbox(cache: PathBuf) -> anyhow::Result<SandboxConfig> {
+    let compiler = CompilerConfig::new(std::env::current_exe().context("can't find this program's own file")?);
+    // Each operator has a sandbox; pools would take address space for thousands of instances.
+    Ok(SandboxConfig { cache_dir: Some(cache), pooling: false, compiler: Some(compiler), ..Default::default() })
+}
+
+fn colour(code: u8, text: &str) -> String {
+    let plain = !std::io::stdout().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if plain { text.to_owned() } else { format!("\u{1b}[{code}m{text}\u{1b}[0m") }
+}
+
+fn tell(case: &Case, subject: &Subject<'_>, ended: &Ended) {
+    let (file, name, ms) = (case.file.display(), &subject.scenario.name, ended.took.as_millis());
+    match &ended.played {
+        Ok(played) if played.edits.is_empty() => say!("{} {file}: {name} ({ms} ms)", colour(32, "ok  ")),
+        Ok(_) => say!("{} {file}: {name} ({ms} ms)", colour(33, "new ")),
+        Err(failure) => {
+            say!("{} {file}: {name} ({ms} ms)\n{}", colour(31, "FAIL"), told(case, failure));
+        }
+    }
+}
+
+fn told(case: &Case, failure: &Failure) -> String {
+    let place = match failure.step {
+        Some((step, line)) => format!("{}:{line}: steps[{step}]: ", case.file.display()),
+        None => String::new(),
+    };
+    let mut out = format!("  {place}{}\n", failure.text.replace('\n', "\n    "));
+    if !failure.log.is_empty() {
+        out.push_str("  the end of the operator's log:\n");
+        failure.log.iter().for_each(|line| out.push_str(&format!("    {line}\n")));
+    }
+    out
+}
+
+fn update(case: &Case, ended: &Ended) -> anyhow::Result<()> {
+    let Ok(played) = &ended.played else { return Ok(()) };
+    if played.edits.is_empty() {
+        return Ok(());
+    }
+    let text = scenario::apply(&case.text, &played.edits);
+    std::fs::write(&case.file, text).with_context(|| format!("can't write {}", case.file.display()))
+}
+
+fn summarise(output: Output, all: &[(&Case, &Subject<'_>, &Ended)], took: Duration) -> anyhow::Result<ExitCode> {
+    let failed = all.iter().filter(|(_, _, ended)| ended.played.is_err()).count();
+    let updated = all.iter().filter(|(_, _, ended)| is_updated(ended)).count();
+    let passed = all.len() - failed - updated;
+    if output == Output::Text {
+        let changed = if updated > 0 { format!(", {updated} changed") } else { String::new() };
+        say!("\n{} scenarios: {passed} passed, {failed} failed{changed}, in {:.1} s", all.len(), took.as_secs_f64());
+    } else {
+        let scenarios: Vec<Value> = all.iter().map(|(case, subject, ended)| entry(case, subject, ended)).collect();
+        let ms = took.as_millis();
+        print(
+            output,
+            &json!({"passed": passed, "failed": failed, "updated": updated, "ms": ms, "scenarios": scenarios}),
+        )?;
+    }
+    Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn is_updated(ended: &Ended) -> bool {
+    ended.played.as_ref().is_ok_and(|played| !played.edits.is_empty())
+}
+
+fn entry(case: &Case, subject: &Subject<'_>, ended: &Ended) -> Value {
+    let result = match &ended.played {
+        Err(_) => "failed",
+        Ok(_) if is_updated(ended) => "updated",
+        Ok(_) => "passed",
+    };
+    let failure = ended.played.as_ref().err().map(|failure| {
+        let (step, line) = failure.step.unzip();
+        json!({"step": step, "line": line, "text": failure.text, "log": failure.log})
+    });
+    json!({
+        "file": case.file, "name": subject.scenario.name, "hook": case.hook.as_str(), "result": result,
+        "ms": ended.took.as_millis(), "failure": failure,
+    })
+}

@@ -1,0 +1,149 @@
+//! What a scenario file holds. Finds everything that is wrong with one before it gives up.
+//!
+//! Never looks at a cluster.
+
+use std::{fmt, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    expect::Expect,
+    problem::{Place, Problem, Problems},
+    reader::{Fields, describe},
+    tree::{self, Kind, Node},
+};
+
+/// No wait is longer.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
+/// The keys of a step, of which it has one.
+pub(super) const ACTIONS: [&str; 8] = ["create", "apply", "patch", "delete", "tick", "wait", "restart", "expect"];
+
+/// A whole file.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// A sentence that says what is shown.
+    pub name: String,
+    /// What is there before the hook is loaded.
+    pub(super) given: Vec<Object>,
+    pub(super) steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    pub place: Place,
+    pub action: Action,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Action {
+    Create(Object),
+    Apply(Object),
+    Patch(Object),
+    Delete(Object),
+    /// Schedules of this name strike.
+    Tick(String),
+    Wait(Duration),
+    /// The operator is stopped and started again.
+    Restart,
+    Expect(Box<Expect>),
+}
+
+/// An object, of which apiVersion, kind and name are known.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    pub value: Value,
+    /// The same, as it stands in the file.
+    pub node: Node,
+}
+
+impl fmt::Display for Object {
+    /// `Secret web/registry-credentials`, `Node n1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |pointer| self.value.pointer(pointer).and_then(Value::as_str);
+        write!(f, "{} ", text("/kind").unwrap_or_default())?;
+        if let Some(namespace) = text("/metadata/namespace") {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(text("/metadata/name").unwrap_or_default())
+    }
+}
+
+impl Scenario {
+    /// Reads a file's text, or says all that is wrong with it, in its order.
+    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+        let root = tree::read(text).map_err(|problem| vec![problem])?;
+        let problems = Problems::default();
+        let scenario = scenario(&root, &problems);
+        match (scenario, problems.finish()) {
+            (Some(scenario), problems) if problems.is_empty() => Ok(scenario),
+            (_, problems) => Err(problems),
+        }
+    }
+
+    /// Without a tick that is asked for, schedules tick by the clock.
+    pub(super) fn ticks_by_itself(&self) -> bool {
+        !self.steps.iter().any(|step| matches!(step.action, Action::Tick(_)))
+    }
+}
+
+fn scenario(root: &Node, problems: &Problems) -> Option<Scenario> {
+    let fields = Fields::of(root, "", problems)?;
+    let name = fields.needed_text("name");
+    let given = objects(&fields, "given");
+    fields.need("steps");
+    let steps = fields.items("steps").into_iter().flatten().filter_map(|(node, path)| step(node, &path, problems));
+    let steps = steps.collect();
+    fields.finish();
+    Some(Scenario { name: name?.to_owned(), given, steps })
+}
+
+fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
+    let fields = Fields::of(node, path, problems)?;
+    let present = ACTIONS.iter().filter(|key| fields.take(key).is_some()).count();
+    fields.finish();
+    let unknown_only = present == 0 && matches!(&node.kind, Kind::Map(entries) if !entries.is_empty());
+    if unknown_only {
+        return None;
+    }
+    if present != 1 {
+        fields.wrong(format!("a step has just one of {}", ACTIONS.join(", ")));
+        return None;
+    }
+    let object = |key| object(fields.take(key)?, &fields.child(key), problems);
+    let action = None
+        .or_else(|| object("create").map(Action::Create))
+        .or_else(|| object("apply").map(Action::Apply))
+        .or_else(|| object("patch").map(Action::Patch))
+        .or_else(|| object("delete").map(Action::Delete))
+        .or_else(|| fields.text("tick").map(|name| Action::Tick(name.to_owned())))
+        .or_else(|| fields.duration("wait", MAX_WAIT).map(Action::Wait))
+        .or_else(|| fields.word("restart", &["operator"]).map(|_| Action::Restart))
+        .or_else(|| {
+            let expect = Expect::read(fields.take("expect")?, &fields.child("expect"), problems);
+            expect.map(|expect| Action::Expect(Box::new(expect)))
+        })?;
+    Some(Step { place: node.place, action })
+}
+
+/// The objects of a list; none when the key is absent.
+pub(super) fn objects(fields: &Fields<'_>, key: &'static str) -> Vec<Object> {
+    let items = fields.items(key).into_iter().flatten();
+    items.filter_map(|(node, path)| object(node, &path, fields.problems())).collect()
+}
+
+fn object(node: &Node, path: &str, problems: &Problems) -> Option<Object> {
+    let Kind::Map(_) = &node.kind else {
+        problems.add(node.place, path, format!("must be an object, not {}", describe(node)));
+        return None;
+    };
+    let value = node.value();
+    let mut whole = true;
+    for pointer in ["/apiVersion", "/kind", "/metadata/name"] {
+        if value.pointer(pointer).and_then(Value::as_str).is_none_or(str::is_empty) {
+            let key = pointer.trim_start_matches('/').replace('/', ".");
+            problems.add(node.place, path, format!("an object needs {key}, a text"));
+            whole = false;
+        }
+    }
+    whole.then(|| Object { value, node: node.clone() })
+}

@@ -1,0 +1,70 @@
+//! Changes of a scenario file's text that make it say what was found; everything else in it, comments
+//! too, stays as it is. Writes no file.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::{
+    matcher::{Difference, Seg},
+    tree::Node,
+};
+
+/// Other text for a part of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// In characters.
+    span: Range<usize>,
+    text: String,
+}
+
+/// What an object's text must become. None: it can't be told, as where it stands for another place's text.
+pub(super) fn edits(object: &Node, differences: &[Difference]) -> Option<Vec<Edit>> {
+    differences.iter().map(|difference| edit(object, difference)).collect()
+}
+
+fn edit(object: &Node, difference: &Difference) -> Option<Edit> {
+    let (mut node, mut within) = (object, object.span.clone());
+    for seg in &difference.path {
+        node = match seg {
+            Seg::Key(key) => node.get(key)?,
+            Seg::Index(index) => node.item(*index)?,
+        };
+        // What an alias stands for has its places elsewhere.
+        if node.span.start < within.start || node.span.end > within.end {
+            return None;
+        }
+        within = node.span.clone();
+    }
+    Some(Edit { span: node.span.clone(), text: flow(&difference.found) })
+}
+
+/// JSON is YAML, in a block too.
+fn flow(value: &Value) -> String {
+    value.to_string()
+}
+
+/// The text with its edits; those that overlap another are left out.
+pub fn apply(text: &str, edits: &[Edit]) -> String {
+    let mut edits: Vec<&Edit> = edits.iter().collect();
+    edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
+    edits.dedup();
+    let chars: Vec<char> = text.chars().collect();
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for edit in edits.into_iter().filter(|edit| edit.span.end <= chars.len()) {
+        if edit.span.start >= at {
+            let before = chars.get(at..edit.span.start).unwrap_or_default();
+            out.extend(before);
+            // A key without a value has no blank behind it.
+            if edit.span.is_empty() && before.last() == Some(&':') {
+                out.push(' ');
+            }
+            out.push_str(&edit.text);
+            // A block of text ends with its line.
+            let replaced = chars.get(edit.span.clone()).unwrap_or_default();
+            at = edit.span.end - replaced.iter().rev().take_while(|c| c.is_whitespace()).count();
+        }
+    }
+    out.extend(chars.get(at..).unwrap_or_default());
+    out
+}

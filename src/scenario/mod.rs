@@ -1,0 +1,28 @@
+//! Scenario files: what a cluster holds, what happens there, and what must come of it; each played on
+//! the real operator and a local cluster of its own. `docs/reference/scenario.md` says what one may hold.
+//!
+//! Never prints anything, and never reaches another cluster.
+
+mod admin;
+mod document;
+mod edit;
+mod expect;
+mod files;
+mod judge;
+mod log;
+mod matcher;
+mod operator;
+mod play;
+mod pool;
+mod problem;
+mod reader;
+mod schema;
+mod tree;
+
+pub use document::Scenario;
+pub use edit::{Edit, apply};
+pub use files::{Case, FindError, find};
+pub use play::{Failure, Played, Settings};
+pub use pool::{Subject, play_all};
+pub use problem::{Place, Problem};
+pub use schema::schema;
