@@ -1,10 +1,6 @@
 //! `boathook cluster`: the local cluster alone, in the foreground.
 
-use std::{
-    io::Write as _,
-    path::Path,
-    process::ExitCode,
-};
+use std::{io::Write as _, path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use boathook_cluster::{Cluster, Options, State};
