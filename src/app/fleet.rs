@@ -169,6 +169,11 @@ impl Fleet {
         }
     }
 
+    /// Hooks that do not run, with the reason.
+    pub fn quarantined(&self) -> Vec<(String, String)> {
+        self.roster.quarantined()
+    }
+
     /// Has the schedules of this name strike; how many there are.
     pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
         let Some(hook) = self.roster.hook(hook) else { return 0 };

@@ -148,9 +148,9 @@ impl App {
         self.server.address()
     }
 
-    /// What is still waited for.
+    /// What is still waited for, and the hooks that do not run.
     pub fn readiness(&self) -> Readiness {
-        self.health.readiness()
+        Readiness { quarantined: self.fleet.quarantined(), ..self.health.readiness() }
     }
 
     /// The queues, to ask after them.

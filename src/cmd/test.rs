@@ -17,12 +17,20 @@ use crate::{
     scenario::{self, Case, Failure, Played, Settings, Subject, play_all},
 };
 
+/// As `println`, but who reads no further does not end the scenarios.
+macro_rules! say {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout().lock(), $($part)*);
+    }};
+}
+
 /// A file is wrong, or there is none.
 const UNUSABLE: u8 = 2;
 
 pub(super) fn run(args: Test) -> anyhow::Result<ExitCode> {
     if args.schema {
-        println!("{:#}", scenario::schema());
+        say!("{:#}", scenario::schema());
         return Ok(ExitCode::SUCCESS);
     }
     let cases = match scenario::find(&args.path, args.hooks.as_deref(), args.scenarios.as_deref()) {
@@ -82,7 +90,7 @@ fn list(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<()> {
     let entry = |(case, subject): &(&Case, Subject<'_>)| json!({"file": case.file, "name": subject.scenario.name, "hook": case.hook.as_str(), "component": case.component});
     let entries: Vec<Value> = chosen.iter().map(entry).collect();
     if args.output == Output::Text {
-        chosen.iter().for_each(|(case, subject)| println!("{}: {}", case.file.display(), subject.scenario.name));
+        chosen.iter().for_each(|(case, subject)| say!("{}: {}", case.file.display(), subject.scenario.name));
         return Ok(());
     }
     print(args.output, &json!(entries))
@@ -90,8 +98,8 @@ fn list(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<()> {
 
 fn print(output: Output, value: &Value) -> anyhow::Result<()> {
     match output {
-        Output::Yaml => print!("{}", yaml_serde::to_string(value)?),
-        Output::Text | Output::Json => println!("{value:#}"),
+        Output::Yaml => say!("{}", yaml_serde::to_string(value)?.trim_end()),
+        Output::Text | Output::Json => say!("{value:#}"),
     }
     Ok(())
 }
@@ -146,10 +154,10 @@ fn colour(code: u8, text: &str) -> String {
 fn tell(case: &Case, subject: &Subject<'_>, ended: &Ended) {
     let (file, name, ms) = (case.file.display(), &subject.scenario.name, ended.took.as_millis());
     match &ended.played {
-        Ok(played) if played.edits.is_empty() => println!("{} {file}: {name} ({ms} ms)", colour(32, "ok  ")),
-        Ok(_) => println!("{} {file}: {name} ({ms} ms)", colour(33, "new ")),
+        Ok(played) if played.edits.is_empty() => say!("{} {file}: {name} ({ms} ms)", colour(32, "ok  ")),
+        Ok(_) => say!("{} {file}: {name} ({ms} ms)", colour(33, "new ")),
         Err(failure) => {
-            println!("{} {file}: {name} ({ms} ms)\n{}", colour(31, "FAIL"), told(case, failure));
+            say!("{} {file}: {name} ({ms} ms)\n{}", colour(31, "FAIL"), told(case, failure));
         }
     }
 }
@@ -181,12 +189,8 @@ fn summarise(output: Output, all: &[(&Case, &Subject<'_>, &Ended)], took: Durati
     let updated = all.iter().filter(|(_, _, ended)| is_updated(ended)).count();
     let passed = all.len() - failed - updated;
     if output == Output::Text {
-        let changed = if updated > 0 { format!(", {updated} files changed") } else { String::new() };
-        println!(
-            "\n{} scenarios: {passed} passed, {failed} failed{changed}, in {:.1} s",
-            all.len(),
-            took.as_secs_f64()
-        );
+        let changed = if updated > 0 { format!(", {updated} changed") } else { String::new() };
+        say!("\n{} scenarios: {passed} passed, {failed} failed{changed}, in {:.1} s", all.len(), took.as_secs_f64());
     } else {
         let scenarios: Vec<Value> = all.iter().map(|(case, subject, ended)| entry(case, subject, ended)).collect();
         let ms = took.as_millis();

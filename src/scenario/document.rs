@@ -101,6 +101,10 @@ fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
     let fields = Fields::of(node, path, problems)?;
     let present = ACTIONS.iter().filter(|key| fields.take(key).is_some()).count();
     fields.finish();
+    let unknown_only = present == 0 && matches!(&node.kind, Kind::Map(entries) if !entries.is_empty());
+    if unknown_only {
+        return None;
+    }
     if present != 1 {
         fields.wrong(format!("a step has just one of {}", ACTIONS.join(", ")));
         return None;

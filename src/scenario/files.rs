@@ -84,11 +84,19 @@ fn of_component(component: &Path, scenarios: Option<&Path>) -> Result<Folders, F
     }
     let hook = name(component)?;
     let beside = component.parent().unwrap_or(Path::new(""));
-    let mut places = vec![beside.join(hook.as_str()).join(FOLDER), beside.join("..").join(hook.as_str()).join(FOLDER)];
-    places.push(beside.join(FOLDER));
+    let mut places = vec![beside.join(hook.as_str()).join(FOLDER), beside.join(FOLDER)];
+    places.extend(above(beside).map(|above| above.join(hook.as_str()).join(FOLDER)));
     let found = scenarios.map(Path::to_owned).or_else(|| places.into_iter().find(|place| place.is_dir()));
     let folder = found.ok_or_else(|| FindError::None(component.to_owned()))?;
     Ok([(folder, (hook, component.to_owned()))].into())
+}
+
+/// The directory above, in the words of the path if they say it.
+fn above(path: &Path) -> Option<PathBuf> {
+    match path.parent() {
+        Some(parent) if path.file_name().is_some() => Some(parent.to_owned()),
+        _ => path.canonicalize().ok()?.parent().map(Path::to_owned),
+    }
 }
 
 fn of_directory(path: &Path, hooks: Option<&Path>, scenarios: Option<&Path>) -> Result<Folders, FindError> {

@@ -1,25 +1,24 @@
-//! The scenarios of the example hooks, each on the real pipeline: a local cluster of its own, and the
-//! real binary with that one hook. hooks-wasm/README.md says what a scenario may hold.
+//! `boathook test`: the scenarios of the example hooks, files that are wrong, scenarios that fail.
+//! docs/reference/scenario.md says what a scenario may hold.
 //!
 //! Never knows a hook beyond its name.
 
-mod document;
-mod matcher;
-mod operator;
-mod play;
+mod bad;
+mod failing;
+mod schema;
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use futures::{StreamExt, stream};
+use serde_json::Value;
+use tempfile::TempDir;
 
-use crate::support::guests::{guest, hooks_dir};
-use document::Scenario;
-
-/// Each has a cluster, an operator and a hook: enough to keep two cores busy.
-const AT_ONCE: usize = 4;
+use crate::support::{
+    guests::{cache_dir, guest, hooks_dir},
+    process::{Ended, boathook, run},
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn registry_secret() {
@@ -51,80 +50,42 @@ async fn pods_monitor() {
     play_all("pods-monitor").await;
 }
 
+/// Those of one hook, where its author has them.
 async fn play_all(hook: &str) {
-    let files = files(hook);
-    assert!(!files.is_empty(), "hooks-wasm/{hook}/scenarios holds no scenario");
     let hooks = hooks_dir(&[(hook, guest(hook))]).await;
-    let played = stream::iter(&files).map(|file| play_file(hook, file, hooks.path())).buffer_unordered(AT_ONCE);
-    let failures: Vec<String> = played.filter_map(async |outcome| outcome.err()).collect().await;
-    assert!(failures.is_empty(), "{} of {} scenarios failed\n\n{}", failures.len(), files.len(), failures.join("\n"));
+    let folder = Path::new("hooks-wasm").join(hook);
+    let ended = test([&folder, Path::new("--hooks"), hooks.path(), Path::new("-o"), Path::new("json")]).await;
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let files = fs::read_dir(folder.join("scenarios")).unwrap().count();
+    assert!(files > 0 && told["passed"] == files && told["failed"] == 0, "{files} files: {told:#}");
 }
 
-fn files(hook: &str) -> Vec<PathBuf> {
-    let folder = Path::new("hooks-wasm").join(hook).join("scenarios");
-    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    files
+async fn test<'a>(arguments: impl IntoIterator<Item = &'a Path>) -> Ended {
+    let mut command = boathook(["test", "--cache-dir"]);
+    command.arg(cache_dir()).args(arguments);
+    run(command).await
 }
 
-async fn play_file(hook: &str, file: &Path, hooks: &Path) -> Result<(), String> {
-    let scenario = read(file)?;
-    let about = format!("{}: {}", file.display(), scenario.name);
-    play::play(hook, hooks, &scenario).await.map_err(|failure| format!("{about}\n{failure}"))
+/// A hook with scenarios of a test's own.
+struct Author {
+    folder: TempDir,
+    hook: &'static str,
 }
 
-fn read(file: &Path) -> Result<Scenario, String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    Scenario::parse(&text).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_does_not_hold_is_told_with_file_step_and_difference() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("wrong.yaml");
-    let node = "apiVersion: v1, kind: Node, metadata: {name: n1}";
-    let text = format!(
-        "name: a taint that nobody asks for
-given:
-  - {{apiVersion: v1, kind: Node, metadata: {{name: n1, labels: {{taint.boathook.dev/gpu: NoSchedule}}}}}}
-steps:
-  - expect:
-      present: [{{{node}, spec: {{taints: [{{key: taint.boathook.dev/gpu, effect: NoSchedule}}]}}}}]
-  - expect:
-      present: [{{{node}, spec: {{taints: [{{key: taint.boathook.dev/gpu, effect: NoExecute}}]}}}}]
-      absent: [{{{node}}}]
-      logged: [a line that no hook writes]
-"
-    );
-    fs::write(&file, text).unwrap();
-    let hooks = hooks_dir(&[("node-taint", guest("node-taint"))]).await;
-    let failure = play_file("node-taint", &file, hooks.path()).await.unwrap_err();
-    let file = file.display();
-    for part in [
-        format!("{file}: a taint that nobody asks for\n").as_str(),
-        "steps[2] does not hold after 10s",
-        r#"present Node n1: .spec.taints[0].effect: expected "NoExecute", found "NoSchedule""#,
-        "absent Node n1: is there",
-        r#"logged: no line contains "a line that no hook writes""#,
-        "hook loaded",
-    ] {
-        assert!(failure.contains(part), "no {part:?} in:\n{failure}");
+impl Author {
+    async fn of(hook: &'static str, scenarios: &[(&str, &str)]) -> Self {
+        let author = Self { folder: hooks_dir(&[(hook, guest(hook))]).await, hook };
+        fs::create_dir_all(author.file("x").parent().unwrap()).unwrap();
+        scenarios.iter().for_each(|(name, text)| fs::write(author.file(name), text).unwrap());
+        author
     }
-}
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_write_ends_the_scenario() {
-    let folder = tempfile::tempdir().unwrap();
-    let hooks = hooks_dir(&[("node-taint", guest("node-taint"))]).await;
-    for (steps, expected) in [
-        ("delete: {apiVersion: v1, kind: Node, metadata: {name: n9}}", "steps[1], delete Node n9: "),
-        ("apply: {apiVersion: v1, kind: Teapot, metadata: {name: t}}", "steps[1], apply Teapot t: "),
-        ("apply: {apiVersion: v1, kind: Secret, metadata: {name: t}}", "Secret needs metadata.namespace"),
-    ] {
-        let file = folder.path().join("refused.yaml");
-        fs::write(&file, format!("name: refused\nsteps:\n  - {steps}\n")).unwrap();
-        let failure = play_file("node-taint", &file, hooks.path()).await.unwrap_err();
-        assert!(failure.contains(expected), "no {expected:?} in:\n{failure}");
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(self.hook).join("scenarios").join(format!("{name}.yaml"))
+    }
+
+    async fn test(&self, arguments: &[&str]) -> Ended {
+        test([self.folder.path()].into_iter().chain(arguments.iter().map(Path::new))).await
     }
 }

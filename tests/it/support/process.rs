@@ -67,12 +67,6 @@ impl Process {
         self.child.id().unwrap()
     }
 
-    /// Asks it to end, and waits until it has.
-    pub async fn terminated(&mut self) -> Option<i32> {
-        terminate(self);
-        timeout(PATIENCE, self.child.wait()).await.expect("the process ends").unwrap().code()
-    }
-
     /// Waits for the end.
     pub async fn ended(mut self) -> Ended {
         let status = timeout(PATIENCE, self.child.wait()).await.expect("the process ends").unwrap();

@@ -1,0 +1,127 @@
+//! Files that are wrong, and paths without scenarios. Never plays one.
+
+use std::path::Path;
+
+use boathook::scenario::Scenario;
+
+use super::{Author, test};
+
+/// Everything that is wrong with a text, as it is told.
+fn problems(text: &str) -> Vec<String> {
+    Scenario::parse(text).err().unwrap_or_default().iter().map(ToString::to_string).collect()
+}
+
+/// Texts that are no scenario, and the whole complaint.
+pub(super) const WRONG: [(&str, &str); 30] = [
+    ("", "1:1: the file: is empty"),
+    ("steps: []", "1:1: the file: name is missing"),
+    ("name: x", "1:1: the file: steps is missing"),
+    ("- name", "1:1: the file: must be a mapping, not a list"),
+    ("name: 5\nsteps: []", "1:7: name: must be a text, not 5"),
+    ("name: x\nsteps: []\nwhen: now", "3:1: when: is not known here; allowed: given, name, steps"),
+    ("name: x\nsteps: {a: b}", "2:8: steps: must be a list, not a mapping"),
+    ("name: x\ngiven: [n1]\nsteps: []", "2:9: given[0]: must be an object, not \"n1\""),
+    ("name: x\nsteps: [{sleep: 1s}]", "2:10: steps[0].sleep: is not known here"),
+    ("name: x\nsteps: [{wait: soon}]", "2:16: steps[0].wait: is \"soon\"; a duration like 500ms"),
+    ("name: x\nsteps: [{wait: 11m}]", "at most 10m"),
+    ("name: x\nsteps: [{tick: ''}]", "2:16: steps[0].tick: must be a text"),
+    ("name: x\nsteps: [{restart: cluster}]", "2:19: steps[0].restart: is \"cluster\"; allowed: operator"),
+    ("name: x\nsteps:\n- {}", "3:3: steps[0]: a step has just one of create, apply"),
+    ("name: x\nsteps: [{tick: x, wait: 1s}]", "2:9: steps[0]: a step has just one of"),
+    ("name: x\nsteps: [{apply: {apiVersion: v1, kind: Node}}]", "2:17: steps[0].apply: an object needs metadata.name"),
+    ("name: x\nsteps: [{create: {kind: N, metadata: {name: n}}}]", "steps[0].create: an object needs apiVersion"),
+    (
+        "name: x\nsteps: [{expect: {onlyWrites: [], logs: [x]}}]",
+        "2:35: steps[0].expect.logs: is not known here; allowed: absent",
+    ),
+    ("name: x\nsteps: [{expect: {logged: []}}]", "2:18: steps[0].expect: expect needs something in one of"),
+    ("name: x\nsteps: [{expect: {logged: [{text: y}]}}]", "expect.logged[0]: has just one of atLeast and times"),
+    ("name: x\nsteps: [{expect: {logged: [{text: y, times: 1, atLeast: 1}]}}]", "just one of atLeast and times"),
+    ("name: x\nsteps: [{expect: {logged: [{text: y, times: -1}]}}]", "logged[0].times: must be a number like 2"),
+    ("name: x\nsteps: [{expect: {logged: [5]}}]", "2:28: steps[0].expect.logged[0]: must be a text, not 5"),
+    ("name: x\nsteps: [{expect: {logged: [y], within: 1}}]", "within: must be a text, not 1"),
+    ("name: x\nsteps: [{expect: {writes: [{verb: get, object: N n}]}}]", "writes[0].verb: is \"get\"; allowed: create"),
+    ("name: x\nsteps: [{expect: {onlyWrites: [{verb: patch}]}}]", "onlyWrites[0]: object is missing"),
+    ("name: x\nsteps: [{expect: {metrics: [{name: m, value: x}]}}]", "metrics[0].value: must be a number, not \"x\""),
+    ("name: x\nsteps: [{expect: {metrics: [{name: m, value: 1, labels: {a: 1}}]}}]", "labels.a: must be a text, not 1"),
+    ("name: x\nsteps: [{expect: {failures: [{kind: boom}]}}]", "failures[0].kind: is \"boom\"; allowed: retry"),
+    (
+        "name: x\nsteps: [{expect: {failures: [{kind: trap, times: 1, atLeast: 1}]}}]",
+        "at most one of atLeast and times",
+    ),
+];
+
+#[test]
+fn what_a_scenario_may_not_hold() {
+    for (text, complaint) in WRONG {
+        let problems = problems(text);
+        assert!(problems.len() == 1 && problems[0].contains(complaint), "{text}: {problems:#?}");
+    }
+}
+
+#[test]
+fn what_is_no_yaml_ends_at_its_line() {
+    let deep = format!("name: x\nsteps: {}", "[".repeat(10_000));
+    let bomb = format!("a: &a [{}]\nb: [{}]", "x,".repeat(2_000), "*a,".repeat(1_000));
+    for (text, complaint) in [
+        ("name: x\nsteps: {", "3:1: the file: is no YAML"),
+        ("name: x\n\tsteps: []", "1:7: the file: is no YAML"),
+        ("name: x\nname: y\nsteps: []", "2:1: the file: the key \"name\" stands twice"),
+        ("name: x\nsteps: []\n---\nname: y", "3:1: the file: a second document"),
+        ("name: x\nsteps: [{apply: {<<: {a: b}}}]", "2:18: the file: the merge key"),
+        ("name: !secret x\nsteps: []", "1:7: the file: the tag \"secret\" is not known"),
+        (&deep, "the file: "),
+        (&bomb, "2:"),
+        (&"#".repeat(2 << 20), "is 2097152 bytes long"),
+    ] {
+        let problems = problems(text);
+        let start: String = text.chars().take(60).collect();
+        assert!(problems.len() == 1 && problems[0].contains(complaint), "{start}: {problems:#?}");
+    }
+}
+
+/// Several in each of two files; the file that is right is not played.
+#[tokio::test]
+async fn all_errors_of_all_files_come_at_once() {
+    let files = [
+        ("a", "name: [x]\nsteps:\n  - wait: soon\n  - {tick: a, restart: operator}\n"),
+        ("b", "name: x\nsteps: {\n"),
+        ("c", "name: fine\nsteps: [{wait: 10m}]\n"),
+    ];
+    let author = Author::of("startup", &files).await;
+    let ended = author.test(&[]).await;
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
+    let line = |name, rest: &str| format!("{}:{rest}", author.file(name).display());
+    for part in [
+        line("a", "1:7: name: must be a text, not a list\n"),
+        line("a", "3:11: steps[0].wait: is \"soon\";"),
+        line("a", "4:5: steps[1]: a step has just one of"),
+        line("b", "3:1: the file: is no YAML"),
+        "error: 2 scenario files are wrong, nothing was played".to_owned(),
+    ] {
+        assert!(ended.stderr.contains(&part), "no {part:?} in:\n{}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains("c.yaml"), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn a_path_without_scenarios_or_component_is_an_error_that_says_what_to_do() {
+    let author = Author::of("startup", &[("a", "name: x\nsteps: []\n")]).await;
+    let empty = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(empty.path().join("lost/scenarios")).unwrap();
+    std::fs::write(empty.path().join("lost/scenarios/a.yaml"), "name: x\nsteps: []\n").unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    for (path, complaint) in [
+        (empty.path(), "the hook lost has scenarios in"),
+        (elsewhere.path(), "put them at NAME/scenarios/*.yaml"),
+        (Path::new("nowhere"), "nowhere can't be read"),
+        (Path::new("nothing.wasm"), "nothing.wasm can't be read"),
+    ] {
+        let ended = test([path]).await;
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains(complaint), "no {complaint:?} in {}", ended.stderr);
+    }
+    let ended = author.test(&["--filter", "zebra"]).await;
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("no scenario's file or name contains \"zebra\""), "{}", ended.stderr);
+}

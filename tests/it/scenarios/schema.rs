@@ -1,0 +1,76 @@
+//! The published JSON Schema and the reader of scenarios say the same.
+
+use std::{fs, path::Path};
+
+use boathook::scenario::{Scenario, schema};
+use serde_json::Value;
+
+use super::bad::WRONG;
+
+const PUBLISHED: &str = include_str!("../../../docs/reference/scenario.schema.json");
+
+/// What only the reader can say: parts of its messages.
+const BEYOND: [&str; 1] = ["at most 10m"];
+
+const FULL: &str = "name: all
+given: [{apiVersion: v1, kind: Node, metadata: {name: n}}]
+steps:
+  - create: &secret {apiVersion: v1, kind: Secret, metadata: {namespace: a, name: s}, data: {a: null}}
+  - apply: *secret
+  - patch: *secret
+  - delete: *secret
+  - tick: noon
+  - wait: 1m0.5s
+  - restart: operator
+  - expect:
+      present: [*secret]
+      absent: [*secret]
+      logged: [x, {text: y, times: 0}, {text: z, atLeast: 2}]
+      writes: [{verb: patch, object: Node n, subresource: status, outcome: forbidden-by-grant}]
+      onlyWrites: []
+      metrics: [{name: m, labels: {a: b}, value: 1.5}]
+      failures: [{kind: limit-time, message: x, times: 1}, {kind: trap, atLeast: 2}, {kind: host}]
+      within: 15s
+  - expect: {onlyWrites: []}
+";
+
+fn accepts(document: &Value) -> bool {
+    let mut compiler = boon::Compiler::new();
+    compiler.add_resource("schema.json", schema()).unwrap();
+    let mut schemas = boon::Schemas::new();
+    let index = compiler.compile("schema.json", &mut schemas).unwrap();
+    schemas.validate(document, index).is_ok()
+}
+
+fn parsed(text: &str) -> Value {
+    yaml_serde::from_str(text).unwrap()
+}
+
+#[test]
+fn the_published_file_is_the_generated_one() {
+    let regenerate = "cargo run -- test --schema > docs/reference/scenario.schema.json";
+    assert!(PUBLISHED.trim_end() == format!("{:#}", schema()), "out of date; run: {regenerate}");
+}
+
+#[test]
+fn both_accept_everything_that_a_scenario_may_hold() {
+    Scenario::parse(FULL).unwrap();
+    assert!(accepts(&parsed(FULL)));
+    let mut files = 0;
+    for hook in fs::read_dir("hooks-wasm").unwrap() {
+        let Ok(folder) = fs::read_dir(hook.unwrap().path().join("scenarios")) else { continue };
+        for file in folder {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            assert!(accepts(&parsed(&text)), "{text}");
+            files += 1;
+        }
+    }
+    assert!(files > 20, "{files} in {}", Path::new("hooks-wasm").display());
+}
+
+#[test]
+fn both_refuse_what_it_may_not_hold() {
+    for (text, complaint) in WRONG.into_iter().filter(|(_, complaint)| !BEYOND.contains(complaint)) {
+        assert!(!accepts(&parsed(text)), "the schema accepts what the reader calls {complaint:?}: {text}");
+    }
+}
