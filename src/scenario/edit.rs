@@ -68,3 +68,41 @@ pub fn apply(text: &str, edits: &[Edit]) -> String {
     out.extend(chars.get(at..).unwrap_or_default());
     out
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::scenario::{matcher::differences, tree};
+
+    /// The text after what was found is accepted.
+    fn accepted(text: &str, found: &Value) -> Option<String> {
+        let node = tree::read(text).unwrap();
+        let edits = edits(&node, &differences(&node.value(), found))?;
+        Some(apply(text, &edits))
+    }
+
+    #[test]
+    fn only_what_differs_changes() {
+        let found = json!({"a": 2, "b": {"c": [1]}, "d": "x\ny", "e": 1, "f": null});
+        for (text, wanted) in [
+            ("a: 1 # é\nb: {c: [1]}\n", "a: 2 # é\nb: {c: [1]}\n"),
+            ("b:\n  c:\n    - 1\n    - 2\n  # end\na: 2\n", "b:\n  c:\n    [1]\n  # end\na: 2\n"),
+            ("{b: {c: {x: 1}}, a: 'é'}", "{b: {c: [1]}, a: 2}"),
+            ("d: |\n  old\n  text\na: 2\n", "d: \"x\\ny\"\na: 2\n"),
+            ("a: 2\ne:\n", "a: 2\ne: 1\n"),
+            ("f: {g: 1}\n", "f: null\n"),
+        ] {
+            let changed = accepted(text, &found).unwrap();
+            assert_eq!(changed, wanted);
+            assert!(differences(&tree::read(&changed).unwrap().value(), &found).is_empty(), "{changed}");
+        }
+    }
+
+    #[test]
+    fn what_stands_elsewhere_is_not_changed() {
+        assert_eq!(accepted("{x: &x {a: 1}, y: *x}", &json!({"x": {"a": 1}, "y": {"a": 2}})), None);
+    }
+}

@@ -130,7 +130,7 @@ fn line(node: &Node, path: &str, problems: &Problems) -> Option<Line> {
             let text = fields.needed_text("text");
             let count = count(&fields);
             fields.finish();
-            if count.is_none() {
+            if fields.take("atLeast").is_some() == fields.take("times").is_some() {
                 fields.wrong("has just one of atLeast and times; without them, write the text alone");
             }
             Some(Line { text: text?.to_owned(), count: count? })
@@ -180,7 +180,7 @@ fn failures(node: &Node, path: &str, problems: &Problems) -> Option<Failures> {
         _ => count(&fields),
     };
     fields.finish();
-    if count.is_none() {
+    if fields.take("atLeast").is_some() && fields.take("times").is_some() {
         fields.wrong("has at most one of atLeast and times");
     }
     Some(Failures { kind: kind?, message, count: count? })

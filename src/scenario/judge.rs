@@ -173,3 +173,66 @@ impl Metric {
         labels.iter().all(|label| padded.contains(&format!(",{label},")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    fn write(verb: &'static str, object: &str) -> Write {
+        Write { verb, object: object.to_owned(), subresource: None, outcome: "ok".to_owned() }
+    }
+
+    fn expected(writes: Vec<Write>, only_writes: Option<Vec<Write>>) -> Expect {
+        let (present, absent, logged, metrics, failures, within) = Default::default();
+        Expect { present, absent, logged, writes, only_writes, metrics, failures, within }
+    }
+
+    #[test]
+    fn writes_come_in_order_with_others_between() {
+        let found = [("create", "v1 Secret a/s"), ("patch", "v1 Node n"), ("delete", "v1 Secret a/s")];
+        let found = found.map(|(verb, object)| Written {
+            verb: verb.to_owned(),
+            object: object.to_owned(),
+            subresource: None,
+            outcome: "ok".to_owned(),
+        });
+        let wrong = |expect: Expect| writes(&expect, &found).is_some();
+        let (create, patch, delete) =
+            (write("create", "Secret a/s"), write("patch", "v1 Node n"), write("delete", "Secret a/s"));
+        assert!(!wrong(expected(vec![create.clone(), delete.clone()], None)));
+        assert!(wrong(expected(vec![delete.clone(), create.clone()], None)));
+        assert!(wrong(expected(vec![create.clone(), create.clone()], None)));
+        assert!(wrong(expected(vec![write("create", "s")], None)));
+        assert!(wrong(expected(vec![Write { outcome: "conflict".to_owned(), ..create.clone() }], None)));
+        assert!(wrong(expected(Vec::new(), Some(vec![create.clone(), delete.clone()]))));
+        assert!(wrong(expected(Vec::new(), Some(Vec::new()))));
+        assert!(!wrong(expected(Vec::new(), Some(vec![create, patch, delete]))));
+    }
+
+    #[test]
+    fn a_series_has_at_least_the_labels() {
+        let text = "# TYPE m counter\nm{hook=\"h\",a=\"x,\\\"y\\\"\",b=\"2\"} 3\nm{hook=\"h\",a=\"z\",b=\"\"} 4\nmm{hook=\"h\"} 9\n";
+        let differs = |labels: &[(&str, &str)], value| {
+            let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            Metric { name: "m".to_owned(), labels, value }.differs(text)
+        };
+        assert_eq!(differs(&[], 4.0), None);
+        assert_eq!(differs(&[("b", "2"), ("a", "x,\"y\"")], 3.0), None);
+        assert!(differs(&[("a", "z")], 3.0).unwrap().contains("+ found    m{hook=\"h\",a=\"z\",b=\"\"} 4"));
+        assert!(differs(&[], 9.0).is_some(), "of another name");
+        assert!(differs(&[("a", "x")], 3.0).unwrap().contains("no such series"));
+    }
+
+    #[test]
+    fn failures_are_counted_by_kind_and_message() {
+        let found = [("trap".to_owned(), "unreachable".to_owned()), ("retry".to_owned(), "later".to_owned())];
+        let differs = |kind, message: Option<&str>, count| {
+            Failures { kind, message: message.map(str::to_owned), count }.differs(&found).is_some()
+        };
+        assert!(!differs("trap", Some("reach"), Count::Exactly(1)));
+        assert!(differs("trap", Some("later"), Count::AtLeast(1)));
+        assert!(!differs("permanent", None, Count::Exactly(0)));
+        assert!(differs("retry", None, Count::AtLeast(2)));
+    }
+}
