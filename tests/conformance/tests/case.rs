@@ -84,7 +84,11 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
+/// With the variable set nothing is known, so that every difference is shown.
 pub fn known() -> Known {
+    if std::env::var_os("BOATHOOK_CONFORMANCE_ALL").is_some() {
+        return Known::new();
+    }
     let text = std::fs::read_to_string(package().join("known.yaml")).expect("read known.yaml");
     let known: Option<Known> = yaml_serde::from_str(&text).expect("known.yaml maps cases to reasons");
     known.unwrap_or_default()

@@ -15,7 +15,11 @@ pub fn differences(local: &[Value], real: &[Value], ignore: &[Ignored]) -> Vec<S
         let (local, real) = (local.get(number), real.get(number));
         let step = local.or(real).and_then(|step| step["step"].as_str()).unwrap_or_default();
         let mut walk = Walk { ignore, found: Vec::new() };
-        walk.compare("", local, real);
+        match (local, real) {
+            // Answers of two kinds have nothing else in common.
+            (Some(a), Some(b)) if a["status"] != b["status"] => walk.found.push(outcomes(a, b)),
+            _ => walk.compare("", local, real),
+        }
         if !walk.found.is_empty() {
             found.push(format!("  step {}: {step}", number + 1));
             found.append(&mut walk.found);
@@ -53,6 +57,17 @@ impl Walk<'_> {
             _ => self.found.push(format!("    {path}\n      local: {}\n      real:  {}", show(local), show(real))),
         }
     }
+}
+
+fn outcomes(local: &Value, real: &Value) -> String {
+    let outcome = |step: &Value| format!("{} {}", step["status"], said(step));
+    format!("    status\n      local: {}\n      real:  {}", outcome(local), outcome(real))
+}
+
+/// What a refusal says, or the beginning of anything else.
+fn said(step: &Value) -> String {
+    let all = step["body"]["message"].as_str().map_or_else(|| step["body"].to_string(), str::to_owned);
+    all.chars().take(600).collect()
 }
 
 fn show(value: Option<&Value>) -> String {

@@ -33,8 +33,7 @@ fn main() -> ExitCode {
     let servers = (!arguments.list).then(|| Arc::new(runtime.block_on(Servers::start())));
     let rows = Arc::new(Mutex::new(Vec::new()));
     let trials = cases.into_iter().map(|case| {
-        let (known, rows, servers, handle) =
-            (known.clone(), rows.clone(), servers.clone(), runtime.handle().clone());
+        let (known, rows, servers, handle) = (known.clone(), rows.clone(), servers.clone(), runtime.handle().clone());
         Trial::test(case.id(), move || {
             let servers = servers.as_ref().expect("a list plays no case");
             let (row, verdict) = handle.block_on(one(&case, servers, &known));

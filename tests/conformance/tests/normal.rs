@@ -19,8 +19,7 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }
 
-static UID: LazyLock<Regex> =
-    LazyLock::new(|| regex("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
+static UID: LazyLock<Regex> = LazyLock::new(|| regex("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\b[0-9]+\b"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| regex(r"\b[0-9]+s\b"));
 static SPACES: LazyLock<Regex> = LazyLock::new(|| regex(" {2,}"));
@@ -64,7 +63,8 @@ impl Normal {
                 ("object", Value::Object(object)) if bookmark => self.bookmark(object),
                 _ => self.field(key, value),
             };
-            (key.clone(), value)
+            // Field sets have uids in their keys.
+            (self.string(key), value)
         };
         Value::Object(sorted.into_iter().map(entry).collect())
     }
@@ -93,7 +93,9 @@ impl Normal {
     fn metadata_of_list(&mut self, metadata: &Map<String, Value>) -> Value {
         let mut metadata = metadata.clone();
         for key in ["resourceVersion", "continue"] {
-            if let Some(Value::String(text)) = metadata.get_mut(key) && !text.is_empty() {
+            if let Some(Value::String(text)) = metadata.get_mut(key)
+                && !text.is_empty()
+            {
                 *text = format!("<{key}>");
             }
         }

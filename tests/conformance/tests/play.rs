@@ -75,13 +75,16 @@ impl Player<'_> {
         }
         let answer = self.settled(step).await?;
         for (name, pointer) in &step.save {
-            let value = answer.body.pointer(pointer).ok_or_else(|| format!("nothing at {pointer} in {}", answer.body))?;
+            let value =
+                answer.body.pointer(pointer).ok_or_else(|| format!("nothing at {pointer} in {}", answer.body))?;
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             self.saved.insert(name.clone(), value);
         }
         let body = match step.select.as_slice() {
             [] => answer.body,
-            paths => paths.iter().map(|path| (path.clone(), at(&answer.body, path).cloned().unwrap_or_default())).collect(),
+            paths => {
+                paths.iter().map(|path| (path.clone(), at(&answer.body, path).cloned().unwrap_or_default())).collect()
+            }
         };
         let (headers, body) = (self.normal.value(&answer.headers), self.normal.value(&body));
         let entry = json!({ "step": title(step), "status": answer.status, "headers": headers, "body": body });
@@ -96,7 +99,12 @@ impl Player<'_> {
             match &step.until {
                 Some(until) if !reached(until, &answer) => {
                     if Instant::now() > deadline {
-                        return Err(format!("{} did not become {until:?}: {} {}", title(step), answer.status, answer.body));
+                        return Err(format!(
+                            "{} did not become {until:?}: {} {}",
+                            title(step),
+                            answer.status,
+                            answer.body
+                        ));
                     }
                     tokio::time::sleep(PAUSE).await;
                 }

@@ -61,7 +61,8 @@ async fn server(home: PathBuf) -> Server {
 /// Returns when it is ready. Its log lies beside its kubeconfig.
 fn control_plane(dir: &Path) -> Child {
     let hint = "run `make e2e`, which builds the control plane of tests/apiserver and sets it";
-    let program = std::env::var_os("BOATHOOK_APISERVER").unwrap_or_else(|| panic!("BOATHOOK_APISERVER is not set: {hint}"));
+    let program =
+        std::env::var_os("BOATHOOK_APISERVER").unwrap_or_else(|| panic!("BOATHOOK_APISERVER is not set: {hint}"));
     let log = std::fs::File::create(dir.join("log")).expect("make a log file");
     let mut child = Command::new(&program)
         .arg("--exit-with-parent")
