@@ -22,6 +22,7 @@ check: ## formatting, lints, documentation, generated files
 e2e: build guests apiserver ## the real binary against a real kube-apiserver and the local cluster
 	BOATHOOK_BIN=$(abspath $(TARGET)/release/boathook) BOATHOOK_APISERVER=$(abspath $(APISERVER)) \
 		$(CARGO) test --package boathook-e2e -- --test-threads=4
+	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --package boathook-conformance
 
 bench: build guests ## figures next to a bare kube-rs loop; see bench/RESULTS.md
 	tools/bench

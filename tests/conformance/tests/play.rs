@@ -1,0 +1,221 @@
+//! Plays one case on one server and writes down what comes back.
+//! It never looks at the other server's answers.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use futures::StreamExt;
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::case::{Case, Step, Until};
+use crate::normal::Normal;
+use crate::request::{Saved, fill, request, target, text};
+use crate::servers::Server;
+
+/// A controller or an event that takes longer than this does not come.
+const PATIENCE: Duration = Duration::from_secs(15);
+const PAUSE: Duration = Duration::from_millis(50);
+const HEADERS: [&str; 3] = ["content-type", "warning", "retry-after"];
+
+#[derive(Default)]
+pub struct Transcript {
+    /// What came back, step by step, with placeholders.
+    pub steps: Vec<Value>,
+    /// Why the case did not come to its end.
+    pub broken: Option<String>,
+}
+
+pub async fn play(case: &Case, server: &Server) -> Transcript {
+    let mut player = Player { server, saved: Saved::new(), normal: Normal::default(), out: Transcript::default() };
+    player.saved.insert("ns".to_owned(), case.namespace.clone());
+    if let Err(broken) = player.all(case).await {
+        player.out.steps.push(json!({ "step": "broken", "because": broken }));
+        player.out.broken = Some(broken);
+    }
+    player.out
+}
+
+struct Answer {
+    status: u16,
+    headers: Value,
+    body: Value,
+}
+
+struct Player<'a> {
+    server: &'a Server,
+    saved: Saved,
+    normal: Normal,
+    out: Transcript,
+}
+
+impl Player<'_> {
+    async fn all(&mut self, case: &Case) -> Result<(), String> {
+        let namespace = json!({ "metadata": { "name": case.namespace } });
+        let step = Step { post: Some("/api/v1/namespaces".into()), body: Some(namespace), ..Step::default() };
+        let made = self.send(&step).await?;
+        if made.status != 201 {
+            return Err(format!("its namespace was not made: {}", made.body));
+        }
+        for step in &case.steps {
+            Box::pin(self.step(step)).await?;
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self, step: &Step) -> Result<(), String> {
+        if step.kubectl.is_some() {
+            return self.kubectl(step).await;
+        }
+        if step.watch.is_some() {
+            return self.watch(step).await;
+        }
+        let answer = self.settled(step).await?;
+        for (name, pointer) in &step.save {
+            let value =
+                answer.body.pointer(pointer).ok_or_else(|| format!("nothing at {pointer} in {}", answer.body))?;
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            self.saved.insert(name.clone(), value);
+        }
+        let body = match step.select.as_slice() {
+            [] => answer.body,
+            paths => {
+                paths.iter().map(|path| (path.clone(), at(&answer.body, path).cloned().unwrap_or_default())).collect()
+            }
+        };
+        let (headers, body) = (self.normal.value(&answer.headers), self.normal.value(&body));
+        let entry = json!({ "step": title(step), "status": answer.status, "headers": headers, "body": body });
+        self.out.steps.push(entry);
+        Ok(())
+    }
+
+    async fn settled(&self, step: &Step) -> Result<Answer, String> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let answer = self.send(step).await?;
+            match &step.until {
+                Some(until) if !reached(until, &answer) => {
+                    if Instant::now() > deadline {
+                        return Err(format!(
+                            "{} did not become {until:?}: {} {}",
+                            title(step),
+                            answer.status,
+                            answer.body
+                        ));
+                    }
+                    tokio::time::sleep(PAUSE).await;
+                }
+                _ => return Ok(answer),
+            }
+        }
+    }
+
+    async fn send(&self, step: &Step) -> Result<Answer, String> {
+        let (status, headers, body) = self.open(step).await?;
+        let bytes = timeout(PATIENCE, body.collect()).await.map_err(|_| format!("{}: no end", title(step)))?;
+        let bytes = bytes.map_err(|error| format!("{}: {error}", title(step)))?.to_bytes();
+        let body = serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+        Ok(Answer { status, headers, body })
+    }
+
+    async fn open(&self, step: &Step) -> Result<(u16, Value, Body), String> {
+        let sent = timeout(PATIENCE, self.server.client.send(request(step, &self.saved))).await;
+        let response = sent.map_err(|_| format!("{}: no answer", title(step)))?;
+        let response = response.map_err(|error| format!("{}: {error}", title(step)))?;
+        let all = response.headers();
+        let header = |name: &&str| {
+            let values: Vec<&str> = all.get_all(*name).iter().filter_map(|value| value.to_str().ok()).collect();
+            (!values.is_empty()).then(|| ((*name).to_owned(), json!(values)))
+        };
+        let headers = Value::Object(HEADERS.iter().filter_map(header).collect());
+        Ok((response.status().as_u16(), headers, response.into_body()))
+    }
+
+    async fn watch(&mut self, step: &Step) -> Result<(), String> {
+        let (status, headers, body) = self.open(step).await?;
+        for inner in &step.during {
+            Box::pin(self.step(inner)).await?;
+        }
+        let mut stream = body.into_data_stream();
+        let (mut buffer, mut lines) = (Vec::new(), Vec::new());
+        let deadline = Instant::now() + PATIENCE;
+        while lines.len() < step.events {
+            match timeout_at(deadline, stream.next()).await {
+                Ok(Some(Ok(bytes))) => buffer.extend_from_slice(&bytes),
+                Ok(Some(Err(_)) | None) => break,
+                Err(_) => return Err(format!("{}: only {} events: {lines:?}", title(step), lines.len())),
+            }
+            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = buffer.drain(..=end).collect();
+                lines.push(String::from_utf8_lossy(&line).into_owned());
+            }
+        }
+        if !buffer.is_empty() {
+            lines.push(String::from_utf8_lossy(&buffer).into_owned());
+        }
+        let parsed = lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|_| line.as_str().into()));
+        let events: Vec<Value> = parsed.map(|event: Value| self.normal.value(&event)).collect();
+        self.out.steps.push(json!({ "step": title(step), "status": status, "headers": headers, "body": events }));
+        Ok(())
+    }
+
+    async fn kubectl(&mut self, step: &Step) -> Result<(), String> {
+        let line = fill(step.kubectl.as_deref().unwrap_or_default(), &self.saved);
+        let program = std::env::var_os("BOATHOOK_KUBECTL").unwrap_or_else(|| "kubectl".into());
+        let mut child = tokio::process::Command::new(program)
+            .arg("--kubeconfig")
+            .arg(&self.server.kubeconfig)
+            .arg("--cache-dir")
+            .arg(self.server.home.join("cache"))
+            .args(line.split_whitespace())
+            .env("HOME", &self.server.home)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("kubectl: {error}"))?;
+        let mut stdin = child.stdin.take().ok_or("kubectl has no stdin")?;
+        let input = step.body.as_ref().map(|body| text(body, &self.saved)).unwrap_or_default();
+        // One that ends early does not read it all.
+        let _ = stdin.write_all(input.as_bytes()).await;
+        drop(stdin);
+        let output = timeout(PATIENCE * 2, child.wait_with_output()).await;
+        let output = output.map_err(|_| format!("kubectl {line}: no end"))?.map_err(|error| error.to_string())?;
+        let mut shown = |bytes: &[u8]| self.normal.text(&String::from_utf8_lossy(bytes));
+        let (stdout, stderr) = (shown(&output.stdout), shown(&output.stderr));
+        let step = json!({ "step": title(step), "status": output.status.code(), "stdout": stdout, "stderr": stderr });
+        self.out.steps.push(step);
+        Ok(())
+    }
+}
+
+fn title(step: &Step) -> String {
+    match (&step.kubectl, target(step)) {
+        (Some(line), _) => format!("kubectl {line}"),
+        (None, Some((method, path))) => format!("{method} {path}"),
+        (None, None) => panic!("a step with no request: {step:?}"),
+    }
+}
+
+fn reached(until: &Until, answer: &Answer) -> bool {
+    until.status.is_none_or(|status| status == answer.status)
+        && until.at.iter().all(|(path, value)| at(&answer.body, path).unwrap_or(&Value::Null) == value)
+}
+
+/// The value at a path whose segments are keys, indexes and `[KEY=VALUE]`. Keys write `~1` for a slash.
+fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('/').skip(1).try_fold(value, |value, segment| {
+        match segment.strip_prefix('[').and_then(|s| s.strip_suffix(']')).and_then(|s| s.split_once('=')) {
+            Some((key, wanted)) => value.as_array()?.iter().find(|item| item[key] == wanted),
+            None => match value {
+                Value::Array(items) => items.get(segment.parse::<usize>().ok()?),
+                other => other.get(segment.replace("~1", "/").replace("~0", "~")),
+            },
+        }
+    })
+}

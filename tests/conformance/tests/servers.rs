@@ -1,0 +1,84 @@
+//! Starts both servers. They end with the suite, however it ends: one is part of it, the other sees its stdin closed.
+//! It never sends a request beside those of the clients it makes.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use boathook_cluster::Cluster;
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tempfile::TempDir;
+
+const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,deployment-controller,\
+                           replicaset-controller,serviceaccount-controller";
+
+pub struct Server {
+    pub client: Client,
+    pub kubeconfig: PathBuf,
+    /// A directory of its own for kubectl.
+    pub home: PathBuf,
+}
+
+pub struct Servers {
+    pub local: Server,
+    pub real: Server,
+    _cluster: Cluster,
+    process: Child,
+    _dir: TempDir,
+}
+
+impl Servers {
+    pub async fn start() -> Self {
+        let dir = tempfile::tempdir().expect("make a directory");
+        let real = dir.path().join("real");
+        let local = dir.path().join("local");
+        std::fs::create_dir_all(&real).expect("make a directory");
+        std::fs::create_dir_all(&local).expect("make a directory");
+        let process = control_plane(&real);
+        let cluster = Cluster::start(boathook_cluster::Options::default()).await.expect("start the local cluster");
+        std::fs::write(local.join("kubeconfig"), cluster.kubeconfig()).expect("write a kubeconfig");
+        let (local, real) = (server(local).await, server(real).await);
+        Self { local, real, _cluster: cluster, process, _dir: dir }
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+async fn server(home: PathBuf) -> Server {
+    let kubeconfig = home.join("kubeconfig");
+    let config = Kubeconfig::read_from(&kubeconfig).expect("read a kubeconfig");
+    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
+    let client = Client::try_from(config.expect("use a kubeconfig")).expect("make a client");
+    Server { client, kubeconfig, home }
+}
+
+/// Returns when it is ready. Its log lies beside its kubeconfig.
+fn control_plane(dir: &Path) -> Child {
+    let hint = "run `make e2e`, which builds the control plane of tests/apiserver and sets it";
+    let program =
+        std::env::var_os("BOATHOOK_APISERVER").unwrap_or_else(|| panic!("BOATHOOK_APISERVER is not set: {hint}"));
+    let log = std::fs::File::create(dir.join("log")).expect("make a log file");
+    let mut child = Command::new(&program)
+        .arg("--exit-with-parent")
+        .arg(format!("--controllers={CONTROLLERS}"))
+        .arg("--write-kubeconfig")
+        .arg(dir.join("kubeconfig"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .unwrap_or_else(|error| panic!("start {}: {error}; {hint}", program.display()));
+    let stdout = BufReader::new(child.stdout.take().expect("its stdout is a pipe"));
+    let ready = stdout.lines().map_while(Result::ok).any(|line| line == "ready");
+    if !ready {
+        let log = std::fs::read_to_string(dir.join("log")).unwrap_or_default();
+        panic!("the control plane ended before it was ready:\n{log}");
+    }
+    child
+}
