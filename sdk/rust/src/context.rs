@@ -160,7 +160,7 @@ impl Event {
     }
 
     /// The object before this change; only for [`Change::Modified`], of a binding with
-    /// [`previous_object`](crate::Kubernetes::previous_object).
+    /// [`previous_object`](crate::config::Kubernetes::previous_object).
     pub fn previous_object<T: DeserializeOwned>(&self) -> Result<Option<T>, DataError> {
         let Some(text) = self.previous_object.as_deref() else { return Ok(None) };
         self.read(Some(text), "previous object", "").map(Some)
