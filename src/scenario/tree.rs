@@ -24,6 +24,8 @@ pub(super) struct Node {
     pub place: Place,
     /// In characters of the file. Of an alias: the alias.
     pub span: Range<usize>,
+    /// A text written as a block, whose span does not hold its `|` or `>`.
+    pub block_text: bool,
     values: usize,
 }
 
@@ -114,6 +116,7 @@ impl<'t> Loader<'t> {
 
     fn node(&mut self, event: Event<'t>, span: Span) -> Result<Node, Problem> {
         let before = self.values;
+        let block_text = matches!(event, Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..));
         self.count(1, span)?;
         let (anchor, kind, end) = match event {
             Event::Alias(anchor) => return self.alias(anchor, span),
@@ -135,7 +138,7 @@ impl<'t> Loader<'t> {
             _ => return wrong(span, "a value is missing here"),
         };
         let (start, values) = (span.start.index(), self.values - before);
-        let node = Node { kind, place: place(&span.start), span: start..end.max(start), values };
+        let node = Node { kind, place: place(&span.start), span: start..end.max(start), block_text, values };
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
