@@ -96,7 +96,7 @@ fn validation(text: &str) -> Result<Validation, Failure> {
         "Strict" => Ok(Validation::Strict),
         "Ignore" => Ok(Validation::Ignore),
         other => {
-            let supported = ["Ignore", "Strict", "Warn"];
+            let supported = ["", "Ignore", "Strict", "Warn"];
             let cause = crate::status::Cause::unsupported("fieldValidation", &other.into(), &supported);
             Err(Failure::invalid("meta.k8s.io", "CreateOptions", "", &[cause]))
         }

@@ -77,9 +77,17 @@ impl Normal {
             }
             ("message" | "reason", Value::String(text)) => self.message(text).into(),
             ("nodePort", Value::Number(_)) => "<port>".into(),
+            ("managedFields", Value::Array(entries)) => self.managers(entries),
             ("cells", Value::Array(cells)) => cells.iter().map(|cell| self.cell(cell)).collect(),
             _ => self.value(value),
         }
+    }
+
+    /// Their order depends on the second in which each one wrote.
+    fn managers(&mut self, entries: &[Value]) -> Value {
+        let mut entries: Vec<&Value> = entries.iter().collect();
+        entries.sort_by_key(|entry| ["manager", "operation", "subresource"].map(|key| entry[key].to_string()));
+        entries.into_iter().map(|entry| self.value(entry)).collect()
     }
 
     fn cell(&mut self, cell: &Value) -> Value {

@@ -82,9 +82,10 @@ impl Player<'_> {
         }
         let body = match step.select.as_slice() {
             [] => answer.body,
-            paths => {
-                paths.iter().map(|path| (path.clone(), at(&answer.body, path).cloned().unwrap_or_default())).collect()
-            }
+            paths => paths
+                .iter()
+                .map(|path| (path.clone(), at(&answer.body, &fill(path, &self.saved)).cloned().unwrap_or_default()))
+                .collect(),
         };
         let (headers, body) = (self.normal.value(&answer.headers), self.normal.value(&body));
         let entry = json!({ "step": title(step), "status": answer.status, "headers": headers, "body": body });
@@ -211,7 +212,10 @@ fn reached(until: &Until, answer: &Answer) -> bool {
 fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').skip(1).try_fold(value, |value, segment| {
         match segment.strip_prefix('[').and_then(|s| s.strip_suffix(']')).and_then(|s| s.split_once('=')) {
-            Some((key, wanted)) => value.as_array()?.iter().find(|item| item[key] == wanted),
+            Some((key, wanted)) => {
+                let pointer = format!("/{}", key.replace('.', "/"));
+                value.as_array()?.iter().find(|item| item.pointer(&pointer).is_some_and(|found| found == wanted))
+            }
             None => match value {
                 Value::Array(items) => items.get(segment.parse::<usize>().ok()?),
                 other => other.get(segment.replace("~1", "/").replace("~0", "~")),
