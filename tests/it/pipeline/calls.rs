@@ -136,7 +136,7 @@ fn deletes() -> Expected {
         ("delete-other-uid", Fails("Conflict", Some(409), "no-such-uid")),
         ("delete-other-version", Fails("Conflict", Some(409), "delete v1 ConfigMap default/a: ")),
         ("delete", NOTHING),
-        ("delete-wait", NOTHING),
+        ("delete-wait", Data(json!({"key": "3"}))),
         ("delete-orphan", NOTHING),
     ]
 }
