@@ -106,19 +106,31 @@ pub(super) fn find(items: &mut VecDeque<Item>, seq: u64) -> Option<&mut Item> {
 /// Folds the triggers of a line, and notes where each key now waits. Gives back what is no longer
 /// there. O(n log n).
 pub(super) fn sweep(items: &mut VecDeque<Item>, index: &mut Index) -> Vec<Item> {
+    sweep_after(items, index, |_, _, _| false)
+}
+
+/// The same for the last of several lines: `folds` folds the item into the one with this key and number
+/// if it is in a line that was swept before.
+pub(super) fn sweep_after(
+    items: &mut VecDeque<Item>,
+    index: &mut Index,
+    mut folds: impl FnMut(&Key, u64, &Item) -> bool,
+) -> Vec<Item> {
     let mut gone = Vec::new();
     for item in std::mem::take(items) {
         let key = Key::of(&item.trigger);
-        match index.get(&key).and_then(|seq| find(items, *seq)) {
-            Some(earlier) => {
-                fold(earlier, &item);
-                gone.push(item);
-            }
-            None => {
-                index.insert(key, item.seq);
-                items.push_back(item);
-            }
+        let folded = index.get(&key).is_some_and(|seq| fold_into(items, *seq, &item) || folds(&key, *seq, &item));
+        if folded {
+            gone.push(item);
+        } else {
+            index.insert(key, item.seq);
+            items.push_back(item);
         }
     }
     gone
+}
+
+/// Folds the item into the one with this number, if that is there.
+pub(super) fn fold_into(items: &mut VecDeque<Item>, seq: u64, item: &Item) -> bool {
+    find(items, seq).map(|earlier| fold(earlier, item)).is_some()
 }

@@ -253,19 +253,11 @@ impl Keyed {
         for lane in self.lanes.values_mut() {
             gone.extend(collapse::sweep(&mut lane.items, index));
         }
-        for item in std::mem::take(&mut self.behind) {
-            let key = Key::of(&item.trigger);
-            match index.get(&key).copied().and_then(|seq| self.find(&key, seq)) {
-                Some(earlier) => {
-                    collapse::fold(earlier, &item);
-                    gone.push(item);
-                }
-                None => {
-                    index.insert(key, item.seq);
-                    self.behind.push_back(item);
-                }
-            }
-        }
+        let lanes = &mut self.lanes;
+        gone.extend(collapse::sweep_after(&mut self.behind, index, |key, seq, item| {
+            let lane = key.object().and_then(|object| lanes.get_mut(object));
+            lane.is_some_and(|lane| collapse::fold_into(&mut lane.items, seq, item))
+        }));
         gone
     }
 

@@ -159,19 +159,10 @@ impl Serial {
         for items in self.aside.values_mut() {
             gone.extend(collapse::sweep(items, index));
         }
-        for item in std::mem::take(&mut self.items) {
-            let key = Key::of(&item.trigger);
-            match index.get(&key).copied().and_then(|seq| self.find(&key, seq)) {
-                Some(earlier) => {
-                    collapse::fold(earlier, &item);
-                    gone.push(item);
-                }
-                None => {
-                    index.insert(key, item.seq);
-                    self.items.push_back(item);
-                }
-            }
-        }
+        let aside = &mut self.aside;
+        gone.extend(collapse::sweep_after(&mut self.items, index, |key, seq, item| {
+            aside.get_mut(key.hook()).is_some_and(|items| collapse::fold_into(items, seq, item))
+        }));
         gone
     }
 

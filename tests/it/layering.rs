@@ -59,7 +59,7 @@ impl Source {
     fn is_test(&self) -> bool {
         self.path
             .components()
-            .any(|part| ["tests", "tests.rs", "property.rs", "testing.rs"].iter().any(|name| part.as_os_str() == *name))
+            .any(|part| ["tests", "tests.rs", "testing.rs"].iter().any(|name| part.as_os_str() == *name))
     }
 
     fn problems(&self) -> Vec<String> {

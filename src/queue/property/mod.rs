@@ -1,0 +1,201 @@
+//! Random interleavings of everything that can happen to the queues, against a slow and simple model
+//! of the rules. The model keeps every trigger in one list and looks at all of it for every question.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod acts;
+mod checks;
+mod ops;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    num::NonZeroU32,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use proptest::prelude::*;
+
+use ops::{Ending, Op, Push, What, ops};
+
+use super::{testing::*, *};
+use crate::model::{
+    BindingName, Cause, FailureKind, HookName, Job, JobId, Outcome, QueueName, RateLimit, RetryPolicy, Trigger,
+    WatchEventKind,
+};
+
+/// Name, concurrency, interval in ms and burst, whether it combines.
+type Hook = (&'static str, usize, Option<(u64, u32)>, bool);
+
+const HOOKS: [Hook; 4] =
+    [("plain", 1, None, true), ("wide", 3, None, true), ("two", 2, Some((700, 3)), true), ("single", 1, None, false)];
+
+/// Of every hook: name, whether its queue is a shared one, whether it is in the background, group.
+const BINDINGS: [(&str, bool, bool, Option<&str>); 6] = [
+    ("o", false, false, None),
+    ("s", true, false, None),
+    ("bg", false, true, None),
+    ("g1", false, false, Some("g")),
+    ("g2", false, false, Some("g")),
+    ("gs", true, true, Some("f")),
+];
+
+const MAX_RUNS: usize = 5;
+const BATCH: usize = 4;
+const ATTEMPTS: u32 = 2;
+
+/// A trigger as the model keeps it; its place in the list is its age.
+#[derive(Debug, Clone)]
+struct Entry {
+    hook: HookName,
+    queue: QueueName,
+    binding: usize,
+    what: What,
+    allow_failure: bool,
+    attempts: Option<u32>,
+    tries: u32,
+    /// Its number among all.
+    place: u64,
+    /// The first one that it had.
+    born: u64,
+    life: Life,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Pending,
+    InJob(JobId),
+    Dead(u64),
+    Delivered,
+    Dropped,
+}
+
+impl Entry {
+    fn group(&self) -> Option<&'static str> {
+        BINDINGS[self.binding].3
+    }
+
+    fn open(&self) -> bool {
+        matches!(self.life, Life::Pending | Life::InJob(_))
+    }
+
+    /// The object that a run is told of.
+    fn object(&self) -> Option<u8> {
+        match self.what {
+            What::Event(object) if self.group().is_none() => Some(object),
+            _ => None,
+        }
+    }
+
+    fn of(&self, other: &Self) -> bool {
+        self.hook == other.hook && self.binding == other.binding
+    }
+
+    /// Whether an older `other` would be an old story once this was told.
+    fn supersedes(&self, other: &Self) -> bool {
+        self.of(other) && other.object().is_some() && (self.what == What::Sync || self.what == other.what)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct ModelJob {
+    hook: HookName,
+    queue: QueueName,
+    ids: Vec<usize>,
+    attempt: u32,
+    /// Absent while it runs.
+    due: Option<Instant>,
+    orphan: bool,
+}
+
+struct World {
+    state: State,
+    now: Instant,
+    config: QueueConfig,
+    folding: bool,
+    entries: Vec<Entry>,
+    last: u64,
+    jobs: BTreeMap<JobId, ModelJob>,
+    paused: BTreeSet<HookName>,
+    /// Bindings to be listed, with the places that are kept.
+    expected: BTreeMap<(HookName, usize), Option<u64>>,
+    /// When jobs of a hook began.
+    starts: BTreeMap<HookName, Vec<Instant>>,
+    /// Entries before this one were lost in a restart, or went with their hook.
+    since: HashMap<HookName, usize>,
+}
+
+fn id_of(trigger: &Trigger) -> usize {
+    trigger.snapshots[0].as_str().parse().unwrap()
+}
+
+fn of_hook(name: &HookName) -> Hook {
+    *HOOKS.iter().find(|(known, ..)| *known == name.as_str()).unwrap()
+}
+
+fn concurrency(queue: &QueueName) -> usize {
+    match queue {
+        QueueName::Own(owner) => of_hook(owner).1,
+        QueueName::Shared(_) => 1,
+    }
+}
+
+fn terms(name: &HookName) -> HookTerms {
+    let (_, concurrency, rate, combine) = of_hook(name);
+    let rate = rate.map(|(interval, burst)| RateLimit {
+        min_interval: Duration::from_millis(interval),
+        burst: NonZeroU32::new(burst).unwrap(),
+    });
+    let background = BINDINGS.iter().filter(|(.., background, _)| *background);
+    let in_background = background.map(|(name, ..)| BindingName::new(*name)).collect();
+    HookTerms { concurrency, rate, combine, in_background }
+}
+
+fn binding_name(binding: usize) -> BindingName {
+    BindingName::new(BINDINGS[binding].0)
+}
+
+impl World {
+    fn new(max_pending: usize) -> Self {
+        let config =
+            QueueConfig { max_parallel_runs: MAX_RUNS, batch_triggers: BATCH, max_pending, ..QueueConfig::default() };
+        let mut state = State::new(config);
+        HOOKS.iter().for_each(|(name, ..)| state.add_hook(hook(name), terms(&hook(name))));
+        Self {
+            state,
+            now: Instant::now(),
+            config,
+            folding: max_pending < 1_000,
+            entries: Vec::new(),
+            last: 0,
+            jobs: BTreeMap::new(),
+            paused: BTreeSet::new(),
+            expected: BTreeMap::new(),
+            starts: BTreeMap::new(),
+            since: HashMap::new(),
+        }
+    }
+}
+
+/// Does all that, and then lets everything end.
+fn play(max_pending: usize, ops: Vec<Op>) -> World {
+    let mut world = World::new(max_pending);
+    ops.into_iter().for_each(|op| world.apply(op));
+    world.settle();
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_state_machine_follows_the_rules(ops in ops()) {
+        play(usize::MAX, ops);
+    }
+
+    #[test]
+    fn no_final_state_is_lost(ops in ops(), max_pending in prop_oneof![Just(usize::MAX), 1..6usize]) {
+        // What somebody drops is lost on purpose.
+        let kept = ops.into_iter().filter(|op| !matches!(op, Op::DropDead(_))).collect();
+        play(max_pending, kept).check_final_states();
+    }
+}
