@@ -137,7 +137,7 @@ fn deletes() -> Expected {
         ("delete-other-version", Fails("Conflict", Some(409), "delete v1 ConfigMap default/a: ")),
         ("delete", NOTHING),
         ("delete-wait", Data(json!({"key": "3"}))),
-        ("delete-orphan", NOTHING),
+        ("delete-orphan", Has(json!({"name": "web", "replicas": 2}))),
     ]
 }
 
