@@ -3,7 +3,7 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use super::{BindingName, HookName, ObjectRef, QueueName};
+use super::{AdmissionBinding, BindingName, ConversionBinding, HookName, ObjectRef, QueueName};
 
 /// A hook's checked configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,10 @@ pub struct HookSpec {
     pub schedules: Vec<ScheduleBinding>,
     /// `kubernetes[]`, in the document's order.
     pub kubernetes: Vec<KubernetesBinding>,
+    /// `kubernetesValidating[]` and then `kubernetesMutating[]`, each in the document's order.
+    pub admission: Vec<AdmissionBinding>,
+    /// `kubernetesCustomResourceConversion[]`, in the document's order.
+    pub conversions: Vec<ConversionBinding>,
     /// `permissions.kubernetes[]`.
     pub permissions: Arc<[Permission]>,
     /// `limits`.
@@ -31,6 +35,14 @@ pub struct HookSpec {
     pub failure_events: Option<ObjectRef>,
     /// What was accepted and should be changed, in words for the author.
     pub warnings: Vec<String>,
+}
+
+impl HookSpec {
+    /// Nothing ever runs it.
+    pub fn is_idle(&self) -> bool {
+        let triggers = self.on_startup.is_none() && self.schedules.is_empty() && self.kubernetes.is_empty();
+        triggers && self.admission.is_empty() && self.conversions.is_empty()
+    }
 }
 
 /// `settings`: a token bucket. A run takes a token, before its triggers are put together.

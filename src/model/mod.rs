@@ -3,8 +3,10 @@
 //! Pure: no client, no runtime, no clock, no wasmtime. What is decided here takes its facts as
 //! arguments.
 
+mod admission;
 mod call;
 mod chain;
+mod conversion;
 mod crontab;
 mod duration;
 mod failure;
@@ -17,11 +19,16 @@ mod run;
 mod snapshot;
 mod trigger;
 
+pub use admission::{
+    AdmissionBinding, AdmissionKind, AdmissionRule, Denial, FailurePolicy, MatchCondition, MatchPolicy, Mutation,
+    ReinvocationPolicy, Review, Reviewed, SideEffects, Verdict,
+};
 pub use call::{
     CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,
     PatchBody, Propagation, Update,
 };
 pub use chain::error_chain;
+pub use conversion::{Conversion, ConversionBinding, ConversionRule};
 pub use crontab::{Crontab, CrontabError};
 pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};

@@ -67,7 +67,8 @@ pub use serde_json;
 /// What most hooks use.
 pub mod prelude {
     pub use crate::config::{
-        Config, Content, IntoConfig, Kubernetes, Labels, Limits, MissedRuns, Permission, Retry, Schedule,
+        Config, Content, Conversion, FailurePolicy, IntoConfig, Kubernetes, Labels, Limits, MissedRuns, Mutating,
+        Permission, Retry, Rule, Schedule, Validating,
     };
     pub use crate::context::{Cause, Change, Context, Event, Trigger};
     pub use crate::error::{Error, Result, ResultExt};

@@ -104,9 +104,52 @@ fn every_other_field() {
         )
         .retry(Retry::new().initial(Duration::from_millis(500)).multiplier(1.5).jitter(0.25))
         .concurrency(4)
-        .kubernetes(Kubernetes::new("pods").kind("Pod"));
+        .kubernetes(Kubernetes::new("pods").kind("Pod"))
+        .validating(validating())
+        .mutating(mutating())
+        .conversion(
+            Conversion::new("crontabs", "crontabs.stable.example.com")
+                .step("v1alpha1", "v1beta1")
+                .step("v1beta1", "v1")
+                .group("all")
+                .include_snapshots_from(["pods"]),
+        );
     let expected = yaml(include_str!("documents/others.yaml"));
     assert_eq!(read(config), expected);
+}
+
+fn validating() -> Validating {
+    Validating::new("image-policy.example.com")
+        .rule(Rule::new(["CREATE", "UPDATE"], ["pods"]))
+        .rule(Rule::new(["*"], ["*"]).groups(["apps"]).versions(["v1", "v1beta1"]).scope("Namespaced"))
+        .failure_policy(FailurePolicy::Ignore)
+        .has_side_effects()
+        .timeout(Duration::from_secs(3))
+        .match_condition("not-x", "object.metadata.name != 'x'")
+        .exact_match()
+        .label("app", "web")
+        .in_namespaces_with(Labels::new().exists("env"))
+        .include_system()
+        .audit_annotation("owner", "platform")
+        .group("all")
+        .include_snapshots_from(["pods"])
+}
+
+fn mutating() -> Mutating {
+    Mutating::new("pod-defaults.example.com")
+        .rule(Rule::new(["CREATE"], ["pods"]).scope("*"))
+        .failure_policy(FailurePolicy::Fail)
+        .has_side_effects()
+        .timeout(Duration::from_secs(30))
+        .match_condition("a", "true")
+        .exact_match()
+        .labels(Labels::new().missing("a"))
+        .in_namespaces_with(Labels::new().eq("env", "dev"))
+        .include_system()
+        .audit_annotation("a", "b")
+        .group("all")
+        .include_snapshots_from(["pods"])
+        .reinvocation_if_needed()
 }
 
 #[test]

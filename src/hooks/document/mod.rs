@@ -3,6 +3,8 @@
 //! Finds everything that is wrong with a document before it gives up; ignores nothing without a
 //! warning.
 
+mod admission;
+mod conversion;
 mod kubernetes;
 mod load;
 mod names;

@@ -7,12 +7,18 @@ use std::{
 };
 
 use super::problem::{Reader, short};
-use crate::model::{BindingName, HookSpec};
+use crate::model::{AdmissionKind, BindingName, HookSpec};
+
+/// Where the document has them.
+const ADMISSION: [(&str, AdmissionKind); 2] =
+    [("kubernetesValidating", AdmissionKind::Validating), ("kubernetesMutating", AdmissionKind::Mutating)];
+const CONVERSION: &str = "kubernetesCustomResourceConversion";
 
 /// Gives each binding a name of its own, and resolves `includeSnapshotsFrom` and `group`.
 pub(super) fn resolve(spec: &mut HookSpec, reader: &Reader<'_>) {
     make_unique(spec.schedules.iter_mut().map(|binding| &mut binding.name).collect());
     make_unique(spec.kubernetes.iter_mut().map(|binding| &mut binding.name).collect());
+    check_unique(spec, reader);
     check_snapshots(spec, reader);
     expand_groups(spec);
 }
@@ -36,17 +42,33 @@ fn make_unique(names: Vec<&mut BindingName>) {
     }
 }
 
+/// The API server, and the paths of requests, know webhooks by their names.
+fn check_unique(spec: &HookSpec, reader: &Reader<'_>) {
+    let check = |key: &str, names: Vec<&BindingName>| {
+        let mut known = HashSet::new();
+        for (i, name) in names.into_iter().enumerate().filter(|(_, name)| !name.as_str().is_empty()) {
+            if !known.insert(name) {
+                let quoted = short(name.as_str(), 80);
+                reader.wrong(
+                    &format!("{key}[{i}].name"),
+                    format!("is \"{quoted}\" once more; each needs a name of its own"),
+                );
+            }
+        }
+    };
+    for (key, kind) in ADMISSION {
+        check(key, spec.admission.iter().filter(|binding| binding.kind == kind).map(|binding| &binding.name).collect());
+    }
+    check(CONVERSION, spec.conversions.iter().map(|binding| &binding.name).collect());
+}
+
 /// `includeSnapshotsFrom` must name one `kubernetes` binding each time.
 fn check_snapshots(spec: &HookSpec, reader: &Reader<'_>) {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for binding in &spec.kubernetes {
         *counts.entry(binding.name.as_str()).or_default() += 1;
     }
-    let schedules = spec.schedules.iter().map(|binding| &binding.include_snapshots_from);
-    let kubernetes = spec.kubernetes.iter().map(|binding| &binding.include_snapshots_from);
-    let numbered = |kind, lists: Vec<_>| lists.into_iter().enumerate().map(move |(i, list)| (kind, i, list));
-    for (kind, i, list) in numbered("schedule", schedules.collect()).chain(numbered("kubernetes", kubernetes.collect()))
-    {
+    for (kind, i, list) in wanted(spec) {
         for (j, name) in list.iter().enumerate() {
             let quoted = format!("\"{}\"", short(name.as_str(), 80));
             let message = match counts.get(name.as_str()) {
@@ -59,6 +81,20 @@ fn check_snapshots(spec: &HookSpec, reader: &Reader<'_>) {
             reader.wrong(&format!("{kind}[{i}].includeSnapshotsFrom[{j}]"), message);
         }
     }
+}
+
+/// Each binding's `includeSnapshotsFrom`, with its list and its place in that.
+fn wanted(spec: &HookSpec) -> impl Iterator<Item = (&'static str, usize, &[BindingName])> {
+    let schedules = spec.schedules.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
+    let kubernetes = spec.kubernetes.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
+    let conversions = spec.conversions.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
+    let admission = ADMISSION.into_iter().flat_map(|(key, kind)| {
+        let of_kind = spec.admission.iter().filter(move |binding| binding.kind == kind);
+        of_kind.map(|binding| &*binding.include_snapshots_from).enumerate().map(move |(i, list)| (key, i, list))
+    });
+    let under = |key: &'static str| move |(i, list)| (key, i, list);
+    let triggers = schedules.map(under("schedule")).chain(kubernetes.map(under("kubernetes")));
+    triggers.chain(admission).chain(conversions.map(under(CONVERSION)))
 }
 
 /// Every binding of a group may open the snapshots of all its `kubernetes` bindings, after those
@@ -74,7 +110,9 @@ fn expand_groups(spec: &mut HookSpec) {
         groups.into_iter().map(|(group, names)| (group, names.into())).collect();
     let schedules = spec.schedules.iter_mut().map(|b| (&b.group, &mut b.include_snapshots_from));
     let kubernetes = spec.kubernetes.iter_mut().map(|b| (&b.group, &mut b.include_snapshots_from));
-    for (group, list) in schedules.chain(kubernetes) {
+    let admission = spec.admission.iter_mut().map(|b| (&b.group, &mut b.include_snapshots_from));
+    let conversions = spec.conversions.iter_mut().map(|b| (&b.group, &mut b.include_snapshots_from));
+    for (group, list) in schedules.chain(kubernetes).chain(admission).chain(conversions) {
         if let Some(members) = group.as_ref().and_then(|group| groups.get(group)) {
             *list = union(list, members);
         }

@@ -140,12 +140,7 @@ fn escape(value: &str) -> String {
 }
 
 fn check_key(fields: &Fields<'_, '_>, path: &str, key: &str) -> bool {
-    let (prefix, name) = match key.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, key),
-    };
-    let valid = !name.is_empty() && is_label_text(name) && prefix.is_none_or(is_subdomain);
-    fields.check(valid, path, || {
+    fields.check(is_label_key(key), path, || {
         format!(
             "has the key {}, which is not a label key (up to 63 letters, digits, '-', '_', '.', optionally after \
              a DNS name and '/')",
@@ -161,7 +156,16 @@ fn check_value(fields: &Fields<'_, '_>, path: &str, value: &str) -> bool {
     })
 }
 
-fn is_subdomain(text: &str) -> bool {
+/// `app`, `example.com/app`
+pub(super) fn is_label_key(key: &str) -> bool {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    !name.is_empty() && is_label_text(name) && prefix.is_none_or(is_subdomain)
+}
+
+pub(super) fn is_subdomain(text: &str) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     text.len() <= 253 && text.split('.').all(|part| !part.is_empty() && is_word(part, inner))
 }

@@ -15,6 +15,8 @@ pub(super) fn read(document: &Fields<'_, '_>, hook: &HookName) -> Option<HookSpe
         on_startup: document.integer("onStartup").map(|order| StartupBinding { order, retry: Default::default() }),
         schedules: document.any_items("schedule").map(|item| schedule::read_v0(&item, hook)).collect(),
         kubernetes: document.any_items("onKubernetesEvent").map(|item| kubernetes::read_v0(&item, hook)).collect(),
+        admission: Vec::new(),
+        conversions: Vec::new(),
         permissions: permission::read(document).into(),
         limits: document.fields("limits").map(|fields| policy::limits(&fields)).unwrap_or_default(),
         concurrency: 1,
@@ -44,8 +46,7 @@ fn is_newer(document: &Fields<'_, '_>) -> bool {
 
 fn check_triggers(document: &Fields<'_, '_>, spec: &HookSpec) {
     let reader = document.reader();
-    let none = spec.on_startup.is_none() && spec.schedules.is_empty() && spec.kubernetes.is_empty();
-    if none && reader.is_clean() {
+    if spec.is_idle() && reader.is_clean() {
         reader.wrong(
             "",
             "has no configVersion and no binding: add \"configVersion: v1\" and onStartup, schedule or kubernetes",

@@ -1,13 +1,16 @@
 //! Documents with `configVersion: v1`: the keys at the top.
 
-use super::{kubernetes, permission, policy, reader::Fields, schedule};
-use crate::model::{HookName, HookSpec, ObjectRef, StartupBinding};
+use super::{admission, conversion, kubernetes, permission, policy, reader::Fields, schedule};
+use crate::model::{AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, StartupBinding};
 
 /// The keys that say what the hook is.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 12] = [
     "onStartup",
     "schedule",
     "kubernetes",
+    "kubernetesValidating",
+    "kubernetesMutating",
+    "kubernetesCustomResourceConversion",
     "settings",
     "permissions",
     "limits",
@@ -15,25 +18,21 @@ const KEYS: [&str; 9] = [
     "concurrency",
     "failureEvents",
 ];
-const LATER: [(&str, &str); 3] = [
-    ("kubernetesValidating", "admission hooks are"),
-    ("kubernetesMutating", "admission hooks are"),
-    ("kubernetesCustomResourceConversion", "conversion hooks are"),
-];
 
-/// Whether a key stands at the top of these documents, now or later.
+/// Whether a key stands at the top of these documents.
 pub(super) fn is_known(key: &str) -> bool {
-    KEYS.contains(&key) || LATER.iter().any(|(later, _)| *later == key)
+    KEYS.contains(&key)
 }
 
 pub(super) fn read(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
-    LATER.iter().for_each(|(key, feature)| document.not_yet(key, feature));
     let retry = document.fields("retry").map(|fields| policy::retry(&fields)).unwrap_or_default();
     let spec = HookSpec {
         name: hook.clone(),
         on_startup: document.integer("onStartup").map(|order| StartupBinding { order, retry }),
         schedules: document.items("schedule").map(|item| schedule::read(&item, hook, retry)).collect(),
         kubernetes: document.items("kubernetes").map(|item| kubernetes::read(&item, hook, retry)).collect(),
+        admission: admission(document),
+        conversions: document.items("kubernetesCustomResourceConversion").map(|item| conversion::read(&item)).collect(),
         permissions: permission::read(document).into(),
         limits: document.fields("limits").map(|fields| policy::limits(&fields)).unwrap_or_default(),
         concurrency: document.integer_in("concurrency", 1, 1000).and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
@@ -47,12 +46,18 @@ pub(super) fn read(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
     spec
 }
 
+fn admission(document: &Fields<'_, '_>) -> Vec<AdmissionBinding> {
+    let read = |key, kind| document.items(key).map(move |item| admission::read(&item, kind));
+    let validating = read("kubernetesValidating", AdmissionKind::Validating);
+    validating.chain(read("kubernetesMutating", AdmissionKind::Mutating)).collect()
+}
+
 /// As in shell-operator a document may do without bindings when it says something else.
 fn check_triggers(document: &Fields<'_, '_>, spec: &HookSpec) {
     let reader = document.reader();
     if !KEYS.iter().any(|key| document.has(key)) && reader.is_clean() {
-        reader.wrong("", "has no binding: add onStartup, schedule or kubernetes");
-    } else if spec.on_startup.is_none() && spec.schedules.is_empty() && spec.kubernetes.is_empty() {
+        reader.wrong("", "has no binding: add onStartup, schedule, kubernetes or one of the webhooks'");
+    } else if spec.is_idle() {
         reader.warn("", "has no binding, so that nothing runs this hook");
     }
 }

@@ -11,6 +11,7 @@ mod bindings;
 mod parts;
 mod policies;
 mod selectors;
+mod webhooks;
 
 use serde_json::{Value, json};
 
@@ -24,6 +25,9 @@ pub fn schema() -> Value {
         "crontab": bindings::crontab(),
         "schedule": bindings::schedule(),
         "kubernetes": bindings::kubernetes(),
+        "validating": webhooks::validating(),
+        "mutating": webhooks::mutating(),
+        "conversion": webhooks::conversion(),
         "names": selectors::names(),
         "labelSelector": selectors::labels(),
         "fieldSelector": selectors::fields(),
@@ -64,6 +68,22 @@ fn document() -> Value {
             list(reference("kubernetes", "Objects of one kind."))
                 .some()
                 .about("Run when objects change, and keep snapshots of them."),
+        )
+        .key(
+            "kubernetesValidating",
+            list(reference("validating", "One webhook."))
+                .some()
+                .about("Run when the API server asks whether a request may be."),
+        )
+        .key(
+            "kubernetesMutating",
+            list(reference("mutating", "One webhook.")).some().about("Run when the API server asks what to change."),
+        )
+        .key(
+            "kubernetesCustomResourceConversion",
+            list(reference("conversion", "One definition."))
+                .some()
+                .about("Run when the API server needs objects in another version."),
         )
         .key("settings", reference("settings", "How often the hook may run. Without it: as often as there is work."))
         .key("permissions", permissions)

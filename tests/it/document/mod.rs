@@ -6,6 +6,7 @@ mod print;
 mod schema;
 mod v0;
 mod v1;
+mod webhooks;
 
 use boathook::{
     hooks::{DocumentError, parse},

@@ -29,6 +29,24 @@ kubernetes:
     matchExpressions: [{key: b, operator: NotIn, values: [x, y]}, {key: c, operator: Exists}, {key: d, operator: DoesNotExist}, {key: e, operator: In, values: [z]}]
   fieldSelector: {matchExpressions: [{field: f, operator: "!=", value: "1,2"}, {field: g, operator: "=", value: "x=\\y"}]}
 - {kind: Pod, content: metadata, queue: main, executeHookOnEvent: []}
+kubernetesValidating:
+- name: a.b.c
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: ["*", "*/scale"], operations: [CREATE]}]
+  labelSelector: {matchExpressions: [{key: d, operator: DoesNotExist}]}
+  includeSnapshotsFrom: [a]
+kubernetesMutating:
+- name: a.b.c
+  rules: [{apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"], operations: ["*"], scope: Cluster}]
+  failurePolicy: Ignore
+  sideEffects: NoneOnDryRun
+  timeoutSeconds: 1
+  matchPolicy: Exact
+  reinvocationPolicy: IfNeeded
+  matchConditions: [{name: a, expression: "true"}]
+  namespace: {labelSelector: {matchLabels: {a: b}}, includeSystem: true}
+  auditAnnotations: {a: b}
+kubernetesCustomResourceConversion:
+- {name: x, crdName: a.b, conversions: [{fromVersion: v1, toVersion: b/v2}], includeSnapshotsFrom: [a]}
 permissions: {kubernetes: [{apiGroups: [apps], resources: ["*"], verbs: [get], namespaces: [n]}]}
 "#,
     );
@@ -228,6 +246,8 @@ fn spec() -> impl Strategy<Value = HookSpec> {
                 on_startup: startup.map(|(order, retry)| StartupBinding { order: order.into(), retry }),
                 schedules,
                 kubernetes,
+                admission: Vec::new(),
+                conversions: Vec::new(),
                 permissions: permissions.into(),
                 limits: Limits { memory, time, host_calls, host_bytes, log_bytes },
                 concurrency,

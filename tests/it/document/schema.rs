@@ -11,7 +11,7 @@ const PUBLISHED: &str = include_str!("../../../docs/reference/hook-document.sche
 const FULL: &str = include_str!("full.yaml");
 
 /// What only the reader can say: parts of its messages.
-const BEYOND: [&str; 14] = [
+const BEYOND: [&str; 20] = [
     "a crontab has 5 fields",
     "is not a value, a range",
     "is not known; there are @yearly",
@@ -26,6 +26,12 @@ const BEYOND: [&str; 14] = [
     "bytes are needed",
     "is not within",
     "watches, one for each name",
+    "once more",
+    "which stands for all",
+    "has already",
+    "the group of crdName",
+    "is the same as fromVersion",
+    "plain word",
 ];
 
 fn full() -> Value {

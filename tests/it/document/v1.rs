@@ -266,9 +266,6 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
 #[test]
 fn what_comes_later_is_refused_and_says_so() {
     let later = [
-        "configVersion: v1\nkubernetesValidating: [{name: a.b.c}]",
-        "configVersion: v1\nkubernetesMutating: [{name: a.b.c}]",
-        "configVersion: v1\nkubernetesCustomResourceConversion: [{name: a}]",
         "configVersion: v1\nonStartup: 1\npermissions: {http: [{host: a}]}",
         "configVersion: v1\nonStartup: 1\npermissions: {files: [{path: a}]}",
     ];

@@ -2,6 +2,8 @@
 //!
 //! It never checks values: the host does, and reports every error with its path.
 
+mod admission;
+mod conversion;
 mod document;
 mod kubernetes;
 mod labels;
@@ -9,6 +11,8 @@ mod permission;
 mod rules;
 mod schedule;
 
+pub use admission::{FailurePolicy, Mutating, Rule, Validating};
+pub use conversion::Conversion;
 pub use kubernetes::{Content, Kubernetes};
 pub use labels::Labels;
 pub use permission::Permission;
@@ -88,6 +92,27 @@ impl Config {
     /// Run when objects change. May be given many times.
     pub fn kubernetes(mut self, binding: Kubernetes) -> Self {
         self.0.push("kubernetes", binding.0);
+        self
+    }
+
+    /// Run when the API server asks whether a request may be. May be given many times; the hook needs the
+    /// function `validate`.
+    pub fn validating(mut self, binding: Validating) -> Self {
+        self.0.push("kubernetesValidating", binding.0);
+        self
+    }
+
+    /// Run when the API server asks what to change. May be given many times; the hook needs the function
+    /// `mutate`.
+    pub fn mutating(mut self, binding: Mutating) -> Self {
+        self.0.push("kubernetesMutating", binding.0);
+        self
+    }
+
+    /// Run when the API server needs objects in another version. May be given many times; the hook needs
+    /// the function `convert`.
+    pub fn conversion(mut self, binding: Conversion) -> Self {
+        self.0.push("kubernetesCustomResourceConversion", binding.0);
         self
     }
 

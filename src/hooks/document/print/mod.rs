@@ -3,14 +3,17 @@
 //! version gives the same in v1.
 
 mod selector;
+mod webhooks;
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+pub(super) use selector::labels as label_selector;
+
 use crate::model::{
-    BindingName, Content, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef, Permission, QueueName, RateLimit,
-    RetryPolicy, ScheduleBinding, format_duration,
+    AdmissionKind, BindingName, Content, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef, Permission,
+    QueueName, RateLimit, RetryPolicy, ScheduleBinding, format_duration,
 };
 
 /// The normalised document of a hook.
@@ -22,6 +25,14 @@ pub fn print(spec: &HookSpec) -> Value {
     set(&mut document, "onStartup", spec.on_startup.as_ref().map(|startup| json!(startup.order)));
     set(&mut document, "schedule", list(&spec.schedules, |binding| schedule(binding, &doubled)));
     set(&mut document, "kubernetes", list(&spec.kubernetes, |binding| kubernetes(binding, &doubled)));
+    for (key, kind) in
+        [("kubernetesValidating", AdmissionKind::Validating), ("kubernetesMutating", AdmissionKind::Mutating)]
+    {
+        let bindings: Vec<_> = spec.admission.iter().filter(|binding| binding.kind == kind).collect();
+        set(&mut document, key, list(&bindings, |binding| webhooks::admission(binding, &doubled)));
+    }
+    let conversions = list(&spec.conversions, |binding| webhooks::conversion(binding, &doubled));
+    set(&mut document, "kubernetesCustomResourceConversion", conversions);
     set(&mut document, "settings", spec.rate.as_ref().map(rate));
     let permissions = list(&spec.permissions, permission).map(|rules| json!({ "kubernetes": rules }));
     set(&mut document, "permissions", permissions);

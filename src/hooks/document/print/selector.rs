@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 /// `a=b,c in (d,e),!f` as matchLabels and matchExpressions.
-pub(super) fn labels(selector: &str) -> Value {
+pub(in crate::hooks::document) fn labels(selector: &str) -> Value {
     let (mut labels, mut expressions) = (Map::new(), Vec::new());
     for term in split(selector) {
         match term.split_once('=') {

@@ -1,0 +1,183 @@
+//! Admission: what a hook binds of it, what it is asked, and what it answers.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+use super::BindingName;
+
+/// Which of the two kinds of admission webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AdmissionKind {
+    /// `kubernetesValidating[]`: allows or denies.
+    Validating,
+    /// `kubernetesMutating[]`: changes the object, and may deny.
+    Mutating,
+}
+
+impl AdmissionKind {
+    /// `validating`, `mutating`: as in paths and labels.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Validating => "validating",
+            Self::Mutating => "mutating",
+        }
+    }
+}
+
+/// One entry of `kubernetesValidating[]` or `kubernetesMutating[]`. Words and meaning are those of
+/// `admissionregistration.k8s.io/v1`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdmissionBinding {
+    /// Which list it is from.
+    pub kind: AdmissionKind,
+    /// `name`: the webhook's name, with at least three parts.
+    pub name: BindingName,
+    /// `rules[]`: the requests it is asked about. At least one.
+    pub rules: Vec<AdmissionRule>,
+    /// `failurePolicy`, default `Fail`.
+    pub failure_policy: FailurePolicy,
+    /// `sideEffects`, default `None`.
+    pub side_effects: SideEffects,
+    /// `timeoutSeconds`, 1 to 30, default 10.
+    pub timeout: Duration,
+    /// `matchConditions[]`.
+    pub match_conditions: Vec<MatchCondition>,
+    /// `matchPolicy`, default `Equivalent`.
+    pub match_policy: MatchPolicy,
+    /// `reinvocationPolicy`, mutating only, default `Never`.
+    pub reinvocation_policy: ReinvocationPolicy,
+    /// `labelSelector` as the API's `objectSelector`.
+    pub object_selector: Option<Value>,
+    /// `namespace.labelSelector` as the API's `namespaceSelector`.
+    pub namespace_selector: Option<Value>,
+    /// `namespace.includeSystem`, default false: `kube-system` and the operator's own namespace are left
+    /// out, so that a broken hook can't lock the cluster.
+    pub include_system: bool,
+    /// `auditAnnotations`: added to each answer's own.
+    pub audit_annotations: Vec<(String, String)>,
+    /// `group`.
+    pub group: Option<Arc<str>>,
+    /// Names of `kubernetes` bindings; those of its group are among them.
+    pub include_snapshots_from: Arc<[BindingName]>,
+}
+
+/// One entry of `rules[]`. `*` stands for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdmissionRule {
+    /// `""` is the core group.
+    pub api_groups: Vec<String>,
+    /// `v1`
+    pub api_versions: Vec<String>,
+    /// `pods`, `pods/status`, `pods/*`, `*/scale`, `*`, `*/*`
+    pub resources: Vec<String>,
+    /// `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, `*`
+    pub operations: Vec<String>,
+    /// `Cluster`, `Namespaced` or `*`, the default.
+    pub scope: String,
+}
+
+/// One entry of `matchConditions[]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MatchCondition {
+    /// A qualified name.
+    pub name: String,
+    /// CEL; the API server compiles and evaluates it.
+    pub expression: String,
+}
+
+/// What the API server makes of a webhook that does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FailurePolicy {
+    /// The request goes on.
+    Ignore,
+    /// The request is refused.
+    #[default]
+    Fail,
+}
+
+/// What the webhook does besides answering.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SideEffects {
+    /// Nothing.
+    #[default]
+    None,
+    /// Nothing, when the request is a dry run.
+    NoneOnDryRun,
+}
+
+/// Whether a request in another version of a kind matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MatchPolicy {
+    /// Only what the rules name.
+    Exact,
+    /// Also the same object by another group or version.
+    #[default]
+    Equivalent,
+}
+
+/// Whether a mutating webhook is asked again after others changed the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReinvocationPolicy {
+    /// Once.
+    #[default]
+    Never,
+    /// Perhaps again.
+    IfNeeded,
+}
+
+/// Why a request is denied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// For the person whose request it was.
+    pub message: String,
+    /// HTTP status; 403 when absent.
+    pub code: Option<u16>,
+    /// `Forbidden` when absent.
+    pub reason: Option<String>,
+}
+
+/// A hook's decision on one request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdict {
+    /// Absent: allowed.
+    pub denied: Option<Denial>,
+    /// For the person whose request it was.
+    pub warnings: Vec<String>,
+    /// For the API server's audit log.
+    pub audit_annotations: Vec<(String, String)>,
+}
+
+/// What becomes of the object.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Mutation {
+    /// It stays as it is.
+    #[default]
+    Unchanged,
+    /// A JSON Patch, as JSON.
+    JsonPatch(String),
+    /// The whole object as it should be, as JSON.
+    Object(String),
+}
+
+/// The answer to a review; a validating hook changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reviewed {
+    /// Allowed or not.
+    pub verdict: Verdict,
+    /// And changed how.
+    pub mutation: Mutation,
+}
+
+/// One question to a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Review {
+    /// Which export answers.
+    pub kind: AdmissionKind,
+    /// The binding.
+    pub binding: BindingName,
+    /// An `AdmissionRequest` (admission.k8s.io/v1) as JSON.
+    pub request: Arc<str>,
+    /// The request is a dry run, and so are all writes of the hook.
+    pub dry_run: bool,
+}
