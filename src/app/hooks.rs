@@ -3,7 +3,10 @@
 use crate::{
     filter,
     hooks::{DocumentError, HookFile, parse},
-    model::{Failure, HookName, HookSpec, InvalidName},
+    model::{
+        AdmissionKind::{Mutating, Validating},
+        Failure, HookName, HookSpec, InvalidName,
+    },
     sandbox::{LoadError, LoadedHook, Sandbox},
 };
 
@@ -30,6 +33,14 @@ pub enum Quarantine {
     /// `config` failed.
     #[error("its config function failed: {0}")]
     Config(Failure),
+    /// The document binds what the component can't answer.
+    #[error("{key} needs the export {export}, which the component does not have (it is built for another world)")]
+    Export {
+        /// The key of the document.
+        key: &'static str,
+        /// What is missing.
+        export: &'static str,
+    },
     /// `config` returned a bad document.
     #[error(transparent)]
     Document(#[from] DocumentError),
@@ -47,5 +58,23 @@ pub async fn load(name: &HookName, bytes: &[u8], sandbox: &Sandbox) -> Result<Ho
     let component = sandbox.load(name, bytes).await?;
     let document = sandbox.config(&component).await.map_err(Quarantine::Config)?;
     let check = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
-    Ok(Hook { spec: parse(name, &document, &check)?, component })
+    let spec = parse(name, &document, &check)?;
+    check_exports(&spec, &component)?;
+    Ok(Hook { spec, component })
+}
+
+fn check_exports(spec: &HookSpec, component: &LoadedHook) -> Result<(), Quarantine> {
+    let binds = |kind| spec.admission.iter().any(|binding| binding.kind == kind);
+    let needed = [
+        ("kubernetesValidating", "boathook:hook/validating", binds(Validating), component.reviews(Validating)),
+        ("kubernetesMutating", "boathook:hook/mutating", binds(Mutating), component.reviews(Mutating)),
+        (
+            "kubernetesCustomResourceConversion",
+            "boathook:hook/conversion",
+            !spec.conversions.is_empty(),
+            component.converts(),
+        ),
+    ];
+    let missing = needed.into_iter().find(|(_, _, bound, exported)| *bound && !exported);
+    missing.map_or(Ok(()), |(key, export, ..)| Err(Quarantine::Export { key, export }))
 }

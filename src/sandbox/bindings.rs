@@ -24,3 +24,22 @@ wasmtime::component::bindgen!({
         "boathook:hook/snapshots.snapshot": super::host::snapshots::Cursor,
     },
 });
+
+/// The exports that answer the API server, which not every hook has.
+pub(super) mod webhooks {
+    wasmtime::component::bindgen!({
+        path: "wit",
+        inline: "
+            package boathook:host;
+            world answers {
+                export boathook:hook/validating@0.1.0;
+                export boathook:hook/mutating@0.1.0;
+                export boathook:hook/conversion@0.1.0;
+            }
+        ",
+        world: "boathook:host/answers",
+        ownership: Borrowing { duplicate_if_necessary: true },
+        exports: { default: async },
+        with: { "boathook:hook/types": super::boathook::hook::types },
+    });
+}

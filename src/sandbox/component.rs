@@ -15,6 +15,7 @@ use wasmtime::{
 };
 
 use super::{
+    answers::Answers,
     bindings::HookPre,
     cache::{Cache, Key},
     compiler,
@@ -22,7 +23,7 @@ use super::{
     limits, shape,
     store::State,
 };
-use crate::model::{HookName, Limits};
+use crate::model::{AdmissionKind, HookName, Limits};
 
 /// Bytes in WebAssembly's unit of memory.
 const PAGE: u64 = 64 * 1024;
@@ -40,6 +41,7 @@ struct Loaded {
     compile_time: Duration,
     from_cache: bool,
     pre: HookPre<State>,
+    answers: Answers,
 }
 
 impl LoadedHook {
@@ -77,6 +79,20 @@ impl LoadedHook {
     /// Whether it came from the compile cache.
     pub fn from_cache(&self) -> bool {
         self.0.from_cache
+    }
+
+    /// Whether it has the export by which it is asked about requests.
+    pub fn reviews(&self, kind: AdmissionKind) -> bool {
+        self.0.answers.reviews(kind)
+    }
+
+    /// Whether it has the export by which it converts.
+    pub fn converts(&self) -> bool {
+        self.0.answers.converts()
+    }
+
+    pub(super) fn answers(&self) -> &Answers {
+        &self.0.answers
     }
 
     pub(super) fn pre(&self) -> &HookPre<State> {
@@ -188,6 +204,7 @@ impl Loader {
         self.check_size(&name, component)?;
         let mismatch = |error: wasmtime::Error| LoadError::Types { hook: name.clone(), source: error.into() };
         let pre = self.linker.instantiate_pre(component).and_then(HookPre::new).map_err(mismatch)?;
+        let answers = Answers::of(pre.instance_pre(), &exports).map_err(mismatch)?;
         Ok(LoadedHook(Arc::new(Loaded {
             digest: format!("sha256:{}", super::cache::hex(&digest)),
             size: bytes.len() as u64,
@@ -196,6 +213,7 @@ impl Loader {
             compile_time: started.elapsed(),
             from_cache,
             pre,
+            answers,
             name,
         })))
     }

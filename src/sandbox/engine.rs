@@ -166,7 +166,8 @@ fn on_demand() -> Config {
 }
 
 fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
-    let runs = u32::try_from(config.max_concurrent_runs).ok().filter(|_| config.pooling)?;
+    let instances = config.max_concurrent_runs + config.max_concurrent_answers;
+    let runs = u32::try_from(instances).ok().filter(|_| config.pooling)?;
     let of_each = |count: usize| u32::try_from(count).ok().and_then(|count| runs.checked_mul(count));
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(runs)

@@ -11,8 +11,9 @@ use tokio::time::timeout_at;
 use wasmtime::{Engine, Store};
 
 use super::{
-    RunReport, RunRequest,
+    ConversionRequest, ReviewRequest, RunReport, RunRequest,
     bindings::{HookPre, boathook::hook::types},
+    component::LoadedHook,
     context,
     host::{Host, NoGrants, snapshots::Readable},
     limits::Bounds,
@@ -20,7 +21,7 @@ use super::{
     store::{self, State},
     trap::{self, NotStarted},
 };
-use crate::model::{Caller, Failure, FailureKind, HookName, RunId};
+use crate::model::{Caller, Failure, FailureKind, HookName, Reviewed, RunId};
 
 /// The longest text of a guest's own failure that is kept.
 const MAX_MESSAGE: usize = 8 * 1024;
@@ -37,27 +38,86 @@ pub(super) async fn run(
     host: Arc<dyn Host>,
 ) -> RunReport {
     let started = Instant::now();
-    let deadline = bounds.deadline(started);
     let RunRequest { caller, attempt, triggers, .. } = request;
     let labels = Labels::of_run(caller.hook.clone(), caller.run.clone(), attempt, &triggers);
-    let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
-    let state = State::new(host, caller.clone(), bounds, log.clone(), Readable::by(&triggers));
-    let mut store = store::new(engine, state, deadline);
-
     let parts = context::parts(&triggers);
     let contexts = context::contexts(&parts);
-    let info =
-        types::RunInfo { run_id: caller.run.as_str(), hook: caller.hook.as_str(), attempt, dry_run: caller.dry_run };
+    let begun = Begun { started, bounds, caller: &caller, labels, readable: Readable::by(&triggers) };
+    let info = info(&caller, attempt);
     let call = async |store: &mut Store<State>| {
         let hook = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
-        hook.call_run(store, info, &contexts).await
+        Ok(hook.call_run(store, info, &contexts).await?.map_err(own_failure))
     };
-    let outcome = match within(&mut store, deadline, call).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(failure)) => Err(own_failure(failure)),
-        Err(failure) => Err(failure),
+    begun.ended(engine, host, call).await
+}
+
+/// Asks a hook about a request to the API server.
+pub(super) async fn review(
+    engine: &Engine,
+    hook: &LoadedHook,
+    request: ReviewRequest,
+    bounds: Bounds,
+    host: Arc<dyn Host>,
+) -> RunReport<Reviewed> {
+    let started = Instant::now();
+    let ReviewRequest { caller, review, snapshots, .. } = request;
+    let labels = Labels::of_answer(caller.hook.clone(), caller.run.clone(), review.binding.clone());
+    let begun = Begun { started, bounds, caller: &caller, labels, readable: Readable::of(snapshots) };
+    let info = info(&caller, 1);
+    let call = async |store: &mut Store<State>| {
+        Ok(hook.answers().review(hook.pre(), store, info, &review).await?.map_err(own_failure))
     };
-    report(outcome, started.elapsed(), store)
+    begun.ended(engine, host, call).await
+}
+
+/// Asks a hook for objects in another version.
+pub(super) async fn convert(
+    engine: &Engine,
+    hook: &LoadedHook,
+    request: ConversionRequest,
+    bounds: Bounds,
+    host: Arc<dyn Host>,
+) -> RunReport<Vec<String>> {
+    let started = Instant::now();
+    let ConversionRequest { caller, conversion, snapshots, .. } = request;
+    let labels = Labels::of_answer(caller.hook.clone(), caller.run.clone(), conversion.binding.clone());
+    let begun = Begun { started, bounds, caller: &caller, labels, readable: Readable::of(snapshots) };
+    let refused = |message| own_failure(types::Failure::Permanent(message));
+    let call = async |store: &mut Store<State>| {
+        Ok(hook.answers().convert(hook.pre(), store, &conversion).await?.map_err(refused))
+    };
+    begun.ended(engine, host, call).await
+}
+
+fn info(caller: &Caller, attempt: u32) -> types::RunInfo<'_> {
+    types::RunInfo { run_id: caller.run.as_str(), hook: caller.hook.as_str(), attempt, dry_run: caller.dry_run }
+}
+
+/// What is known of a call before there is a store for it.
+struct Begun<'a> {
+    started: Instant,
+    bounds: Bounds,
+    caller: &'a Caller,
+    labels: Labels,
+    readable: Readable,
+}
+
+impl Begun<'_> {
+    /// Makes the store, calls, and reports.
+    async fn ended<T>(
+        self,
+        engine: &Engine,
+        host: Arc<dyn Host>,
+        call: impl AsyncFnOnce(&mut Store<State>) -> wasmtime::Result<Result<T, Failure>>,
+    ) -> RunReport<T> {
+        let Self { started, bounds, caller, labels, readable } = self;
+        let deadline = bounds.deadline(started);
+        let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
+        let state = State::new(host, caller.clone(), bounds, log, readable);
+        let mut store = store::new(engine, state, deadline);
+        let outcome = within(&mut store, deadline, call).await.flatten();
+        report(outcome, started.elapsed(), store)
+    }
 }
 
 /// Asks a hook for its configuration document.
@@ -119,7 +179,7 @@ fn own_failure(failure: types::Failure) -> Failure {
     Failure { kind, message: one_line(&message).into_owned(), backtrace: None }
 }
 
-fn report(outcome: Result<(), Failure>, duration: Duration, store: Store<State>) -> RunReport {
+fn report<T>(outcome: Result<T, Failure>, duration: Duration, store: Store<State>) -> RunReport<T> {
     let state = store.into_data();
     RunReport {
         outcome,

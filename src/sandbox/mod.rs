@@ -9,6 +9,7 @@
 //! The only module that knows wasmtime. A guest can waste nothing but its own budget. Never sees a
 //! Kubernetes client: calls go to whoever implements [`Host`].
 
+mod answers;
 mod bindings;
 mod budget;
 mod cache;
@@ -47,7 +48,9 @@ use engine::TickingEngine;
 use limits::Bounds;
 use store::State;
 
-use crate::model::{Caller, Failure, FailureKind, HookName, Limits, MetricOp, Outcome, Trigger};
+use crate::model::{
+    BindingName, Caller, Conversion, Failure, FailureKind, HookName, Limits, MetricOp, Review, Reviewed, Trigger,
+};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -66,6 +69,9 @@ pub struct SandboxConfig {
     pub maxima: Limits,
     /// Runs at the same time, over all hooks; further ones wait. Default 64.
     pub max_concurrent_runs: usize,
+    /// Answers to the API server at the same time, over all hooks, beside the runs; further ones wait.
+    /// Default 64.
+    pub max_concurrent_answers: usize,
     /// Bounds of a `config` call. Default 64 MiB, 5 s, 1 000 calls, 1 MiB, 64 KiB.
     pub config_limits: Limits,
     /// The largest component in bytes. Default 64 MiB.
@@ -90,6 +96,7 @@ impl Default for SandboxConfig {
                 log_bytes: 64 * MIB,
             },
             max_concurrent_runs: 64,
+            max_concurrent_answers: 64,
             config_limits: Limits {
                 memory: 64 * MIB,
                 time: Duration::from_secs(5),
@@ -117,11 +124,38 @@ pub struct RunRequest {
     pub limits: Limits,
 }
 
-/// How a run went.
+/// A request to the API server that a hook is to decide on.
+#[derive(Debug, Clone)]
+pub struct ReviewRequest {
+    /// Hook, run and permissions; a dry run for a request that is one.
+    pub caller: Caller,
+    /// The question.
+    pub review: Review,
+    /// Snapshots that it may open.
+    pub snapshots: Arc<[BindingName]>,
+    /// What the hook's document asks for; held to the host's maxima. `time` also to what is left of the
+    /// API server's patience.
+    pub limits: Limits,
+}
+
+/// Objects that a hook is to convert.
+#[derive(Debug, Clone)]
+pub struct ConversionRequest {
+    /// Hook and run; no permissions, since a conversion is pure.
+    pub caller: Caller,
+    /// The question.
+    pub conversion: Conversion,
+    /// Snapshots that it may open.
+    pub snapshots: Arc<[BindingName]>,
+    /// As those of a review.
+    pub limits: Limits,
+}
+
+/// How a run went, and what it gave.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunReport {
+pub struct RunReport<T = ()> {
     /// Success, or why not.
-    pub outcome: Outcome,
+    pub outcome: Result<T, Failure>,
     /// From the fresh store to the end, without the wait for a free slot.
     pub duration: Duration,
     /// CPU time of the guest and of what the host did for it in the same thread.
@@ -145,6 +179,7 @@ pub struct Sandbox {
     loader: Arc<Loader>,
     compiling: Arc<Semaphore>,
     slots: Semaphore,
+    answering: Semaphore,
     maxima: Limits,
     config_limits: Limits,
     compiler: Option<CompilerConfig>,
@@ -154,6 +189,7 @@ impl Sandbox {
     /// Starts the engine, and opens the compile cache.
     pub fn new(mut config: SandboxConfig) -> Result<Self, SandboxError> {
         config.max_concurrent_runs = config.max_concurrent_runs.clamp(1, 1 << 20);
+        config.max_concurrent_answers = config.max_concurrent_answers.clamp(1, 1 << 20);
         let engine = TickingEngine::new(&config)?;
         let bounds = cache::Bounds { files: config.cache_files, bytes: config.cache_bytes };
         let cache = config.cache_dir.as_deref().map(|path| Cache::open(path, bounds)).transpose()?;
@@ -169,6 +205,7 @@ impl Sandbox {
             loader: Arc::new(loader),
             compiling: Arc::new(Semaphore::new(1)),
             slots: Semaphore::new(config.max_concurrent_runs),
+            answering: Semaphore::new(config.max_concurrent_answers),
             maxima: config.maxima,
             config_limits: config.config_limits,
             compiler: config.compiler,
@@ -255,6 +292,33 @@ impl Sandbox {
         RunReport { cpu, ..report }
     }
 
+    /// Asks a hook about a request to the API server. As [`Sandbox::run`], but never behind a run.
+    pub async fn review(&self, hook: &LoadedHook, request: ReviewRequest, host: Arc<dyn Host>) -> RunReport<Reviewed> {
+        let bounds = Bounds::of_run(request.limits, &self.maxima);
+        self.answered(hook, invoke::review(self.engine.engine(), hook, request, bounds, host)).await
+    }
+
+    /// Asks a hook for objects in another version. As [`Sandbox::review`].
+    pub async fn convert(
+        &self,
+        hook: &LoadedHook,
+        request: ConversionRequest,
+        host: Arc<dyn Host>,
+    ) -> RunReport<Vec<String>> {
+        let bounds = Bounds::of_run(request.limits, &self.maxima);
+        self.answered(hook, invoke::convert(self.engine.engine(), hook, request, bounds, host)).await
+    }
+
+    async fn answered<T>(&self, hook: &LoadedHook, call: impl Future<Output = RunReport<T>>) -> RunReport<T> {
+        if let Err(failure) = self.check_origin(hook) {
+            return RunReport::not_started(failure);
+        }
+        let _slot = self.answering.acquire().await;
+        let _running = self.engine.running();
+        let (report, cpu) = cpu::timed(call).await;
+        RunReport { cpu, ..report }
+    }
+
     /// wasmtime panics over a component of another engine.
     fn check_origin(&self, hook: &LoadedHook) -> Result<(), Failure> {
         if Engine::same(hook.pre().engine(), self.engine.engine()) {
@@ -265,7 +329,7 @@ impl Sandbox {
     }
 }
 
-impl RunReport {
+impl<T> RunReport<T> {
     fn not_started(failure: Failure) -> Self {
         Self {
             outcome: Err(failure),

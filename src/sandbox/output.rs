@@ -44,7 +44,12 @@ pub(super) struct Labels {
 impl Labels {
     /// Of a call that is no run.
     pub(super) fn of_call(hook: HookName, run: RunId, call: &str) -> Self {
-        Self { hook, run, binding: BindingName::new(call), queue: None, attempt: None, event: None }
+        Self::of_answer(hook, run, BindingName::new(call))
+    }
+
+    /// Of a call that answers the API server.
+    pub(super) fn of_answer(hook: HookName, run: RunId, binding: BindingName) -> Self {
+        Self { hook, run, binding, queue: None, attempt: None, event: None }
     }
 
     pub(super) fn of_run(hook: HookName, run: RunId, attempt: u32, triggers: &[Trigger]) -> Self {

@@ -34,6 +34,11 @@ impl Readable {
         Self { names: triggers.iter().map(|trigger| trigger.snapshots.clone()).collect(), moment: None }
     }
 
+    /// Just these.
+    pub(in crate::sandbox) fn of(names: Arc<[BindingName]>) -> Self {
+        Self { names: vec![names], moment: None }
+    }
+
     fn find(&self, name: &str) -> Option<&BindingName> {
         self.names.iter().flat_map(|names| names.iter()).find(|binding| binding.unique() == name)
     }
