@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 16] = [
+const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("discovery", &["model"]),
     ("hooks", &["model"]),
@@ -18,10 +18,11 @@ const MAY_IMPORT: [(&str, &[&str]); 16] = [
     ("telemetry", &["model"]),
     ("admin", &["model"]),
     ("author", &["model"]),
+    ("rbac", &["model"]),
     ("cli", &[]),
     ("app", &["model", "discovery", "hooks", "watch", "filter", "queue", "sandbox", "access", "telemetry", "admin"]),
     ("scenario", &["app", "model", "hooks", "sandbox", "telemetry"]),
-    ("cmd", &["admin", "app", "author", "cli", "model", "hooks", "filter", "sandbox", "scenario", "telemetry"]),
+    ("cmd", &["admin", "app", "author", "cli", "model", "hooks", "filter", "rbac", "sandbox", "scenario", "telemetry"]),
     ("main", &["cmd", "cli", "model"]),
 ];
 
