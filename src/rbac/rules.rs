@@ -25,13 +25,9 @@ type Reasons = BTreeSet<Reason>;
 
 /// The rules that each place needs.
 pub fn rules(accesses: &BTreeMap<Access, Reasons>) -> BTreeMap<Place, Vec<Rule>> {
-    let mut verbs: BTreeMap<(Place, String, String, Option<String>), (Texts, Reasons)> = BTreeMap::new();
-    for (access, reasons) in without_included(accesses) {
-        let Access { place, group, resource, name, verb } = access;
-        let entry = verbs.entry((place, group, resource, name)).or_default();
-        entry.0.insert(verb);
-        entry.1.extend(reasons);
-    }
+    let single = without_included(accesses).into_iter().map(|(access, reasons)| (access, ((), reasons))).collect();
+    let verbs =
+        gather(single, |Access { place, group, resource, name, verb }, ()| ((place, group, resource, name), verb));
     let names = gather(verbs, |(place, group, resource, name), verbs| {
         let named = name.is_some();
         ((place, group, resource, verbs, named), name)

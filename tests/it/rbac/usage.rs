@@ -1,28 +1,15 @@
 //! Documents against calls.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use super::*;
-use crate::{
-    hooks,
-    rbac::{ServedKind, permissions_yaml},
+use boathook::{
+    model::HookSpec,
+    rbac::{Evidence, Usage, compare, permissions_yaml},
 };
 
-fn kinds() -> Kinds {
-    let kind = |kind: &str, plural: &str| ServedKind {
-        api_version: "v1".into(),
-        kind: kind.into(),
-        plural: plural.into(),
-        singular: String::new(),
-        short_names: Vec::new(),
-        namespaced: kind != "Node",
-        subresources: Vec::new(),
-    };
-    Kinds::new(vec![kind("Secret", "secrets"), kind("Node", "nodes")])
-}
+use super::kinds;
 
 fn hook(permissions: &str) -> HookSpec {
-    let document = format!("configVersion: v1\npermissions: {{kubernetes: [{permissions}]}}");
-    hooks::parse(&HookName::new("h").unwrap(), &document, &|_| Ok(())).unwrap()
+    let block = format!("permissions: {{kubernetes: [{permissions}]}}\n");
+    super::hook("h", &format!("onStartup: 1\n{}", if permissions.is_empty() { "" } else { &block }))
 }
 
 /// `VERB OBJECT OUTCOME`, as the log has them.

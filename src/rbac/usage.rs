@@ -276,6 +276,3 @@ fn permissions(wanted: BTreeSet<Wanted>) -> Vec<Permission> {
     permissions.sort_by(|a, b| (&a.api_groups, &a.resources).cmp(&(&b.api_groups, &b.resources)));
     permissions
 }
-
-#[cfg(test)]
-mod tests;
