@@ -22,6 +22,7 @@
 //! | [`admin`] | the admin socket: views of the operator, commands to it, and the client of both |
 //! | [`app`] | wiring; the only module that names every stage |
 //! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
+//! | [`record`] | runs written to files, and played again out of them |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
 
@@ -36,6 +37,7 @@ pub mod filter;
 pub mod hooks;
 pub mod model;
 pub mod queue;
+pub mod record;
 pub mod sandbox;
 pub mod scenario;
 pub mod telemetry;
