@@ -12,6 +12,9 @@
 mod content;
 mod file;
 mod format;
+mod recording;
+pub mod secrets;
+mod tape;
 mod trigger;
 
 pub use content::{
@@ -19,4 +22,5 @@ pub use content::{
 };
 pub use file::{FileName, ReadError, SUFFIX, read};
 pub use format::{FormatError, MAX_UNPACKED, VERSION, decode, encode};
+pub use recording::Recording;
 pub use trigger::{RecordedBinding, RecordedCause, RecordedEvent, RecordedItem, RecordedTrigger};
