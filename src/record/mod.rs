@@ -10,17 +10,23 @@
 //! cluster.
 
 mod content;
+mod directory;
 mod file;
 mod format;
+mod recorder;
 mod recording;
+pub mod replay;
 pub mod secrets;
 mod tape;
 mod trigger;
+mod writer;
 
 pub use content::{
     AmbientValues, Answer, Call, End, Header, LogLine, Record, RecordedFailure, RecordedSnapshot, Request,
 };
+pub use directory::{COMPONENTS, DirectoryError, KEY, component_file, read_key};
 pub use file::{FileName, ReadError, SUFFIX, read};
 pub use format::{FormatError, MAX_UNPACKED, VERSION, decode, encode};
+pub use recorder::{Begun, RecordConfig, RecordObserver, Recorder, Which};
 pub use recording::Recording;
 pub use trigger::{RecordedBinding, RecordedCause, RecordedEvent, RecordedItem, RecordedTrigger};

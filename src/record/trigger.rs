@@ -165,6 +165,14 @@ impl From<&Trigger> for RecordedTrigger {
 }
 
 impl RecordedTrigger {
+    /// Bytes of its objects, about.
+    pub(super) fn bytes(&self) -> usize {
+        let RecordedCause::Event(event) = &self.cause else { return 128 };
+        let texts =
+            [&event.item.object, &event.item.filter_result, &event.previous_object, &event.previous_filter_result];
+        256 + texts.iter().map(|text| text.as_ref().map_or(0, String::len)).sum::<usize>()
+    }
+
     /// The trigger, for a run of `hook` that nobody waits for.
     pub(super) fn restore(&self, hook: &HookName, queue: &str) -> Trigger {
         let cause = match &self.cause {

@@ -4,10 +4,12 @@
 //! Never decides whether that is wanted.
 
 mod placeholder;
+mod reconcile;
 mod scrub;
 mod walk;
 
 pub use placeholder::Key;
+pub(super) use reconcile::reconcile;
 pub use scrub::SHORTEST;
 
 use scrub::Scrubber;
@@ -22,7 +24,8 @@ use crate::model::{BindingName, CallError, HookSpec, KubernetesBinding, Operatio
 
 /// Bindings of a hook that match Secrets.
 pub fn bindings_of_secrets(spec: &HookSpec) -> Vec<BindingName> {
-    let of_secrets = |binding: &&KubernetesBinding| matches!(binding.kind.to_lowercase().as_str(), "secret" | "secrets");
+    let of_secrets =
+        |binding: &&KubernetesBinding| matches!(binding.kind.to_lowercase().as_str(), "secret" | "secrets");
     spec.kubernetes.iter().filter(of_secrets).map(|binding| binding.name.clone()).collect()
 }
 

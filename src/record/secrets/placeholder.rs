@@ -48,7 +48,8 @@ impl Key {
         let mut letters = String::with_capacity(value.len());
         let mut block: u64 = 0;
         while letters.len() < value.len() {
-            let hash = Sha256::new().chain_update(self.0).chain_update(block.to_le_bytes()).chain_update(value).finalize();
+            let hash =
+                Sha256::new().chain_update(self.0).chain_update(block.to_le_bytes()).chain_update(value).finalize();
             let letter = |byte: &u8| LETTERS.get(usize::from(*byte) % LETTERS.len()).copied().unwrap_or(b'x');
             letters.extend(hash.iter().map(letter).map(char::from).take(value.len() - letters.len()));
             block += 1;

@@ -85,7 +85,9 @@ impl<'k> Pass<'k> {
                 values.values_mut().for_each(|value| self.replace(value, replace));
             }
         }
-        if let Some(Value::Object(annotations)) = fields.get_mut("metadata").and_then(|meta| meta.get_mut("annotations")) {
+        if let Some(Value::Object(annotations)) =
+            fields.get_mut("metadata").and_then(|meta| meta.get_mut("annotations"))
+        {
             annotations.values_mut().for_each(|value| self.value(value));
         }
     }
@@ -174,7 +176,9 @@ impl<'k> Pass<'k> {
                 self.replaced.entry(line.to_owned()).or_insert(part);
             }
         }
-        if value.starts_with('{') && let Ok(value) = serde_json::from_str(value) {
+        if value.starts_with('{')
+            && let Ok(value) = serde_json::from_str(value)
+        {
             self.credentials(&value);
         }
     }

@@ -16,7 +16,8 @@ use tracing::Level;
 
 use super::{ambient::Ambient, bindings::boathook::hook::types, limits::Reached, store::State};
 use crate::model::{
-    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, ListQuery, MetricSample, Moment, ObjectRef, Operation, Page,
+    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, ListQuery, MetricSample, Moment, ObjectRef,
+    Operation, Page,
 };
 
 /// The answer of a write: the object as the server answered it, where there was something to write.
