@@ -143,6 +143,12 @@ async fn time_and_chance_are_the_same_again() {
     let ended = replay(&[path.join(&record).to_str().unwrap()]).await;
     assert_eq!(ended.code, Some(1));
     assert!(ended.stdout.contains("/operations/0/create/object/data/wall"), "{}", ended.stdout);
+    // Of a call that the recorded run waited for in vain nothing more can be told.
+    other.ambient.wall.iter_mut().for_each(|reading| *reading -= 1);
+    other.calls[0].answer = None;
+    other.calls.truncate(1);
+    std::fs::write(path.join(&record), boathook::record::encode(&other).unwrap()).unwrap();
+    assert_eq!(replay(&[path.join(&record).to_str().unwrap()]).await.code, Some(0));
     let (_, told) = replayed(&[directory]).await;
     assert!(told["runs"].as_array().unwrap().iter().all(|run| run["result"] != "unusable"), "{told:#}");
 }
@@ -154,7 +160,11 @@ async fn runs_that_failed_fail_again() {
     let (pipeline, records) = Recorded::begin(&hooks, |config| config.which = boathook::record::Which::Failed).await;
     let recorded = Recorded { pipeline, records };
     recorded.until("spins", 1).await;
-    recorded.until("fail", 1).await;
+    for mode in ["retry", "permanent", "panic"] {
+        recorded.pipeline.create(config_map(mode, ("test", "fail"), json!({"mode": mode, "attempts": "1"}))).await;
+        recorded.operator().said("fail", &format!("attempt 1: {mode} {mode}")).await;
+    }
+    recorded.until("fail", 3).await;
     let (_records, path) = recorded.stop().await;
     assert!(names(&path).iter().all(|name| name.failed));
     let (code, told) = replayed(&[path.to_str().unwrap()]).await;
