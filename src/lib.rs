@@ -23,6 +23,7 @@
 //! | [`app`] | wiring; the only module that names every stage |
 //! | [`rbac`] | the least roles for hooks and their host, and what runs used of them; pure |
 //! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
+//! | [`record`] | runs written to files, and played again out of them |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
 
@@ -38,6 +39,7 @@ pub mod hooks;
 pub mod model;
 pub mod queue;
 pub mod rbac;
+pub mod record;
 pub mod sandbox;
 pub mod scenario;
 pub mod telemetry;

@@ -11,6 +11,7 @@ pub mod filter_worker;
 mod inspect;
 mod new;
 mod rbac;
+mod replay;
 mod runtime;
 mod schema;
 mod serve;
@@ -19,7 +20,7 @@ mod test;
 
 use std::process::ExitCode;
 
-use crate::cli::{Command, author::Author};
+use crate::cli::{Command, author::Author, record::Record};
 
 /// Runs a subcommand to its end.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -35,6 +36,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Author(Author::New(args)) => new::run(args),
         Command::Author(Author::Build(args)) => build::run(args),
         Command::Author(Author::Completion(args)) => completion::run(&args),
+        Command::Record(Record::Replay(args)) => replay::run(&args),
         Command::Admin(args) => admin::run(args),
         Command::FilterWorker => Ok(filter_worker::run()),
     }

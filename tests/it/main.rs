@@ -13,6 +13,7 @@ mod migration;
 mod parity;
 mod pipeline;
 mod rbac;
+mod record;
 mod sandbox;
 mod scenarios;
 mod support;
