@@ -25,7 +25,7 @@ pub(super) struct Subject<'a> {
 /// The words of the refusal, if a verb is not allowed.
 pub(super) fn check(rules: &[Permission], verbs: &[&str], subject: &Subject<'_>) -> Result<(), String> {
     let allowed = |verb: &&str| rules.iter().any(|rule| permits(rule, verb, subject));
-    if verbs.iter().all(|verb| allowed(verb)) { Ok(()) } else { Err(refusal(verbs, subject)) }
+    if verbs.iter().all(allowed) { Ok(()) } else { Err(refusal(verbs, subject)) }
 }
 
 fn permits(rule: &Permission, verb: &str, subject: &Subject<'_>) -> bool {

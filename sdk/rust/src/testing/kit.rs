@@ -1,35 +1,32 @@
 //! The kit: a hook, its document, and a cluster in memory to run it against.
 //!
-//! It decides what a run's triggers and snapshots hold; the host answers the run.
+//! It only holds them together: `triggers` makes what wakes the hook, `host` answers it.
 
 use super::cluster::Cluster;
 use super::document::{Binding, Document};
 use super::host::{Entered, Fault, Host};
 use super::metrics::Series;
 use super::ran::{Ran, Verb, failed};
-use super::run::{Run, Step, object_of};
-use crate::bindings::boathook::hook::snapshots::Item;
+use super::run::{Run, object_of};
 use crate::bindings::boathook::hook::types as wire;
 use crate::config::IntoConfig;
-use crate::context::{Change, Context};
+use crate::context::Context;
 use crate::error::Result;
 use crate::kube::{Object, ObjectRef, Reason};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::rc::Rc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 type Filter = Box<dyn Fn(&Object) -> Value>;
 
 /// A hook and a cluster in memory; see the [module](super) for an example.
 pub struct Kit {
-    document: Document,
+    pub(super) document: Document,
     hook: fn(Context) -> Result<()>,
-    filters: BTreeMap<String, Filter>,
-    /// Absent only while a run has it.
-    cluster: Cluster,
+    pub(super) filters: BTreeMap<String, Filter>,
+    pub(super) cluster: Cluster,
     checked: bool,
     settings: String,
     faults: Vec<Fault>,
@@ -202,155 +199,16 @@ impl Kit {
     }
 
     #[track_caller]
-    fn binding(&self, name: &str) -> &Binding {
+    pub(super) fn binding(&self, name: &str) -> &Binding {
         let found = self.document.kubernetes.iter().find(|binding| binding.name == name);
         found.unwrap_or_else(|| failed(&format!("the hook has no kubernetes binding {name:?}")))
     }
 
     #[track_caller]
-    fn place(&mut self, object: Object) -> Object {
+    pub(super) fn place(&mut self, object: Object) -> Object {
         if let Err(failure) = self.cluster.check_place("given", &object.object_ref()) {
             failed(&failure.message);
         }
         self.cluster.put(object)
     }
-
-    /// Makes the triggers, and what they say happen in the cluster.
-    #[track_caller]
-    fn contexts(&mut self, run: &Run) -> Vec<wire::BindingContext> {
-        if run.steps.is_empty() {
-            failed("a run has at least one trigger");
-        }
-        let mut contexts = Vec::new();
-        for step in &run.steps {
-            let (binding, trigger) = match step {
-                Step::Startup if self.document.on_startup.is_none() => failed("the hook has no onStartup"),
-                Step::Startup => ("onStartup", wire::Trigger::Startup),
-                Step::Schedule { binding, .. } if !self.document.schedule.iter().any(|it| it.name == *binding) => {
-                    failed(&format!("the hook has no schedule {binding:?}"));
-                }
-                Step::Schedule { binding, at, missed } => {
-                    let since = at.unwrap_or(self.cluster.now).duration_since(UNIX_EPOCH).unwrap_or_default();
-                    let scheduled_at = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-                    (binding.as_str(), wire::Trigger::Schedule(wire::Tick { scheduled_at, missed: *missed }))
-                }
-                Step::Synchronization { binding } => {
-                    self.binding(binding);
-                    (binding.as_str(), wire::Trigger::Synchronization)
-                }
-                Step::Event { binding, change, object } => {
-                    (binding.as_str(), wire::Trigger::Event(self.event(binding, *change, object.clone())))
-                }
-            };
-            let trigger = self.document.group(binding).map_or(trigger, wire::Trigger::Group);
-            let snapshots = self.document.snapshots(binding);
-            contexts.push(wire::BindingContext { binding: binding.to_owned(), trigger, snapshots });
-        }
-        contexts
-    }
-
-    #[track_caller]
-    fn event(&mut self, binding: &str, change: Change, mut object: Object) -> wire::WatchEvent {
-        let bound = self.binding(binding).clone();
-        complete(&mut object, &bound);
-        let target = object.object_ref();
-        let before = self.cluster.get(&target).cloned();
-        let object = match (change, before.clone()) {
-            (Change::Deleted, Some(live)) => {
-                if self.selects(&bound, &live) {
-                    self.cluster.remove(&target);
-                }
-                with_identity(object, &live)
-            }
-            (Change::Deleted, None) => object,
-            (Change::Added | Change::Modified, _) => {
-                let object = self.place(object);
-                if !self.selects(&bound, &object) {
-                    failed(&format!("the binding {binding:?} does not select {target}, so it hears nothing of it"));
-                }
-                object
-            }
-        };
-        let before = before.filter(|_| change != Change::Added);
-        let filtered = |object: &Object| self.filtered(&bound, object);
-        wire::WatchEvent {
-            change: match change {
-                Change::Added => wire::Change::Added,
-                Change::Modified => wire::Change::Modified,
-                Change::Deleted => wire::Change::Deleted,
-            },
-            target: target.to_wire(),
-            uid: object.uid().unwrap_or_default().to_owned(),
-            resource_version: object.resource_version().unwrap_or_default().to_owned(),
-            object: bound.content(&object).map(|value| value.to_string()),
-            filter_result: filtered(&object),
-            previous_filter_result: before.as_ref().and_then(filtered),
-            previous_object: before
-                .filter(|_| bound.previous_object && change == Change::Modified)
-                .and_then(|before| bound.content(&before))
-                .map(|value| value.to_string()),
-        }
-    }
-
-    fn selects(&self, binding: &Binding, object: &Object) -> bool {
-        let plural = self.cluster.kinds.plural(object.api_version(), object.kind());
-        binding.is_about(object.api_version(), object.kind(), &plural)
-            && binding.selects(object, self.cluster.namespace_of(object))
-    }
-
-    /// The snapshot of a binding, in order of namespace and name.
-    #[track_caller]
-    fn items(&self, name: &str, run: &Run) -> Rc<Vec<Item>> {
-        let binding = self.binding(name);
-        let stale = run.stale.iter().find(|(of, _)| of == name);
-        let objects: Vec<Object> = match stale {
-            Some((_, objects)) => objects.clone(),
-            None => self.cluster.all().filter(|object| self.selects(binding, object)).cloned().collect(),
-        };
-        let mut items: Vec<Item> = objects
-            .into_iter()
-            .map(|mut object| {
-                complete(&mut object, binding);
-                Item {
-                    namespace: object.namespace().map(str::to_owned),
-                    name: object.name().to_owned(),
-                    uid: object.uid().unwrap_or_default().to_owned(),
-                    resource_version: object.resource_version().unwrap_or_default().to_owned(),
-                    object: binding.content(&object).map(|value| value.to_string()),
-                    filter_result: self.filtered(binding, &object),
-                }
-            })
-            .collect();
-        items.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-        Rc::new(items)
-    }
-
-    #[track_caller]
-    fn filtered(&self, binding: &Binding, object: &Object) -> Option<String> {
-        let program = binding.jq_filter.as_ref()?;
-        match self.filters.get(&binding.name) {
-            Some(filter) => Some(filter(object).to_string()),
-            None => failed(&format!(
-                "jq does not run natively: tell what the jqFilter of {name:?} gives, with \
-                 kit.filter({name:?}, |object| …); it is {program}",
-                name = binding.name
-            )),
-        }
-    }
-}
-
-/// Types that stand for one kind need not say it.
-fn complete(object: &mut Object, binding: &Binding) {
-    let Some(fields) = object.as_object_mut() else { return };
-    fields.entry("apiVersion").or_insert_with(|| json!(binding.api_version.as_deref().unwrap_or("v1")));
-    fields.entry("kind").or_insert_with(|| json!(binding.kind));
-}
-
-/// The last state of an object that was there.
-fn with_identity(mut object: Object, live: &Object) -> Object {
-    for field in ["uid", "resourceVersion", "creationTimestamp"] {
-        let value = live.pointer(&format!("/metadata/{field}")).cloned().unwrap_or_default();
-        super::cluster::set(&mut object, field, value);
-    }
-    object
 }

@@ -85,6 +85,7 @@ mod patch;
 mod ran;
 mod run;
 mod selector;
+mod triggers;
 mod write;
 
 pub use kit::Kit;
