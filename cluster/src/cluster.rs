@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::user::User;
 #[cfg(feature = "client")]
 use crate::client;
 use crate::lifecycle;
@@ -37,6 +38,12 @@ pub struct Options {
     /// How long a pod that is bound to a node takes to end after its deletion, its grace period at most; none is for
     /// ever, as on a node without a kubelet. Default 1 s. Pods on no node end at once.
     pub pod_shutdown: Option<Duration>,
+    /// Whether RBAC decides what a request may do, as in a real cluster. Default false: everybody may do everything.
+    /// With it, [`Cluster::kubeconfig`] and `Cluster::client` have an administrator's token, and the cluster starts
+    /// with the real one's roles.
+    pub rbac: bool,
+    /// Users besides the administrator, each by a token. Default none.
+    pub users: Vec<(String, User)>,
     /// The objects it starts with, besides the namespaces every cluster has. Default none.
     pub state: State,
 }
@@ -51,6 +58,8 @@ impl Default for Options {
             max_body_bytes: 3 << 20,
             garbage_collection: true,
             pod_shutdown: Some(Duration::from_secs(1)),
+            rbac: false,
+            users: Vec::new(),
             state: State::default(),
         }
     }
@@ -85,6 +94,20 @@ impl Options {
         self
     }
 
+    /// The options with RBAC on or off.
+    #[must_use]
+    pub fn rbac(mut self, on: bool) -> Self {
+        self.rbac = on;
+        self
+    }
+
+    /// The options with another user, who sends `token` as bearer token.
+    #[must_use]
+    pub fn user(mut self, token: impl Into<String>, user: User) -> Self {
+        self.users.push((token.into(), user));
+        self
+    }
+
     /// The options with objects to start with.
     #[must_use]
     pub fn state(mut self, state: State) -> Self {
@@ -105,8 +128,8 @@ impl Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The listen address is reachable from other machines; the server has no authentication.
-    #[error("the local cluster listens on loopback only, not on {0}: it has no authentication; use 127.0.0.1 or [::1]")]
+    /// The listen address is reachable from other machines; the server speaks plain HTTP.
+    #[error("the local cluster listens on loopback only, not on {0}: it speaks plain HTTP; use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
     /// No client could be made for it.
     #[cfg(feature = "client")]
@@ -158,11 +181,11 @@ impl Cluster {
         let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
         Ok(Self {
             address,
+            #[cfg(feature = "client")]
+            client: client::Connection::new(address, shared.auth.admin_token())?,
             shared,
             stop,
             task: Some(task),
-            #[cfg(feature = "client")]
-            client: client::Connection::new(address)?,
         })
     }
 
@@ -202,12 +225,18 @@ impl Cluster {
 
     /// A kubeconfig that kubectl and client libraries accept.
     pub fn kubeconfig(&self) -> String {
+        let user = self.token().map_or_else(|| "{}".to_owned(), |token| format!("{{token: {token}}}"));
         format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: boathook\nclusters:\n- name: boathook\n  cluster:\n    server: {}\n\
              contexts:\n- name: boathook\n  context:\n    cluster: boathook\n    user: boathook\n\
-             users:\n- name: boathook\n  user: {{}}\n",
+             users:\n- name: boathook\n  user: {user}\n",
             self.url()
         )
+    }
+
+    /// The administrator's bearer token; none without [`Options::rbac`], as everybody is the administrator then.
+    pub fn token(&self) -> Option<&str> {
+        self.shared.auth.admin_token()
     }
 
     /// Stops serving, cuts all connections and waits until the port is free.

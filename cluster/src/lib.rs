@@ -14,10 +14,11 @@
 //! # }
 //! ```
 //!
-//! Where things live: `server` speaks HTTP, `kinds` knows what is served, `lifecycle` prepares objects before they are
+//! Where things live: `server` speaks HTTP, `auth` knows who asks and what they may, `kinds` knows what is served, `lifecycle` prepares objects before they are
 //! stored, `store` keeps them and their history, `patch` computes changes and who owns which field, `selectors` and
 //! `table` choose and show, `state` reads and writes the whole as YAML.
 
+mod auth;
 #[cfg(feature = "client")]
 mod client;
 mod cluster;
@@ -37,6 +38,7 @@ mod table;
 mod time;
 mod validate;
 
+pub use auth::user::User;
 pub use cluster::{Cluster, Error, Options};
 pub use state::{State, StateError};
 
