@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +17,7 @@ use crate::auth::user::User;
 use crate::client;
 use crate::lifecycle;
 use crate::server;
+use crate::server::tls::Tls;
 use crate::shared::Shared;
 use crate::state::{self, State, StateError};
 use crate::store::HistoryLimits;
@@ -128,13 +131,18 @@ impl Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The listen address is reachable from other machines; the server speaks plain HTTP.
-    #[error("the local cluster listens on loopback only, not on {0}: it speaks plain HTTP; use 127.0.0.1 or [::1]")]
+    /// The listen address is reachable from other machines; the server speaks plain HTTP as well.
+    #[error(
+        "the local cluster listens on loopback only, not on {0}: it speaks plain HTTP as well; use 127.0.0.1 or [::1]"
+    )]
     NotLoopback(SocketAddr),
     /// No client could be made for it.
     #[cfg(feature = "client")]
     #[error("no client could be made for the local cluster")]
     Client(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// It has no certificate.
+    #[error("the local cluster cannot speak TLS")]
+    Certificate(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// An object to start with is no good.
     #[error("the local cluster cannot start with this state")]
     State(#[source] StateError),
@@ -175,7 +183,8 @@ impl Cluster {
         let state = std::mem::take(&mut options.state);
         let stop = CancellationToken::new();
         let limits = HistoryLimits { events: options.history_events, bytes: options.history_bytes };
-        let shared = Arc::new(Shared::new(limits, &options, address, stop.clone()));
+        let tls = Tls::new().map_err(|problem| Error::Certificate(Box::new(problem)))?;
+        let shared = Arc::new(Shared::new(limits, &options, address, tls, stop.clone()));
         state::load(&shared, &state).map_err(Error::State)?;
         tokio::spawn(lifecycle::collect::run(shared.clone()));
         let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
@@ -218,20 +227,33 @@ impl Cluster {
         self.address
     }
 
-    /// The base URL: plain http on loopback.
+    /// The base URL: plain http on loopback. With https it works as well.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A kubeconfig that kubectl and client libraries accept.
+    /// A kubeconfig that kubectl and client libraries accept; with [`Options::rbac`] it is the administrator's, over TLS,
+    /// as kubectl sends no token without.
     pub fn kubeconfig(&self) -> String {
-        let user = self.token().map_or_else(|| "{}".to_owned(), |token| format!("{{token: {token}}}"));
+        let (cluster, user) = match self.token() {
+            None => (format!("{{server: '{}'}}", self.url()), "{}".to_owned()),
+            Some(token) => {
+                let certificate = STANDARD.encode(self.certificate());
+                let cluster =
+                    format!("{{server: 'https://{}', certificate-authority-data: {certificate}}}", self.address);
+                (cluster, format!("{{token: {token}}}"))
+            }
+        };
         format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: boathook\nclusters:\n- name: boathook\n  cluster:\n    server: {}\n\
+            "apiVersion: v1\nkind: Config\ncurrent-context: boathook\nclusters:\n- name: boathook\n  cluster: {cluster}\n\
              contexts:\n- name: boathook\n  context:\n    cluster: boathook\n    user: boathook\n\
-             users:\n- name: boathook\n  user: {user}\n",
-            self.url()
+             users:\n- name: boathook\n  user: {user}\n"
         )
+    }
+
+    /// The certificate, in PEM, that it shows to clients who speak https to [`Cluster::address`] instead of http.
+    pub fn certificate(&self) -> &str {
+        self.shared.tls.certificate()
     }
 
     /// The administrator's bearer token; none without [`Options::rbac`], as everybody is the administrator then.

@@ -13,12 +13,14 @@ use crate::cluster::Options;
 use crate::kinds::schema::Schema;
 use crate::kinds::{Registry, crd};
 use crate::lifecycle;
+use crate::server::tls::Tls;
 use crate::store::{HistoryLimits, Query, Store};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub store: Store,
     pub auth: Auth,
+    pub tls: Tls,
     pub options: Options,
     pub address: SocketAddr,
     pub stop: CancellationToken,
@@ -28,12 +30,19 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(limits: HistoryLimits, options: &Options, address: SocketAddr, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        limits: HistoryLimits,
+        options: &Options,
+        address: SocketAddr,
+        tls: Tls,
+        stop: CancellationToken,
+    ) -> Self {
         let schema = Arc::new(Schema::builtin());
         let store = Store::new(limits, options.garbage_collection, options.pod_shutdown);
         let shared = Self {
             auth: Auth::new(options, &store),
             store,
+            tls,
             options: options.clone(),
             address,
             stop,

@@ -13,6 +13,7 @@ mod render;
 pub(crate) mod respond;
 mod route;
 mod sub;
+pub(crate) mod tls;
 mod watch;
 mod write;
 
@@ -24,6 +25,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -64,6 +66,20 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set nodelay");
     }
+    let over_tls = match tls::starts(&stream).await {
+        Ok(over_tls) => over_tls,
+        Err(error) => return tracing::debug!(%error, "connection ended"),
+    };
+    if !over_tls {
+        return requests(stream, shared).await;
+    }
+    match shared.tls.acceptor().accept(stream).await {
+        Ok(stream) => requests(stream, shared).await,
+        Err(error) => tracing::debug!(%error, "cannot agree on TLS"),
+    }
+}
+
+async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, shared: Arc<Shared>) {
     let service = service_fn(move |request| {
         let shared = shared.clone();
         async move { Ok::<_, Infallible>(answer(&shared, request).await) }
