@@ -33,7 +33,7 @@ pub(crate) fn check(
     let name = json::text(new, &["metadata", "name"]);
     let problem = match resource.plural.as_str() {
         "roles" | "clusterroles" => writer.role_problem(&resource.plural, asked, old, new),
-        _ => match writer.binding_problem(new) {
+        _ => match writer.binding_problem(resource, new) {
             Ok(problem) => problem,
             Err(absent) => return Err(absent),
         },
@@ -99,7 +99,7 @@ impl Writer<'_> {
     }
 
     /// An error when the role does not exist.
-    fn binding_problem(&self, binding: &Value) -> Result<Option<String>, Failure> {
+    fn binding_problem(&self, resource: &Resource, binding: &Value) -> Result<Option<String>, Failure> {
         let text = |key: &str| json::text(binding, &["roleRef", key]).to_owned();
         let role = RoleRef { kind: text("kind"), name: text("name") };
         let plural = if role.kind == "ClusterRole" { "clusterroles" } else { "roles" };
@@ -109,9 +109,8 @@ impl Writer<'_> {
         match self.policy.referred(&role, self.namespace) {
             Ok(rules) => Ok(self.escalation(rules)),
             Err(_) if matches!(role.kind.as_str(), "ClusterRole" | "Role") => {
-                let singular = role.kind.to_lowercase();
-                let kind = crate::status::GroupResource { group: GROUP, resource: &singular };
-                Err(Failure::not_found(kind, &role.name))
+                // The real server names the binding's kind, and the role.
+                Err(Failure::not_found(resource.gr(), &role.name))
             }
             Err(why) => Err(Failure::internal(why)),
         }

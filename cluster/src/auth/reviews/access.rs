@@ -93,7 +93,7 @@ fn spec_problems(review: &Value) -> Vec<Cause> {
     match (given("resourceAttributes"), given("nonResourceAttributes")) {
         (Some(_), Some(path)) => {
             let why = "cannot be specified in combination with resourceAttributes";
-            vec![Cause::invalid("spec.nonResourceAttributes", path, why)]
+            vec![Cause::invalid("spec.nonResourceAttributes", &untagged(path), why)]
         }
         (None, None) => {
             let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
@@ -103,10 +103,16 @@ fn spec_problems(review: &Value) -> Vec<Cause> {
     }
 }
 
+/// The real server shows its own form of this one, whose fields have no JSON names.
+fn untagged(path: &Value) -> Value {
+    json!({ "Path": text(path, &["path"]), "Verb": text(path, &["verb"]) })
+}
+
 fn local_problems(review: &Value, namespace: &str) -> Option<Cause> {
     let spec = at(review, &["spec"])?;
     if let Some(path) = at(spec, &["nonResourceAttributes"]).filter(|p| !p.is_null()) {
-        return Some(Cause::invalid("spec.nonResourceAttributes", path, "disallowed on this kind of request"));
+        let why = "disallowed on this kind of request";
+        return Some(Cause::invalid("spec.nonResourceAttributes", &untagged(path), why));
     }
     let given = text(spec, &["resourceAttributes", "namespace"]);
     let why = "must match metadata.namespace";

@@ -18,6 +18,13 @@ const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
 const USUAL: i64 = 3600;
 
+/// What a request says that leaves it out.
+pub(super) fn set_defaults(spec: &mut Map<String, Value>) {
+    if is_empty(spec.get("expirationSeconds")) {
+        spec.insert("expirationSeconds".into(), USUAL.into());
+    }
+}
+
 /// The answer to a request, which is checked as far as its type goes.
 pub(super) fn issue(call: &Call<'_>, mut request: Value, context: &Context) -> Result<Value, Failure> {
     let account = call.shared.store.get(&call.resource.storage, &call.key());
@@ -27,9 +34,6 @@ pub(super) fn issue(call: &Call<'_>, mut request: Value, context: &Context) -> R
     spec.entry("boundObjectRef").or_insert(Value::Null);
     if is_empty(spec.get("audiences")) {
         spec.insert("audiences".into(), json!([ISSUER]));
-    }
-    if is_empty(spec.get("expirationSeconds")) {
-        spec.insert("expirationSeconds".into(), USUAL.into());
     }
     let spec = Value::Object(spec.clone());
     let seconds = lifetime(&spec)?;

@@ -70,7 +70,10 @@ fn resource(schema: &Arc<Schema>, group: &str, plural: &str, kind: &str) -> Arc<
 
 /// A POST to a kind of review.
 pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
-    if request.method() != Method::POST || !call.name.is_empty() {
+    if !call.name.is_empty() {
+        return Err(Failure::no_such_path());
+    }
+    if request.method() != Method::POST {
         return Err(Failure::method_not_allowed());
     }
     let (mut review, warnings, _) = receive(call, request, "").await?;
@@ -112,7 +115,10 @@ async fn receive(
     meta.retain(|key, value| key != "creationTimestamp" && !value.is_null());
     meta.shift_remove("managedFields");
     let warnings = create::check_fields(resource, &mut review, &context)?;
-    json::child(json::object(&mut review), "spec");
+    let spec = json::child(json::object(&mut review), "spec");
+    if sub == "token" {
+        account::set_defaults(spec);
+    }
     managed::on_update(resource, None, &mut review, sub, &context);
     Ok((review, warnings, context))
 }
