@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::user::User;
 #[cfg(feature = "client")]
 use crate::client;
+use crate::controllers::{self, Controller};
 use crate::lifecycle;
 use crate::server;
 use crate::server::tls::Tls;
@@ -47,6 +48,8 @@ pub struct Options {
     pub rbac: bool,
     /// Users besides the administrator, each by a token. Default none.
     pub users: Vec<(String, User)>,
+    /// What it does by itself besides. Default nothing; with RBAC, always [`Controller::ClusterRoles`].
+    pub controllers: Vec<Controller>,
     /// The objects it starts with, besides the namespaces every cluster has. Default none.
     pub state: State,
 }
@@ -63,6 +66,7 @@ impl Default for Options {
             pod_shutdown: Some(Duration::from_secs(1)),
             rbac: false,
             users: Vec::new(),
+            controllers: Vec::new(),
             state: State::default(),
         }
     }
@@ -108,6 +112,13 @@ impl Options {
     #[must_use]
     pub fn user(mut self, token: impl Into<String>, user: User) -> Self {
         self.users.push((token.into(), user));
+        self
+    }
+
+    /// The options with these controllers and no others.
+    #[must_use]
+    pub fn controllers(mut self, controllers: impl IntoIterator<Item = Controller>) -> Self {
+        self.controllers = controllers.into_iter().collect();
         self
     }
 
@@ -187,6 +198,9 @@ impl Cluster {
         let shared = Arc::new(Shared::new(limits, &options, address, tls, stop.clone()));
         state::load(&shared, &state).map_err(Error::State)?;
         tokio::spawn(lifecycle::collect::run(shared.clone()));
+        let mut running = options.controllers.clone();
+        running.extend(options.rbac.then_some(Controller::ClusterRoles));
+        tokio::spawn(controllers::run(shared.clone(), running));
         let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
         Ok(Self {
             address,

@@ -22,6 +22,7 @@ mod auth;
 #[cfg(feature = "client")]
 mod client;
 mod cluster;
+mod controllers;
 mod json;
 mod jsonpath;
 mod kinds;
@@ -40,6 +41,7 @@ mod validate;
 
 pub use auth::user::User;
 pub use cluster::{Cluster, Error, Options};
+pub use controllers::{Controller, UnknownController};
 pub use state::{State, StateError};
 
 #[cfg(all(doctest, feature = "client"))]
