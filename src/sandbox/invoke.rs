@@ -112,7 +112,7 @@ impl Begun<'_> {
     ) -> RunReport<T> {
         let Self { started, bounds, caller, labels, readable } = self;
         let deadline = bounds.deadline(started);
-        let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
+        let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes).heard_by(host.clone()));
         let state = State::new(host, caller.clone(), bounds, log, readable);
         let mut store = store::new(engine, state, deadline);
         let outcome = within(&mut store, deadline, call).await.flatten();
