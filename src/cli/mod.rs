@@ -167,6 +167,13 @@ pub struct Cluster {
     /// Leave dependents alone when their owners are deleted
     #[arg(long)]
     pub no_garbage_collection: bool,
+    /// Decide by RBAC what a request may do; the kubeconfig is then an administrator's, over TLS
+    #[arg(long)]
+    pub rbac: bool,
+    /// What the cluster does by itself: all, or some of clusterroles, deployments, jobs, kubernetes-service, pods,
+    /// replicasets, root-ca, serviceaccounts
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub controllers: Vec<String>,
 }
 
 /// `boathook inspect`
