@@ -158,7 +158,7 @@ pub enum LogFormat {
 #[command(after_help = "Examples:
   boathook cluster --write-kubeconfig dev.yaml &
   kubectl --kubeconfig dev.yaml create namespace x
-  boathook cluster --write-kubeconfig dev.yaml --controllers all &   # Deployments roll out, Jobs complete
+  boathook cluster --write-kubeconfig dev.yaml --controllers all &    # Deployments roll out
   boathook cluster --write-kubeconfig dev.yaml --rbac &
   kubectl --kubeconfig dev.yaml --as system:serviceaccount:x:hook auth can-i create secrets -n x
 
