@@ -85,7 +85,7 @@ async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Resp
             if !matches!(*request.method(), Method::GET | Method::HEAD) {
                 return Err(Failure::method_not_allowed());
             }
-            documents::answer(shared, &document, request.headers())
+            documents::answer(shared, &document, request.uri().query().unwrap_or_default(), request.headers())
         }
         Route::Nothing => Ok(respond::plain(404, NO_PAGE)),
     }

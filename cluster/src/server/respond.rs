@@ -36,6 +36,18 @@ pub(crate) fn plain(code: u16, text: &'static str) -> Response<Body> {
     build(code, "text/plain; charset=utf-8", full(Bytes::from_static(text.as_bytes())))
 }
 
+/// A page with a content type of its own.
+pub(crate) fn page(text: &'static str, content: &'static str) -> Response<Body> {
+    build(200, content, full(Bytes::from_static(text.as_bytes())))
+}
+
+/// A status and nothing else.
+pub(crate) fn empty(code: u16) -> Response<Body> {
+    let mut response = build(code, "", full(Bytes::new()));
+    response.headers_mut().remove(CONTENT_TYPE);
+    response
+}
+
 /// JSON bytes of a document with a content type of its own.
 pub(crate) fn document(value: &Value, content: &'static str) -> Response<Body> {
     build(200, content, full(json::bytes(value).into()))

@@ -19,6 +19,7 @@ pub(crate) struct ResourcePath {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Document {
     Health,
+    Metrics,
     Version,
     Root,
     ApiVersions,
@@ -47,6 +48,7 @@ pub(crate) fn parse(path: &str) -> Route {
     match borrowed.as_slice() {
         [] => Route::Document(Document::Root),
         ["healthz" | "readyz" | "livez", ..] => Route::Document(Document::Health),
+        ["metrics"] => Route::Document(Document::Metrics),
         ["version"] => Route::Document(Document::Version),
         ["openapi", "v2"] => Route::Document(Document::OpenApiV2),
         ["openapi", "v3"] => Route::Document(Document::OpenApiV3Index),

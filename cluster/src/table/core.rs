@@ -40,13 +40,11 @@ macro_rules! cells {
 
 cells! {
     name => |o, _| text(o, &["metadata", "name"]).into();
-    created => |o, _| text(o, &["metadata", "creationTimestamp"]).into();
     phase => |o, _| {
         if at(o, &["metadata", "deletionTimestamp"]).is_some() { "Terminating".into() } else { text(o, &["status", "phase"]).into() }
     };
     config_data => |o, _| (size(o, &["data"]) + size(o, &["binaryData"])).into();
     secret_data => |o, _| size(o, &["data"]).into();
-    secrets => |o, _| size(o, &["secrets"]).into();
     webhooks => |o, _| size(o, &["webhooks"]).into();
     event_type => |o, _| text(o, &["type"]).into();
     reason => |o, _| text(o, &["reason"]).into();
@@ -113,7 +111,9 @@ cells! {
     kernel => |o, _| unknown(text(o, &["status", "nodeInfo", "kernelVersion"]));
     container_runtime => |o, _| unknown(text(o, &["status", "nodeInfo", "containerRuntimeVersion"]));
     volume_name => |o, _| text(o, &["spec", "volumeName"]).into();
-    volume_mode => |o, _| text(o, &["spec", "volumeMode"]).into();
+    volume_mode => |o, _| unset(text(o, &["spec", "volumeMode"]));
+    attributes_class => |o, _| unset(text(o, &["spec", "volumeAttributesClassName"]));
+    status_reason => |o, _| text(o, &["status", "reason"]).into();
     storage_class => |o, _| text(o, &["spec", "storageClassName"]).into();
     reclaim_policy => |o, _| text(o, &["spec", "persistentVolumeReclaimPolicy"]).into();
     claim_capacity => |o, _| text(o, &["status", "capacity", "storage"]).into();
@@ -178,6 +178,10 @@ fn first_of(o: &Value, paths: &[&[&str]], now: Timestamp) -> Value {
 fn address(o: &Value, kind: &str) -> Value {
     let found = list(o, &["status", "addresses"]).iter().find(|a| text(a, &["type"]) == kind);
     or_none(found.map(|a| text(a, &["address"])).unwrap_or_default())
+}
+
+fn unset(text: &str) -> Value {
+    if text.is_empty() { "<unset>".into() } else { text.into() }
 }
 
 fn unknown(text: &str) -> Value {
