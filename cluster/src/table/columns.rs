@@ -95,7 +95,7 @@ const CLAIMS: &[Column] = &[
     ("Status", core::phase),
     ("Volume", core::volume_name),
     ("Capacity", core::claim_capacity),
-    ("Access Modes", core::access_modes),
+    ("Access Modes", core::granted_modes),
     ("StorageClass", core::storage_class),
     ("VolumeAttributesClass", core::attributes_class),
     ("VolumeMode", core::volume_mode),

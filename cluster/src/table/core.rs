@@ -118,12 +118,8 @@ cells! {
     reclaim_policy => |o, _| text(o, &["spec", "persistentVolumeReclaimPolicy"]).into();
     claim_capacity => |o, _| text(o, &["status", "capacity", "storage"]).into();
     volume_capacity => |o, _| text(o, &["spec", "capacity", "storage"]).into();
-    access_modes => |o, _| {
-        let short = |mode: &Value| match mode.as_str().unwrap_or_default() {
-            "ReadWriteOnce" => "RWO", "ReadOnlyMany" => "ROX", "ReadWriteMany" => "RWX", "ReadWriteOncePod" => "RWOP", _ => "",
-        };
-        list(o, &["spec", "accessModes"]).iter().map(short).collect::<Vec<_>>().join(",").into()
-    };
+    access_modes => |o, _| access(o, &["spec", "accessModes"]);
+    granted_modes => |o, _| access(o, &["status", "accessModes"]);
     claim => |o, _| {
         let (namespace, name) = (text(o, &["spec", "claimRef", "namespace"]), text(o, &["spec", "claimRef", "name"]));
         if name.is_empty() { "".into() } else { format!("{namespace}/{name}").into() }
@@ -178,6 +174,17 @@ fn first_of(o: &Value, paths: &[&[&str]], now: Timestamp) -> Value {
 fn address(o: &Value, kind: &str) -> Value {
     let found = list(o, &["status", "addresses"]).iter().find(|a| text(a, &["type"]) == kind);
     or_none(found.map(|a| text(a, &["address"])).unwrap_or_default())
+}
+
+fn access(o: &Value, path: &[&str]) -> Value {
+    let short = |mode: &Value| match mode.as_str().unwrap_or_default() {
+        "ReadWriteOnce" => "RWO",
+        "ReadOnlyMany" => "ROX",
+        "ReadWriteMany" => "RWX",
+        "ReadWriteOncePod" => "RWOP",
+        _ => "",
+    };
+    list(o, path).iter().map(short).collect::<Vec<_>>().join(",").into()
 }
 
 fn unset(text: &str) -> Value {

@@ -54,7 +54,11 @@ const SLICES: &[Column] = &[
     ("AddressType", |o, _| text(o, &["addressType"]).into()),
     ("Ports", |o, _| {
         shortened(
-            list(o, &["ports"]).iter().map(|p| int(p, &["port"]).map_or("*".into(), |n| n.to_string())),
+            list(o, &["ports"]).iter().map(|port| match (int(port, &["port"]), text(port, &["name"])) {
+                (Some(number), _) => number.to_string(),
+                (None, "") => "*".to_owned(),
+                (None, name) => name.to_owned(),
+            }),
             "<unset>",
         )
     }),
