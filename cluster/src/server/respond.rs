@@ -13,6 +13,7 @@ use hyper::body::Frame;
 use serde_json::Value;
 
 use super::negotiate::Accept;
+use super::yaml;
 use crate::json;
 use crate::status::Failure;
 
@@ -54,7 +55,12 @@ pub(crate) fn document(value: &Value, content: &'static str) -> Response<Body> {
 }
 
 pub(crate) fn failure(failure: &Failure) -> Response<Body> {
-    let mut response = build(failure.code(), "application/json", full(json::bytes(&failure.to_value()).into()));
+    failure_as(failure, &Accept::JSON)
+}
+
+/// A failure in the negotiated encoding.
+pub(crate) fn failure_as(failure: &Failure, accept: &Accept) -> Response<Body> {
+    let mut response = value(failure.code(), &failure.to_value(), accept);
     if matches!(failure.code(), 429 | 504) {
         response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
@@ -64,8 +70,7 @@ pub(crate) fn failure(failure: &Failure) -> Response<Body> {
 /// A value in the negotiated encoding.
 pub(crate) fn value(code: u16, value: &Value, accept: &Accept) -> Response<Body> {
     if accept.yaml {
-        let text = yaml_serde::to_string(value).unwrap_or_default();
-        return build(code, "application/yaml", full(text.into()));
+        return build(code, "application/yaml", full(yaml::text(value).into()));
     }
     build(code, "application/json", full(json::bytes(value).into()))
 }

@@ -13,6 +13,8 @@ pub(crate) struct ResourcePath {
     pub plural: String,
     pub name: Option<String>,
     pub subresource: Option<String>,
+    /// Below `watch/`, as clients asked for watches before there was a parameter.
+    pub watch: bool,
 }
 
 /// A document that is not an object.
@@ -67,13 +69,15 @@ pub(crate) fn parse(path: &str) -> Route {
         ["apis", group, version] => {
             Route::Document(Document::Resources { group: (*group).to_owned(), version: (*version).to_owned() })
         }
-        ["api", version, rest @ ..] => resource("", version, rest),
-        ["apis", group, version, rest @ ..] => resource(group, version, rest),
+        ["api", version, "watch", rest @ ..] if !rest.is_empty() => resource("", version, rest, true),
+        ["apis", group, version, "watch", rest @ ..] if !rest.is_empty() => resource(group, version, rest, true),
+        ["api", version, rest @ ..] => resource("", version, rest, false),
+        ["apis", group, version, rest @ ..] => resource(group, version, rest, false),
         _ => Route::Nothing,
     }
 }
 
-fn resource(group: &str, version: &str, rest: &[&str]) -> Route {
+fn resource(group: &str, version: &str, rest: &[&str], watch: bool) -> Route {
     let own = |s: &str| s.to_owned();
     let (namespace, rest) = match rest {
         // Only these two follow a namespace's own name.
@@ -94,6 +98,7 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Route {
         plural: own(plural),
         name,
         subresource,
+        watch,
     })
 }
 
