@@ -37,10 +37,11 @@ pub(crate) enum Sub {
 }
 
 impl Sub {
+    /// All that are served.
+    const ALL: &[Self] = &[Self::Status, Self::Scale, Self::Eviction, Self::Binding, Self::Finalize];
+
     pub(crate) fn named(name: &str) -> Option<Self> {
-        [Self::Status, Self::Scale, Self::Eviction, Self::Binding, Self::Finalize]
-            .into_iter()
-            .find(|s| s.name() == name)
+        Self::ALL.iter().find(|sub| sub.name() == name).copied()
     }
 
     pub(crate) fn name(self) -> &'static str {

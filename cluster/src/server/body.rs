@@ -15,6 +15,7 @@ use crate::kinds::schema::Schema;
 use crate::lifecycle::Validation;
 use crate::proto;
 use crate::status::Failure;
+use crate::validate;
 
 const ACCEPTED: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
@@ -86,6 +87,10 @@ pub(crate) fn written(bytes: &Bytes, media: &str, call: &Call<'_>) -> Result<(Va
         "application/json" => repeated.join(", "),
         _ => format!("yaml: unmarshal errors:\n  {}", repeated.join("\n  ")),
     };
+    let mut typed = object;
+    resource.to_storage(&mut typed);
+    let unknown = validate::typed::check(resource, &mut typed).unwrap_or_default();
+    let which = [unknown, vec![which]].concat().join(", ");
     let (kind, version) = (&resource.kind, &resource.version);
     let whole = format!("{kind} in version \"{version}\" cannot be handled as a {kind}");
     Err(Failure::bad_request(format!("{whole}: strict decoding error: {which}")))

@@ -35,7 +35,7 @@ pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Resul
     let (object, repeated) = body::written(&bytes, &media, call)?;
     let (stored, warnings) = insert(call, object, Origin::Put, &context)?;
     let answer = render::one(201, call.resource, &stored, call.params, call.accept);
-    Ok(warn(answer, &[repeated, warnings].concat()))
+    Ok(warn(answer, &[warnings, repeated].concat()))
 }
 
 /// Creates an object, trying again when a generated name is taken.
@@ -70,7 +70,7 @@ pub(crate) async fn put(call: &Call<'_>, request: Request<Incoming>) -> Result<R
         let next = |_: &Value| Ok(object.clone());
         if let Some((stored, warnings)) = write(call, &current, Origin::Put, &context, next)? {
             let answer = render::one(200, call.resource, &stored, call.params, call.accept);
-            return Ok(warn(answer, &[repeated, warnings].concat()));
+            return Ok(warn(answer, &[warnings, repeated].concat()));
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))

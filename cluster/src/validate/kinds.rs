@@ -59,7 +59,7 @@ pub(super) fn service(object: &Value) -> Vec<Cause> {
         if name.is_empty() && ports.len() > 1 {
             causes.push(Cause::required(format!("{field}.name"), ""));
         } else if !name.is_empty() {
-            let wrong = names::Naming::Label.problems(name);
+            let wrong = names::dns_label(name);
             causes.extend(wrong.into_iter().map(|why| Cause::invalid(format!("{field}.name"), &name.into(), why)));
             if seen.contains(&name) {
                 causes.push(Cause::duplicate(format!("{field}.name"), name));
@@ -112,22 +112,25 @@ pub(super) fn lease(object: &Value) -> Vec<Cause> {
 
 pub(super) fn autoscaler(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    for key in ["kind", "name"] {
-        if text(object, &["spec", "scaleTargetRef", key]).is_empty() {
-            causes.push(Cause::required(format!("spec.scaleTargetRef.{key}"), ""));
-        }
-    }
-    let (least, most) =
-        (int(object, &["spec", "minReplicas"]), int(object, &["spec", "maxReplicas"]).unwrap_or_default());
+    let least = int(object, &["spec", "minReplicas"]);
+    let most = int(object, &["spec", "maxReplicas"]).unwrap_or_default();
     if let Some(least) = least.filter(|least| *least < 1) {
         causes.push(Cause::invalid("spec.minReplicas", &least.into(), "must be greater than or equal to 1"));
     }
     if most < 1 {
-        causes.push(Cause::invalid("spec.maxReplicas", &most.into(), "must be greater than 0"));
+        causes.push(Cause::required("spec.maxReplicas", "must be set and greater than 0"));
     }
     if least.is_some_and(|least| most < least) {
         let why = "must be greater than or equal to `minReplicas`";
         causes.push(Cause::invalid("spec.maxReplicas", &most.into(), why));
+    }
+    let target = |key: &str| text(object, &["spec", "scaleTargetRef", key]);
+    for key in ["kind", "name"].into_iter().filter(|key| target(key).is_empty()) {
+        causes.push(Cause::required(format!("spec.scaleTargetRef.{key}"), ""));
+    }
+    if target("apiVersion").is_empty() {
+        let why = "apiVersion must specify API group";
+        causes.push(Cause::invalid("spec.scaleTargetRef.apiVersion", &"".into(), why));
     }
     causes
 }

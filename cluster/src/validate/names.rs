@@ -56,13 +56,20 @@ fn subdomain(name: &str) -> Vec<String> {
 }
 
 fn label(name: &str) -> Vec<String> {
+    if !name.contains('.') {
+        return dns_label(name);
+    }
+    let long = (name.len() > 63).then(|| too_long(63));
+    long.into_iter().chain(["must not contain dots".to_owned()]).collect()
+}
+
+/// What is wrong with a label within an object.
+pub(super) fn dns_label(name: &str) -> Vec<String> {
     let mut found = Vec::new();
     if name.len() > 63 {
         found.push(too_long(63));
     }
-    if name.contains('.') {
-        found.push("must not contain dots".to_owned());
-    } else if !is_label(name) {
+    if !is_label(name) {
         found.push(format!(
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
              end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{LABEL}')"

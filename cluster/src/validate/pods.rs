@@ -30,11 +30,10 @@ pub(super) fn spec(spec: &Value, shown: &str) -> Vec<Cause> {
         let why = "must be between 1 and 2147483647, inclusive";
         causes.push(Cause::invalid(format!("{shown}.activeDeadlineSeconds"), &seconds.into(), why));
     }
-    for (key, naming) in
-        [("nodeName", Naming::Subdomain), ("serviceAccountName", Naming::Subdomain), ("hostname", Naming::Label)]
-    {
+    for key in ["nodeName", "serviceAccountName", "hostname"] {
         let name = text(spec, &[key]);
-        let problems = naming.problems(name).into_iter().filter(|_| !name.is_empty());
+        let problems = if key == "hostname" { names::dns_label(name) } else { Naming::Subdomain.problems(name) };
+        let problems = problems.into_iter().filter(|_| !name.is_empty());
         causes.extend(problems.map(|why| Cause::invalid(format!("{shown}.{key}"), &name.into(), why)));
     }
     for (index, toleration) in list(spec, &["tolerations"]).iter().enumerate() {
@@ -203,5 +202,5 @@ fn dns_label(name: &str, field: &str, causes: &mut Vec<Cause>) {
         causes.push(Cause::required(field, ""));
         return;
     }
-    causes.extend(Naming::Label.problems(name).into_iter().map(|why| Cause::invalid(field, &name.into(), why)));
+    causes.extend(names::dns_label(name).into_iter().map(|why| Cause::invalid(field, &name.into(), why)));
 }
