@@ -27,7 +27,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(limits: HistoryLimits, options: &Options, address: SocketAddr, stop: CancellationToken) -> Self {
-        let schema = Arc::new(Schema::builtin());
+        let schema = Schema::shared();
         let shared = Self {
             store: Store::new(limits, options.garbage_collection, options.pod_shutdown),
             options: options.clone(),

@@ -3,6 +3,7 @@
 //! Never edited by hand: `schema.txt` is generated from the Kubernetes API's Go types by `schema/generate.py`.
 
 use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
 /// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +79,15 @@ pub(crate) struct Schema {
 
 const TABLE: &str = include_str!("schema.txt");
 
+/// The table never changes, so all clusters of a process read one.
+static BUILTIN: LazyLock<Arc<Schema>> = LazyLock::new(|| Arc::new(Schema::builtin()));
+
 impl Schema {
+    /// The table of built-in types, parsed once.
+    pub(crate) fn shared() -> Arc<Self> {
+        BUILTIN.clone()
+    }
+
     pub(crate) fn builtin() -> Self {
         let mut schema = Self::default();
         for line in TABLE.lines().filter(|l| !l.starts_with(' ')) {

@@ -87,8 +87,8 @@ const FLOW_SCHEMAS: &[Column] = &[
     ("DistinguisherMethod", |o, _| or_none(text(o, &["spec", "distinguisherMethod", "type"]))),
     ("MissingPL", |o, _| {
         let conditions = list(o, &["status", "conditions"]).iter();
-        let dangling = conditions.filter(|c| text(c, &["type"]) == "Dangling").map(|c| text(c, &["status"]));
-        dangling.last().unwrap_or("?").into()
+        let mut dangling = conditions.filter(|c| text(c, &["type"]) == "Dangling").map(|c| text(c, &["status"]));
+        dangling.next_back().unwrap_or("?").into()
     }),
 ];
 const PRIORITY_LEVELS: &[Column] = &[
