@@ -34,11 +34,13 @@ pub(crate) enum Sub {
     Eviction,
     Binding,
     Finalize,
+    /// Tokens of a service account.
+    Token,
 }
 
 impl Sub {
     /// All that are served.
-    const ALL: &[Self] = &[Self::Status, Self::Scale, Self::Eviction, Self::Binding, Self::Finalize];
+    const ALL: &[Self] = &[Self::Status, Self::Scale, Self::Eviction, Self::Binding, Self::Finalize, Self::Token];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|sub| sub.name() == name).copied()
@@ -51,6 +53,7 @@ impl Sub {
             Self::Eviction => "eviction",
             Self::Binding => "binding",
             Self::Finalize => "finalize",
+            Self::Token => "token",
         }
     }
 }
