@@ -206,7 +206,7 @@ fn what_the_document_does_not_ask_for_is_forbidden() {
     assert!(ran.error().is_permanent());
     let text = ran.error().to_string();
     assert!(
-        text.contains(r#"may not get nodes "n2": add {apiGroups: [""], resources: ["nodes"], verbs: [get]}"#),
+        text.contains(r#"may not get nodes "n2": add {apiGroups: [""], resources: [nodes], verbs: [get]}"#),
         "{text}"
     );
     kit.without_grants();
