@@ -316,6 +316,19 @@ fn a_test_that_can_not_be_is_told_why() {
     }
 }
 
+#[cfg(feature = "test-yaml")]
+#[test]
+fn a_document_in_yaml_is_read() {
+    fn run(_: Context) -> Result<()> {
+        Ok(kube::Operation::delete(map_ref()).ignore_missing().run().map(drop)?)
+    }
+    let config = || {
+        "configVersion: v1\nonStartup: 1\npermissions:\n  kubernetes:\n  - apiGroups: ['']\n    \
+         resources: [configmaps]\n    verbs: [delete]\n"
+    };
+    Kit::new(config, run).run(Run::new().startup()).ok();
+}
+
 #[cfg(not(feature = "test-yaml"))]
 #[test]
 fn a_document_in_yaml_needs_a_feature() {
