@@ -408,7 +408,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_that_passes_at_once_ends_delays_and_does_not_shorten_those_that_begin_later() {
-        let mut stage = Stage::new(|job| if job.attempt < 3 { failed(FailureKind::Retry) } else { Ok(()) });
+        let fails = |job: &Job| job.hook == hook("h") && job.attempt < 3;
+        let mut stage = Stage::new(move |job| if fails(job) { failed(FailureKind::Retry) } else { Ok(()) });
         stage.let_end.add_permits(100);
         let start = Instant::now();
         stage.push("h", tick(1));
