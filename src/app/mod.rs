@@ -5,6 +5,7 @@ mod admin;
 mod barrier;
 mod bindings;
 mod client;
+mod crew;
 mod failure_events;
 mod fleet;
 mod health;
@@ -15,12 +16,14 @@ mod kinds;
 mod observers;
 mod options;
 mod patches;
+mod replace;
 mod roster;
 mod runs;
 mod schedules;
 mod spans;
+mod swap;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use tokio::task::JoinSet;
@@ -34,7 +37,7 @@ use crate::{
     admin::SocketError,
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
-    hooks::DirectoryError,
+    hooks::{DirectoryError, HookFile},
     model::{HookName, Job},
     queue::{self, Drained, Runner},
     sandbox::{Sandbox, SandboxError},
@@ -52,6 +55,7 @@ use history::History;
 use host::Operator;
 use observers::Report;
 use patches::PatchPrograms;
+pub use replace::{SwapError, Swapped};
 use roster::Roster;
 use runs::Runs;
 
@@ -120,7 +124,14 @@ impl App {
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
         let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
-        let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
+        let fleet = Fleet::new(
+            options.hooks.clone(),
+            sandbox,
+            metrics.clone(),
+            roster.clone(),
+            stages.clone(),
+            options.grace_period,
+        );
         let fleet = Arc::new(fleet);
         fleet.load().await?;
         fleet.start();
@@ -172,6 +183,13 @@ impl App {
     /// Loads a quarantined hook again, and starts it.
     pub async fn release(&self, hook: &str) -> Result<(), ReleaseError> {
         self.fleet.release(hook).await
+    }
+
+    /// Has the hook in a file `NAME.wasm` take the place of the version that is at work, or starts it if there is
+    /// none. Bindings that are the same in both documents watch on and keep what waits; others begin anew. Runs
+    /// of the old version may end within the grace period. When the new one can't be used, the old one goes on.
+    pub async fn swap(&self, path: impl Into<PathBuf>) -> Result<Swapped, SwapError> {
+        self.fleet.swap(HookFile::of(path.into())).await
     }
 
     /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.

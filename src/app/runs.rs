@@ -1,8 +1,11 @@
 //! One job: from the queue into the sandbox, with its log line and metrics.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use tracing::{
@@ -85,7 +88,11 @@ impl Runs {
         let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: false };
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
-        let report = self.sandbox.run(&hook.component, request, self.operator.clone()).instrument(span.clone()).await;
+        let (begun_at, run) = (Instant::now(), self.sandbox.run(&hook.component, request, self.operator.clone()));
+        let report = tokio::select! {
+            report = run.instrument(span.clone()) => report,
+            () = hook.interrupt.cancelled() => interrupted(begun_at.elapsed()),
+        };
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
         let usage = RunUsage {
@@ -136,6 +143,21 @@ fn ended(span: &Span, outcome: &Outcome) {
     if let Err(failure) = outcome {
         span.record("otel.status_code", "ERROR");
         span.record("otel.status_description", failure.message.as_str());
+    }
+}
+
+/// What it did until then is not known any more.
+fn interrupted(duration: Duration) -> RunReport {
+    let message = "the run was interrupted because a new version of the hook takes its place".to_owned();
+    RunReport {
+        outcome: Err(Failure { kind: FailureKind::Interrupted, message, backtrace: None }),
+        duration,
+        cpu: Duration::ZERO,
+        memory_peak: 0,
+        host_calls: 0,
+        host_bytes: 0,
+        log_bytes: 0,
+        metrics: Vec::new(),
     }
 }
 
