@@ -2,7 +2,7 @@
 //!
 //! It never holds anything of an object but its name.
 
-use super::{errors, own::UnderWay, send::Meter};
+use super::{own::UnderWay, send::Meter};
 use crate::model::{CallError, Caller, HookName, RunId};
 
 /// A write, for logs and metrics.
@@ -63,7 +63,7 @@ impl<'a> Audit<'a> {
 
     /// Makes the record.
     pub fn finish<T>(mut self, result: &Result<T, CallError>) {
-        self.outcome = result.as_ref().map_or_else(|error| errors::label(error.reason), |_| "ok");
+        self.outcome = result.as_ref().map_or_else(|error| error.reason.label(), |_| "ok");
     }
 }
 
