@@ -11,6 +11,7 @@
 //! | module | its job |
 //! | --- | --- |
 //! | [`model`] | the nouns that the stages hand on; pure |
+//! | [`effect`] | what a write does to an object: before, after, the difference as text |
 //! | [`hooks`] | which hooks exist: components in a directory and their configuration documents |
 //! | [`discovery`] | which kinds the API server serves |
 //! | [`watch`] | stage 1: changes of objects, and ticks of schedules |
@@ -32,6 +33,7 @@ pub mod author;
 pub mod cli;
 pub mod cmd;
 pub mod discovery;
+pub mod effect;
 pub mod filter;
 pub mod hooks;
 pub mod model;

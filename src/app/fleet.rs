@@ -128,6 +128,9 @@ impl Fleet {
     fn start_these(&self, hooks: &[Arc<Hook>]) {
         for hook in hooks {
             self.stages.queue.add_hook(hook.spec.name.clone(), (&hook.spec).into());
+            if self.stages.hold {
+                self.stages.queue.pause(&hook.spec.name);
+            }
         }
         // First: the places of synchronizations come after all of them.
         schedules::push_startups(hooks, &self.stages.queue);

@@ -16,6 +16,7 @@ mod kinds;
 mod observers;
 mod options;
 mod patches;
+mod plan;
 mod replace;
 mod roster;
 mod runs;
@@ -88,6 +89,8 @@ struct Stages {
     health: Arc<Health>,
     history: Arc<History>,
     schedules_tick: bool,
+    /// Hooks are started, and nothing of them runs.
+    hold: bool,
 }
 
 /// A running operator. Dropping it ends it at once; [`App::shutdown`] lets runs end.
@@ -146,7 +149,9 @@ impl App {
 
         let mut tasks = JoinSet::new();
         let namespace = options.client.default_namespace().to_owned();
-        tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
+        if !options.plan {
+            tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
+        }
         tasks.spawn(kinds::keep(stages.clone()));
         observers::refresh(&metrics, &stages, &roster);
         tasks.spawn(observers::tick(metrics));
@@ -219,7 +224,8 @@ fn connect(
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
-    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
+    let effects = Arc::new(plan::Effects(options.effects.clone()));
+    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
     let operator = Arc::new(Operator {
         access,
         snapshots: snapshots.clone(),
@@ -227,7 +233,8 @@ fn connect(
         hook_metrics: shown.hook_metrics.clone(),
     });
     let history = Arc::new(History::default());
-    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), shown.metrics.clone(), history.clone());
+    let (metrics, plan) = (shown.metrics.clone(), options.plan);
+    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), metrics, history.clone(), plan);
     let runs = Arc::new(runs);
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();
@@ -236,9 +243,20 @@ fn connect(
     let runner = Runner::new(options.queue, action, report.clone());
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    let schedules_tick = options.schedules_tick;
-    let stages =
-        Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health, history, schedules_tick };
+    let (schedules_tick, hold) = (options.schedules_tick, options.hold);
+    let stages = Stages {
+        server,
+        discovery,
+        streams,
+        evaluator,
+        snapshots,
+        queue,
+        operator,
+        health,
+        history,
+        schedules_tick,
+        hold,
+    };
     (runner, Arc::new(stages))
 }
 

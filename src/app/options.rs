@@ -1,10 +1,11 @@
 //! What an operator is made of: one value for each stage. Knows no flag and no environment.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
     access::AccessConfig,
     admin::Socket,
+    effect::Sink,
     filter::WorkerConfig,
     queue::QueueConfig,
     sandbox::SandboxConfig,
@@ -34,6 +35,13 @@ pub struct Options {
     /// Schedules tick by the clock. Without it, only when [`App::tick`](super::App::tick) is called: for
     /// tests, which need not wait then. Default true.
     pub schedules_tick: bool,
+    /// Every write is a server-side dry run, hooks are told so, and a run that failed is not tried again. Default
+    /// false.
+    pub plan: bool,
+    /// Is told what each write did to its object; costs one more read for most writes. Default nobody.
+    pub effects: Option<Arc<dyn Sink>>,
+    /// No hook runs by itself. Default false.
+    pub hold: bool,
     /// On shutdown, how long running hooks may take to end.
     pub grace_period: Duration,
     /// Stage 1.
@@ -62,6 +70,9 @@ impl Options {
             metrics_prefix: Metrics::DEFAULT_PREFIX.to_owned(),
             hook_metrics_series: HookMetrics::DEFAULT_MAX_SERIES,
             schedules_tick: true,
+            plan: false,
+            effects: None,
+            hold: false,
             grace_period: Duration::from_secs(20),
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,

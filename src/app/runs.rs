@@ -17,7 +17,7 @@ use tracing::{
 use super::{
     history::{Begun, History},
     host::Operator,
-    ms,
+    ms, plan,
     roster::Roster,
 };
 use crate::{
@@ -39,6 +39,8 @@ pub struct Runs {
     operator: Arc<Operator>,
     metrics: Arc<Metrics>,
     history: Arc<History>,
+    /// Writes are dry runs.
+    plan: bool,
     /// Distinguishes this process's run ids from those of others.
     process: String,
     number: AtomicU64,
@@ -63,13 +65,20 @@ impl Runs {
         operator: Arc<Operator>,
         metrics: Arc<Metrics>,
         history: Arc<History>,
+        plan: bool,
     ) -> Self {
         let process = format!("{:08x}", rand::random::<u32>());
-        Self { roster, sandbox, operator, metrics, history, process, number: AtomicU64::new(1) }
+        Self { roster, sandbox, operator, metrics, history, plan, process, number: AtomicU64::new(1) }
     }
 
     /// Runs one job to its outcome.
     pub async fn run(&self, job: Job) -> Outcome {
+        let outcome = self.report(job).await?.outcome;
+        if self.plan { plan::once_only(outcome) } else { outcome }
+    }
+
+    /// Runs one job, and says how that went.
+    pub async fn report(&self, job: Job) -> Result<RunReport, Failure> {
         let (Some(hook), Some(first)) = (self.roster.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
@@ -85,7 +94,7 @@ impl Runs {
             triggers: job.triggers.len(),
             attempt: job.attempt,
         };
-        let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: false };
+        let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: self.plan };
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
         let (begun_at, run) = (Instant::now(), self.sandbox.run(&hook.component, request, self.operator.clone()));
@@ -107,7 +116,7 @@ impl Runs {
         if report.outcome.is_ok() {
             self.report_metrics(&described, &report.metrics);
         }
-        report.outcome
+        Ok(report)
     }
 
     /// A hook that was taken out meanwhile reports nothing more.

@@ -7,6 +7,7 @@ mod compile_worker;
 mod completion;
 mod connect;
 mod demo;
+mod effects;
 pub mod filter_worker;
 mod inspect;
 mod new;

@@ -1,12 +1,13 @@
 //! `boathook serve`: the operator, until a signal ends it.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context as _;
 use tracing::{info, warn};
 
 use super::{
     admin, connect,
+    effects::Plan,
     runtime::{Stop, block_on},
 };
 use crate::{
@@ -25,6 +26,9 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
         let mut stop = Stop::new()?;
         let options = Options { log: Some(log), ..options(args).await? };
         // Loading may take long: each hook is compiled, and asked for its document.
+        if options.plan {
+            info!("a plan: nothing is written, each write is a server-side dry run");
+        }
         let app = tokio::select! {
             app = App::start(options) => app?,
             () = stop.requested() => {
@@ -77,6 +81,11 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     let (client, server) = connect::client(&args.connection).await?;
     let mut options = Options::new(client, args.hooks).context("can't find this program's own file")?;
     options.server = server;
+    if args.plan {
+        let text = args.log.log_format == cli::LogFormat::Text;
+        options.plan = true;
+        options.effects = Some(Arc::new(Plan::new(text)));
+    }
     options.listen = args.listen;
     options.admin_socket = admin::socket(args.admin_socket);
     options.metrics_prefix = args.metrics_prefix;

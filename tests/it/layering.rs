@@ -6,22 +6,41 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 16] = [
+const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("model", &[]),
+    ("effect", &["model"]),
     ("discovery", &["model"]),
     ("hooks", &["model"]),
     ("watch", &["model"]),
     ("filter", &["model"]),
     ("queue", &["model"]),
     ("sandbox", &["model"]),
-    ("access", &["model", "discovery"]),
+    ("access", &["model", "discovery", "effect"]),
     ("telemetry", &["model"]),
     ("admin", &["model"]),
     ("author", &["model"]),
     ("cli", &[]),
-    ("app", &["model", "discovery", "hooks", "watch", "filter", "queue", "sandbox", "access", "telemetry", "admin"]),
+    (
+        "app",
+        &[
+            "model",
+            "effect",
+            "discovery",
+            "hooks",
+            "watch",
+            "filter",
+            "queue",
+            "sandbox",
+            "access",
+            "telemetry",
+            "admin",
+        ],
+    ),
     ("scenario", &["app", "model", "hooks", "sandbox", "telemetry"]),
-    ("cmd", &["admin", "app", "author", "cli", "model", "hooks", "filter", "sandbox", "scenario", "telemetry"]),
+    (
+        "cmd",
+        &["admin", "app", "author", "cli", "effect", "model", "hooks", "filter", "sandbox", "scenario", "telemetry"],
+    ),
     ("main", &["cmd", "cli", "model"]),
 ];
 
