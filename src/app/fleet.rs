@@ -195,6 +195,17 @@ impl Fleet {
         named.inspect(|binding| schedules::strike(&self.stages.queue, hook.spec.name.clone(), binding)).count()
     }
 
+    /// Runs the triggers of the hook's last run again; how many there are.
+    pub fn run_again(&self, name: &HookName) -> usize {
+        let Some(hook) = self.roster.hook(name) else { return 0 };
+        let triggers = self.stages.last.of(&hook.spec);
+        let count = triggers.len();
+        for trigger in triggers {
+            self.stages.queue.push(trigger);
+        }
+        count
+    }
+
     /// Ends the tasks of all hooks.
     pub async fn shutdown(&self) {
         let running = std::mem::take(&mut *self.running());

@@ -13,6 +13,7 @@ mod history;
 mod hooks;
 mod host;
 mod kinds;
+mod last;
 mod observers;
 mod options;
 mod patches;
@@ -31,7 +32,7 @@ use tokio::task::JoinSet;
 use tracing::info;
 
 pub use hooks::{Hook, Quarantine, load};
-pub use options::Options;
+pub use options::{Options, RunEnded};
 
 use crate::{
     access::Access,
@@ -54,6 +55,7 @@ pub use fleet::ReleaseError;
 use health::Health;
 use history::History;
 use host::Operator;
+use last::LastRuns;
 use observers::Report;
 use patches::PatchPrograms;
 pub use replace::{SwapError, Swapped};
@@ -89,6 +91,7 @@ struct Stages {
     health: Arc<Health>,
     history: Arc<History>,
     schedules_tick: bool,
+    last: Arc<LastRuns>,
     /// Hooks are started, and nothing of them runs.
     hold: bool,
 }
@@ -190,6 +193,12 @@ impl App {
         self.fleet.release(hook).await
     }
 
+    /// Runs once more what the hook's last run was told, as far as the hook still has its bindings; see
+    /// [`Options::keep_last_run`]. How many triggers these are.
+    pub fn run_again(&self, hook: &HookName) -> usize {
+        self.fleet.run_again(hook)
+    }
+
     /// Has the hook in a file `NAME.wasm` take the place of the version that is at work, or starts it if there is
     /// none. Bindings that are the same in both documents watch on and keep what waits; others begin anew. Runs
     /// of the old version may end within the grace period. When the new one can't be used, the old one goes on.
@@ -232,9 +241,10 @@ fn connect(
         metrics: shown.metrics.clone(),
         hook_metrics: shown.hook_metrics.clone(),
     });
-    let history = Arc::new(History::default());
+    let history = Arc::new(History::new(options.run_ended.clone()));
     let (metrics, plan) = (shown.metrics.clone(), options.plan);
-    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), metrics, history.clone(), plan);
+    let last = Arc::new(LastRuns::new(options.keep_last_run));
+    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), metrics, history.clone(), last.clone(), plan);
     let runs = Arc::new(runs);
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();
@@ -255,6 +265,7 @@ fn connect(
         health,
         history,
         schedules_tick,
+        last,
         hold,
     };
     (runner, Arc::new(stages))

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
     access::AccessConfig,
-    admin::Socket,
+    admin::{Socket, views::RunView},
     effect::Sink,
     filter::WorkerConfig,
     queue::QueueConfig,
@@ -12,6 +12,9 @@ use crate::{
     telemetry::{HookMetrics, LogControl, Metrics},
     watch::StreamConfig,
 };
+
+/// Told of a run.
+pub type RunEnded = Arc<dyn Fn(&RunView) + Send + Sync>;
 
 /// How to run an operator.
 #[derive(Clone)]
@@ -42,8 +45,13 @@ pub struct Options {
     pub effects: Option<Arc<dyn Sink>>,
     /// No hook runs by itself. Default false.
     pub hold: bool,
-    /// On shutdown, how long running hooks may take to end.
+    /// On shutdown, or when a hook is replaced, how long runs may take to end.
     pub grace_period: Duration,
+    /// Is told of each run when it has ended. It is called from within runs, so it must not wait. Default nobody.
+    pub run_ended: Option<RunEnded>,
+    /// Keeps what each hook's last run was told, objects included, so that
+    /// [`App::run_again`](super::App::run_again) works. Default false.
+    pub keep_last_run: bool,
     /// Stage 1.
     pub streams: StreamConfig,
     /// Stage 2.
@@ -74,6 +82,8 @@ impl Options {
             effects: None,
             hold: false,
             grace_period: Duration::from_secs(20),
+            run_ended: None,
+            keep_last_run: false,
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,
             queue: QueueConfig::default(),

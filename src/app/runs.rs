@@ -17,6 +17,7 @@ use tracing::{
 use super::{
     history::{Begun, History},
     host::Operator,
+    last::LastRuns,
     ms, plan,
     roster::Roster,
 };
@@ -40,6 +41,7 @@ pub struct Runs {
     metrics: Arc<Metrics>,
     history: Arc<History>,
     /// Writes are dry runs.
+    last: Arc<LastRuns>,
     plan: bool,
     /// Distinguishes this process's run ids from those of others.
     process: String,
@@ -65,10 +67,11 @@ impl Runs {
         operator: Arc<Operator>,
         metrics: Arc<Metrics>,
         history: Arc<History>,
+        last: Arc<LastRuns>,
         plan: bool,
     ) -> Self {
         let process = format!("{:08x}", rand::random::<u32>());
-        Self { roster, sandbox, operator, metrics, history, plan, process, number: AtomicU64::new(1) }
+        Self { roster, sandbox, operator, metrics, history, last, plan, process, number: AtomicU64::new(1) }
     }
 
     /// Runs one job to its outcome.
@@ -95,6 +98,7 @@ impl Runs {
             attempt: job.attempt,
         };
         let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: self.plan };
+        self.last.ran(&caller.hook, &job.triggers);
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
         let (begun_at, run) = (Instant::now(), self.sandbox.run(&hook.component, request, self.operator.clone()));
