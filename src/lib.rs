@@ -23,6 +23,7 @@
 //! | [`admin`] | the admin socket: views of the operator, commands to it, and the client of both |
 //! | [`app`] | wiring; the only module that names every stage |
 //! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
+//! | [`dev`] | the author's loop: watches sources, builds, swaps, shows runs |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
 
@@ -32,6 +33,7 @@ pub mod app;
 pub mod author;
 pub mod cli;
 pub mod cmd;
+pub mod dev;
 pub mod discovery;
 pub mod effect;
 pub mod filter;

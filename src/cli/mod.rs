@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod author;
+pub mod dev;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -31,6 +32,8 @@ pub enum Command {
     Schema,
     /// Play scenario files: given objects, what happens to them, what must come of it
     Test(Test),
+    /// Work on a hook: build it, run it, show its runs, and begin anew when its source changes
+    Dev(dev::Dev),
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
     /// From nothing to a component.

@@ -7,6 +7,7 @@ mod compile_worker;
 mod completion;
 mod connect;
 mod demo;
+mod dev;
 mod effects;
 pub mod filter_worker;
 mod inspect;
@@ -31,6 +32,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Test(args) => test::run(args),
         Command::Demo(args) => demo::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
+        Command::Dev(args) => dev::run(args),
         Command::Author(Author::New(args)) => new::run(args),
         Command::Author(Author::Build(args)) => build::run(args),
         Command::Author(Author::Completion(args)) => completion::run(&args),

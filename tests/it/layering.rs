@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 17] = [
+const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("effect", &["model"]),
     ("discovery", &["model"]),
@@ -36,10 +36,24 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
             "admin",
         ],
     ),
+    ("dev", &["admin", "app", "author", "effect", "model"]),
     ("scenario", &["app", "model", "hooks", "sandbox", "telemetry"]),
     (
         "cmd",
-        &["admin", "app", "author", "cli", "effect", "model", "hooks", "filter", "sandbox", "scenario", "telemetry"],
+        &[
+            "admin",
+            "app",
+            "author",
+            "cli",
+            "dev",
+            "effect",
+            "model",
+            "hooks",
+            "filter",
+            "sandbox",
+            "scenario",
+            "telemetry",
+        ],
     ),
     ("main", &["cmd", "cli", "model"]),
 ];
