@@ -4,6 +4,7 @@
 mod access;
 mod admin;
 mod author;
+mod dev;
 mod discovery;
 mod document;
 mod filter;
