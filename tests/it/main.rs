@@ -5,6 +5,7 @@ mod access;
 mod admin;
 mod author;
 mod dev;
+mod book;
 mod discovery;
 mod document;
 mod filter;
