@@ -62,9 +62,14 @@ impl Crew {
         }
     }
 
+    /// Has all end soon.
+    pub fn abort(&self) {
+        self.task.abort();
+    }
+
     /// Ends all.
     pub async fn end(self) {
-        self.task.abort();
+        self.abort();
         // Aborted, as it should be.
         let _ = self.task.await;
     }

@@ -209,6 +209,7 @@ impl Fleet {
     /// Ends the tasks of all hooks.
     pub async fn shutdown(&self) {
         let running = std::mem::take(&mut *self.running());
+        running.values().for_each(Crew::abort);
         for crew in running.into_values() {
             crew.end().await;
         }

@@ -100,3 +100,134 @@ pub(super) fn put_on_terms(trigger: &mut Trigger, binding: &KubernetesBinding) {
         trigger.snapshots = binding.snapshots();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use std::{
+        sync::Arc,
+        time::{Duration, Instant},
+    };
+
+    use super::*;
+    use crate::{
+        hooks,
+        model::{HookName, Item, ObjectEvent, ObjectKey, Resource, Tick, WatchEventKind},
+    };
+
+    fn spec(bindings: &str) -> HookSpec {
+        let document = format!("configVersion: v1\n{bindings}");
+        hooks::parse(&HookName::new("h").unwrap(), &document, &|_| Ok(())).unwrap()
+    }
+
+    fn names(names: &[&str]) -> Vec<BindingName> {
+        names.iter().map(|name| BindingName::new(name)).collect()
+    }
+
+    fn event() -> Cause {
+        let resource = Resource {
+            group: String::new(),
+            version: "v1".into(),
+            kind: "Pod".into(),
+            plural: "pods".into(),
+            namespaced: true,
+        };
+        let key = ObjectKey { namespace: None, name: "a".into() };
+        let item = Item { key, uid: "u".into(), resource_version: "1".into(), object: None, filter_result: None };
+        Cause::Event(ObjectEvent {
+            kind: WatchEventKind::Added,
+            resource: Arc::new(resource),
+            item: Arc::new(item),
+            previous_filter_result: None,
+            previous_object: None,
+        })
+    }
+
+    /// Whether a trigger of the old version's first binding of its kind is kept; and the trigger.
+    fn kept(old: &str, new: &str, cause: Cause) -> (bool, Trigger) {
+        let (old, new) = (spec(old), spec(new));
+        let watch = old.kubernetes.first();
+        let schedule = old.schedules.first();
+        let binding = match cause {
+            Cause::Schedule(_) => schedule.map(|schedule| schedule.name.clone()),
+            _ => watch.map(|watch| watch.name.clone()),
+        };
+        let mut trigger = Trigger {
+            hook: old.name.clone(),
+            binding: binding.unwrap_or_else(|| BindingName::new("onStartup")),
+            queue: watch.map(|watch| watch.queue.clone()).or(schedule.map(|schedule| schedule.queue.clone())).unwrap(),
+            cause,
+            group: None,
+            snapshots: Arc::default(),
+            allow_failure: false,
+            retry: Default::default(),
+            debounce: Duration::ZERO,
+            created: Instant::now(),
+        };
+        (Plan::new(&old, &new).keeps(&old, &new, &mut trigger), trigger)
+    }
+
+    #[test]
+    fn what_is_the_same_goes_on_and_the_rest_stops_or_begins() {
+        let old = spec(
+            "kubernetes: [{name: a, kind: Pod}, {name: b, kind: Pod}, {name: c, kind: Pod}]\n\
+            schedule: [{name: t, crontab: '* * * * *'}, {name: u, crontab: '* * * * *'}]",
+        );
+        let new = spec(
+            "onStartup: 1\nkubernetes: [{name: d, kind: Pod}, {name: b, kind: Node}, {name: a, kind: Pod}]\n\
+            schedule: [{name: t, crontab: '* * * * *'}, {name: u, crontab: '1 * * * *'}]",
+        );
+        let plan = Plan::new(&old, &new);
+        assert_eq!((plan.watching.into_iter().collect(), plan.stopped), (names(&["a"]), names(&["b", "c"])));
+        assert_eq!((plan.begun, plan.starts), (names(&["d", "b"]), true));
+        assert_eq!(plan.ticking.into_iter().collect::<Vec<_>>(), names(&["t"]));
+        assert!(!Plan::new(&new, &new).starts);
+    }
+
+    #[test]
+    fn other_terms_need_no_new_watch_and_count_for_what_waits() {
+        let (old, new) = (
+            "kubernetes: [{name: a, kind: Pod}, {name: b, kind: Pod}]",
+            "kubernetes: [{name: a, kind: Pod, allowFailure: true, includeSnapshotsFrom: [b]}, {name: b, kind: Pod}]\n\
+             retry: {initial: 1s}",
+        );
+        assert_eq!(Plan::new(&spec(old), &spec(new)).watching.len(), 2);
+        let (kept, trigger) = kept(old, new, event());
+        assert!(kept && trigger.allow_failure);
+        assert_eq!((trigger.retry.initial, &*trigger.snapshots), (Duration::from_secs(1), &*names(&["a", "b"])));
+    }
+
+    #[test]
+    fn what_waits_of_a_binding_that_begins_anew_is_told_by_its_synchronization_or_kept() {
+        let silent = "kubernetes: [{name: a, kind: Pod, executeHookOnSynchronization: false}]";
+        for (old, new, expected) in [
+            (
+                "kubernetes: [{name: a, kind: Pod}]",
+                "kubernetes: [{name: a, kind: Pod, nameSelector: {matchNames: [x]}}]",
+                false,
+            ),
+            (silent, &silent.replace("false", "false, nameSelector: {matchNames: [x]}"), true),
+            (silent, &silent.replace("false", "false, jqFilter: .spec"), false),
+            (silent, &silent.replace("false", "false, queue: other"), false),
+            (silent, &silent.replace("Pod", "Node"), false),
+            (silent, &silent.replace("a,", "b,"), false),
+            (silent, "onStartup: 1", false),
+        ] {
+            assert_eq!(kept(old, new, event()).0, expected, "{new}");
+        }
+        assert!(
+            !kept(silent, &silent.replace("false", "false, keepFullObjectsInMemory: false"), Cause::Synchronization).0
+        );
+    }
+
+    #[test]
+    fn ticks_and_starts_are_kept_as_long_as_they_are_asked_for() {
+        let tick = || Cause::Schedule(Tick { scheduled_at: 0, missed: 0 });
+        let daily = "schedule: [{name: t, crontab: '0 0 * * *'}]";
+        assert!(kept(daily, "schedule: [{name: t, crontab: '1 1 * * *'}]", tick()).0);
+        assert!(!kept(daily, "schedule: [{name: t, crontab: '0 0 * * *', group: g}]", tick()).0);
+        assert!(!kept(daily, "schedule: [{name: u, crontab: '0 0 * * *'}]", tick()).0);
+        assert!(kept(daily, "onStartup: 1", Cause::Startup).0);
+        assert!(!kept(daily, daily, Cause::Startup).0);
+    }
+}
