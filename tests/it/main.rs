@@ -4,8 +4,8 @@
 mod access;
 mod admin;
 mod author;
-mod dev;
 mod book;
+mod dev;
 mod discovery;
 mod document;
 mod filter;
