@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn names(names: &[&str]) -> Vec<BindingName> {
-        names.iter().map(|name| BindingName::new(name)).collect()
+        names.iter().map(|name| BindingName::new(*name)).collect()
     }
 
     fn event() -> Cause {
