@@ -42,6 +42,7 @@ use crate::{
     hooks::{DirectoryError, HookFile},
     model::{HookName, Job},
     queue::{self, Drained, Runner},
+    record::{self, Recorder},
     sandbox::{Sandbox, SandboxError},
     telemetry::{
         HookMetrics, Metrics, Readiness, Server,
@@ -62,6 +63,9 @@ pub use replace::{SwapError, Swapped};
 use roster::Roster;
 use runs::Runs;
 
+/// After the last run, for the records that are not written yet.
+const RECORDS_GRACE: Duration = Duration::from_secs(5);
+
 /// An operator that can't start.
 #[derive(Debug, thiserror::Error)]
 #[error("the operator can't start")]
@@ -74,6 +78,8 @@ pub enum AppError {
     Server(#[from] ServerError),
     /// The admin socket can't be taken.
     Admin(#[from] SocketError),
+    /// Runs can't be recorded.
+    Records(#[from] record::DirectoryError),
     /// The hooks directory can't be read.
     Hooks(#[from] DirectoryError),
 }
@@ -102,6 +108,7 @@ pub struct App {
     admin: Option<crate::admin::Server>,
     health: Arc<Health>,
     runner: Runner,
+    recorder: Option<Arc<Recorder>>,
     fleet: Arc<Fleet>,
     /// The tasks of telemetry.
     tasks: JoinSet<()>,
@@ -129,7 +136,9 @@ impl App {
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
-        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
+        let recorder = options.record.clone().map(|config| Recorder::start(config, report.clone())).transpose()?;
+        let recorder = recorder.map(Arc::new);
+        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
         let fleet = Fleet::new(
             options.hooks.clone(),
             sandbox,
@@ -159,7 +168,7 @@ impl App {
         observers::refresh(&metrics, &stages, &roster);
         tasks.spawn(observers::tick(metrics));
         health.started(runner.handle());
-        Ok(Self { server, admin, health, runner, fleet, tasks, options })
+        Ok(Self { server, admin, health, runner, recorder, fleet, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -211,6 +220,11 @@ impl App {
         // Runs first: they read the snapshots that bindings keep.
         let drained = self.runner.drain(self.options.grace_period).await;
         self.fleet.shutdown().await;
+        if let Some(recorder) = self.recorder {
+            // What is not written in this time is not worth the wait.
+            let written = tokio::task::spawn_blocking(move || recorder.close());
+            let _ = tokio::time::timeout(RECORDS_GRACE, written).await;
+        }
         self.tasks.shutdown().await;
         if let Some(admin) = self.admin {
             admin.shutdown().await;
@@ -228,6 +242,7 @@ fn connect(
     report: Arc<Report>,
     shown: &Shown,
     health: &Arc<Health>,
+    recorder: Option<Arc<Recorder>>,
 ) -> (Runner, Arc<Stages>) {
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
@@ -244,7 +259,8 @@ fn connect(
     let history = Arc::new(History::new(options.run_ended.clone()));
     let (metrics, plan) = (shown.metrics.clone(), options.plan);
     let last = Arc::new(LastRuns::new(options.keep_last_run));
-    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), metrics, history.clone(), last.clone(), plan);
+    let runs =
+        Runs::new(roster.clone(), sandbox, operator.clone(), metrics, history.clone(), last.clone(), recorder, plan);
     let runs = Arc::new(runs);
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();

@@ -8,6 +8,7 @@ use crate::{
     effect::Sink,
     filter::WorkerConfig,
     queue::QueueConfig,
+    record::RecordConfig,
     sandbox::SandboxConfig,
     telemetry::{HookMetrics, LogControl, Metrics},
     watch::StreamConfig,
@@ -52,6 +53,8 @@ pub struct Options {
     /// Keeps what each hook's last run was told, objects included, so that
     /// [`App::run_again`](super::App::run_again) works. Default false.
     pub keep_last_run: bool,
+    /// Records runs. Default: none.
+    pub record: Option<RecordConfig>,
     /// Stage 1.
     pub streams: StreamConfig,
     /// Stage 2.
@@ -84,6 +87,7 @@ impl Options {
             grace_period: Duration::from_secs(20),
             run_ended: None,
             keep_last_run: false,
+            record: None,
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,
             queue: QueueConfig::default(),

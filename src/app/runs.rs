@@ -16,6 +16,7 @@ use tracing::{
 
 use super::{
     history::{Begun, History},
+    hooks::Hook,
     host::Operator,
     last::LastRuns,
     ms, plan,
@@ -26,6 +27,7 @@ use crate::{
         BindingName, Caller, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId,
         WatchEventKind,
     },
+    record::{Recorder, secrets::bindings_of_secrets},
     sandbox::{RunReport, RunRequest, Sandbox},
     telemetry::{
         Metrics, TRACE_TARGET,
@@ -40,8 +42,9 @@ pub struct Runs {
     operator: Arc<Operator>,
     metrics: Arc<Metrics>,
     history: Arc<History>,
-    /// Writes are dry runs.
     last: Arc<LastRuns>,
+    recorder: Option<Arc<Recorder>>,
+    /// Writes are dry runs.
     plan: bool,
     /// Distinguishes this process's run ids from those of others.
     process: String,
@@ -68,10 +71,12 @@ impl Runs {
         metrics: Arc<Metrics>,
         history: Arc<History>,
         last: Arc<LastRuns>,
+        recorder: Option<Arc<Recorder>>,
         plan: bool,
     ) -> Self {
         let process = format!("{:08x}", rand::random::<u32>());
-        Self { roster, sandbox, operator, metrics, history, last, plan, process, number: AtomicU64::new(1) }
+        let number = AtomicU64::new(1);
+        Self { roster, sandbox, operator, metrics, history, last, recorder, plan, process, number }
     }
 
     /// Runs one job to its outcome.
@@ -101,10 +106,10 @@ impl Runs {
         self.last.ran(&caller.hook, &job.triggers);
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
-        let (begun_at, run) = (Instant::now(), self.sandbox.run(&hook.component, request, self.operator.clone()));
+        let began = Instant::now();
         let report = tokio::select! {
-            report = run.instrument(span.clone()) => report,
-            () = hook.interrupt.cancelled() => interrupted(begun_at.elapsed()),
+            report = self.recorded(&hook, request).instrument(span.clone()) => report,
+            () = hook.interrupt.cancelled() => interrupted(began.elapsed()),
         };
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
@@ -121,6 +126,18 @@ impl Runs {
             self.report_metrics(&described, &report.metrics);
         }
         Ok(report)
+    }
+
+    /// Runs, and has that recorded if it is to be.
+    async fn recorded(&self, hook: &Hook, request: RunRequest) -> RunReport {
+        let Some(recorder) = &self.recorder else {
+            return self.sandbox.run(&hook.component, request, self.operator.clone()).await;
+        };
+        let secrets = bindings_of_secrets(&hook.spec);
+        let begun = recorder.begin(self.operator.clone(), hook.component.digest(), secrets, &request);
+        let report = self.sandbox.run(&hook.component, request, begun.host()).await;
+        recorder.end(begun, &report);
+        report
     }
 
     /// A hook that was taken out meanwhile reports nothing more.

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 18] = [
+const MAY_IMPORT: [(&str, &[&str]); 20] = [
     ("model", &[]),
     ("effect", &["model"]),
     ("discovery", &["model"]),
@@ -16,9 +16,11 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("queue", &["model"]),
     ("sandbox", &["model"]),
     ("access", &["model", "discovery", "effect"]),
+    ("record", &["model", "sandbox"]),
     ("telemetry", &["model"]),
     ("admin", &["model"]),
     ("author", &["model"]),
+    ("rbac", &["model"]),
     ("cli", &[]),
     (
         "app",
@@ -32,6 +34,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
             "queue",
             "sandbox",
             "access",
+            "record",
             "telemetry",
             "admin",
         ],
@@ -50,6 +53,8 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
             "model",
             "hooks",
             "filter",
+            "rbac",
+            "record",
             "sandbox",
             "scenario",
             "telemetry",

@@ -13,6 +13,8 @@ mod layering;
 mod migration;
 mod parity;
 mod pipeline;
+mod rbac;
+mod record;
 mod sandbox;
 mod scenarios;
 mod support;

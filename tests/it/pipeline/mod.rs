@@ -22,7 +22,7 @@ mod semantics;
 mod shutdown;
 mod starts;
 mod swap;
-mod tell;
+pub mod tell;
 mod traces;
 mod waiting;
 pub mod written;
