@@ -1,5 +1,7 @@
 //! Loads one hook: compiles it, asks it for its document, checks that. Starts nothing.
 
+use tokio_util::sync::CancellationToken;
+
 use crate::{
     filter,
     hooks::{DocumentError, HookFile, parse},
@@ -13,6 +15,8 @@ pub struct Hook {
     pub spec: HookSpec,
     /// Its component.
     pub component: LoadedHook,
+    /// Ends its runs: another version is to take its place.
+    pub interrupt: CancellationToken,
 }
 
 /// Why a hook is not run.
@@ -47,5 +51,5 @@ pub async fn load(name: &HookName, bytes: &[u8], sandbox: &Sandbox) -> Result<Ho
     let component = sandbox.load(name, bytes).await?;
     let document = sandbox.config(&component).await.map_err(Quarantine::Config)?;
     let check = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
-    Ok(Hook { spec: parse(name, &document, &check)?, component })
+    Ok(Hook { spec: parse(name, &document, &check)?, component, interrupt: CancellationToken::new() })
 }

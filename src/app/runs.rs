@@ -1,8 +1,11 @@
 //! One job: from the queue into the sandbox, with its log line and metrics.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use tracing::{
@@ -15,7 +18,8 @@ use super::{
     history::{Begun, History},
     hooks::Hook,
     host::Operator,
-    ms,
+    last::LastRuns,
+    ms, plan,
     roster::Roster,
 };
 use crate::{
@@ -38,7 +42,10 @@ pub struct Runs {
     operator: Arc<Operator>,
     metrics: Arc<Metrics>,
     history: Arc<History>,
+    last: Arc<LastRuns>,
     recorder: Option<Arc<Recorder>>,
+    /// Writes are dry runs.
+    plan: bool,
     /// Distinguishes this process's run ids from those of others.
     process: String,
     number: AtomicU64,
@@ -63,14 +70,23 @@ impl Runs {
         operator: Arc<Operator>,
         metrics: Arc<Metrics>,
         history: Arc<History>,
+        last: Arc<LastRuns>,
         recorder: Option<Arc<Recorder>>,
+        plan: bool,
     ) -> Self {
         let process = format!("{:08x}", rand::random::<u32>());
-        Self { roster, sandbox, operator, metrics, history, recorder, process, number: AtomicU64::new(1) }
+        let number = AtomicU64::new(1);
+        Self { roster, sandbox, operator, metrics, history, last, recorder, plan, process, number }
     }
 
     /// Runs one job to its outcome.
     pub async fn run(&self, job: Job) -> Outcome {
+        let outcome = self.report(job).await?.outcome;
+        if self.plan { plan::once_only(outcome) } else { outcome }
+    }
+
+    /// Runs one job, and says how that went.
+    pub async fn report(&self, job: Job) -> Result<RunReport, Failure> {
         let (Some(hook), Some(first)) = (self.roster.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
@@ -86,10 +102,15 @@ impl Runs {
             triggers: job.triggers.len(),
             attempt: job.attempt,
         };
-        let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: false };
+        let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: self.plan };
+        self.last.ran(&caller.hook, &job.triggers);
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
-        let report = self.recorded(&hook, request).instrument(span.clone()).await;
+        let began = Instant::now();
+        let report = tokio::select! {
+            report = self.recorded(&hook, request).instrument(span.clone()) => report,
+            () = hook.interrupt.cancelled() => interrupted(began.elapsed()),
+        };
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
         let usage = RunUsage {
@@ -104,7 +125,7 @@ impl Runs {
         if report.outcome.is_ok() {
             self.report_metrics(&described, &report.metrics);
         }
-        report.outcome
+        Ok(report)
     }
 
     /// Runs, and has that recorded if it is to be.
@@ -152,6 +173,21 @@ fn ended(span: &Span, outcome: &Outcome) {
     if let Err(failure) = outcome {
         span.record("otel.status_code", "ERROR");
         span.record("otel.status_description", failure.message.as_str());
+    }
+}
+
+/// What it did until then is not known any more.
+fn interrupted(duration: Duration) -> RunReport {
+    let message = "the run was interrupted because a new version of the hook takes its place".to_owned();
+    RunReport {
+        outcome: Err(Failure { kind: FailureKind::Interrupted, message, backtrace: None }),
+        duration,
+        cpu: Duration::ZERO,
+        memory_peak: 0,
+        host_calls: 0,
+        host_bytes: 0,
+        log_bytes: 0,
+        metrics: Vec::new(),
     }
 }
 

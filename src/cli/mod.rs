@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod author;
+pub mod dev;
 pub mod rbac;
 pub mod record;
 
@@ -33,6 +34,8 @@ pub enum Command {
     Schema,
     /// Play scenario files: given objects, what happens to them, what must come of it
     Test(Test),
+    /// Work on a hook: build it, run it, show its runs, and begin anew when its source changes
+    Dev(dev::Dev),
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
     /// Print the least roles for hooks, or with --check what differs from them
@@ -72,6 +75,7 @@ pub struct CompileWorker {
   boathook serve --hooks ./hooks                      # the cluster of the current kubeconfig context
   boathook serve --hooks /hooks --log-format json     # in a cluster, with the Pod's ServiceAccount
   boathook serve --kubeconfig dev.yaml --hooks hooks-wasm/dist --listen 127.0.0.1:0
+  boathook serve --hooks ./hooks --plan               # shows what hooks would write, and writes nothing
 
 Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 3 when runs had to be interrupted on shutdown.")]
 pub struct Serve {
@@ -84,6 +88,10 @@ pub struct Serve {
     /// Address of health and metrics, which it lists at /discovery; port 0 takes a free one and logs it
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9115", env = "BOATHOOK_LISTEN")]
     pub listen: SocketAddr,
+    /// Keep hands off: every write is a server-side dry run, and is shown as a difference per object; a run that
+    /// fails is not tried again
+    #[arg(long, env = "BOATHOOK_PLAN")]
+    pub plan: bool,
     /// Unix socket for `boathook hooks`, `queues` and the like; its directory is private, and made if it is
     /// missing. `none` for no socket [default: the first that can be used of
     /// $XDG_RUNTIME_DIR/boathook/admin.sock, /run/boathook/admin.sock, boathook-UID/admin.sock in the

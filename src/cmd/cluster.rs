@@ -64,7 +64,8 @@ pub(super) fn write_kubeconfig(file: &Path, text: &str) -> anyhow::Result<()> {
     write_private(file, text).with_context(|| format!("can't write the kubeconfig to {}", file.display()))
 }
 
-fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
+/// Writes a file that only its owner may read.
+pub(super) fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut options = std::fs::OpenOptions::new();
     let mut opened = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;

@@ -7,6 +7,8 @@ mod compile_worker;
 mod completion;
 mod connect;
 mod demo;
+mod dev;
+mod effects;
 pub mod filter_worker;
 mod inspect;
 mod new;
@@ -33,6 +35,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::run(args),
         Command::Rbac(args) => rbac::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
+        Command::Dev(args) => dev::run(args),
         Command::Author(Author::New(args)) => new::run(args),
         Command::Author(Author::Build(args)) => build::run(args),
         Command::Author(Author::Completion(args)) => completion::run(&args),

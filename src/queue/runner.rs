@@ -43,6 +43,8 @@ struct Shared {
     wake: Notify,
     /// Nothing waits or runs any more.
     idle: Notify,
+    /// A run has ended.
+    ended: Notify,
     observer: Arc<dyn Observer>,
     /// How far the queues' time is ahead of the clock.
     ahead: Mutex<Duration>,
@@ -65,6 +67,7 @@ impl Shared {
 
     fn finish(&self, id: JobId, outcome: Outcome) {
         let finished = self.state().finish(id, outcome, self.now(), rand::random());
+        self.ended.notify_waiters();
         if let Some(finished) = finished {
             self.observer.finished(&finished);
             finished.lost.iter().for_each(|letter| self.observer.dead_letter_lost(letter));
@@ -131,6 +134,37 @@ impl Handle {
         known
     }
 
+    /// Starts nothing more of the hook, paused or not; see [`State::hold`].
+    pub fn hold(&self, hook: &HookName) -> bool {
+        self.0.state().hold(hook)
+    }
+
+    /// Ends a hold; see [`State::release`].
+    pub fn release(&self, hook: &HookName) -> bool {
+        let known = self.0.state().release(hook);
+        self.0.wake.notify_one();
+        known
+    }
+
+    /// Returns when nothing of the hook runs.
+    pub async fn quiet(&self, hook: &HookName) {
+        loop {
+            let mut ended = std::pin::pin!(self.0.ended.notified());
+            ended.as_mut().enable();
+            if self.0.state().runs(hook) == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// New terms, and a look through what waits; see [`State::revise`].
+    pub fn revise(&self, hook: &HookName, terms: HookTerms, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
+        let dropped = self.0.state().revise(hook, terms, keep);
+        self.0.wake.notify_one();
+        dropped
+    }
+
     /// All queues, each with its first `most` triggers; see [`State::dump`].
     pub fn dump(&self, most: usize) -> Vec<QueueDump> {
         self.0.state().dump(self.0.now(), most)
@@ -186,6 +220,7 @@ impl Runner {
             state: Mutex::new(State::new(config)),
             wake: Notify::new(),
             idle: Notify::new(),
+            ended: Notify::new(),
             observer,
             ahead: Mutex::default(),
         });
