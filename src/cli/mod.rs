@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod author;
+pub mod rbac;
 pub mod record;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -34,6 +35,8 @@ pub enum Command {
     Test(Test),
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
+    /// Print the least roles for hooks, or with --check what differs from them
+    Rbac(rbac::Rbac),
     /// From nothing to a component.
     #[command(flatten)]
     Author(author::Author),

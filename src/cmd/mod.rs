@@ -10,6 +10,7 @@ mod demo;
 pub mod filter_worker;
 mod inspect;
 mod new;
+mod rbac;
 mod replay;
 mod runtime;
 mod schema;
@@ -30,6 +31,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Schema => schema::run(),
         Command::Test(args) => test::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Rbac(args) => rbac::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
         Command::Author(Author::New(args)) => new::run(args),
         Command::Author(Author::Build(args)) => build::run(args),

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 17] = [
+const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("discovery", &["model"]),
     ("hooks", &["model"]),
@@ -19,6 +19,7 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("telemetry", &["model"]),
     ("admin", &["model"]),
     ("author", &["model"]),
+    ("rbac", &["model"]),
     ("cli", &[]),
     (
         "app",
@@ -39,7 +40,20 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("scenario", &["app", "model", "hooks", "sandbox", "telemetry"]),
     (
         "cmd",
-        &["admin", "app", "author", "cli", "model", "hooks", "filter", "record", "sandbox", "scenario", "telemetry"],
+        &[
+            "admin",
+            "app",
+            "author",
+            "cli",
+            "model",
+            "hooks",
+            "filter",
+            "rbac",
+            "record",
+            "sandbox",
+            "scenario",
+            "telemetry",
+        ],
     ),
     ("main", &["cmd", "cli", "model"]),
 ];

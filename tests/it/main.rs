@@ -12,6 +12,7 @@ mod layering;
 mod migration;
 mod parity;
 mod pipeline;
+mod rbac;
 mod record;
 mod sandbox;
 mod scenarios;

@@ -56,6 +56,7 @@ fn sub_kind(resource: &Resource, sub: Sub) -> SubKind {
         Sub::Eviction => fixed("policy", "v1", "Eviction", &["create"]),
         Sub::Binding => fixed("", "", "Binding", &["create"]),
         Sub::Finalize => fixed("", "", &resource.kind, &["update"]),
+        Sub::Token => fixed("authentication.k8s.io", "v1", "TokenRequest", &["create"]),
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) enum Sub {
     Eviction,
     Binding,
     Finalize,
+    /// Tokens of a service account.
+    Token,
 }
 
 impl Sub {
@@ -42,6 +44,7 @@ impl Sub {
             Self::Eviction => "eviction",
             Self::Binding => "binding",
             Self::Finalize => "finalize",
+            Self::Token => "token",
         }
     }
 }
