@@ -11,6 +11,7 @@ mod layering;
 mod migration;
 mod parity;
 mod pipeline;
+mod plan;
 mod sandbox;
 mod scenarios;
 mod support;
