@@ -13,6 +13,7 @@ mod hooks;
 mod host;
 mod kinds;
 mod observers;
+pub mod once;
 mod options;
 mod patches;
 mod plan;
@@ -95,6 +96,9 @@ pub struct App {
     admin: Option<crate::admin::Server>,
     health: Arc<Health>,
     runner: Runner,
+    runs: Arc<Runs>,
+    stages: Arc<Stages>,
+    roster: Arc<Roster>,
     fleet: Arc<Fleet>,
     /// The tasks of telemetry.
     tasks: JoinSet<()>,
@@ -122,7 +126,7 @@ impl App {
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
-        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
+        let (runner, runs, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
         let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
         let fleet = Arc::new(fleet);
         fleet.load().await?;
@@ -145,7 +149,7 @@ impl App {
         observers::refresh(&metrics, &stages, &roster);
         tasks.spawn(observers::tick(metrics));
         health.started(runner.handle());
-        Ok(Self { server, admin, health, runner, fleet, tasks, options })
+        Ok(Self { server, admin, health, runner, runs, stages, roster, fleet, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -201,7 +205,7 @@ fn connect(
     report: Arc<Report>,
     shown: &Shown,
     health: &Arc<Health>,
-) -> (Runner, Arc<Stages>) {
+) -> (Runner, Arc<Runs>, Arc<Stages>) {
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
@@ -218,8 +222,9 @@ fn connect(
     let (metrics, plan) = (shown.metrics.clone(), options.plan);
     let runs = Runs::new(roster.clone(), sandbox, operator.clone(), metrics, history.clone(), plan);
     let runs = Arc::new(runs);
+    let acting = runs.clone();
     let action = Arc::new(move |job: Job| {
-        let runs = runs.clone();
+        let runs = acting.clone();
         async move { runs.run(job).await }.boxed()
     });
     let runner = Runner::new(options.queue, action, report.clone());
@@ -239,7 +244,7 @@ fn connect(
         schedules_tick,
         hold,
     };
-    (runner, Arc::new(stages))
+    (runner, runs, Arc::new(stages))
 }
 
 fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod author;
+pub mod run;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -31,6 +32,8 @@ pub enum Command {
     Schema,
     /// Play scenario files: given objects, what happens to them, what must come of it
     Test(Test),
+    /// Run a component once, without a cluster, and show what it writes
+    Run(run::Run),
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
     /// From nothing to a component.

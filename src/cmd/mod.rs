@@ -11,6 +11,7 @@ mod effects;
 pub mod filter_worker;
 mod inspect;
 mod new;
+mod run;
 mod runtime;
 mod schema;
 mod serve;
@@ -29,6 +30,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Inspect(args) => inspect::run(args),
         Command::Schema => schema::run(),
         Command::Test(args) => test::run(args),
+        Command::Run(args) => run::run(args),
         Command::Demo(args) => demo::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
         Command::Author(Author::New(args)) => new::run(args),
