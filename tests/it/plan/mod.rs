@@ -4,6 +4,8 @@
 
 mod effects;
 mod pipeline;
+mod run;
+mod serve;
 
 use std::sync::{Arc, Mutex};
 
