@@ -43,3 +43,8 @@ pub use state::{State, StateError};
 #[cfg(all(doctest, feature = "client"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What the book tells of the local cluster.
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../../docs/local-cluster.md")]
+struct Page;

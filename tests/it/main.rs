@@ -4,6 +4,7 @@
 mod access;
 mod admin;
 mod author;
+mod book;
 mod discovery;
 mod document;
 mod filter;

@@ -80,7 +80,11 @@ pub mod prelude {
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The hook that the repository's README shows.
+/// The hooks that the repository's README and its book show.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct RepositoryReadme;
+mod book {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/migration.md")]
+    struct Migration;
+}
