@@ -39,6 +39,7 @@ use crate::{
     hooks::DirectoryError,
     model::{HookName, Job},
     queue::{self, Drained, Runner},
+    record::{self, Recorder},
     sandbox::{Sandbox, SandboxError},
     telemetry::{
         HookMetrics, Metrics, Readiness, Server,
@@ -57,6 +58,9 @@ use patches::PatchPrograms;
 use roster::Roster;
 use runs::Runs;
 
+/// After the last run, for the records that are not written yet.
+const RECORDS_GRACE: Duration = Duration::from_secs(5);
+
 /// An operator that can't start.
 #[derive(Debug, thiserror::Error)]
 #[error("the operator can't start")]
@@ -69,6 +73,8 @@ pub enum AppError {
     Server(#[from] ServerError),
     /// The admin socket can't be taken.
     Admin(#[from] SocketError),
+    /// Runs can't be recorded.
+    Records(#[from] record::DirectoryError),
     /// The hooks directory can't be read.
     Hooks(#[from] DirectoryError),
 }
@@ -99,6 +105,7 @@ pub struct App {
     runs: Arc<Runs>,
     stages: Arc<Stages>,
     roster: Arc<Roster>,
+    recorder: Option<Arc<Recorder>>,
     fleet: Arc<Fleet>,
     /// The tasks of telemetry.
     tasks: JoinSet<()>,
@@ -126,7 +133,10 @@ impl App {
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
-        let (runner, runs, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
+        let recorder = options.record.clone().map(|config| Recorder::start(config, report.clone())).transpose()?;
+        let recorder = recorder.map(Arc::new);
+        let (runner, runs, stages) =
+            connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
         let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
         let fleet = Arc::new(fleet);
         fleet.load().await?;
@@ -149,7 +159,7 @@ impl App {
         observers::refresh(&metrics, &stages, &roster);
         tasks.spawn(observers::tick(metrics));
         health.started(runner.handle());
-        Ok(Self { server, admin, health, runner, runs, stages, roster, fleet, tasks, options })
+        Ok(Self { server, admin, health, runner, runs, stages, roster, recorder, fleet, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -173,6 +183,14 @@ impl App {
         self.fleet.tick(hook, schedule)
     }
 
+    /// Lets time pass, from one moment to another, at once: what waits in queues is due by so much earlier, and
+    /// the hook's schedules strike at their times in between (in UTC where they name no zone). For tests, with
+    /// [`Options::schedules_tick`] off. At most `most` strikes; false if there were more.
+    pub fn pass(&self, hook: &HookName, from: jiff::Timestamp, to: jiff::Timestamp, most: usize) -> bool {
+        self.runner.handle().pass(Duration::try_from(to.duration_since(from)).unwrap_or_default());
+        self.fleet.tick_within(hook, from, to, most)
+    }
+
     /// Takes a hook out; see [`App::release`]. False if there is no such hook at work.
     pub fn quarantine(&self, hook: &HookName, reason: &str) -> bool {
         self.fleet.quarantine(hook, reason)
@@ -188,6 +206,11 @@ impl App {
         // Runs first: they read the snapshots that bindings keep.
         let drained = self.runner.drain(self.options.grace_period).await;
         self.fleet.shutdown().await;
+        if let Some(recorder) = self.recorder {
+            // What is not written in this time is not worth the wait.
+            let written = tokio::task::spawn_blocking(move || recorder.close());
+            let _ = tokio::time::timeout(RECORDS_GRACE, written).await;
+        }
         self.tasks.shutdown().await;
         if let Some(admin) = self.admin {
             admin.shutdown().await;
@@ -205,6 +228,7 @@ fn connect(
     report: Arc<Report>,
     shown: &Shown,
     health: &Arc<Health>,
+    recorder: Option<Arc<Recorder>>,
 ) -> (Runner, Arc<Runs>, Arc<Stages>) {
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
@@ -220,7 +244,7 @@ fn connect(
     });
     let history = Arc::new(History::default());
     let (metrics, plan) = (shown.metrics.clone(), options.plan);
-    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), metrics, history.clone(), plan);
+    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), metrics, history.clone(), plan, recorder);
     let runs = Arc::new(runs);
     let acting = runs.clone();
     let action = Arc::new(move |job: Job| {

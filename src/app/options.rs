@@ -8,6 +8,7 @@ use crate::{
     effect::Sink,
     filter::WorkerConfig,
     queue::QueueConfig,
+    record::RecordConfig,
     sandbox::SandboxConfig,
     telemetry::{HookMetrics, LogControl, Metrics},
     watch::StreamConfig,
@@ -44,6 +45,8 @@ pub struct Options {
     pub hold: bool,
     /// On shutdown, how long running hooks may take to end.
     pub grace_period: Duration,
+    /// Records runs. Default: none.
+    pub record: Option<RecordConfig>,
     /// Stage 1.
     pub streams: StreamConfig,
     /// Stage 2.
@@ -74,6 +77,7 @@ impl Options {
             effects: None,
             hold: false,
             grace_period: Duration::from_secs(20),
+            record: None,
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,
             queue: QueueConfig::default(),

@@ -8,6 +8,7 @@ mod contexts;
 mod document;
 mod edit;
 mod expect;
+mod faults;
 mod files;
 mod judge;
 mod log;

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 17] = [
+const MAY_IMPORT: [(&str, &[&str]); 19] = [
     ("model", &[]),
     ("effect", &["model"]),
     ("discovery", &["model"]),
@@ -16,9 +16,11 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("queue", &["model"]),
     ("sandbox", &["model"]),
     ("access", &["model", "discovery", "effect"]),
+    ("record", &["model", "sandbox"]),
     ("telemetry", &["model"]),
     ("admin", &["model"]),
     ("author", &["model"]),
+    ("rbac", &["model"]),
     ("cli", &[]),
     (
         "app",
@@ -32,6 +34,7 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
             "queue",
             "sandbox",
             "access",
+            "record",
             "telemetry",
             "admin",
         ],
@@ -39,7 +42,21 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("scenario", &["app", "model", "hooks", "sandbox", "telemetry"]),
     (
         "cmd",
-        &["admin", "app", "author", "cli", "effect", "model", "hooks", "filter", "sandbox", "scenario", "telemetry"],
+        &[
+            "admin",
+            "app",
+            "author",
+            "cli",
+            "effect",
+            "model",
+            "hooks",
+            "filter",
+            "rbac",
+            "record",
+            "sandbox",
+            "scenario",
+            "telemetry",
+        ],
     ),
     ("main", &["cmd", "cli", "model"]),
 ];

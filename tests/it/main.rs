@@ -13,6 +13,8 @@ mod migration;
 mod parity;
 mod pipeline;
 mod plan;
+mod rbac;
+mod record;
 mod sandbox;
 mod scenarios;
 mod support;

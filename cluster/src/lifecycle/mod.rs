@@ -9,7 +9,7 @@ mod defaults;
 pub(crate) mod delete;
 mod drain;
 mod kinds;
-mod seed;
+pub(crate) mod seed;
 pub(crate) mod update;
 
 pub(crate) use seed::seed;

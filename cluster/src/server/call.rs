@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue, Response};
 use super::negotiate::Accept;
 use super::params::Params;
 use super::respond::Body;
+use crate::auth::user::User;
 use crate::kinds::{Resource, Sub};
 use crate::lifecycle::Context;
 use crate::shared::Shared;
@@ -25,6 +26,7 @@ pub(crate) struct Call<'a> {
     pub sub: Option<Sub>,
     pub params: &'a Params,
     pub accept: &'a Accept,
+    pub user: &'a User,
 }
 
 impl Call<'_> {
@@ -54,8 +56,8 @@ impl Call<'_> {
 }
 
 /// Adds `Warning` headers, which kubectl prints.
-pub(crate) fn warn(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
-    for warning in warnings {
+pub(crate) fn warn(mut response: Response<Body>, warnings: &[impl AsRef<str>]) -> Response<Body> {
+    for warning in warnings.iter().map(AsRef::as_ref) {
         let text = format!("299 - \"{}\"", warning.replace('\\', "\\\\").replace('"', "\\\""));
         if let Ok(value) = HeaderValue::from_str(&text) {
             response.headers_mut().append(http::header::WARNING, value);

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::call::{Call, warn};
 use super::respond::Body;
 use super::{body, render};
+use crate::auth::escalation;
 use crate::json;
 use crate::kinds::{Resource, Sub};
 use crate::lifecycle::update::Origin;
@@ -32,9 +33,10 @@ pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Resul
     let media = body::media_type(&request);
     let context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
-    let object = body::object(&bytes, &media, &call.resource.kind, &call.resource.schema)?;
+    let (object, repeated) = body::written(&bytes, &media, call)?;
     let (stored, warnings) = insert(call, object, Origin::Put, &context)?;
-    Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
+    let answer = render::one(201, call.resource, &stored, call.params, call.accept);
+    Ok(warn(answer, &[warnings, repeated].concat()))
 }
 
 /// Creates an object, trying again when a generated name is taken.
@@ -54,6 +56,7 @@ fn insert(call: &Call<'_>, object: Value, origin: Origin, context: &Context) -> 
 
 fn insert_once(call: &Call<'_>, mut object: Value, origin: Origin, context: &Context) -> Result<Written, Failure> {
     let warnings = creation::prepare(call.resource, &mut object, call.namespace, origin, context)?;
+    escalation::check(call.shared, call.user, call.resource, None, &object, call.name)?;
     Ok((commit::insert(call.shared, call.resource, object, context)?, warnings))
 }
 
@@ -61,14 +64,15 @@ pub(crate) async fn put(call: &Call<'_>, request: Request<Incoming>) -> Result<R
     let media = body::media_type(&request);
     let context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
-    let object = body::object(&bytes, &media, &call.resource.kind, &call.resource.schema)?;
+    let (object, repeated) = body::written(&bytes, &media, call)?;
     for _ in 0..ATTEMPTS {
         let Some(current) = call.shared.store.get(&call.resource.storage, &call.key()) else {
             return upsert(call, object, &context);
         };
         let next = |_: &Value| Ok(object.clone());
         if let Some((stored, warnings)) = write(call, &current, Origin::Put, &context, next)? {
-            return Ok(warn(render::one(200, call.resource, &stored, call.params, call.accept), &warnings));
+            let answer = render::one(200, call.resource, &stored, call.params, call.accept);
+            return Ok(warn(answer, &[warnings, repeated].concat()));
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))
@@ -103,6 +107,7 @@ pub(crate) fn write(
     let old = current.value();
     let mut new = next(&old)?;
     let warnings = update::prepare(call.resource, &old, &mut new, call.sub, origin, context)?;
+    escalation::check(call.shared, call.user, call.resource, Some(&old), &new, call.name)?;
     if old == new {
         return Ok(Some((current.clone(), warnings)));
     }
