@@ -15,6 +15,7 @@ mod host;
 mod kinds;
 mod last;
 mod observers;
+pub mod once;
 mod options;
 mod patches;
 mod plan;
@@ -108,6 +109,9 @@ pub struct App {
     admin: Option<crate::admin::Server>,
     health: Arc<Health>,
     runner: Runner,
+    runs: Arc<Runs>,
+    stages: Arc<Stages>,
+    roster: Arc<Roster>,
     recorder: Option<Arc<Recorder>>,
     fleet: Arc<Fleet>,
     /// The tasks of telemetry.
@@ -138,7 +142,8 @@ impl App {
         let report = Arc::new(Report::new(metrics.clone(), failures));
         let recorder = options.record.clone().map(|config| Recorder::start(config, report.clone())).transpose()?;
         let recorder = recorder.map(Arc::new);
-        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
+        let (runner, runs, stages) =
+            connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
         let fleet = Fleet::new(
             options.hooks.clone(),
             sandbox,
@@ -168,7 +173,7 @@ impl App {
         observers::refresh(&metrics, &stages, &roster);
         tasks.spawn(observers::tick(metrics));
         health.started(runner.handle());
-        Ok(Self { server, admin, health, runner, recorder, fleet, tasks, options })
+        Ok(Self { server, admin, health, runner, runs, stages, roster, recorder, fleet, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -251,7 +256,7 @@ fn connect(
     shown: &Shown,
     health: &Arc<Health>,
     recorder: Option<Arc<Recorder>>,
-) -> (Runner, Arc<Stages>) {
+) -> (Runner, Arc<Runs>, Arc<Stages>) {
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
@@ -270,8 +275,9 @@ fn connect(
     let runs =
         Runs::new(roster.clone(), sandbox, operator.clone(), metrics, history.clone(), last.clone(), recorder, plan);
     let runs = Arc::new(runs);
+    let acting = runs.clone();
     let action = Arc::new(move |job: Job| {
-        let runs = runs.clone();
+        let runs = acting.clone();
         async move { runs.run(job).await }.boxed()
     });
     let runner = Runner::new(options.queue, action, report.clone());
@@ -292,7 +298,7 @@ fn connect(
         last,
         hold,
     };
-    (runner, Arc::new(stages))
+    (runner, runs, Arc::new(stages))
 }
 
 fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {

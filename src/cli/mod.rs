@@ -5,6 +5,7 @@ pub mod author;
 pub mod dev;
 pub mod rbac;
 pub mod record;
+pub mod run;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -36,6 +37,8 @@ pub enum Command {
     Test(Test),
     /// Work on a hook: build it, run it, show its runs, and begin anew when its source changes
     Dev(dev::Dev),
+    /// Run a component once, without a cluster, and show what it writes
+    Run(run::Run),
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
     /// Print the least roles for hooks, or with --check what differs from them

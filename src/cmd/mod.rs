@@ -14,6 +14,7 @@ mod inspect;
 mod new;
 mod rbac;
 mod replay;
+mod run;
 mod runtime;
 mod schema;
 mod serve;
@@ -32,6 +33,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Inspect(args) => inspect::run(args),
         Command::Schema => schema::run(),
         Command::Test(args) => test::run(args),
+        Command::Run(args) => run::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Rbac(args) => rbac::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),

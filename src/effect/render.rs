@@ -54,7 +54,9 @@ impl Text {
         match &effect.ending {
             Ending::Done if effect.action() == Action::Nothing => head.push_str(": no change"),
             Ending::Done => {}
-            Ending::Failed { reason, message } => head.push_str(&format!(": {}: {message}", reason.label())),
+            Ending::Failed { reason, message } => {
+                head.push_str(&format!(": {}: {}", reason.label(), without_call(effect, message)));
+            }
             Ending::Interrupted => head.push_str(": interrupted, the run ended before the answer was there"),
         }
         self.style.line(0, sign, &head)
@@ -93,13 +95,12 @@ impl Text {
         let mut object = Ignore::default().cleaned(object, true);
         if let Some(fields) = object.as_object_mut().filter(|_| effect.subresource.is_none()) {
             fields.retain(|key, _| !matches!(key.as_str(), "apiVersion" | "kind"));
-            let metadata = fields.get_mut("metadata").and_then(Value::as_object_mut);
-            let empty = metadata.is_some_and(|metadata| {
+            let mut metadata = fields.shift_remove("metadata").unwrap_or_default();
+            if let Some(metadata) = metadata.as_object_mut() {
                 metadata.retain(|key, _| !matches!(key.as_str(), "name" | "namespace"));
-                metadata.is_empty()
-            });
-            if empty {
-                fields.shift_remove("metadata");
+            }
+            if metadata.as_object().is_some_and(|metadata| !metadata.is_empty()) {
+                fields.shift_insert(0, "metadata".to_owned(), metadata);
             }
         }
         let object = if self.hide { redact::object(object) } else { object };
@@ -173,6 +174,13 @@ impl Text {
             out.push(self.style.line(4, Sign::Same, "(only the line feeds at the end differ)"));
         }
     }
+}
+
+/// What was wrong, without the call, which the head says.
+fn without_call<'m>(effect: &Effect, message: &'m str) -> &'m str {
+    let call = format!("{} {}", effect.verb, effect.object);
+    let rest = message.strip_prefix(call.as_str()).and_then(|rest| rest.split_once(": "));
+    rest.map_or(message, |(_, rest)| rest)
 }
 
 /// A value that takes one line in YAML.

@@ -116,6 +116,14 @@ fn a_failure_says_why_and_shows_no_object() {
 }
 
 #[test]
+fn the_call_is_not_said_twice() {
+    let mut effect = effect("patch", object("ConfigMap", "7", json!({})), State::Unknown("not written".to_owned()));
+    let message = "patch v1 ConfigMap n/a (status): it is gone: really".to_owned();
+    effect.ending = Ending::Failed { reason: CallReason::NotFound, message };
+    assert_eq!(shown(&effect), "! patch v1 ConfigMap n/a (dry run): not-found: it is gone: really\n");
+}
+
+#[test]
 fn values_of_secrets_are_hidden_in_every_form() {
     let secret = |password: &str| {
         let annotation = json!({"kubectl.kubernetes.io/last-applied-configuration": password, "team": "x"});

@@ -13,6 +13,7 @@ mod layering;
 mod migration;
 mod parity;
 mod pipeline;
+mod plan;
 mod rbac;
 mod record;
 mod sandbox;
