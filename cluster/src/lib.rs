@@ -19,6 +19,7 @@
 //! `table` choose and show, `state` reads and writes the whole as YAML.
 
 #[cfg(feature = "client")]
+mod cel;
 mod client;
 mod cluster;
 mod json;
