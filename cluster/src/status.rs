@@ -47,6 +47,11 @@ impl Cause {
         }
     }
 
+    /// An invalid value that is not shown.
+    pub(crate) fn bare(field: impl Into<String>, why: &str) -> Self {
+        Self { reason: "FieldValueInvalid", message: format!("Invalid value: {why}"), field: field.into() }
+    }
+
     pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {
         let message = if why.is_empty() { "Required value".to_owned() } else { format!("Required value: {why}") };
         Self { reason: "FieldValueRequired", message, field: field.into() }

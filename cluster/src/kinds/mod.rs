@@ -4,10 +4,14 @@
 
 mod builtin;
 pub(crate) mod crd;
+pub(crate) mod custom;
+pub(crate) mod definition;
 pub(crate) mod discovery;
 pub(crate) mod events;
+mod formats;
 pub(crate) mod openapi;
 mod registry;
+pub(crate) mod rules;
 pub(crate) mod scale;
 pub(crate) mod schema;
 mod selectable;

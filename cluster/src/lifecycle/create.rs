@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::update::Origin;
 use super::{Context, Validation, defaults, kinds};
 use crate::json;
-use crate::kinds::Resource;
+use crate::kinds::{Resource, custom};
 use crate::patch::managed;
 use crate::status::{Cause, Failure};
 use crate::validate::{metadata, objects, typed};
@@ -122,11 +122,18 @@ pub(crate) fn prepare(
         meta.insert("generation".into(), 1.into());
     }
     resource.to_storage(object);
-    let warnings = check_fields(resource, object, context)?;
+    let mut warnings = check_fields(resource, object, context)?;
     defaults::apply(resource, object);
-    kinds::on_create(resource, object, context);
+    kinds::on_create(resource, object);
     let mut causes = metadata::for_create(resource, object);
-    causes.extend(objects::problems(resource, object, None));
+    match &resource.custom {
+        Some(kind) => {
+            let found = custom::check(kind, object, None, None);
+            causes.extend(found.causes);
+            warnings.extend(found.warnings);
+        }
+        None => causes.extend(objects::problems(resource, object, None)),
+    }
     if !causes.is_empty() {
         return Err(resource.invalid(json::text(object, &["metadata", "name"]), &causes));
     }

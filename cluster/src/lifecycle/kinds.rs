@@ -7,30 +7,24 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::defaults::{services, workloads};
-use super::{Context, drain};
 use crate::json;
 use crate::kinds::{Resource, Sub, crd};
 
 /// A new object, with defaults applied.
-pub(crate) fn on_create(resource: &Resource, object: &mut Value, context: &Context) {
+pub(crate) fn on_create(resource: &Resource, object: &mut Value) {
     if resource.has(Sub::Status) && &*resource.storage != "nodes" {
         reset_status(resource, object);
     }
-    common(resource, object, context);
+    common(resource, object);
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        let finalizers = json::metadata(object).entry("finalizers").or_insert_with(|| json!([]));
-        if let Value::Array(list) = finalizers
-            && !list.iter().any(|f| f == drain::CLEANUP)
-        {
-            list.push(drain::CLEANUP.into());
-        }
+        crd::pending(object);
     }
 }
 
 /// The next version of an object, with defaults applied.
-pub(crate) fn on_update(resource: &Resource, object: &mut Value, sub: Option<Sub>, context: &Context) {
+pub(crate) fn on_update(resource: &Resource, object: &mut Value, sub: Option<Sub>) {
     if sub.is_none() {
-        common(resource, object, context);
+        common(resource, object);
     }
 }
 
@@ -116,7 +110,7 @@ fn tolerate(list: &mut Vec<Value>, key: &str) {
     }
 }
 
-fn common(resource: &Resource, object: &mut Value, context: &Context) {
+fn common(resource: &Resource, object: &mut Value) {
     match &*resource.storage {
         "namespaces" => {
             let name = json::text(object, &["metadata", "name"]).to_owned();
@@ -126,7 +120,7 @@ fn common(resource: &Resource, object: &mut Value, context: &Context) {
         "secrets" => fold_string_data(object),
         "customresourcedefinitions.apiextensions.k8s.io" => {
             crd::set_defaults(object);
-            crd::establish(object, &context.stamp());
+            crd::note_stored(object);
         }
         _ => {}
     }

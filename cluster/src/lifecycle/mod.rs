@@ -6,6 +6,7 @@ pub(crate) mod collect;
 pub(crate) mod commit;
 pub(crate) mod create;
 mod defaults;
+mod definitions;
 pub(crate) mod delete;
 mod drain;
 mod kinds;

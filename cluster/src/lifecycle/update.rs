@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Context, create, defaults, kinds};
 use crate::json;
-use crate::kinds::{Resource, Sub};
+use crate::kinds::{Resource, Sub, custom};
 use crate::patch::managed;
 use crate::status::{Cause, Failure};
 use crate::validate::{metadata, objects};
@@ -49,11 +49,11 @@ pub(crate) fn prepare(
     } else if origin == Origin::Put && json::at(new, &["metadata", "managedFields"]).is_none() {
         copy(old, new, "managedFields");
     }
-    let warnings = create::check_fields(resource, new, context)?;
+    let mut warnings = create::check_fields(resource, new, context)?;
     separate(resource, old, new, sub);
     kinds::carry_over(resource, old, new, sub);
     defaults::apply(resource, new);
-    kinds::on_update(resource, new, sub, context);
+    kinds::on_update(resource, new, sub);
     let mut causes = metadata::common(resource, new);
     causes.extend(finalizer_problem(old, new));
     if let Some(given) = rewritten {
@@ -63,7 +63,14 @@ pub(crate) fn prepare(
         // The real server checks the metadata of built-in kinds twice, and says so.
         causes.extend_from_within(..);
     }
-    causes.extend(objects::problems(resource, new, Some(old)));
+    match &resource.custom {
+        Some(kind) => {
+            let found = custom::check(kind, new, Some(old), sub);
+            causes.extend(found.causes);
+            warnings.extend(found.warnings);
+        }
+        None => causes.extend(objects::problems(resource, new, Some(old))),
+    }
     if sub.is_none() {
         causes.extend(objects::immutable_problems(resource, old, new));
     }

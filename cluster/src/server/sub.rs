@@ -31,6 +31,9 @@ pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Resul
         (Some(Sub::Finalize), Method::PUT) => write::put(call, request).await,
         (Some(Sub::Scale), Method::GET) => {
             let stored = find(call)?;
+            if let Some(failure) = scale::missing(call.resource, &call.resource.value(&stored)) {
+                return Err(failure);
+            }
             Ok(respond::value(200, &scale::read(call.resource, &call.resource.value(&stored)), call.accept))
         }
         (Some(Sub::Scale), Method::PUT) => change_scale(call, request, None).await,

@@ -1,21 +1,18 @@
-//! Required fields of built-in kinds, and the schemas of custom ones.
+//! Required fields of built-in kinds.
 //!
 //! Never checks metadata.
 
 use serde_json::Value;
 
 use crate::json::{at, is_empty, list, text};
-use crate::kinds::{Resource, crd, structural};
+use crate::kinds::{Resource, definition};
 use crate::status::Cause;
 use crate::validate::Naming;
 
 /// Problems of `object`, in its storage version; `old` is the version it replaces.
 pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    if let Some(schema) = resource.custom.as_ref().and_then(|c| c.schema.as_ref()) {
-        return structural::problems(object, schema, "");
-    }
     match &*resource.storage {
-        "customresourcedefinitions.apiextensions.k8s.io" => crd::problems(object),
+        "customresourcedefinitions.apiextensions.k8s.io" => definition::problems(object, old),
         "pods" => containers(object, "spec", &["spec"]),
         "deployments.apps" | "replicasets.apps" | "statefulsets.apps" | "daemonsets.apps" => workload(object),
         "jobs.batch" => containers(object, "spec.template.spec", &["spec", "template", "spec"]),
