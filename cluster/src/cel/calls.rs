@@ -158,13 +158,33 @@ impl Library {
             scope.add_variable_from_value(variable.clone(), plain(value));
             IdedExpr { id: 0, expr: Expr::Ident(variable) }
         };
+        let first = match arguments.first() {
+            Some(Value::String(text)) => Some(text.clone()),
+            _ => None,
+        };
         let args: Vec<IdedExpr> = arguments.into_iter().enumerate().map(|(i, v)| bind(i + 1, v)).collect();
         let target = target.map(|value| Box::new(bind(0, value)));
         let call = CallExpr { func_name: name.to_owned(), target, args };
         let expression = IdedExpr { id: 0, expr: Expr::Call(call) };
         // A fault in the library must not end the server.
         let result = catch_unwind(AssertUnwindSafe(|| Value::resolve(&expression, &scope)));
-        result.map_err(|_| Error::Other(format!("{name} failed")))?.map_err(|error| failure(&error))
+        let value = result.map_err(|_| Error::Other(format!("{name} failed")))?;
+        value.map_err(|error| unconvertible(name, first.as_deref()).unwrap_or_else(|| failure(&error)))
+    }
+}
+
+/// The real server's words for a text that a function cannot read.
+fn unconvertible(name: &str, text: Option<&String>) -> Option<Error> {
+    let text = text?;
+    match name {
+        "quantity" => Some(Error::Other(
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned(),
+        )),
+        "ip" => Some(Error::Other(format!(
+            "IP Address \"{text}\" parse error during conversion from string: ParseAddr(\"{text}\"): unable to parse IP"
+        ))),
+        "containsIP" | "containsCIDR" => Some(Error::NoOverload),
+        _ => None,
     }
 }
 

@@ -14,20 +14,26 @@ pub(super) fn check(expression: &IdedExpr, source: &str, variables: &[(&str, Ty<
     let known = variables.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone())).collect();
     let mut check = Check { tokens: Tokens::of(source), variables: known, errors: Vec::new() };
     let ty = check.ty(expression);
-    if check.errors.is_empty() { Ok(ty.name()) } else { Err(check.errors.join("\n")) }
+    if check.errors.is_empty() {
+        return Ok(ty.name());
+    }
+    check.errors.sort();
+    let texts: Vec<String> = check.errors.into_iter().map(|(_, text)| text).collect();
+    Err(texts.join("\n"))
 }
 
 struct Check<'s, 't> {
     tokens: Tokens<'s>,
     variables: Vec<(String, Ty<'t>)>,
-    errors: Vec<String>,
+    /// With the places they are at.
+    errors: Vec<(Option<usize>, String)>,
 }
 
 const BOOL: Ty<'static> = Ty::Plain("bool");
 
 impl<'t> Check<'_, 't> {
     fn error(&mut self, at: Option<usize>, why: &str) -> Ty<'t> {
-        self.errors.push(self.tokens.error(at, why));
+        self.errors.push((at, self.tokens.error(at, why)));
         Ty::Dyn
     }
 

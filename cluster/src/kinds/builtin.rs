@@ -104,6 +104,7 @@ pub(crate) const ROWS: &[Row] = &[
         Sub::Status,
         Sub::Eviction,
         Sub::Binding,
+        Sub::EphemeralContainers,
     ]),
     row("", "PodTemplate", "podtemplates").generation().returns(),
     row("", "ReplicationController", "replicationcontrollers").short(&["rc"]).all().generation().subs(SCALED),

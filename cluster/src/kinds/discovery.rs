@@ -54,6 +54,7 @@ fn sub_kind(resource: &Resource, sub: Sub) -> SubKind {
         Sub::Status => fixed("", "", &resource.kind, &["get", "patch", "update"]),
         Sub::Scale => fixed("autoscaling", "v1", "Scale", &["get", "patch", "update"]),
         Sub::Eviction => fixed("policy", "v1", "Eviction", &["create"]),
+        Sub::EphemeralContainers => fixed("", "", "Pod", &["get", "patch", "update"]),
         Sub::Binding => fixed("", "", "Binding", &["create"]),
         Sub::Finalize => fixed("", "", &resource.kind, &["update"]),
     }

@@ -36,6 +36,7 @@ pub(crate) enum Sub {
     Eviction,
     Binding,
     Finalize,
+    EphemeralContainers,
 }
 
 impl Sub {
@@ -46,6 +47,7 @@ impl Sub {
             Self::Eviction => "eviction",
             Self::Binding => "binding",
             Self::Finalize => "finalize",
+            Self::EphemeralContainers => "ephemeralcontainers",
         }
     }
 }

@@ -87,8 +87,7 @@ pub(crate) fn missing(resource: &Resource, object: &Value) -> Option<Failure> {
     if json::at(object, &path).is_some() {
         return None;
     }
-    let why = format!("Internal error occurred: the spec replicas field \".{}\" does not exist", path.join("."));
-    Some(Failure::new(500, "InternalError", why))
+    Some(Failure::internal_error(&format!("the spec replicas field \".{}\" does not exist", path.join("."))))
 }
 
 /// The Scale of an object.
@@ -143,6 +142,21 @@ pub(crate) fn selector_text(selector: Option<&Value>) -> String {
     }
     parts.sort();
     parts.join(",")
+}
+
+/// What an applied Scale says of the object.
+pub(crate) fn applied(resource: &Resource, scale: &Value) -> Value {
+    let (spec, ..) = paths(resource);
+    let mut value = json::at(scale, &["spec", "replicas"]).cloned().unwrap_or_default();
+    for key in spec.iter().rev() {
+        value = Value::Object([(key.clone(), value)].into_iter().collect());
+    }
+    let name = json::text(scale, &["metadata", "name"]);
+    let object = json::object(&mut value);
+    object.insert("metadata".into(), json!({ "name": name }));
+    object.insert("apiVersion".into(), resource.stored_api_version.clone().into());
+    object.insert("kind".into(), resource.kind.clone().into());
+    value
 }
 
 /// Sets the wanted replicas.

@@ -19,11 +19,15 @@ pub(crate) fn on_create(resource: &Resource, object: &mut Value) {
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         crd::pending(object);
     }
+    if &*resource.storage == "daemonsets.apps" {
+        let annotations = json::child(json::metadata(object), "annotations");
+        annotations.insert("deprecated.daemonset.template.generation".into(), "1".into());
+    }
 }
 
 /// The next version of an object, with defaults applied.
 pub(crate) fn on_update(resource: &Resource, object: &mut Value, sub: Option<Sub>) {
-    if sub.is_none() {
+    if matches!(sub, None | Some(Sub::Finalize)) {
         common(resource, object);
     }
 }
@@ -40,6 +44,13 @@ pub(crate) fn carry_over(resource: &Resource, old: &Value, object: &mut Value, s
             };
         }
         "services" => keep_allocations(old, object),
+        "daemonsets.apps" => {
+            let key = "deprecated.daemonset.template.generation";
+            let count = json::text(old, &["metadata", "annotations", key]).parse().unwrap_or(1);
+            let template = |o: &Value| json::at(o, &["spec", "template"]).cloned();
+            let count = if template(old) == template(object) { count } else { count + 1 };
+            json::child(json::metadata(object), "annotations").insert(key.into(), count.to_string().into());
+        }
         "jobs.batch" => {
             let spec = json::child(json::object(object), "spec");
             if let Some(selector) = json::at(old, &["spec", "selector"]) {

@@ -71,11 +71,12 @@ pub(crate) fn prepare(
         }
         None => causes.extend(objects::problems(resource, new, Some(old))),
     }
+    causes.extend(status_problem(resource, new, sub));
     if sub.is_none() {
         causes.extend(objects::immutable_problems(resource, old, new));
     }
     if !causes.is_empty() {
-        return Err(resource.invalid(&name, &causes));
+        return Err(resource.invalid(&name, &causes).with_warnings(warnings));
     }
     count_generation(resource, old, new);
     if origin != Origin::Apply {
@@ -187,14 +188,32 @@ fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
                 None => json::object(&mut kept).shift_remove("status"),
             };
             let mut keys = vec!["managedFields"];
-            if matches!(&*resource.storage, "pods" | "nodes" | "namespaces" | "services") {
-                keys.extend(["annotations", "labels"]);
+            if resource.custom.is_none() && resource.group != "apiextensions.k8s.io" {
+                keys.extend(["annotations", "finalizers", "ownerReferences"]);
+                if !resource.is("apps", "deployments") {
+                    keys.push("labels");
+                }
             }
             for key in keys {
                 match meta.get(key) {
                     Some(value) => json::metadata(&mut kept).insert(key.to_owned(), value.clone()),
                     None => json::metadata(&mut kept).shift_remove(key),
                 };
+            }
+            if &*resource.storage == "pods" {
+                complete_pod_status(old, &mut kept);
+            }
+            *new = kept;
+        }
+        Some(Sub::EphemeralContainers) => {
+            let containers = json::at(new, &["spec", "ephemeralContainers"]).cloned();
+            let managed = json::at(new, &["metadata", "managedFields"]).cloned();
+            let mut kept = old.clone();
+            if let Some(containers) = containers {
+                json::child(json::object(&mut kept), "spec").insert("ephemeralContainers".into(), containers);
+            }
+            if let Some(managed) = managed {
+                json::metadata(&mut kept).insert("managedFields".into(), managed);
             }
             *new = kept;
         }
@@ -206,6 +225,29 @@ fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
         }
         _ => {}
     }
+}
+
+/// What the server derives from the rest of a pod's status, or keeps.
+fn complete_pod_status(old: &Value, pod: &mut Value) {
+    let class = json::at(old, &["status", "qosClass"]).cloned();
+    let status = json::child(json::object(pod), "status");
+    let address = status.get("podIP").filter(|ip| ip.is_string()).cloned();
+    if let Some(address) = address
+        && json::is_empty(status.get("podIPs"))
+    {
+        status.insert("podIPs".into(), serde_json::json!([{ "ip": address }]));
+    }
+    if let Some(class) = class {
+        json::default(status, "qosClass", class);
+    }
+}
+
+fn status_problem(resource: &Resource, new: &Value, sub: Option<Sub>) -> Option<Cause> {
+    let balanced = !json::list(new, &["status", "loadBalancer", "ingress"]).is_empty();
+    let wrong = &*resource.storage == "services" && sub == Some(Sub::Status) && balanced;
+    let kind = json::text(new, &["spec", "type"]);
+    let why = "may only be used when `spec.type` is 'LoadBalancer'";
+    (wrong && kind != "LoadBalancer").then(|| Cause::forbidden("status.loadBalancer.ingress", why))
 }
 
 fn finalizer_problem(old: &Value, new: &Value) -> Option<Cause> {

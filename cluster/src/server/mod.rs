@@ -74,7 +74,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
 }
 
 async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
-    handle(shared, request).await.unwrap_or_else(|failure| respond::failure(&failure))
+    handle(shared, request).await.unwrap_or_else(|failure| call::warn(respond::failure(&failure), failure.warnings()))
 }
 
 async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
@@ -122,7 +122,11 @@ async fn resource(
     };
     if let Some(sub) = &path.subresource {
         let known = resource.subresources.iter().find(|s| s.name() == sub);
-        call.sub = Some(*known.ok_or_else(Failure::no_such_path)?);
+        let missing = || match &resource.custom {
+            Some(_) => Failure::not_found(resource.gr(), call.name),
+            None => Failure::no_such_path(),
+        };
+        call.sub = Some(*known.ok_or_else(missing)?);
         return sub::handle(&call, request).await;
     }
     let method = request.method().clone();

@@ -57,10 +57,10 @@ fn group(definition: &Value, causes: &mut Vec<Cause>) {
         causes.push(Cause::required("spec.group", ""));
         return;
     }
-    for why in Naming::Subdomain.problems(group) {
-        causes.push(Cause::invalid("spec.group", &group.into(), why));
-    }
-    if group.split('.').count() < 2 {
+    let wrong = Naming::Subdomain.problems(group);
+    let named = wrong.is_empty();
+    causes.extend(wrong.into_iter().map(|why| Cause::invalid("spec.group", &group.into(), why)));
+    if named && group.split('.').count() < 2 {
         causes.push(Cause::invalid("spec.group", &group.into(), "should be a domain with at least one dot"));
     }
     let approval = json::text(definition, &["metadata", "annotations", "api-approved.kubernetes.io"]);
