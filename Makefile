@@ -15,6 +15,7 @@ demo: guests ## a hook copies a secret into a namespace that was created a momen
 
 test: guests ## unit and integration tests, on the local cluster
 	$(CARGO) test
+	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test
 
 check: ## formatting, lints, documentation, generated files
 	tools/check

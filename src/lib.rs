@@ -21,7 +21,9 @@
 //! | [`telemetry`] | logs, metrics, health |
 //! | [`admin`] | the admin socket: views of the operator, commands to it, and the client of both |
 //! | [`app`] | wiring; the only module that names every stage |
+//! | [`rbac`] | the least roles for hooks and their host, and what runs used of them; pure |
 //! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
+//! | [`record`] | runs written to files, and played again out of them |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
 
@@ -36,6 +38,8 @@ pub mod filter;
 pub mod hooks;
 pub mod model;
 pub mod queue;
+pub mod rbac;
+pub mod record;
 pub mod sandbox;
 pub mod scenario;
 pub mod telemetry;

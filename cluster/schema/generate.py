@@ -30,7 +30,7 @@ SPECIAL = {
 
 def packages(api, machinery, extensions):
     for group in ["core", "apps", "batch", "networking", "rbac", "coordination", "events", "policy", "admissionregistration",
-                  "autoscaling"]:
+                  "autoscaling", "authentication", "authorization"]:
         yield group, Path(api) / group / "v1"
     yield "meta", Path(machinery) / "pkg/apis/meta/v1"
     yield "apiext", Path(extensions) / "pkg/apis/apiextensions/v1"

@@ -6,14 +6,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::user::User;
 #[cfg(feature = "client")]
 use crate::client;
+use crate::controllers::{self, Controller};
 use crate::lifecycle;
 use crate::server;
+use crate::server::tls::Tls;
 use crate::shared::Shared;
 use crate::state::{self, State, StateError};
 use crate::store::HistoryLimits;
@@ -37,6 +42,14 @@ pub struct Options {
     /// How long a pod that is bound to a node takes to end after its deletion, its grace period at most; none is for
     /// ever, as on a node without a kubelet. Default 1 s. Pods on no node end at once.
     pub pod_shutdown: Option<Duration>,
+    /// Whether RBAC decides what a request may do, as in a real cluster. Default false: everybody may do everything.
+    /// With it, [`Cluster::kubeconfig`] and `Cluster::client` have an administrator's token, and the cluster starts
+    /// with the real one's roles.
+    pub rbac: bool,
+    /// Users besides the administrator, each by a token. Default none.
+    pub users: Vec<(String, User)>,
+    /// What it does by itself besides. Default nothing; with RBAC, always [`Controller::ClusterRoles`].
+    pub controllers: Vec<Controller>,
     /// The objects it starts with, besides the namespaces every cluster has. Default none.
     pub state: State,
 }
@@ -51,6 +64,9 @@ impl Default for Options {
             max_body_bytes: 3 << 20,
             garbage_collection: true,
             pod_shutdown: Some(Duration::from_secs(1)),
+            rbac: false,
+            users: Vec::new(),
+            controllers: Vec::new(),
             state: State::default(),
         }
     }
@@ -85,6 +101,27 @@ impl Options {
         self
     }
 
+    /// The options with RBAC on or off.
+    #[must_use]
+    pub fn rbac(mut self, on: bool) -> Self {
+        self.rbac = on;
+        self
+    }
+
+    /// The options with another user, who sends `token` as bearer token.
+    #[must_use]
+    pub fn user(mut self, token: impl Into<String>, user: User) -> Self {
+        self.users.push((token.into(), user));
+        self
+    }
+
+    /// The options with these controllers and no others.
+    #[must_use]
+    pub fn controllers(mut self, controllers: impl IntoIterator<Item = Controller>) -> Self {
+        self.controllers = controllers.into_iter().collect();
+        self
+    }
+
     /// The options with objects to start with.
     #[must_use]
     pub fn state(mut self, state: State) -> Self {
@@ -105,13 +142,18 @@ impl Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The listen address is reachable from other machines; the server has no authentication.
-    #[error("the local cluster listens on loopback only, not on {0}: it has no authentication; use 127.0.0.1 or [::1]")]
+    /// The listen address is reachable from other machines; the server speaks plain HTTP as well.
+    #[error(
+        "the local cluster listens on loopback only, not on {0}: it speaks plain HTTP as well; use 127.0.0.1 or [::1]"
+    )]
     NotLoopback(SocketAddr),
     /// No client could be made for it.
     #[cfg(feature = "client")]
     #[error("no client could be made for the local cluster")]
     Client(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// It has no certificate.
+    #[error("the local cluster cannot speak TLS")]
+    Certificate(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// An object to start with is no good.
     #[error("the local cluster cannot start with this state")]
     State(#[source] StateError),
@@ -152,17 +194,21 @@ impl Cluster {
         let state = std::mem::take(&mut options.state);
         let stop = CancellationToken::new();
         let limits = HistoryLimits { events: options.history_events, bytes: options.history_bytes };
-        let shared = Arc::new(Shared::new(limits, &options, address, stop.clone()));
+        let tls = Tls::new().map_err(|problem| Error::Certificate(Box::new(problem)))?;
+        let shared = Arc::new(Shared::new(limits, &options, address, tls, stop.clone()));
         state::load(&shared, &state).map_err(Error::State)?;
         tokio::spawn(lifecycle::collect::run(shared.clone()));
+        let mut running = options.controllers.clone();
+        running.extend(options.rbac.then_some(Controller::ClusterRoles));
+        tokio::spawn(controllers::run(shared.clone(), running));
         let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
         Ok(Self {
             address,
+            #[cfg(feature = "client")]
+            client: client::Connection::new(address, shared.auth.admin_token())?,
             shared,
             stop,
             task: Some(task),
-            #[cfg(feature = "client")]
-            client: client::Connection::new(address)?,
         })
     }
 
@@ -195,19 +241,38 @@ impl Cluster {
         self.address
     }
 
-    /// The base URL: plain http on loopback.
+    /// The base URL: plain http on loopback. With https it works as well.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A kubeconfig that kubectl and client libraries accept.
+    /// A kubeconfig that kubectl and client libraries accept; with [`Options::rbac`] it is the administrator's, over TLS,
+    /// as kubectl sends no token without.
     pub fn kubeconfig(&self) -> String {
+        let (cluster, user) = match self.token() {
+            None => (format!("{{server: '{}'}}", self.url()), "{}".to_owned()),
+            Some(token) => {
+                let certificate = STANDARD.encode(self.certificate());
+                let cluster =
+                    format!("{{server: 'https://{}', certificate-authority-data: {certificate}}}", self.address);
+                (cluster, format!("{{token: {token}}}"))
+            }
+        };
         format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: boathook\nclusters:\n- name: boathook\n  cluster:\n    server: {}\n\
+            "apiVersion: v1\nkind: Config\ncurrent-context: boathook\nclusters:\n- name: boathook\n  cluster: {cluster}\n\
              contexts:\n- name: boathook\n  context:\n    cluster: boathook\n    user: boathook\n\
-             users:\n- name: boathook\n  user: {{}}\n",
-            self.url()
+             users:\n- name: boathook\n  user: {user}\n"
         )
+    }
+
+    /// The certificate, in PEM, that it shows to clients who speak https to [`Cluster::address`] instead of http.
+    pub fn certificate(&self) -> &str {
+        self.shared.tls.certificate()
+    }
+
+    /// The administrator's bearer token; none without [`Options::rbac`], as everybody is the administrator then.
+    pub fn token(&self) -> Option<&str> {
+        self.shared.auth.admin_token()
     }
 
     /// Stops serving, cuts all connections and waits until the port is free.

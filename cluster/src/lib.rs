@@ -14,14 +14,16 @@
 //! # }
 //! ```
 //!
-//! Where things live: `server` speaks HTTP, `kinds` knows what is served, `lifecycle` prepares objects before they are
+//! Where things live: `server` speaks HTTP, `auth` knows who asks and what they may, `kinds` knows what is served, `lifecycle` prepares objects before they are
 //! stored, `store` keeps them and their history, `patch` computes changes and who owns which field, `selectors` and
 //! `table` choose and show, `state` reads and writes the whole as YAML.
 
+mod auth;
 #[cfg(feature = "client")]
 mod cel;
 mod client;
 mod cluster;
+mod controllers;
 mod json;
 mod jsonpath;
 mod kinds;
@@ -38,9 +40,16 @@ mod table;
 mod time;
 mod validate;
 
+pub use auth::user::User;
 pub use cluster::{Cluster, Error, Options};
+pub use controllers::{Controller, UnknownController};
 pub use state::{State, StateError};
 
 #[cfg(all(doctest, feature = "client"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What the book tells of the local cluster.
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../../docs/local-cluster.md")]
+struct Page;

@@ -8,15 +8,19 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::{Auth, bootstrap};
 use crate::cluster::Options;
 use crate::kinds::schema::Schema;
 use crate::kinds::{Registry, crd};
 use crate::lifecycle;
+use crate::server::tls::Tls;
 use crate::store::{HistoryLimits, Query, Store};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub store: Store,
+    pub auth: Auth,
+    pub tls: Tls,
     pub options: Options,
     pub address: SocketAddr,
     pub stop: CancellationToken,
@@ -26,10 +30,19 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(limits: HistoryLimits, options: &Options, address: SocketAddr, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        limits: HistoryLimits,
+        options: &Options,
+        address: SocketAddr,
+        tls: Tls,
+        stop: CancellationToken,
+    ) -> Self {
         let schema = Arc::new(Schema::builtin());
+        let store = Store::new(limits, options.garbage_collection, options.pod_shutdown);
         let shared = Self {
-            store: Store::new(limits, options.garbage_collection, options.pod_shutdown),
+            auth: Auth::new(options, &store),
+            store,
+            tls,
             options: options.clone(),
             address,
             stop,
@@ -38,6 +51,9 @@ impl Shared {
             schema,
         };
         lifecycle::seed(&shared.store, &shared.registry());
+        if options.rbac {
+            bootstrap::roles(&shared.store, &shared.registry());
+        }
         shared
     }
 

@@ -171,6 +171,21 @@ impl Failure {
             .with_details(named(resource, name))
     }
 
+    /// Somebody may not do what is asked; the resource is empty for a path.
+    pub(crate) fn access_denied(resource: GroupResource<'_>, name: &str, why: &str) -> Self {
+        let what = match (resource.resource, name) {
+            ("", _) => "forbidden".to_owned(),
+            (_, "") => format!("{resource} is forbidden"),
+            _ => format!("{resource} \"{name}\" is forbidden"),
+        };
+        Self::new(403, "Forbidden", format!("{what}: {why}")).with_details(named(resource, name))
+    }
+
+    /// A token that is not known.
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized")
+    }
+
     pub(crate) fn terminating(resource: GroupResource<'_>, name: &str, namespace: &str) -> Self {
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut failure = Self::forbidden(resource, name, &why);

@@ -37,6 +37,7 @@ use crate::{
     hooks::DirectoryError,
     model::{HookName, Job},
     queue::{self, Drained, Runner},
+    record::{self, Recorder},
     sandbox::{Sandbox, SandboxError},
     telemetry::{
         HookMetrics, Metrics, Readiness, Server,
@@ -55,6 +56,9 @@ use patches::PatchPrograms;
 use roster::Roster;
 use runs::Runs;
 
+/// After the last run, for the records that are not written yet.
+const RECORDS_GRACE: Duration = Duration::from_secs(5);
+
 /// An operator that can't start.
 #[derive(Debug, thiserror::Error)]
 #[error("the operator can't start")]
@@ -67,6 +71,8 @@ pub enum AppError {
     Server(#[from] ServerError),
     /// The admin socket can't be taken.
     Admin(#[from] SocketError),
+    /// Runs can't be recorded.
+    Records(#[from] record::DirectoryError),
     /// The hooks directory can't be read.
     Hooks(#[from] DirectoryError),
 }
@@ -92,6 +98,7 @@ pub struct App {
     admin: Option<crate::admin::Server>,
     health: Arc<Health>,
     runner: Runner,
+    recorder: Option<Arc<Recorder>>,
     fleet: Arc<Fleet>,
     /// The tasks of telemetry.
     tasks: JoinSet<()>,
@@ -119,7 +126,9 @@ impl App {
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
-        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health);
+        let recorder = options.record.clone().map(|config| Recorder::start(config, report.clone())).transpose()?;
+        let recorder = recorder.map(Arc::new);
+        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
         let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
         let fleet = Arc::new(fleet);
         fleet.load().await?;
@@ -140,7 +149,7 @@ impl App {
         observers::refresh(&metrics, &stages, &roster);
         tasks.spawn(observers::tick(metrics));
         health.started(runner.handle());
-        Ok(Self { server, admin, health, runner, fleet, tasks, options })
+        Ok(Self { server, admin, health, runner, recorder, fleet, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -179,6 +188,11 @@ impl App {
         // Runs first: they read the snapshots that bindings keep.
         let drained = self.runner.drain(self.options.grace_period).await;
         self.fleet.shutdown().await;
+        if let Some(recorder) = self.recorder {
+            // What is not written in this time is not worth the wait.
+            let written = tokio::task::spawn_blocking(move || recorder.close());
+            let _ = tokio::time::timeout(RECORDS_GRACE, written).await;
+        }
         self.tasks.shutdown().await;
         if let Some(admin) = self.admin {
             admin.shutdown().await;
@@ -196,6 +210,7 @@ fn connect(
     report: Arc<Report>,
     shown: &Shown,
     health: &Arc<Health>,
+    recorder: Option<Arc<Recorder>>,
 ) -> (Runner, Arc<Stages>) {
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
@@ -209,7 +224,7 @@ fn connect(
         hook_metrics: shown.hook_metrics.clone(),
     });
     let history = Arc::new(History::default());
-    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), shown.metrics.clone(), history.clone());
+    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), shown.metrics.clone(), history.clone(), recorder);
     let runs = Arc::new(runs);
     let action = Arc::new(move |job: Job| {
         let runs = runs.clone();

@@ -7,7 +7,9 @@ use tracing::{debug, error, info, warn};
 use super::{Stages, failure_events, ms, roster::Roster};
 use crate::{
     filter,
+    model::HookName,
     queue::{self, DeadLetter, Enqueued, Finished, Pushed, QueueStats, Verdict},
+    record::RecordObserver,
     telemetry::{
         Metrics,
         metrics::{BindingTimings, QueueSample, RunLabels, WatchError},
@@ -103,6 +105,22 @@ impl queue::Observer for Report {
     fn dead_letter_lost(&self, letter: &DeadLetter) {
         let DeadLetter { id, hook, binding, queue, triggers, failure, .. } = letter;
         error!(%hook, %binding, %queue, id, triggers = triggers.len(), error = %failure, "too many dead letters: the oldest is gone");
+    }
+}
+
+impl RecordObserver for Report {
+    fn written(&self, hook: &HookName, bytes: u64) {
+        self.metrics.record(hook, "written", bytes);
+    }
+
+    fn dropped(&self, hook: &HookName) {
+        self.metrics.record(hook, "dropped", 0);
+        debug!(%hook, "a run is not recorded: the writer is behind");
+    }
+
+    fn failed(&self, hook: &HookName, error: &str) {
+        self.metrics.record(hook, "failed", 0);
+        warn!(%hook, error, "record");
     }
 }
 

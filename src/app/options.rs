@@ -7,6 +7,7 @@ use crate::{
     admin::Socket,
     filter::WorkerConfig,
     queue::QueueConfig,
+    record::RecordConfig,
     sandbox::SandboxConfig,
     telemetry::{HookMetrics, LogControl, Metrics},
     watch::StreamConfig,
@@ -36,6 +37,8 @@ pub struct Options {
     pub schedules_tick: bool,
     /// On shutdown, how long running hooks may take to end.
     pub grace_period: Duration,
+    /// Records runs. Default: none.
+    pub record: Option<RecordConfig>,
     /// Stage 1.
     pub streams: StreamConfig,
     /// Stage 2.
@@ -63,6 +66,7 @@ impl Options {
             hook_metrics_series: HookMetrics::DEFAULT_MAX_SERIES,
             schedules_tick: true,
             grace_period: Duration::from_secs(20),
+            record: None,
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,
             queue: QueueConfig::default(),

@@ -13,6 +13,7 @@ use tracing::{
 
 use super::{
     history::{Begun, History},
+    hooks::Hook,
     host::Operator,
     ms,
     roster::Roster,
@@ -22,6 +23,7 @@ use crate::{
         BindingName, Caller, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId,
         WatchEventKind,
     },
+    record::{Recorder, secrets::bindings_of_secrets},
     sandbox::{RunReport, RunRequest, Sandbox},
     telemetry::{
         Metrics, TRACE_TARGET,
@@ -36,6 +38,7 @@ pub struct Runs {
     operator: Arc<Operator>,
     metrics: Arc<Metrics>,
     history: Arc<History>,
+    recorder: Option<Arc<Recorder>>,
     /// Distinguishes this process's run ids from those of others.
     process: String,
     number: AtomicU64,
@@ -60,9 +63,10 @@ impl Runs {
         operator: Arc<Operator>,
         metrics: Arc<Metrics>,
         history: Arc<History>,
+        recorder: Option<Arc<Recorder>>,
     ) -> Self {
         let process = format!("{:08x}", rand::random::<u32>());
-        Self { roster, sandbox, operator, metrics, history, process, number: AtomicU64::new(1) }
+        Self { roster, sandbox, operator, metrics, history, recorder, process, number: AtomicU64::new(1) }
     }
 
     /// Runs one job to its outcome.
@@ -85,7 +89,7 @@ impl Runs {
         let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: false };
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
-        let report = self.sandbox.run(&hook.component, request, self.operator.clone()).instrument(span.clone()).await;
+        let report = self.recorded(&hook, request).instrument(span.clone()).await;
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
         let usage = RunUsage {
@@ -101,6 +105,18 @@ impl Runs {
             self.report_metrics(&described, &report.metrics);
         }
         report.outcome
+    }
+
+    /// Runs, and has that recorded if it is to be.
+    async fn recorded(&self, hook: &Hook, request: RunRequest) -> RunReport {
+        let Some(recorder) = &self.recorder else {
+            return self.sandbox.run(&hook.component, request, self.operator.clone()).await;
+        };
+        let secrets = bindings_of_secrets(&hook.spec);
+        let begun = recorder.begin(self.operator.clone(), hook.component.digest(), secrets, &request);
+        let report = self.sandbox.run(&hook.component, request, begun.host()).await;
+        recorder.end(begun, &report);
+        report
     }
 
     /// A hook that was taken out meanwhile reports nothing more.

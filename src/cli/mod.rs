@@ -2,6 +2,8 @@
 
 pub mod admin;
 pub mod author;
+pub mod rbac;
+pub mod record;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -33,9 +35,14 @@ pub enum Command {
     Test(Test),
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
+    /// Print the least roles for hooks, or with --check what differs from them
+    Rbac(rbac::Rbac),
     /// From nothing to a component.
     #[command(flatten)]
     Author(author::Author),
+    /// Records of runs.
+    #[command(flatten)]
+    Record(record::Record),
     /// What is asked of a running operator.
     #[command(flatten)]
     Admin(admin::Admin),
@@ -106,6 +113,9 @@ pub struct Serve {
     /// Series of metrics that each hook may report at /metrics/hooks
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000), env = "BOATHOOK_HOOK_METRICS_SERIES")]
     pub hook_metrics_series: u32,
+    /// Records of runs.
+    #[command(flatten)]
+    pub recording: record::Recording,
     /// On shutdown, how long running hooks may take to end (at most 30s)
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = grace, env = "BOATHOOK_GRACE_PERIOD")]
     pub grace_period: std::time::Duration,

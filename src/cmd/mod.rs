@@ -10,6 +10,8 @@ mod demo;
 pub mod filter_worker;
 mod inspect;
 mod new;
+mod rbac;
+mod replay;
 mod runtime;
 mod schema;
 mod serve;
@@ -18,7 +20,7 @@ mod test;
 
 use std::process::ExitCode;
 
-use crate::cli::{Command, author::Author};
+use crate::cli::{Command, author::Author, record::Record};
 
 /// Runs a subcommand to its end.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -29,10 +31,12 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Schema => schema::run(),
         Command::Test(args) => test::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Rbac(args) => rbac::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
         Command::Author(Author::New(args)) => new::run(args),
         Command::Author(Author::Build(args)) => build::run(args),
         Command::Author(Author::Completion(args)) => completion::run(&args),
+        Command::Record(Record::Replay(args)) => replay::run(&args),
         Command::Admin(args) => admin::run(args),
         Command::FilterWorker => Ok(filter_worker::run()),
     }

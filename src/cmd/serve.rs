@@ -1,6 +1,9 @@
 //! `boathook serve`: the operator, until a signal ends it.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use anyhow::Context as _;
 use tracing::{info, warn};
@@ -12,6 +15,7 @@ use super::{
 use crate::{
     app::{App, Options},
     cli::{self, Serve},
+    record::{RecordConfig, Which},
     sandbox::CompilerConfig,
     telemetry::{LogControl, LogFormat, Traces, log},
 };
@@ -75,7 +79,9 @@ fn format(args: &cli::Log) -> LogFormat {
 
 async fn options(args: Serve) -> anyhow::Result<Options> {
     let (client, server) = connect::client(&args.connection).await?;
+    let record = record(args.recording, &args.hooks);
     let mut options = Options::new(client, args.hooks).context("can't find this program's own file")?;
+    options.record = record;
     options.server = server;
     options.listen = args.listen;
     options.admin_socket = admin::socket(args.admin_socket);
@@ -89,6 +95,17 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     options.sandbox.cache_dir = args.cache_dir.or_else(cache_dir);
     options.access.reporting_instance = std::env::var("HOSTNAME").unwrap_or(options.access.reporting_instance);
     Ok(options)
+}
+
+fn record(args: cli::record::Recording, hooks: &Path) -> Option<RecordConfig> {
+    let mut config = RecordConfig::new(args.record?, hooks);
+    config.keep = usize::try_from(args.record_keep).unwrap_or(usize::MAX);
+    config.secrets = args.record_secrets;
+    config.which = match args.record_runs {
+        cli::record::Runs::All => Which::All,
+        cli::record::Runs::Failed => Which::Failed,
+    };
+    Some(config)
 }
 
 /// The user's cache directory, as the XDG base directory specification has it. None where there is no

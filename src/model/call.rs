@@ -3,10 +3,13 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::ObjectRef;
 
 /// Which objects to list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ListQuery {
     /// `v1`, `apps/v1`.
     pub api_version: String,
@@ -25,7 +28,8 @@ pub struct ListQuery {
 }
 
 /// One page of a list.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Page {
     /// The objects as JSON, each with `apiVersion` and `kind`.
     pub items: Vec<String>,
@@ -36,7 +40,8 @@ pub struct Page {
 }
 
 /// A write.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Operation {
     /// Creates an object.
     Create(Create),
@@ -49,7 +54,8 @@ pub enum Operation {
 }
 
 /// What `create` does when the object is there already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum IfExists {
     /// Fails with `AlreadyExists`.
     Fail,
@@ -60,7 +66,8 @@ pub enum IfExists {
 }
 
 /// Creates an object, or a subresource of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Create {
     /// The object as JSON.
     pub object: String,
@@ -71,7 +78,8 @@ pub struct Create {
 }
 
 /// Replaces an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Update {
     /// The object as JSON.
     pub object: String,
@@ -80,7 +88,8 @@ pub struct Update {
 }
 
 /// How an object is changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum PatchBody {
     /// JSON Patch.
     Json(String),
@@ -102,7 +111,8 @@ pub enum PatchBody {
 }
 
 /// Changes an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Patch {
     /// The object.
     pub target: ObjectRef,
@@ -115,7 +125,8 @@ pub struct Patch {
 }
 
 /// What happens to dependents of a deleted object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Propagation {
     /// Deleted afterwards.
     Background,
@@ -126,7 +137,8 @@ pub enum Propagation {
 }
 
 /// Deletes an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Delete {
     /// The object.
     pub target: ObjectRef,
@@ -143,7 +155,8 @@ pub struct Delete {
 }
 
 /// How an Event is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum EventType {
     /// Information.
     Normal,
@@ -152,7 +165,8 @@ pub enum EventType {
 }
 
 /// A Kubernetes Event about an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct EmitEvent {
     /// The object.
     pub regarding: ObjectRef,
@@ -165,7 +179,8 @@ pub struct EmitEvent {
 }
 
 /// Why a call failed; WIT `kube.reason`, where each is explained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[allow(missing_docs)] // one to one from the WIT
 pub enum CallReason {
     NotFound,
@@ -182,7 +197,8 @@ pub enum CallReason {
 }
 
 /// A failed call.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[error("{message}")]
 pub struct CallError {
     /// For deciding.

@@ -2,8 +2,11 @@
 
 use std::{fmt, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 /// A bound of the sandbox that a run reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Limit {
     /// `limits.time`
     Time,
@@ -30,7 +33,8 @@ impl fmt::Display for Limit {
 }
 
 /// What kind of failure it was; it decides whether and when the triggers are tried again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum FailureKind {
     /// The hook asked to be run again.
     Retry,

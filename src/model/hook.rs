@@ -3,6 +3,8 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use super::{BindingName, HookName, ObjectRef, QueueName};
 
 /// A hook's checked configuration.
@@ -87,7 +89,8 @@ pub struct ScheduleBinding {
 }
 
 /// A kind of change that can wake a hook.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum WatchEventKind {
     /// `Added`
     Added,
@@ -176,7 +179,8 @@ pub struct KubernetesBinding {
 
 /// One entry of `permissions.kubernetes[]`, in the words of RBAC's PolicyRule. Within one list,
 /// `*` stands for all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Permission {
     /// `""` is the core group.
     pub api_groups: Vec<String>,
@@ -191,7 +195,8 @@ pub struct Permission {
 }
 
 /// Bounds of one run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Limits {
     /// Linear memories and tables together, in bytes. Default 64 MiB.
     pub memory: u64,

@@ -40,7 +40,7 @@ pub(super) async fn run(
     let deadline = bounds.deadline(started);
     let RunRequest { caller, attempt, triggers, .. } = request;
     let labels = Labels::of_run(caller.hook.clone(), caller.run.clone(), attempt, &triggers);
-    let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
+    let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes).heard_by(host.clone()));
     let state = State::new(host, caller.clone(), bounds, log.clone(), Readable::by(&triggers));
     let mut store = store::new(engine, state, deadline);
 

@@ -9,6 +9,7 @@
 //! The only module that knows wasmtime. A guest can waste nothing but its own budget. Never sees a
 //! Kubernetes client: calls go to whoever implements [`Host`].
 
+mod ambient;
 mod bindings;
 mod budget;
 mod cache;
@@ -36,6 +37,7 @@ use wasmtime::{
     component::{HasSelf, Linker},
 };
 
+pub use ambient::Ambient;
 pub use compiler::CompilerConfig;
 pub use component::LoadedHook;
 pub use error::{LoadError, SandboxError};
@@ -48,6 +50,9 @@ use limits::Bounds;
 use store::State;
 
 use crate::model::{Caller, Failure, FailureKind, HookName, Limits, MetricOp, Outcome, Trigger};
+
+/// What runs components, for those who keep records.
+pub const ENGINE: &str = "wasmtime 48";
 
 const MIB: u64 = 1024 * 1024;
 

@@ -16,6 +16,7 @@ use wasmtime_wasi::{
 };
 
 use super::{
+    host::Host,
     limits,
     line::{self, Line},
 };
@@ -65,6 +66,7 @@ impl Labels {
 pub(super) struct RunLog {
     labels: Labels,
     limit: u64,
+    listener: Option<Arc<dyn Host>>,
     state: Mutex<State>,
 }
 
@@ -96,7 +98,13 @@ impl Unfinished {
 impl RunLog {
     /// `limit` is `limits.logBytes`.
     pub(super) fn new(labels: Labels, limit: u64) -> Self {
-        Self { labels, limit, state: Mutex::default() }
+        Self { labels, limit, listener: None, state: Mutex::default() }
+    }
+
+    /// Tells the host each line, too.
+    pub(super) fn heard_by(mut self, host: Arc<dyn Host>) -> Self {
+        self.listener = Some(host);
+        self
     }
 
     /// Bytes of lines that were logged.
@@ -181,6 +189,9 @@ impl RunLog {
     }
 
     fn emit(&self, level: Level, message: &str, fields: &str, proxied: bool) {
+        if let Some(listener) = &self.listener {
+            listener.logged(level, message, fields);
+        }
         let fields = Some(fields).filter(|fields| !fields.is_empty());
         let proxied = Some(true).filter(|_| proxied);
         let Labels { hook, run, binding, queue, attempt, event } = &self.labels;

@@ -9,6 +9,7 @@ use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use super::{
+    ambient,
     budget::Budget,
     host::{Host, metrics::Reported, snapshots::Readable},
     limits::{self, Bounds, MemoryMeter, Reached},
@@ -47,11 +48,14 @@ impl State {
         table.set_max_capacity(limits::HANDLES);
         // Clocks and random are there by default; environment, arguments, files and network are
         // empty by default.
-        let wasi = WasiCtxBuilder::new()
-            .stdout(Capture::new(log.clone(), Stream::Stdout))
+        let mut wasi = WasiCtxBuilder::new();
+        wasi.stdout(Capture::new(log.clone(), Stream::Stdout))
             .stderr(Capture::new(log.clone(), Stream::Stderr))
-            .max_random_size(limits::RANDOM_BYTES)
-            .build();
+            .max_random_size(limits::RANDOM_BYTES);
+        if let Some(ambient) = host.ambient() {
+            ambient::put_in(&mut wasi, &ambient);
+        }
+        let wasi = wasi.build();
         Self {
             host,
             caller,

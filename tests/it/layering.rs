@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 16] = [
+const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("discovery", &["model"]),
     ("hooks", &["model"]),
@@ -15,13 +15,46 @@ const MAY_IMPORT: [(&str, &[&str]); 16] = [
     ("queue", &["model"]),
     ("sandbox", &["model"]),
     ("access", &["model", "discovery"]),
+    ("record", &["model", "sandbox"]),
     ("telemetry", &["model"]),
     ("admin", &["model"]),
     ("author", &["model"]),
+    ("rbac", &["model"]),
     ("cli", &[]),
-    ("app", &["model", "discovery", "hooks", "watch", "filter", "queue", "sandbox", "access", "telemetry", "admin"]),
+    (
+        "app",
+        &[
+            "model",
+            "discovery",
+            "hooks",
+            "watch",
+            "filter",
+            "queue",
+            "sandbox",
+            "access",
+            "record",
+            "telemetry",
+            "admin",
+        ],
+    ),
     ("scenario", &["app", "model", "hooks", "sandbox", "telemetry"]),
-    ("cmd", &["admin", "app", "author", "cli", "model", "hooks", "filter", "sandbox", "scenario", "telemetry"]),
+    (
+        "cmd",
+        &[
+            "admin",
+            "app",
+            "author",
+            "cli",
+            "model",
+            "hooks",
+            "filter",
+            "rbac",
+            "record",
+            "sandbox",
+            "scenario",
+            "telemetry",
+        ],
+    ),
     ("main", &["cmd", "cli", "model"]),
 ];
 

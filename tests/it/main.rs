@@ -4,6 +4,7 @@
 mod access;
 mod admin;
 mod author;
+mod book;
 mod discovery;
 mod document;
 mod filter;
@@ -11,6 +12,8 @@ mod layering;
 mod migration;
 mod parity;
 mod pipeline;
+mod rbac;
+mod record;
 mod sandbox;
 mod scenarios;
 mod support;

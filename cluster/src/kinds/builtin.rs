@@ -110,7 +110,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("", "ReplicationController", "replicationcontrollers").short(&["rc"]).all().generation().subs(SCALED),
     row("", "ResourceQuota", "resourcequotas").short(&["quota"]).subs(STATUS).returns(),
     row("", "Secret", "secrets"),
-    row("", "ServiceAccount", "serviceaccounts").short(&["sa"]).returns(),
+    row("", "ServiceAccount", "serviceaccounts").short(&["sa"]).subs(&[Sub::Token]).returns(),
     row("", "Service", "services").short(&["svc"]).all().naming(Naming::Label).subs(STATUS).returns(),
     row("apps", "ControllerRevision", "controllerrevisions"),
     row("apps", "DaemonSet", "daemonsets").short(&["ds"]).all().generation().subs(STATUS),

@@ -57,6 +57,7 @@ fn sub_kind(resource: &Resource, sub: Sub) -> SubKind {
         Sub::EphemeralContainers => fixed("", "", "Pod", &["get", "patch", "update"]),
         Sub::Binding => fixed("", "", "Binding", &["create"]),
         Sub::Finalize => fixed("", "", &resource.kind, &["update"]),
+        Sub::Token => fixed("authentication.k8s.io", "v1", "TokenRequest", &["create"]),
     }
 }
 

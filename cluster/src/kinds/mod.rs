@@ -37,6 +37,8 @@ pub(crate) enum Sub {
     Binding,
     Finalize,
     EphemeralContainers,
+    /// Tokens of a service account.
+    Token,
 }
 
 impl Sub {
@@ -48,6 +50,7 @@ impl Sub {
             Self::Binding => "binding",
             Self::Finalize => "finalize",
             Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Token => "token",
         }
     }
 }

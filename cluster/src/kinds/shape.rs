@@ -169,6 +169,7 @@ impl<'a> Shape<'a> {
     /// Whether an object of this kind has `name` even when nothing is set: such a field is nobody's.
     pub(crate) fn always_there(self, name: &str) -> bool {
         match self.message().and_then(|(_, ty)| ty.fields.get(name)) {
+            Some(Field { pointer: true, optional: false, ty: Ty::Message(_), .. }) => true,
             Some(field) => {
                 !field.pointer && (matches!(field.ty, Ty::Message(_) | Ty::Time | Ty::MicroTime) || !field.optional)
             }

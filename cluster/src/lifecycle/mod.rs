@@ -10,7 +10,7 @@ mod definitions;
 pub(crate) mod delete;
 mod drain;
 mod kinds;
-mod seed;
+pub(crate) mod seed;
 pub(crate) mod update;
 
 pub(crate) use seed::seed;

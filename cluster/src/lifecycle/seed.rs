@@ -1,4 +1,4 @@
-//! What a fresh cluster holds: the four namespaces every cluster has.
+//! What a fresh cluster holds: the four namespaces every cluster has, and what else it is given.
 //!
 //! Never runs twice on one store.
 
@@ -12,22 +12,28 @@ use crate::store::{Store, Stored};
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
 
 pub(crate) fn seed(store: &Store, registry: &Registry) {
-    let Some(resource) = registry.find("", "v1", "namespaces") else {
+    for name in NAMESPACES {
+        put(store, registry, json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
+    }
+}
+
+/// Stores an object of a store that nobody uses yet.
+pub(crate) fn put(store: &Store, registry: &Registry, mut object: Value) {
+    let text = |path: &[&str]| crate::json::text(&object, path).to_owned();
+    let (kind, namespace) = (text(&["kind"]), text(&["metadata", "namespace"]));
+    let Some(resource) = registry.of_kind(&text(&["apiVersion"]), &kind) else {
         return;
     };
     let context =
         Context { now: crate::time::now(), manager: "boathook".into(), dry_run: false, validation: Validation::Ignore };
-    for name in NAMESPACES {
-        let mut object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-        if let Err(failure) = create::prepare(resource, &mut object, "", Origin::Put, &context) {
-            tracing::error!(name, message = failure.message(), "cannot seed a namespace");
-            continue;
-        }
-        let mut inner = store.write();
-        let revision = inner.next_revision();
-        let version = Value::from(revision.to_string());
-        crate::json::metadata(&mut object).insert("resourceVersion".into(), version);
-        let stored = Stored::build(&object, revision, resource.index(&object));
-        inner.put(&resource.storage, stored);
+    if let Err(failure) = create::prepare(resource, &mut object, &namespace, Origin::Put, &context) {
+        tracing::error!(kind, message = failure.message(), "cannot seed an object");
+        return;
     }
+    let mut inner = store.write();
+    let revision = inner.next_revision();
+    let version = Value::from(revision.to_string());
+    crate::json::metadata(&mut object).insert("resourceVersion".into(), version);
+    let stored = Stored::build(&object, revision, resource.index(&object));
+    inner.put(&resource.storage, stored);
 }

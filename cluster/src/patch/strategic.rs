@@ -218,7 +218,7 @@ mod tests {
             got,
             json!({
                 "containers": [
-                    { "name": "a", "image": "2", "env": [{ "name": "X", "value": "1" }, { "name": "Y", "value": "2" }] },
+                    { "name": "a", "image": "2", "env": [{ "name": "Y", "value": "2" }, { "name": "X", "value": "1" }] },
                     { "name": "b" },
                 ],
                 "tolerations": [{ "key": "l" }],
@@ -254,7 +254,7 @@ mod tests {
             meta,
             json!({ "$deleteFromPrimitiveList/finalizers": ["a/x"], "finalizers": ["c/x"] }),
         );
-        assert_eq!(got, json!({ "finalizers": ["b/x", "c/x"] }));
+        assert_eq!(got, json!({ "finalizers": ["c/x", "b/x"] }));
         let volumes = json!({ "volumes": [{ "name": "v", "emptyDir": {} }] });
         let patch =
             json!({ "volumes": [{ "name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": { "path": "/" } }] });

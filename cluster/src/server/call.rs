@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue, Response};
 use super::negotiate::Accept;
 use super::params::Params;
 use super::respond::Body;
+use crate::auth::user::User;
 use crate::kinds::{Resource, Sub};
 use crate::lifecycle::Context;
 use crate::shared::Shared;
@@ -25,6 +26,7 @@ pub(crate) struct Call<'a> {
     pub sub: Option<Sub>,
     pub params: &'a Params,
     pub accept: &'a Accept,
+    pub user: &'a User,
 }
 
 impl Call<'_> {

@@ -2,7 +2,7 @@
 //!
 //! Never decides what an object may look like; `lifecycle` and `validate` do.
 
-mod body;
+pub(crate) mod body;
 mod call;
 mod delete;
 mod documents;
@@ -10,9 +10,10 @@ mod list;
 mod negotiate;
 mod params;
 mod render;
-mod respond;
+pub(crate) mod respond;
 mod route;
 mod sub;
+pub(crate) mod tls;
 mod watch;
 mod write;
 
@@ -24,16 +25,19 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::user::User;
+use crate::auth::{self, reviews};
 use crate::shared::Shared;
 use crate::status::Failure;
-use call::Call;
+pub(crate) use call::{Call, warn};
 use negotiate::Accept;
 use params::Params;
-use respond::Body;
+pub(crate) use respond::Body;
 use route::{ResourcePath, Route};
 
 /// What the real server says outside its API groups.
@@ -62,6 +66,20 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set nodelay");
     }
+    let over_tls = match tls::starts(&stream).await {
+        Ok(over_tls) => over_tls,
+        Err(error) => return tracing::debug!(%error, "connection ended"),
+    };
+    if !over_tls {
+        return requests(stream, shared).await;
+    }
+    match shared.tls.acceptor().accept(stream).await {
+        Ok(stream) => requests(stream, shared).await,
+        Err(error) => tracing::debug!(%error, "cannot agree on TLS"),
+    }
+}
+
+async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, shared: Arc<Shared>) {
     let service = service_fn(move |request| {
         let shared = shared.clone();
         async move { Ok::<_, Infallible>(answer(&shared, request).await) }
@@ -78,9 +96,10 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
 }
 
 async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
+    let user = auth::admit(shared, request.method(), request.uri(), request.headers())?;
     let accept = Accept::parse(request.headers())?;
     match route::parse(request.uri().path()) {
-        Route::Resource(path) => resource(shared, request, path, &accept).await,
+        Route::Resource(path) => resource(shared, request, path, &accept, &user).await,
         Route::Document(document) => {
             if !matches!(*request.method(), Method::GET | Method::HEAD) {
                 return Err(Failure::method_not_allowed());
@@ -96,14 +115,16 @@ async fn resource(
     request: Request<Incoming>,
     path: ResourcePath,
     accept: &Accept,
+    user: &User,
 ) -> Result<Response<Body>, Failure> {
     let params = Params::parse(request.uri().query().unwrap_or_default())?;
     let registry = shared.registry();
-    let Some(resource) = registry.find(&path.group, &path.version, &path.plural) else {
-        if !path.group.is_empty() && path.group != "authorization.k8s.io" && !registry.has_group(&path.group) {
+    let review = reviews::at_path(&shared.schema, &path.group, &path.version, &path.plural);
+    let Some(resource) = registry.find(&path.group, &path.version, &path.plural).or(review.as_ref()) else {
+        if !path.group.is_empty() && !registry.has_group(&path.group) {
             return Ok(respond::plain(404, NO_PAGE));
         }
-        return sub::virtual_resource(shared, request, &path, accept).await;
+        return Err(Failure::no_such_path());
     };
     if path.namespace.is_some() && !resource.namespaced {
         return Err(Failure::no_such_path());
@@ -119,6 +140,7 @@ async fn resource(
         sub: None,
         params: &params,
         accept,
+        user,
     };
     if let Some(sub) = &path.subresource {
         let known = resource.subresources.iter().find(|s| s.name() == sub);
@@ -128,6 +150,9 @@ async fn resource(
         };
         call.sub = Some(*known.ok_or_else(missing)?);
         return sub::handle(&call, request).await;
+    }
+    if review.is_some() {
+        return reviews::handle(&call, request).await;
     }
     let method = request.method().clone();
     match (method, path.name.is_some()) {

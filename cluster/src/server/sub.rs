@@ -1,4 +1,4 @@
-//! Subresources: status, scale, eviction, binding, finalize.
+//! Subresources: status, scale, eviction, binding, finalize, token.
 //!
 //! Never serves a subresource that the kind's table does not list.
 
@@ -10,18 +10,16 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::negotiate::Accept;
 use super::respond::{self, Body};
-use super::route::ResourcePath;
 use super::write::{self, PatchType};
 use super::{body, delete, list};
+use crate::auth::reviews;
 use crate::json;
 use crate::kinds::{Sub, scale};
 use crate::lifecycle::commit;
 use crate::lifecycle::delete::delete as remove;
 use crate::lifecycle::update::Origin;
 use crate::patch::apply;
-use crate::shared::Shared;
 use crate::status::{self, Failure, GroupResource};
 use crate::store::Stored;
 
@@ -45,6 +43,7 @@ pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Resul
         }
         (Some(Sub::Eviction), Method::POST) => evict(call, request).await,
         (Some(Sub::Binding), Method::POST) => bind(call, request).await,
+        (Some(Sub::Token), Method::POST) => reviews::token(call, request).await,
         _ => Err(Failure::method_not_allowed()),
     }
 }
@@ -164,27 +163,4 @@ async fn bind(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Bo
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))
-}
-
-/// Resources that exist only as requests: reviews of one's own access, which is unlimited here.
-pub(crate) async fn virtual_resource(
-    shared: &Arc<Shared>,
-    request: Request<Incoming>,
-    path: &ResourcePath,
-    accept: &Accept,
-) -> Result<Response<Body>, Failure> {
-    let known =
-        path.group == "authorization.k8s.io" && path.version == "v1" && path.plural == "selfsubjectaccessreviews";
-    if !known || path.name.is_some() {
-        return Err(Failure::no_such_path());
-    }
-    if request.method() != Method::POST {
-        return Err(Failure::method_not_allowed());
-    }
-    let media = body::media_type(&request);
-    let bytes = body::read(request, shared.options.max_body_bytes).await?;
-    let mut review = body::object(&bytes, &media, "SelfSubjectAccessReview", &shared.schema)?;
-    json::object(&mut review)
-        .insert("status".into(), json!({ "allowed": true, "reason": "the local cluster has no authorization" }));
-    Ok(respond::value(201, &review, accept))
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::call::{Call, warn};
 use super::respond::Body;
 use super::{body, render};
+use crate::auth::escalation;
 use crate::json;
 use crate::kinds::{Resource, Sub};
 use crate::lifecycle::update::Origin;
@@ -55,6 +56,7 @@ fn insert(call: &Call<'_>, object: Value, origin: Origin, context: &Context) -> 
 
 fn insert_once(call: &Call<'_>, mut object: Value, origin: Origin, context: &Context) -> Result<Written, Failure> {
     let warnings = creation::prepare(call.resource, &mut object, call.namespace, origin, context)?;
+    escalation::check(call.shared, call.user, call.resource, None, &object, call.name)?;
     Ok((commit::insert(call.shared, call.resource, object, context)?, warnings))
 }
 
@@ -105,6 +107,7 @@ pub(crate) fn write(
     let old = current.value();
     let mut new = next(&old)?;
     let warnings = update::prepare(call.resource, &old, &mut new, call.sub, origin, context)?;
+    escalation::check(call.shared, call.user, call.resource, Some(&old), &new, call.name)?;
     if old == new {
         return Ok(Some((current.clone(), warnings)));
     }

@@ -1,6 +1,6 @@
 //! Objects into a fresh store, in the order in which they need each other.
 //!
-//! Never overwrites, except for the namespaces that every cluster has.
+//! Never overwrites, except for the namespaces and roles that a cluster starts with.
 
 use std::collections::HashMap;
 
@@ -79,9 +79,8 @@ fn put(shared: &Shared, document: &Document, uids: &HashMap<Identity, String>) -
     meta.shift_remove("resourceVersion");
     point_to_owners(&mut object, resource.namespaced.then_some(namespace), uids);
     let name = json::text(given, &["metadata", "name"]);
-    if rank(given) == 0
-        && let Some(seeded) = shared.store.get(&resource.storage, name)
-    {
+    let seeded = shared.store.get(&resource.storage, &key(namespace, name));
+    if let Some(seeded) = seeded.filter(|s| rank(given) == 0 || s.label("kubernetes.io/bootstrapping").is_some()) {
         json::metadata(&mut object).shift_remove("uid");
         let old = seeded.value();
         update::prepare(resource, &old, &mut object, None, Origin::Put, &context)?;

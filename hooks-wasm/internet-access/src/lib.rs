@@ -140,3 +140,70 @@ fn judge(namespace: &str, error: kube::Error) -> Result<()> {
 }
 
 boathook_sdk::hook!(config, run);
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+    use boathook_sdk::kube::Reason;
+    use boathook_sdk::serde_json::json;
+    use boathook_sdk::testing::{Kit, Run, Verb};
+
+    fn kit() -> Kit {
+        let mut kit = Kit::new(config, run);
+        kit.filter("namespaces", |namespace| namespace.pointer("/status/phase").cloned().unwrap_or_default());
+        kit.filter("policies", |policy| policy["spec"].clone());
+        kit
+    }
+
+    fn namespace(phase: &str) -> Value {
+        let metadata = json!({"name": "web", "labels": {ALLOW_LABEL: "true"}});
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "status": {"phase": phase}})
+    }
+
+    #[test]
+    fn the_policy_comes_and_goes_with_the_label() {
+        let mut kit = kit();
+        let ran = kit.run(Run::new().added("namespaces", &namespace("Active"))).ok();
+        assert_eq!(ran.written(), ["create NetworkPolicy web/allow-internet"]);
+        assert_eq!(kit.find::<Value>(&reference("web")).unwrap()["spec"], policy::spec());
+        assert!(kit.run(Run::new().synchronization("namespaces")).ok().writes.is_empty());
+        let ran = kit.run(Run::new().deleted("namespaces", &namespace("Active"))).ok();
+        assert!(ran.writes.is_empty(), "with the namespace went the policy");
+    }
+
+    #[test]
+    fn a_policy_that_was_altered_is_replaced_only_as_it_was_seen() {
+        let mut kit = kit();
+        kit.given(&namespace("Active"));
+        let ours = kit.given(&policy::object("web", None));
+        let mut altered = ours.clone();
+        altered["spec"]["egress"] = json!([]);
+        let stale = altered.clone();
+        let ran = kit.run(Run::new().modified("policies", &altered)).ok();
+        assert_eq!(ran.written(), ["update NetworkPolicy web/allow-internet"]);
+        let ran = kit.run(Run::new().synchronization("namespaces").snapshot("policies", [stale]));
+        assert_eq!(ran.written(), ["update NetworkPolicy web/allow-internet: conflict"]);
+        assert!(!ran.error().is_permanent());
+    }
+
+    #[test]
+    fn nothing_is_created_in_a_namespace_that_goes() {
+        let mut kit = kit();
+        assert!(kit.run(Run::new().added("namespaces", &namespace("Terminating"))).ok().writes.is_empty());
+        // The hook was not told yet.
+        kit.refuse(Verb::Create, &reference("web"), Reason::NotFound);
+        kit.run(Run::new().modified("namespaces", &namespace("Active"))).ok();
+    }
+
+    #[test]
+    fn somebody_elses_policy_is_warned_of() {
+        let mut kit = kit();
+        let mut theirs = policy::object("web", None);
+        theirs["metadata"]["labels"] = Value::Null;
+        kit.given(&theirs);
+        let ran = kit.run(Run::new().added("namespaces", &namespace("Active"))).ok();
+        assert!(ran.logged("NetworkPolicy web/allow-internet is not managed by this hook: left alone"));
+        assert_eq!(ran.written(), ["create NetworkPolicy web/allow-internet: already-exists"]);
+    }
+}

@@ -95,3 +95,6 @@ fn touched(ctx: &Context) -> BTreeSet<&str> {
 }
 
 boathook_sdk::hook!(config, run);
+
+#[cfg(test)]
+mod tests;

@@ -20,3 +20,19 @@ fn run(ctx: Context) -> Result<()> {
 }
 
 boathook_sdk::hook!(config, run);
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+    use boathook_sdk::testing::{Kit, Run};
+
+    #[test]
+    fn ticks_that_come_together_are_told_in_one_line() {
+        let mut kit = Kit::new(config, run);
+        let ran = kit.run(Run::new().schedule("every 5 sec").schedule("every 10 sec")).ok();
+        let lines: Vec<_> = ran.log.iter().map(|line| line.message.as_str()).collect();
+        let told = r#"[{"binding":"every 5 sec","type":"Schedule"},{"binding":"every 10 sec","type":"Schedule"}]"#;
+        assert_eq!(lines, [format!("Message from schedule hook: {told}")]);
+    }
+}

@@ -29,6 +29,8 @@
 //! | [`snapshots`] | the objects that bindings match, without a request |
 //! | [`kube`] | the Kubernetes API, within the hook's grants |
 //! | [`metrics`], [`settings`] | what a hook reports, what its admin configured |
+//! | [`clock`], [`random`] | time and chance, which a test can fix |
+//! | `testing` | runs the hook in `cargo test`, without wasm; only in native builds |
 //!
 //! Log with the [`log`] macros. A panic ends the run with its message in the log, and the run is
 //! retried.
@@ -38,6 +40,7 @@
 //! - `k8s-openapi`: the types of [`k8s-openapi`](https://docs.rs/k8s-openapi) can be used with
 //!   [`kube`]; the hook's own manifest picks the Kubernetes version.
 //! - `kv`: key-values of log lines become fields in the operator's log.
+//! - `test-yaml`: the module `testing` reads documents that are written in YAML.
 
 mod data;
 #[doc(hidden)]
@@ -46,12 +49,16 @@ mod error;
 mod host;
 mod logger;
 
+pub mod clock;
 pub mod config;
 pub mod context;
 pub mod kube;
 pub mod metrics;
+pub mod random;
 pub mod settings;
 pub mod snapshots;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
 
 use entry::bindings;
 
@@ -80,7 +87,11 @@ pub mod prelude {
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The hook that the repository's README shows.
+/// The hooks that the repository's README and its book show.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct RepositoryReadme;
+mod book {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/migration.md")]
+    struct Migration;
+}

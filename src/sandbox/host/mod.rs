@@ -9,11 +9,15 @@ pub(super) mod metrics;
 mod settings;
 pub(super) mod snapshots;
 
-use futures::future::BoxFuture;
+use std::sync::Arc;
 
-use super::{bindings::boathook::hook::types, limits::Reached, store::State};
+use futures::future::BoxFuture;
+use tracing::Level;
+
+use super::{ambient::Ambient, bindings::boathook::hook::types, limits::Reached, store::State};
 use crate::model::{
-    CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, MetricSample, Moment, ObjectRef, Operation, Page,
+    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, ListQuery, MetricSample, Moment, ObjectRef,
+    Operation, Page,
 };
 
 /// The answer of a write: the object as the server answered it, where there was something to write.
@@ -51,6 +55,18 @@ pub trait Host: Send + Sync + 'static {
     /// cheap: asked at every call.
     fn check_metric(&self, _caller: &Caller, _sample: &MetricSample, _in_run: usize) -> Result<(), String> {
         Ok(())
+    }
+
+    /// A run opens a snapshot: for those who keep records. `None`: its objects are not known yet.
+    fn opened(&self, _binding: &BindingName, _items: Option<&Items>) {}
+
+    /// A run logs a line, within its budget: for those who keep records. `fields` is a JSON object, or
+    /// empty. Must be cheap.
+    fn logged(&self, _level: Level, _message: &str, _fields: &str) {}
+
+    /// Where the run has the time and random numbers from; asked once, before it. Default: the system.
+    fn ambient(&self) -> Option<Arc<dyn Ambient>> {
+        None
     }
 }
 

@@ -103,7 +103,9 @@ impl Host for State {
             return Ok(Err(self.snapshots.refusal(&binding)));
         };
         let moment = self.snapshots.moment.get_or_insert_with(|| self.host.moment(&self.caller.hook));
-        let Some(items) = moment.items(&name) else {
+        let items = moment.items(&name);
+        self.host.opened(&name, items);
+        let Some(items) = items else {
             return Ok(Err(format!("the objects of binding {binding:?} are not known yet; try again later")));
         };
         let cursor = Cursor::new(items.clone());

@@ -45,6 +45,8 @@ pub struct Metrics {
     hook_run_host_calls: HistogramVec,
     host_calls: IntCounterVec,
     grant_refusals: IntCounterVec,
+    records: IntCounterVec,
+    record_bytes: IntCounterVec,
     task_wait: CounterVec,
     tasks_folded: IntCounterVec,
     tasks_beyond: IntCounterVec,
@@ -101,6 +103,8 @@ impl Metrics {
             hook_run_host_calls: make.vec(&names::HOOK_RUN_HOST_CALLS)?,
             host_calls: make.vec(&names::HOST_CALLS)?,
             grant_refusals: make.vec(&names::GRANT_REFUSALS)?,
+            records: make.vec(&names::RECORDS)?,
+            record_bytes: make.vec(&names::RECORD_BYTES)?,
             task_wait: make.vec(&names::TASK_WAIT)?,
             tasks_folded: make.vec(&names::TASKS_FOLDED)?,
             tasks_beyond: make.vec(&names::TASKS_BEYOND)?,
@@ -219,6 +223,12 @@ impl Metrics {
     /// A hook's call was refused for want of a permission.
     pub fn grant_refused(&self, hook: &HookName, verb: &'static str) {
         self.grant_refusals.with_label_values(&[hook.as_str(), verb]).inc();
+    }
+
+    /// Something became of a run's record: `written`, `dropped`, `failed`.
+    pub fn record(&self, hook: &HookName, result: &'static str, bytes: u64) {
+        self.records.with_label_values(&[hook.as_str(), result]).inc();
+        self.record_bytes.with_label_values::<&str>(&[]).inc_by(bytes);
     }
 
     /// A trigger is about to run for the first time, after this time in its queue.
@@ -351,6 +361,7 @@ impl Metrics {
             &self.hook_run_allowed_errors,
             &self.hook_run_failures,
             &self.grant_refusals,
+            &self.records,
             &self.tasks_given_up,
             &self.filter_errors,
             &self.enable_errors,

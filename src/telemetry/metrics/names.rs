@@ -107,6 +107,8 @@ table! {
     HOOK_RUN_HOST_CALLS = histogram("hook_run_host_calls", Buckets::Count, &["hook"], "Calls of imported functions in a run.");
     HOST_CALLS = counter("host_calls_total", &["verb", "outcome"], "Calls of hooks to Kubernetes, by verb and outcome: ok or the reason of the error.");
     GRANT_REFUSALS = counter("grant_refusals_total", &["hook", "verb"], "Calls that were refused because the hook has no permission for them.");
+    RECORDS = counter("records_total", &["hook", "result"], "Records of runs, by what became of them: written, dropped (the writer was behind), failed.");
+    RECORD_BYTES = counter("records_bytes_total", &[], "Bytes of records that were written.");
     TASK_WAIT = counter("task_wait_in_queue_seconds_total", RUN, "Time that triggers waited before their first run.");
     TASKS_FOLDED = counter("tasks_folded_total", &["queue"], "Triggers that were folded into another of the same object because the queue was over its bound.");
     TASKS_BEYOND = counter("tasks_beyond_bound_total", &["queue"], "Triggers that a queue took beyond its bound because no other of their object waited.");

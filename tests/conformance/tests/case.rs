@@ -50,6 +50,14 @@ pub struct Step {
     /// What is accepted, or a short name of it.
     pub accept: Option<String>,
     pub body: Option<Value>,
+    /// The user to impersonate.
+    pub r#as: Option<String>,
+    /// The groups to impersonate.
+    pub groups: Vec<String>,
+    /// Other headers.
+    pub headers: BTreeMap<String, String>,
+    /// The bearer token to send instead of the administrator's; the empty one is none.
+    pub token: Option<String>,
     /// Names for values at JSON pointers of the answer.
     pub save: BTreeMap<String, String>,
     /// Repeats the request until its answer is like this.

@@ -76,6 +76,13 @@ impl Normal {
                 self.versions.entry(version.clone()).or_insert(next).clone().into()
             }
             ("message" | "reason", Value::String(text)) => self.message(text).into(),
+            ("pod-template-hash", Value::String(hash)) => {
+                let next = format!("<hash-{}>", self.names.len() + 1);
+                if !self.names.iter().any(|(known, _)| known == hash) {
+                    self.names.push((hash.clone(), next));
+                }
+                self.string(hash).into()
+            }
             ("nodePort", Value::Number(_)) => "<port>".into(),
             ("managedFields", Value::Array(entries)) => self.managers(entries),
             ("cells", Value::Array(cells)) => cells.iter().map(|cell| self.cell(cell)).collect(),

@@ -124,7 +124,8 @@ impl Player<'_> {
     }
 
     async fn open(&self, step: &Step) -> Result<(u16, Value, Body), String> {
-        let sent = timeout(PATIENCE, self.server.client.send(request(step, &self.saved))).await;
+        let client = if step.token.is_some() { &self.server.stranger } else { &self.server.client };
+        let sent = timeout(PATIENCE, client.send(request(step, &self.saved))).await;
         let response = sent.map_err(|_| format!("{}: no answer", title(step)))?;
         let response = response.map_err(|error| format!("{}: {error}", title(step)))?;
         let all = response.headers();

@@ -33,6 +33,18 @@ pub fn request(step: &Step, saved: &Saved) -> Request<Body> {
     let (method, path) = target(step).expect("a step has a method");
     let mut builder = Request::builder().method(method).uri(fill(path, saved));
     builder = builder.header("accept", accept(step.accept.as_deref().unwrap_or("json")));
+    if let Some(user) = &step.r#as {
+        builder = builder.header("impersonate-user", fill(user, saved));
+    }
+    for group in &step.groups {
+        builder = builder.header("impersonate-group", fill(group, saved));
+    }
+    for (name, value) in &step.headers {
+        builder = builder.header(name, fill(value, saved));
+    }
+    if let Some(token) = step.token.as_deref().filter(|token| !token.is_empty()) {
+        builder = builder.header("authorization", format!("Bearer {}", fill(token, saved)));
+    }
     let body = step.body.as_ref().map(|body| text(body, saved));
     if body.is_some() {
         builder = builder.header("content-type", content_type(step.r#type.as_deref().unwrap_or("json")));

@@ -5,16 +5,19 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use boathook_cluster::Cluster;
+use boathook_cluster::{Cluster, Controller, Options};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tempfile::TempDir;
 
 const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,deployment-controller,\
-                           replicaset-controller,serviceaccount-controller";
+                           replicaset-controller,serviceaccount-controller,\
+                           clusterrole-aggregation-controller,job-controller";
 
 pub struct Server {
     pub client: Client,
+    /// A client without credentials.
+    pub stranger: Client,
     pub kubeconfig: PathBuf,
     /// A directory of its own for kubectl.
     pub home: PathBuf,
@@ -36,11 +39,18 @@ impl Servers {
         std::fs::create_dir_all(&real).expect("make a directory");
         std::fs::create_dir_all(&local).expect("make a directory");
         let process = control_plane(&real);
-        let cluster = Cluster::start(boathook_cluster::Options::default()).await.expect("start the local cluster");
+        let options = Options::default().rbac(true).controllers(controllers());
+        let cluster = Cluster::start(options).await.expect("start the local cluster");
         std::fs::write(local.join("kubeconfig"), cluster.kubeconfig()).expect("write a kubeconfig");
         let (local, real) = (server(local).await, server(real).await);
         Self { local, real, _cluster: cluster, process, _dir: dir }
     }
+}
+
+/// All but the stand-in for nodes, which the real server has none of, and certificates, which come into lists of
+/// ConfigMaps at any moment.
+fn controllers() -> impl Iterator<Item = Controller> {
+    Controller::ALL.into_iter().filter(|controller| !matches!(controller, Controller::Pods | Controller::RootCa))
 }
 
 impl Drop for Servers {
@@ -54,8 +64,12 @@ async fn server(home: PathBuf) -> Server {
     let kubeconfig = home.join("kubeconfig");
     let config = Kubeconfig::read_from(&kubeconfig).expect("read a kubeconfig");
     let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
-    let client = Client::try_from(config.expect("use a kubeconfig")).expect("make a client");
-    Server { client, kubeconfig, home }
+    let config = config.expect("use a kubeconfig");
+    let mut bare = config.clone();
+    bare.auth_info = kube::config::AuthInfo::default();
+    let client = Client::try_from(config).expect("make a client");
+    let stranger = Client::try_from(bare).expect("make a client");
+    Server { client, stranger, kubeconfig, home }
 }
 
 /// Returns when it is ready. Its log lies beside its kubeconfig.

@@ -21,6 +21,7 @@ mod lifecycle;
 mod node_taint;
 mod objects;
 mod outages;
+mod rbac;
 mod real_faults;
 mod registry_secret;
 mod restarts;
@@ -102,6 +103,11 @@ suite! {
             operator_outlives_its_restart,
             a_restart_keeps_the_cluster,
             it_ends_with_its_parent;
+        rbac:
+            generated_roles_are_enough,
+            every_rule_is_needed,
+            a_hook_acts_as_itself,
+            a_kind_that_comes_later;
         real_faults:
             history_compacted;
     },

@@ -34,12 +34,16 @@ fn guests_target() -> PathBuf {
     }
 }
 
+/// What Cargo needs to know of this machine.
+fn machine() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
+    let names = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
+    names.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)))
+}
+
 /// `boathook build`, with the tools of this machine.
 fn build(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = command(folder, ["build"].iter().chain(arguments));
-    for name in ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"] {
-        command.envs(std::env::var_os(name).map(|value| (name, value)));
-    }
+    command.envs(machine());
     command.env("CARGO", repository().join("tools/wasm-cargo")).env("CARGO_TARGET_DIR", guests_target());
     command
 }
@@ -59,6 +63,20 @@ async fn built(folder: &Path, project: &str) -> Value {
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
+/// `cargo test` in a new project, beside the unit tests of the example hooks.
+async fn unit_tests_pass(project: &Path) {
+    let target = match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(target) => repository().join(target).join("native"),
+        None => repository().join("hooks-wasm/target/native"),
+    };
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(project).arg("test").env_clear().envs(machine()).env("CARGO_TARGET_DIR", target);
+    let ended = run(command).await;
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    let passed = ended.stdout.lines().filter(|line| line.starts_with("test tests::") && line.ends_with(" ok")).count();
+    assert!(passed > 0, "{}", ended.stdout);
+}
+
 async fn new_builds_and_passes(template: &str) -> Value {
     let folder = fresh(template);
     fs::create_dir(folder.join("out")).unwrap();
@@ -76,6 +94,7 @@ async fn new_builds_and_passes(template: &str) -> Value {
     let ended = super::typed(&folder, tested).await;
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert!(project.join("scenarios").is_dir());
+    unit_tests_pass(&project).await;
     facts
 }
 

@@ -21,7 +21,7 @@ mod queues;
 mod semantics;
 mod shutdown;
 mod starts;
-mod tell;
+pub mod tell;
 mod traces;
 mod waiting;
 pub mod written;

@@ -33,11 +33,17 @@ pub fn run(
     run(Context::from_wire(info, contexts)).map_err(crate::error::Error::into_wire)
 }
 
+/// What comes before the hook's code runs.
+#[cfg(not(target_family = "wasm"))]
+pub(crate) fn prepare() {
+    logger::install();
+}
+
 /// Makes a component of two functions: `config`, which returns a [`Config`](crate::Config) or a
 /// text, and `run`, which takes a [`Context`](crate::Context) and returns a
 /// [`Result<()>`](crate::Result).
 ///
-/// In a native build it only checks their types.
+/// In a native build it only checks their types; the module `testing` runs them.
 #[macro_export]
 macro_rules! hook {
     ($config:path, $run:path $(,)?) => {

@@ -7,3 +7,14 @@ pub(crate) use crate::bindings::boathook::hook::log::write as log;
 pub(crate) use crate::bindings::boathook::hook::metrics::{add, expire, observe, set};
 pub(crate) use crate::bindings::boathook::hook::settings::get as settings;
 pub(crate) use crate::bindings::boathook::hook::snapshots::{Snapshot, open};
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::SystemTime;
+
+pub(crate) fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+/// The keys of maps come from WASI's random numbers.
+pub(crate) fn random() -> u64 {
+    RandomState::new().hash_one(())
+}

@@ -1,7 +1,7 @@
 //! The calls a hook makes to its host, as plain functions on the generated types.
 //!
-//! Inside a component they are the imports; in a native build there is no host, and each call
-//! answers so. Nothing outside this folder knows which of the two it talks to.
+//! Inside a component they are the imports; in a native build a test may bring a host, and without
+//! one each call answers so. Nothing outside this folder knows which of the two it talks to.
 
 #[cfg(target_family = "wasm")]
 mod component;

@@ -73,9 +73,43 @@ boathook_sdk::hook!(config, run);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use boathook_sdk::testing::{Kit, Run};
+
+    /// The hook and a cluster in memory. jq does not run here: this says what the `jqFilter` gives.
+    fn kit() -> Kit {
+        let mut kit = Kit::new(config, run);
+        kit.filter("namespaces", |namespace| {
+            namespace["metadata"]["labels"]["team"].clone()
+        });
+        kit
+    }
+
+    fn namespace(name: &str, team: &str) -> Value {
+        let metadata = json!({"name": name, "labels": {"team": team}});
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    }
 
     #[test]
-    fn the_config_map_tells_the_team() {
-        assert_eq!(config_map("web", "shop")["data"], json!({"team": "shop"}));
+    fn the_config_map_tells_the_team_and_goes_with_the_label() {
+        let mut kit = kit();
+        let web = namespace("web", "shop");
+        kit.run(Run::new().added("namespaces", &web)).ok();
+        let made: Option<Value> = kit.find(&ObjectRef::new("v1", "ConfigMap", "web", TEAM));
+        assert_eq!(made.unwrap()["data"], json!({"team": "shop"}));
+
+        let ran = kit.run(Run::new().deleted("namespaces", &web)).ok();
+        assert_eq!(ran.written(), ["delete ConfigMap web/team"]);
+    }
+
+    #[test]
+    fn at_the_start_all_namespaces_with_the_label_are_put_right() {
+        let mut kit = kit();
+        kit.given(&namespace("a", "shop"));
+        kit.given(&namespace("b", "search"));
+        let ran = kit.run(Run::new().synchronization("namespaces")).ok();
+        assert_eq!(
+            ran.written(),
+            ["patch ConfigMap a/team", "patch ConfigMap b/team"]
+        );
     }
 }

@@ -42,3 +42,26 @@ fn run(_: Context) -> Result<()> {
 }
 
 boathook_sdk::hook!(config, run);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boathook_sdk::serde_json::json;
+    use boathook_sdk::testing::{Kit, Run};
+
+    #[test]
+    fn a_tick_counts_the_pods_of_each_phase() {
+        let mut kit = Kit::new(config, run);
+        // jq does not run here: this says what the `jqFilter` gives.
+        kit.filter("pods", |pod| pod["status"]["phase"].clone());
+        for (name, phase) in [("a", "Running"), ("b", "Running"), ("c", "Pending")] {
+            let metadata = json!({"namespace": "web", "name": name});
+            let status = json!({"phase": phase});
+            kit.given(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": status}));
+        }
+        let ran = kit.run(Run::new().schedule("clock")).ok();
+        assert!(ran.logged("3 Pods"));
+        let running = kit.metric("pods_in_phase", &[("phase", "Running")]);
+        assert_eq!(running, Some(2.0));
+    }
+}

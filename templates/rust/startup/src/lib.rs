@@ -33,3 +33,20 @@ fn run(_: Context) -> Result<()> {
 }
 
 boathook_sdk::hook!(config, run);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boathook_sdk::testing::{Kit, Run};
+
+    #[test]
+    fn it_creates_the_namespace_once() {
+        let mut kit = Kit::new(config, run);
+        let ran = kit.run(Run::new().startup()).ok();
+        assert_eq!(ran.written(), ["create Namespace shared"]);
+        assert!(ran.logged("namespace shared created"));
+
+        let again = kit.run(Run::new().startup()).ok();
+        assert!(again.logged("namespace shared is there"));
+    }
+}

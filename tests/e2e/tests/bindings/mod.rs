@@ -1,7 +1,7 @@
 //! What a hook is told of objects, where it depends on the API server: kinds, selectors, changes.
 //! It never looks at what a hook writes.
 
-mod told;
+pub mod told;
 
 use std::sync::Arc;
 

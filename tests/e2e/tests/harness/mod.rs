@@ -17,7 +17,7 @@ pub use cluster::{Backend, Cluster, Needs};
 pub use operator::Operator;
 pub use process::Process;
 pub use proxy::Proxy;
-pub use settings::{apiserver, hook as hook_file};
+pub use settings::{apiserver, boathook, hook as hook_file};
 pub use shared::ALL_HOOKS;
 pub use test::{Test, run};
 pub use wait::{eventually, eventually_within, for_each, last};

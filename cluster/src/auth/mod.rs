@@ -1,0 +1,109 @@
+//! Who sends a request, and whether they may: tokens, impersonation, RBAC, reviews.
+//!
+//! Never guards anything unless it is asked to: without RBAC everybody is the administrator, and may do all.
+
+mod attributes;
+pub(crate) mod bootstrap;
+pub(crate) mod escalation;
+mod impersonate;
+mod policy;
+pub(crate) mod reviews;
+mod rules;
+mod tokens;
+pub(crate) mod user;
+
+use std::collections::HashMap;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Method, Uri};
+use rand::Rng;
+
+use crate::cluster::Options;
+use crate::shared::Shared;
+use crate::status::Failure;
+use crate::store::Store;
+use attributes::Attributes;
+use policy::{Decision, Policies};
+use rules::Rule;
+use tokens::{ISSUER, Refused, Signer};
+use user::User;
+
+/// What a cluster knows of those who send requests.
+#[derive(Debug)]
+pub(crate) struct Auth {
+    rbac: bool,
+    users: HashMap<String, User>,
+    admin_token: String,
+    signer: Signer,
+    policies: Policies,
+}
+
+impl Auth {
+    pub(crate) fn new(options: &Options, store: &Store) -> Self {
+        let secret: [u8; 16] = rand::rng().random();
+        let admin_token: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        let known = options.users.iter().map(|(token, user)| (token.clone(), user.clone().authenticated()));
+        let users = known.chain([(admin_token.clone(), User::admin())]).collect();
+        Self { rbac: options.rbac, users, admin_token, signer: Signer::new(), policies: Policies::new(store) }
+    }
+
+    /// The administrator's token, when one is needed.
+    pub(crate) fn admin_token(&self) -> Option<&str> {
+        self.rbac.then_some(&*self.admin_token)
+    }
+
+    fn decide(&self, store: &Store, user: &User, attributes: &Attributes) -> Decision {
+        if !self.rbac {
+            return Decision { allowed: true, reason: String::new() };
+        }
+        self.policies.get(store).decide(user, attributes)
+    }
+
+    /// All rules that hold for a user in a namespace, and why some could not be found.
+    fn rules(&self, store: &Store, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
+        if self.rbac {
+            return self.policies.get(store).rules(user, namespace);
+        }
+        let all = || vec!["*".to_owned()];
+        let resources = Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() };
+        (vec![resources, Rule { verbs: all(), non_resource_urls: all(), ..Rule::default() }], Vec::new())
+    }
+
+    /// The user behind a token, and for which of the audiences it is good.
+    fn of_token(&self, store: &Store, token: &str, audiences: &[String]) -> Result<(User, Vec<String>), Refused> {
+        if let Some(user) = self.users.get(token) {
+            let ours: Vec<String> = audiences.iter().filter(|a| *a == ISSUER).cloned().collect();
+            return if ours.is_empty() { Err(Refused::Unknown) } else { Ok((user.clone(), ours)) };
+        }
+        self.signer.check(store, token, audiences, crate::time::now().as_second())
+    }
+
+    fn authenticate(&self, store: &Store, headers: &HeaderMap) -> Result<User, Failure> {
+        let token = match headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default()) {
+            None => None,
+            Some(value) => value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")),
+        };
+        let Some((_, token)) = token else {
+            return Ok(if self.rbac { User::anonymous() } else { User::admin() });
+        };
+        match self.of_token(store, token.trim(), &[ISSUER.to_owned()]) {
+            Ok((user, _)) => Ok(user),
+            // Nothing is guarded, and a client may well have a token for another cluster.
+            Err(_) if !self.rbac => Ok(User::admin()),
+            Err(_) => Err(Failure::unauthorized()),
+        }
+    }
+}
+
+/// Who sends a request, or is impersonated by it, and may do what it wants.
+pub(crate) fn admit(shared: &Shared, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<User, Failure> {
+    let (auth, store) = (&shared.auth, &shared.store);
+    let user = auth.authenticate(store, headers)?;
+    let attributes = Attributes::of(method, uri);
+    let user = match impersonate::wanted(headers)? {
+        Some(wanted) => impersonate::become_user(&user, wanted, &attributes, |a| auth.decide(store, &user, a))?,
+        None => user,
+    };
+    let decision = auth.decide(store, &user, &attributes);
+    if decision.allowed { Ok(user) } else { Err(attributes.forbidden(&user.name, &decision.reason)) }
+}

@@ -1,0 +1,250 @@
+//! Deployments: a ReplicaSet for each template, and replicas moved from the old ones to the new.
+//!
+//! Never adopts a ReplicaSet that it did not make.
+
+use serde_json::{Map, Value, json};
+
+use super::act;
+use super::replicas::count;
+use super::rollout::{Size, Strategy};
+use crate::json;
+use crate::shared::Shared;
+
+const STORAGE: &str = "deployments.apps";
+const SETS: &str = "replicasets.apps";
+const HASH: &str = "pod-template-hash";
+const REVISION: &str = "deployment.kubernetes.io/revision";
+const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
+const MAX: &str = "deployment.kubernetes.io/max-replicas";
+const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+pub(super) fn reconcile(shared: &Shared, key: &str) {
+    let Some(deployment) = act::living(shared, STORAGE, key) else {
+        return;
+    };
+    let namespace = json::text(&deployment, &["metadata", "namespace"]);
+    let sets = || {
+        let mut sets = act::controlled(shared, SETS, namespace, &deployment);
+        sets.sort_by_key(revision);
+        sets
+    };
+    let paused = json::at(&deployment, &["spec", "paused"]) == Some(&Value::Bool(true));
+    let before = sets();
+    let current = before.iter().find(|set| is_of(set, &deployment)).cloned();
+    let current = match current {
+        None if paused => None,
+        None => {
+            let latest = before.last().map_or(0, revision);
+            act::make(shared, SETS, namespace, new_set(&deployment, latest + 1, &before));
+            sets().into_iter().find(|set| is_of(set, &deployment))
+        }
+        Some(set) => renew(shared, set, &before),
+    };
+    let current = current.or_else(|| before.last().filter(|_| paused).cloned());
+    if let Some(current) = current {
+        move_replicas(shared, &deployment, &current, &sets(), paused);
+        number(shared, &deployment, revision(&current));
+    }
+    forget(shared, &deployment, &sets());
+    let status = status(&deployment, &sets());
+    act::set_status(shared, STORAGE, &deployment, &status);
+}
+
+fn revision(set: &Value) -> i64 {
+    json::text(set, &["metadata", "annotations", REVISION]).parse().unwrap_or_default()
+}
+
+fn template(object: &Value) -> Value {
+    let mut template = json::at(object, &["spec", "template"]).cloned().unwrap_or_default();
+    if let Some(Value::Object(labels)) = template.pointer_mut("/metadata/labels") {
+        labels.shift_remove(HASH);
+    }
+    json::metadata(&mut template).retain(|_, value| !value.is_null());
+    template
+}
+
+fn is_of(set: &Value, deployment: &Value) -> bool {
+    json::at(set, &["metadata", "deletionTimestamp"]).is_none() && template(set) == template(deployment)
+}
+
+/// A name for a template: FNV-1a in an alphabet without vowels.
+fn hash(template: &Value, attempt: usize) -> String {
+    let text = format!("{template}{attempt}");
+    let hash = text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let letters = b"bcdfghjklmnpqrstvwxz2456789";
+    let digit = |d: u8| letters.get(usize::from(d) % letters.len()).map_or('x', |c| char::from(*c));
+    hash.to_string().bytes().map(digit).collect()
+}
+
+fn new_set(deployment: &Value, revision: i64, others: &[Value]) -> Value {
+    let name = json::text(deployment, &["metadata", "name"]);
+    let mut template = template(deployment);
+    let taken = |name: &str| others.iter().any(|set| json::text(set, &["metadata", "name"]) == name);
+    let named = |attempt| hash(&template, attempt);
+    let hash = (0..).map(named).find(|hash| !taken(&format!("{name}-{hash}"))).unwrap_or_default();
+    json::child(json::metadata(&mut template), "labels").insert(HASH.into(), hash.clone().into());
+    let labels = json::at(&template, &["metadata", "labels"]).cloned();
+    let mut selector = json::at(deployment, &["spec", "selector"]).cloned().unwrap_or_default();
+    json::child(json::object(&mut selector), "matchLabels").insert(HASH.into(), hash.clone().into());
+    let mut annotations = json::at(deployment, &["metadata", "annotations"]).cloned().unwrap_or_else(|| json!({}));
+    let map = json::object(&mut annotations);
+    map.retain(|key, _| !matches!(key.as_str(), APPLIED | REVISION | DESIRED | MAX));
+    map.insert(REVISION.into(), revision.to_string().into());
+    let mut spec = json!({ "replicas": 0, "selector": selector, "template": template });
+    if let Some(seconds) = json::at(deployment, &["spec", "minReadySeconds"]) {
+        json::object(&mut spec).insert("minReadySeconds".into(), seconds.clone());
+    }
+    json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": spec,
+        "metadata": {
+            "name": format!("{name}-{hash}"), "labels": labels, "annotations": annotations,
+            "ownerReferences": [act::reference(deployment)],
+        },
+    })
+}
+
+/// An old set whose template is wanted again becomes the newest.
+fn renew(shared: &Shared, set: Value, sets: &[Value]) -> Option<Value> {
+    let latest = sets.last().map_or(0, revision);
+    if revision(&set) >= latest {
+        return Some(set);
+    }
+    let own = revision(&set).to_string();
+    act::edit(shared, SETS, &set, None, |set| {
+        let annotations = json::child(json::metadata(set), "annotations");
+        annotations.insert(REVISION.into(), (latest + 1).to_string().into());
+        let key = "deployment.kubernetes.io/revision-history";
+        let history = annotations.get(key).and_then(Value::as_str).map(|h| format!("{h},{own}"));
+        annotations.insert(key.into(), history.unwrap_or_else(|| own.clone()).into());
+    })
+}
+
+fn wanted(object: &Value) -> usize {
+    usize::try_from(json::int(object, &["spec", "replicas"]).unwrap_or(1)).unwrap_or_default()
+}
+
+fn size(set: &Value) -> Size {
+    let available = json::int(set, &["status", "availableReplicas"]).unwrap_or_default();
+    Size { wanted: wanted(set), available: usize::try_from(available).unwrap_or_default() }
+}
+
+fn uid(object: &Value) -> &str {
+    json::text(object, &["metadata", "uid"])
+}
+
+fn move_replicas(shared: &Shared, deployment: &Value, current: &Value, sets: &[Value], paused: bool) {
+    let replicas = wanted(deployment);
+    let strategy = Strategy::of(deployment, replicas);
+    let old: Vec<&Value> = sets.iter().filter(|set| uid(set) != uid(current)).collect();
+    let sizes: Vec<Size> = old.iter().map(|set| size(set)).collect();
+    let (new, left) = if paused {
+        // A paused rollout stays where it is, but for what is asked of its newest set.
+        let others: usize = sizes.iter().map(|size| size.wanted).sum();
+        (replicas.saturating_sub(others), sizes.iter().map(|size| size.wanted).collect())
+    } else {
+        strategy.step(replicas, size(current), &sizes)
+    };
+    // After a recreation the old pods have to be gone first.
+    let waits =
+        strategy == Strategy::Recreate && old.iter().any(|set| json::int(set, &["status", "replicas"]) > Some(0));
+    let new = if waits { size(current).wanted } else { new };
+    scale(shared, current, new, replicas, strategy.surge());
+    for (set, size) in old.iter().zip(left) {
+        scale(shared, set, size, replicas, strategy.surge());
+    }
+}
+
+fn scale(shared: &Shared, set: &Value, size: usize, replicas: usize, surge: usize) {
+    act::edit(shared, SETS, set, None, |set| {
+        if size > 0 || wanted(set) != size {
+            let annotations = json::child(json::metadata(set), "annotations");
+            annotations.insert(DESIRED.into(), replicas.to_string().into());
+            annotations.insert(MAX.into(), (replicas + surge).to_string().into());
+        }
+        json::child(json::object(set), "spec").insert("replicas".into(), size.into());
+    });
+}
+
+/// The deployment says which revision it is at.
+fn number(shared: &Shared, deployment: &Value, revision: i64) {
+    act::edit(shared, STORAGE, deployment, None, |deployment| {
+        let annotations = json::child(json::metadata(deployment), "annotations");
+        annotations.insert(REVISION.into(), revision.to_string().into());
+    });
+}
+
+/// Removes the oldest empty sets that go beyond the history.
+fn forget(shared: &Shared, deployment: &Value, sets: &[Value]) {
+    let limit = json::int(deployment, &["spec", "revisionHistoryLimit"]).unwrap_or(10);
+    let empty = |set: &&Value| {
+        !is_of(set, deployment) && wanted(set) == 0 && json::int(set, &["status", "replicas"]).unwrap_or_default() == 0
+    };
+    let old: Vec<&Value> = sets.iter().filter(empty).collect();
+    let surplus = old.len().saturating_sub(usize::try_from(limit).unwrap_or_default());
+    for set in old.into_iter().take(surplus) {
+        act::remove(shared, SETS, set);
+    }
+}
+
+fn status(deployment: &Value, sets: &[Value]) -> Value {
+    let number = |set: &Value, key: &str| {
+        usize::try_from(json::int(set, &["status", key]).unwrap_or_default()).unwrap_or_default()
+    };
+    let sum = |key: &str| sets.iter().map(|set| number(set, key)).sum::<usize>();
+    let current = sets.iter().find(|set| is_of(set, deployment));
+    let (replicas, ready, available) = (sum("replicas"), sum("readyReplicas"), sum("availableReplicas"));
+    let updated = current.map_or(0, |set| number(set, "replicas"));
+    let asked: usize = sets.iter().map(wanted).sum();
+    let mut status = deployment.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
+    status.insert("observedGeneration".into(), json!(json::int(deployment, &["metadata", "generation"])));
+    count(&mut status, "replicas", replicas);
+    count(&mut status, "updatedReplicas", updated);
+    count(&mut status, "readyReplicas", ready);
+    count(&mut status, "availableReplicas", available);
+    count(&mut status, "unavailableReplicas", asked.saturating_sub(available));
+    status.insert("terminatingReplicas".into(), sum("terminatingReplicas").into());
+    let wanted = wanted(deployment);
+    let unavailable = match Strategy::of(deployment, wanted) {
+        Strategy::Recreate => 0,
+        Strategy::Rolling { unavailable, .. } => unavailable.min(wanted),
+    };
+    let enough = available + unavailable >= wanted;
+    let (reason, message) = if enough {
+        ("MinimumReplicasAvailable", "Deployment has minimum availability.")
+    } else {
+        ("MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    };
+    condition(&mut status, "Available", enough, reason, message);
+    if let Some(current) = current {
+        let name = json::text(current, &["metadata", "name"]);
+        let done = updated == wanted && replicas == wanted && available == wanted;
+        let (reason, message) = if done {
+            ("NewReplicaSetAvailable", format!("ReplicaSet \"{name}\" has successfully progressed."))
+        } else {
+            ("ReplicaSetUpdated", format!("ReplicaSet \"{name}\" is progressing."))
+        };
+        condition(&mut status, "Progressing", true, reason, &message);
+    }
+    status.into()
+}
+
+/// Sets a condition; its times change with what it says.
+fn condition(status: &mut Map<String, Value>, kind: &str, holds: bool, reason: &str, message: &str) {
+    let now = crate::time::seconds(crate::time::now());
+    let holds = if holds { "True" } else { "False" };
+    let Some(list) = status.entry("conditions").or_insert_with(|| json!([])).as_array_mut() else {
+        return;
+    };
+    let found = list.iter().position(|c| json::text(c, &["type"]) == kind);
+    let old = found.map(|index| list.remove(index));
+    let same = |key: &str, value: &str| old.as_ref().is_some_and(|old| json::text(old, &[key]) == value);
+    let kept = |key: &str| old.as_ref().map_or("", |old| json::text(old, &[key])).to_owned();
+    let turned = if same("status", holds) { kept("lastTransitionTime") } else { now.clone() };
+    let unchanged = same("status", holds) && same("reason", reason) && same("message", message);
+    let updated = if unchanged { kept("lastUpdateTime") } else { now };
+    let new = json!({
+        "type": kind, "status": holds, "lastUpdateTime": updated, "lastTransitionTime": turned, "reason": reason,
+        "message": message,
+    });
+    list.insert(found.unwrap_or(list.len()), new);
+}

@@ -1,0 +1,147 @@
+//! Small controllers: what a cluster's own programs would do with the objects, each on its own by name.
+//!
+//! Never polls: changes of objects say what to look at again.
+
+mod act;
+mod deployments;
+mod feed;
+mod jobs;
+mod namespaces;
+mod pods;
+mod replicas;
+mod roles;
+mod rollout;
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::shared::Shared;
+use feed::{Feed, Feeds};
+
+/// Something that a cluster does by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Controller {
+    /// Fills ClusterRoles with an `aggregationRule`. On whenever RBAC is.
+    ClusterRoles,
+    /// Rolls Deployments out by ReplicaSets.
+    Deployments,
+    /// Makes Pods of Jobs until as many succeeded as are wanted.
+    Jobs,
+    /// Makes Pods run: those of Jobs succeed at once, all others become ready.
+    Pods,
+    /// Keeps as many Pods as ReplicaSets want.
+    ReplicaSets,
+    /// Gives each namespace a ConfigMap `kube-root-ca.crt` with the cluster's certificate.
+    RootCa,
+    /// Gives each namespace a ServiceAccount `default`.
+    ServiceAccounts,
+    /// Makes the Service `kubernetes` in the namespace `default`.
+    KubernetesService,
+}
+
+impl Controller {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::ClusterRoles,
+        Self::Deployments,
+        Self::Jobs,
+        Self::Pods,
+        Self::ReplicaSets,
+        Self::RootCa,
+        Self::ServiceAccounts,
+        Self::KubernetesService,
+    ];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClusterRoles => "clusterroles",
+            Self::Deployments => "deployments",
+            Self::Jobs => "jobs",
+            Self::Pods => "pods",
+            Self::ReplicaSets => "replicasets",
+            Self::RootCa => "root-ca",
+            Self::ServiceAccounts => "serviceaccounts",
+            Self::KubernetesService => "kubernetes-service",
+        }
+    }
+
+    /// The collections whose changes it looks at.
+    fn sources(self) -> &'static [&'static str] {
+        match self {
+            Self::ClusterRoles => &[roles::STORAGE],
+            Self::Deployments => &["deployments.apps", "replicasets.apps"],
+            Self::Jobs => &["jobs.batch", "pods"],
+            Self::Pods => &["pods"],
+            Self::ReplicaSets => &["replicasets.apps", "pods"],
+            Self::RootCa => &["namespaces", "configmaps"],
+            Self::ServiceAccounts => &["namespaces", "serviceaccounts"],
+            Self::KubernetesService => &["services"],
+        }
+    }
+
+    fn reconcile(self, shared: &Shared, key: &str) {
+        match self {
+            Self::ClusterRoles => roles::reconcile(shared, key),
+            Self::Deployments => deployments::reconcile(shared, key),
+            Self::Jobs => jobs::reconcile(shared, key),
+            Self::Pods => pods::reconcile(shared, key),
+            Self::ReplicaSets => replicas::reconcile(shared, key),
+            Self::RootCa => namespaces::root_ca(shared, key),
+            Self::ServiceAccounts => namespaces::service_account(shared, key),
+            Self::KubernetesService => namespaces::kubernetes(shared),
+        }
+    }
+}
+
+/// No controller has this name.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("there is no controller {0:?}; there are {all}", all = Controller::ALL.map(Controller::name).join(", "))]
+pub struct UnknownController(String);
+
+impl FromStr for Controller {
+    type Err = UnknownController;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|c| c.name() == name).ok_or_else(|| UnknownController(name.to_owned()))
+    }
+}
+
+/// Runs the controllers until the cluster stops.
+pub(crate) async fn run(shared: Arc<Shared>, controllers: Vec<Controller>) {
+    if controllers.is_empty() {
+        return;
+    }
+    let sources: BTreeSet<&str> = controllers.iter().flat_map(|c| c.sources()).copied().collect();
+    let mut feeds = Feeds(sources.into_iter().map(|storage| Feed::new(&shared.store, storage)).collect());
+    loop {
+        let due = feeds.due(&shared.store, &controllers);
+        let idle = due.is_empty();
+        for (controller, key) in due {
+            controller.reconcile(&shared, &key);
+            tokio::task::yield_now().await;
+        }
+        if !idle {
+            continue;
+        }
+        tokio::select! {
+            () = shared.stop.cancelled() => return,
+            () = feeds.changed(&shared.store) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back() {
+        for controller in Controller::ALL {
+            assert_eq!(controller.name().parse(), Ok(controller));
+        }
+        assert!("pod".parse::<Controller>().is_err_and(|e| e.to_string().contains("there are clusterroles, deploy")));
+    }
+}

@@ -1,0 +1,63 @@
+//! A stand-in for nodes: pods run as soon as they are there.
+//!
+//! Never starts a process, and leaves pods alone that have scheduling gates or that somebody else has started.
+
+use rand::Rng;
+use serde_json::{Value, json};
+
+use super::act;
+use crate::json;
+use crate::shared::Shared;
+
+pub(super) fn reconcile(shared: &Shared, key: &str) {
+    let Some(pod) = act::living(shared, "pods", key) else {
+        return;
+    };
+    let gated = !json::list(&pod, &["spec", "schedulingGates"]).is_empty();
+    if gated || !matches!(json::text(&pod, &["status", "phase"]), "" | "Pending") {
+        return;
+    }
+    let now = crate::time::seconds(crate::time::now());
+    let (a, b) = rand::rng().random::<(u8, u8)>();
+    let status = started(&pod, &now, &format!("10.244.{a}.{b}"));
+    act::set_status(shared, "pods", &pod, &status);
+}
+
+/// The status of a pod that runs, or has run when it belongs to a job.
+fn started(pod: &Value, now: &str, address: &str) -> Value {
+    let owners = json::list(pod, &["metadata", "ownerReferences"]);
+    let done = owners.iter().any(|o| json::text(o, &["kind"]) == "Job");
+    let mut status = pod.get("status").cloned().unwrap_or_default();
+    let map = json::object(&mut status);
+    let condition = |kind: &str| {
+        let ends = done && kind.ends_with("Ready");
+        let mut condition = json!({
+            "type": kind, "status": if ends { "False" } else { "True" }, "lastProbeTime": null, "lastTransitionTime": now,
+        });
+        if done && kind != "PodScheduled" {
+            json::object(&mut condition).insert("reason".into(), "PodCompleted".into());
+        }
+        condition
+    };
+    let conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"].map(condition);
+    let state = |container: &Value| {
+        let state = if done {
+            json!({ "terminated": { "exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now } })
+        } else {
+            json!({ "running": { "startedAt": now } })
+        };
+        let image = json::text(container, &["image"]);
+        json!({
+            "name": json::text(container, &["name"]), "image": image, "imageID": image, "ready": !done, "started": !done,
+            "restartCount": 0, "lastState": {}, "state": state,
+        })
+    };
+    let containers: Vec<Value> = json::list(pod, &["spec", "containers"]).iter().map(state).collect();
+    map.insert("phase".into(), if done { "Succeeded" } else { "Running" }.into());
+    map.insert("conditions".into(), conditions.into_iter().collect());
+    map.insert("containerStatuses".into(), containers.into());
+    map.insert("startTime".into(), now.into());
+    map.insert("podIP".into(), address.into());
+    map.insert("podIPs".into(), json!([{ "ip": address }]));
+    status
+}

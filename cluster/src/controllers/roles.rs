@@ -1,0 +1,54 @@
+//! ClusterRoles that gather the rules of others by their labels.
+//!
+//! Never adds a rule twice.
+
+use serde_json::Value;
+
+use super::act;
+use crate::json;
+use crate::selectors::LabelSelector;
+use crate::shared::Shared;
+use crate::store::{Query, Stored};
+
+pub(super) const STORAGE: &str = "clusterroles.rbac.authorization.k8s.io";
+/// Any change may concern all that gather.
+pub(super) const ALL: &str = "";
+
+pub(super) fn reconcile(shared: &Shared, _all: &str) {
+    let query = Query { prefix: "", after: None, at: None, limit: 0, matches: &|_| true };
+    let Ok(page) = shared.store.list(STORAGE, &query) else {
+        return;
+    };
+    for role in page.items.iter().map(|stored| stored.value()) {
+        let selectors = json::list(&role, &["aggregationRule", "clusterRoleSelectors"]);
+        if selectors.is_empty() {
+            continue;
+        }
+        let rules = gathered(json::text(&role, &["metadata", "name"]), selectors, &page.items);
+        let rules = if rules.is_empty() { Value::Null } else { rules.into() };
+        if role.get("rules").unwrap_or(&Value::Null) != &rules {
+            act::edit(shared, STORAGE, &role, None, |role| {
+                json::object(role).insert("rules".into(), rules.clone());
+            });
+        }
+    }
+}
+
+/// The rules of all roles that a selector chooses, in the order of the selectors and of the roles' names.
+fn gathered(own: &str, selectors: &[Value], roles: &[std::sync::Arc<Stored>]) -> Vec<Value> {
+    let mut rules: Vec<Value> = Vec::new();
+    for selector in selectors {
+        let text = crate::kinds::scale::selector_text(Some(selector));
+        let Ok(selector) = LabelSelector::parse(&text) else {
+            continue;
+        };
+        for role in roles.iter().filter(|role| role.name() != own && selector.matches(|label| role.label(label))) {
+            for rule in json::list(&role.value(), &["rules"]) {
+                if !rules.contains(rule) {
+                    rules.push(rule.clone());
+                }
+            }
+        }
+    }
+    rules
+}

@@ -1,0 +1,64 @@
+//! `boathook rbac`. Never reads a hook.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Connection, Output};
+
+/// `boathook rbac`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook rbac hooks/ | kubectl apply -f -         # for the ServiceAccount boathook in the namespace boathook
+  boathook rbac a.wasm b.wasm --namespace ops --per-hook
+  boathook rbac hooks/ --crds crds/                 # bindings to kinds that these definitions make
+  boathook rbac hooks/ --check --kubeconfig operator.yaml
+  boathook rbac hooks/ --check --as system:serviceaccount:boathook:boathook
+  boathook rbac hooks/ --check --used operator.log  # the log of `serve --log-format json`
+
+Without --kubeconfig and --context, no cluster is asked what kinds there are: those of Kubernetes itself are known.
+
+Exit codes: 0 when there is nothing to mend, 1 when --check found differences, 2 when a hook, a file or the command
+line is wrong, or a cluster gives no answer.")]
+pub struct Rbac {
+    /// Hooks: components, or directories of them
+    #[arg(value_name = "DIR|FILE.wasm", required = true)]
+    pub hooks: Vec<PathBuf>,
+    /// The operator's namespace
+    #[arg(short, long, value_name = "NAME", default_value = "boathook", value_parser = label)]
+    pub namespace: String,
+    /// The operator's ServiceAccount
+    #[arg(long, value_name = "NAME", default_value = "boathook", value_parser = label)]
+    pub service_account: String,
+    /// A ServiceAccount and roles for each hook, which the operator may act as
+    #[arg(long)]
+    pub per_hook: bool,
+    /// Definitions (CustomResourceDefinitions) of kinds that hooks bind; may be repeated
+    #[arg(long, value_name = "FILE|DIR")]
+    pub crds: Vec<PathBuf>,
+    /// The cluster to ask for its kinds, and with --check for rights.
+    #[command(flatten)]
+    pub connection: Connection,
+    /// Print no roles, but what the user of the kubeconfig, or --as, may not do and should
+    #[arg(long)]
+    pub check: bool,
+    /// Ask about this user, like system:serviceaccount:NAMESPACE:NAME
+    #[arg(long = "as", value_name = "USER", requires = "check", conflicts_with = "used")]
+    pub user: Option<String>,
+    /// Ask no cluster, but compare permissions with what runs did, by the operator's log in JSON; may be repeated
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub used: Vec<PathBuf>,
+    /// Output format [default: yaml, or text with --check]
+    #[arg(short, long, value_enum)]
+    pub output: Option<Output>,
+}
+
+/// A name that Kubernetes takes for a namespace, and that leaves room for the names of hooks.
+fn label(text: &str) -> Result<String, String> {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if !text.is_empty() && text.len() <= 63 && text.chars().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+    {
+        return Ok(text.to_owned());
+    }
+    Err("use 1 to 63 lower-case letters, digits and '-', neither first nor last a '-'".to_owned())
+}

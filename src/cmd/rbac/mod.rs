@@ -1,0 +1,88 @@
+//! `boathook rbac`: the least roles for a set of hooks, and what differs from them. Decides nothing about rights:
+//! `rbac` does, and never changes a cluster.
+
+mod check;
+mod kinds;
+mod load;
+mod used;
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+
+use super::runtime::block_on;
+use crate::{
+    cli::{Output, rbac::Rbac},
+    model::{HookSpec, error_chain},
+    rbac::{self, Kinds, Layout, Needs},
+};
+
+/// `--check` found something.
+const DIFFERENCES: u8 = 1;
+/// Something that was given is wrong, so nothing can be said.
+const UNUSABLE: u8 = 2;
+
+pub(super) fn run(args: Rbac) -> anyhow::Result<ExitCode> {
+    match block_on(act(&args)) {
+        Ok(true) => Ok(ExitCode::SUCCESS),
+        Ok(false) => Ok(ExitCode::from(DIFFERENCES)),
+        Err(error) => {
+            eprintln!("error: {}", error_chain(error.as_ref()));
+            Ok(ExitCode::from(UNUSABLE))
+        }
+    }
+}
+
+/// What is known of the hooks before anything is made of it.
+struct Subject {
+    hooks: Vec<HookSpec>,
+    kinds: Kinds,
+    layout: Layout,
+}
+
+impl Subject {
+    fn needs(&self) -> anyhow::Result<Needs> {
+        Ok(rbac::needs(&self.hooks, &self.kinds, &self.layout)?)
+    }
+}
+
+/// Whether nothing differs.
+async fn act(args: &Rbac) -> anyhow::Result<bool> {
+    let hooks = load::hooks(&args.hooks).await?;
+    let kinds = kinds::of(args, &hooks).await?;
+    let layout = Layout {
+        namespace: args.namespace.clone(),
+        service_account: args.service_account.clone(),
+        per_hook: args.per_hook,
+    };
+    let subject = Subject { hooks, kinds, layout };
+    match (args.check, args.used.is_empty()) {
+        (false, _) => generate(args, &subject).map(|()| true),
+        (true, true) => check::run(args, &subject).await,
+        (true, false) => used::run(args, &subject),
+    }
+}
+
+fn generate(args: &Rbac, subject: &Subject) -> anyhow::Result<()> {
+    let needs = subject.needs()?;
+    let manifest = rbac::manifest(&subject.hooks, &needs, &subject.layout);
+    match args.output {
+        None | Some(Output::Yaml) => print!("{}", rbac::yaml(&manifest)),
+        Some(Output::Json) => {
+            println!("{:#}", rbac::json(&manifest));
+            manifest.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        }
+        Some(Output::Text) => bail!("roles are printed with -o yaml or -o json; text is for --check"),
+    }
+    Ok(())
+}
+
+/// Prints what was found, as data or for people.
+fn tell(args: &Rbac, data: &serde_json::Value, text: &str) -> anyhow::Result<()> {
+    match args.output {
+        None | Some(Output::Text) => print!("{text}"),
+        Some(Output::Json) => println!("{data:#}"),
+        Some(Output::Yaml) => print!("{}", yaml_serde::to_string(data)?),
+    }
+    Ok(())
+}

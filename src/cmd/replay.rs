@@ -1,0 +1,269 @@
+//! `boathook replay`: recorded runs again, and what is different. Decides nothing about that.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::Context as _;
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::{runtime::block_on, serve::cache_dir};
+use crate::{
+    cli::{Output, record::Replay},
+    model::{HookName, Limits, error_chain},
+    record::{
+        self, FileName, Header, Record, SUFFIX, read_key,
+        replay::{Components, Difference, Mode, replay},
+        secrets::Key,
+    },
+    sandbox::{CompilerConfig, LoadedHook, Sandbox, SandboxConfig},
+};
+
+/// As `println`, but who reads no further does not end the replay.
+macro_rules! say {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout().lock(), $($part)*);
+    }};
+}
+
+/// A record or a component can't be used.
+const UNUSABLE: u8 = 2;
+
+pub(super) fn run(args: &Replay) -> anyhow::Result<ExitCode> {
+    let told = block_on(async { Ok(replay_all(args).await) })?;
+    told.or_else(|error| {
+        eprintln!("error: {error:#}");
+        Ok(ExitCode::from(UNUSABLE))
+    })
+}
+
+/// What became of one record.
+enum Ended {
+    Same,
+    Differs(Vec<Difference>),
+    /// Nothing can be told from it, and nobody is to blame.
+    Incomplete(String),
+    Unusable(String),
+}
+
+struct Replayed {
+    file: PathBuf,
+    header: Option<Header>,
+    ended: Ended,
+}
+
+async fn replay_all(args: &Replay) -> anyhow::Result<ExitCode> {
+    let mut files = Vec::new();
+    for path in &args.paths {
+        files.extend(records(path)?);
+    }
+    if let Some(hook) = &args.hook {
+        let other = |file: &PathBuf| named(file).is_some_and(|name| name.hook != *hook);
+        files.retain(|file| !other(file));
+    }
+    let hooks: BTreeSet<_> = files.iter().filter_map(|file| Some(named(file)?.hook)).collect();
+    if args.with.is_some() && hooks.len() > 1 {
+        let hooks: Vec<_> = hooks.into_iter().collect();
+        anyhow::bail!("--with is one component, and these are records of {}: choose with --hook", hooks.join(", "));
+    }
+    anyhow::ensure!(!files.is_empty(), "there is no record: no file ends with {SUFFIX}");
+    let player = Player::new(args)?;
+    let jobs = args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(2, usize::from), usize::from);
+    let runs = futures::stream::iter(files).map(|file| {
+        let player = player.clone();
+        async move { tokio::spawn(async move { player.play(file).await }).await }
+    });
+    let mut runs = runs.buffered(jobs.max(1));
+    let mut all = Vec::new();
+    while let Some(played) = runs.next().await {
+        let played = played.context("a replay died by a defect")?;
+        if args.output == Output::Text {
+            tell(&played);
+        }
+        all.push(played);
+    }
+    summarise(args.output, &all)
+}
+
+/// The records that a path stands for, by time.
+fn records(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let cant = || format!("can't read {}", path.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).with_context(cant)? {
+        let file = entry.with_context(cant)?.path();
+        if file.to_string_lossy().ends_with(SUFFIX) {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn named(file: &Path) -> Option<FileName> {
+    FileName::parse(file.file_name()?.to_str()?)
+}
+
+/// Plays records, with each component loaded once.
+struct Player {
+    sandbox: Sandbox,
+    components: Components,
+    /// The bytes of `--with`.
+    with: Option<Vec<u8>>,
+    hook: Option<String>,
+    loaded: Mutex<HashMap<(String, String), Result<LoadedHook, String>>>,
+}
+
+impl Player {
+    fn new(args: &Replay) -> anyhow::Result<Arc<Self>> {
+        let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("can't read {}", path.display()));
+        let compiler = CompilerConfig::new(std::env::current_exe().context("can't find this program's own file")?);
+        // Recorded runs were held to their operator's maxima.
+        let maxima = Limits { memory: 4 << 30, ..SandboxConfig::default().maxima };
+        let config = SandboxConfig {
+            cache_dir: args.cache_dir.clone().or_else(cache_dir),
+            compiler: Some(compiler),
+            pooling: false,
+            maxima,
+            ..SandboxConfig::default()
+        };
+        Ok(Arc::new(Self {
+            sandbox: Sandbox::new(config)?,
+            components: Components::new(&args.component_dir)?,
+            with: args.with.as_ref().map(read).transpose()?,
+            hook: args.hook.clone(),
+            loaded: Mutex::default(),
+        }))
+    }
+
+    async fn play(&self, file: PathBuf) -> Replayed {
+        let path = file.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let key = read_key(path.parent().unwrap_or(&path)).map_err(|error| error_chain(&error))?;
+            Ok((record::read(&path).map_err(|error| error_chain(&error))?, key))
+        });
+        match read.await {
+            Ok(Ok((record, key))) => {
+                let header = record.header.clone();
+                let ended = self.play_record(&file, record, key).await.unwrap_or_else(Ended::Unusable);
+                Replayed { file, header: Some(header), ended }
+            }
+            Ok(Err(error)) => Replayed { file, header: None, ended: Ended::Unusable(error) },
+            Err(error) => Replayed { file, header: None, ended: Ended::Unusable(error.to_string()) },
+        }
+    }
+
+    async fn play_record(&self, file: &Path, record: Record, key: Option<Key>) -> Result<Ended, String> {
+        if let Some(reason) = &record.header.incomplete {
+            return Ok(Ended::Incomplete(reason.clone()));
+        }
+        if let Some(hook) = self.hook.as_ref().filter(|hook| **hook != record.header.hook) {
+            return Err(format!("it is of hook {}, not {hook}", record.header.hook));
+        }
+        let component = self.component(file, &record.header).await?;
+        let mode = if self.with.is_some() { Mode::Matching } else { Mode::Exact };
+        let differences = replay(&self.sandbox, &component, Arc::new(record), mode, key.as_ref()).await;
+        let differences = differences.map_err(|error| error_chain(&error))?;
+        Ok(if differences.is_empty() { Ended::Same } else { Ended::Differs(differences) })
+    }
+
+    async fn component(&self, file: &Path, header: &Header) -> Result<LoadedHook, String> {
+        let mut loaded = self.loaded.lock().await;
+        let key = (header.hook.clone(), header.component.clone());
+        if let Some(known) = loaded.get(&key) {
+            return known.clone();
+        }
+        let component = self.load(file, header).await;
+        loaded.insert(key, component.clone());
+        component
+    }
+
+    async fn load(&self, file: &Path, header: &Header) -> Result<LoadedHook, String> {
+        let name = HookName::new(&header.hook).map_err(|error| error.to_string())?;
+        let bytes = match &self.with {
+            Some(bytes) => bytes.clone(),
+            None => {
+                let beside = file.parent().unwrap_or(file);
+                let found = self.components.find(beside, &header.component, &header.hook);
+                found.map_err(|error| error_chain(&error))?
+            }
+        };
+        self.sandbox.load(&name, &bytes).await.map_err(|error| error_chain(&error))
+    }
+}
+
+fn tell(replayed: &Replayed) {
+    let file = replayed.file.display();
+    match &replayed.ended {
+        Ended::Same => {}
+        Ended::Differs(differences) => {
+            say!("{file}: {}", described(replayed.header.as_ref()));
+            differences.iter().for_each(|difference| say!("  {difference}"));
+        }
+        Ended::Incomplete(reason) => say!("{file}: left out, the record is incomplete: {reason}"),
+        Ended::Unusable(reason) => eprintln!("error: {file}: {reason}"),
+    }
+}
+
+fn described(header: Option<&Header>) -> String {
+    header.map(|header| format!("hook {}, binding {}", header.hook, header.binding)).unwrap_or_default()
+}
+
+fn summarise(output: Output, all: &[Replayed]) -> anyhow::Result<ExitCode> {
+    let count = |wanted: fn(&Ended) -> bool| all.iter().filter(|replayed| wanted(&replayed.ended)).count();
+    let same = count(|ended| matches!(ended, Ended::Same));
+    let differ = count(|ended| matches!(ended, Ended::Differs(_)));
+    let incomplete = count(|ended| matches!(ended, Ended::Incomplete(_)));
+    let unusable = count(|ended| matches!(ended, Ended::Unusable(_)));
+    match output {
+        Output::Text => say!("{}", sentence(all.len(), same, differ, incomplete, unusable)),
+        Output::Json | Output::Yaml => {
+            let runs: Vec<Value> = all.iter().map(entry).collect();
+            let value =
+                json!({"same": same, "differ": differ, "incomplete": incomplete, "unusable": unusable, "runs": runs});
+            match output {
+                Output::Yaml => say!("{}", yaml_serde::to_string(&value)?.trim_end()),
+                _ => say!("{value:#}"),
+            }
+        }
+    }
+    Ok(match (unusable, differ, same) {
+        (0, 0, 1..) => ExitCode::SUCCESS,
+        (0, 1.., _) => ExitCode::FAILURE,
+        _ => ExitCode::from(UNUSABLE),
+    })
+}
+
+fn sentence(all: usize, same: usize, differ: usize, incomplete: usize, unusable: usize) -> String {
+    let runs = if all == 1 { "run" } else { "runs" };
+    let differ = if differ == 1 { "1 differs".to_owned() } else { format!("{differ} differ") };
+    let mut text = format!("{all} {runs}: {same} same, {differ}");
+    for (count, what) in [(incomplete, "incomplete"), (unusable, "unusable")] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {what}"));
+        }
+    }
+    text
+}
+
+fn entry(replayed: &Replayed) -> Value {
+    let (result, reason, differences) = match &replayed.ended {
+        Ended::Same => ("same", None, &[][..]),
+        Ended::Differs(differences) => ("differs", None, &differences[..]),
+        Ended::Incomplete(reason) => ("incomplete", Some(reason), &[][..]),
+        Ended::Unusable(reason) => ("unusable", Some(reason), &[][..]),
+    };
+    let header = replayed.header.as_ref();
+    json!({
+        "file": replayed.file, "hook": header.map(|header| &header.hook), "run": header.map(|header| &header.run),
+        "result": result, "reason": reason, "differences": differences,
+    })
+}

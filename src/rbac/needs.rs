@@ -1,0 +1,72 @@
+//! Everything that a set of hooks needs, access by access, each with its reasons.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    access::{Access, Reason, Who},
+    error::NeedsError,
+    hook, host,
+    kinds::Kinds,
+    objects::Layout,
+};
+use crate::model::{HookName, HookSpec};
+
+/// Single accesses of one hook; more make no sense in a role.
+pub(super) const MAX: usize = 20_000;
+
+/// Who needs what, and what should be known about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// By whom, then by access.
+    pub of: BTreeMap<Who, BTreeMap<Access, BTreeSet<Reason>>>,
+    /// What was guessed, and where RBAC can say less than the documents; sentences.
+    pub notes: BTreeSet<String>,
+}
+
+impl Needs {
+    /// How many accesses there are.
+    pub fn len(&self) -> usize {
+        self.of.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether nothing is needed.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What is found for one hook, bounded.
+pub(super) struct Collector<'a> {
+    needs: &'a mut Needs,
+    hook: &'a HookName,
+    left: usize,
+}
+
+impl Collector<'_> {
+    pub fn add(&mut self, who: &Who, part: &super::Part, access: Access) -> Result<(), NeedsError> {
+        self.left =
+            self.left.checked_sub(1).ok_or_else(|| NeedsError::TooMany { hook: self.hook.clone(), max: MAX })?;
+        let reason = Reason { hook: self.hook.clone(), part: part.clone() };
+        self.needs.of.entry(who.clone()).or_default().entry(access).or_default().insert(reason);
+        Ok(())
+    }
+
+    pub fn note(&mut self, text: String) {
+        self.needs.notes.insert(format!("hook {}: {text}", self.hook));
+    }
+
+    pub fn hook(&self) -> &HookName {
+        self.hook
+    }
+}
+
+/// What the hooks, and the host for them, need.
+pub fn needs(hooks: &[HookSpec], kinds: &Kinds, layout: &Layout) -> Result<Needs, NeedsError> {
+    let mut needs = Needs::default();
+    for spec in hooks {
+        let mut collector = Collector { needs: &mut needs, hook: &spec.name, left: MAX };
+        host::collect(spec, kinds, layout, &mut collector)?;
+        hook::collect(spec, kinds, layout, &mut collector)?;
+    }
+    Ok(needs)
+}

@@ -1,0 +1,111 @@
+//! Records as files: their names, and reading them.
+//!
+//! Never writes one; that is `writer.rs`.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Record,
+    format::{FormatError, MAX_UNPACKED, decode},
+};
+
+/// How the files of records end.
+pub const SUFFIX: &str = ".record";
+
+/// A record that can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file.
+    #[error("can't read {path}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// What is in it.
+    #[error("can't use {path}")]
+    Format {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: FormatError,
+    },
+}
+
+/// Reads the record in a file.
+pub fn read(path: &Path) -> Result<Record, ReadError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_UNPACKED).read_to_end(&mut bytes));
+    read.map_err(|source| ReadError::File { path: path.to_owned(), source })?;
+    decode(&bytes).map_err(|source| ReadError::Format { path: path.to_owned(), source })
+}
+
+/// The name of a record's file. Names sort by time; none of the parts holds an `_` but the hook's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileName {
+    /// When the run began: `20260105T100211.403Z`.
+    pub started: String,
+    /// The hook.
+    pub hook: String,
+    /// The run's id.
+    pub run: String,
+    /// Whether the run failed.
+    pub failed: bool,
+}
+
+impl FileName {
+    /// Of a run that began at `started` milliseconds since the Unix epoch.
+    pub fn new(started: u64, hook: &str, run: &str, failed: bool) -> Self {
+        Self { started: timestamp(started), hook: hook.to_owned(), run: run.to_owned(), failed }
+    }
+
+    /// Reads the name of a file; `None` if no record is called so.
+    pub fn parse(name: &str) -> Option<Self> {
+        let (rest, result) = name.strip_suffix(SUFFIX)?.rsplit_once('.')?;
+        let (started, rest) = rest.split_once('_')?;
+        let (hook, run) = rest.rsplit_once('_')?;
+        let failed = match result {
+            "ok" => false,
+            "failed" => true,
+            _ => return None,
+        };
+        Some(Self { started: started.to_owned(), hook: hook.to_owned(), run: run.to_owned(), failed })
+    }
+}
+
+impl std::fmt::Display for FileName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let result = if self.failed { "failed" } else { "ok" };
+        write!(f, "{}_{}_{}.{result}{SUFFIX}", self.started, self.hook, self.run)
+    }
+}
+
+fn timestamp(millis: u64) -> String {
+    let time = i64::try_from(millis).ok().and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
+    time.unwrap_or_default().strftime("%Y%m%dT%H%M%S.%3fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn names_sort_by_time_and_tell_what_is_in_them() {
+        let name = FileName::new(1_767_607_331_403, "my_hook.v1", "0a1b2c3d-17", true);
+        assert_eq!(name.to_string(), "20260105T100211.403Z_my_hook.v1_0a1b2c3d-17.failed.record");
+        assert_eq!(FileName::parse(&name.to_string()), Some(name.clone()));
+        let later = FileName::new(1_767_607_331_404, "a", "0-1", false).to_string();
+        assert!(name.to_string() < later);
+        for other in ["components", "redaction.key", "x.record", "a_b_c.maybe.record", "a_b.ok.record"] {
+            assert_eq!(FileName::parse(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The flight recorder: a run written to a file, and the run again out of that file.
+//!
+//! ```text
+//!  run ─▶ Recording (a Host around the operator's) ─▶ writer's thread: redact ─▶ file, in a ring of its hook
+//!                                                                                  │
+//!              same or other component, ReplayHost answers from the record ◀── read ┘
+//! ```
+//!
+//! Never keeps a run waiting: what the writer can't take is dropped and counted. Never talks to a
+//! cluster.
+
+mod content;
+mod directory;
+mod file;
+mod format;
+mod recorder;
+mod recording;
+pub mod replay;
+pub mod secrets;
+mod tape;
+mod trigger;
+mod writer;
+
+pub use content::{
+    AmbientValues, Answer, Call, End, Header, LogLine, Record, RecordedFailure, RecordedSnapshot, Request,
+};
+pub use directory::{COMPONENTS, DirectoryError, KEY, component_file, read_key};
+pub use file::{FileName, ReadError, SUFFIX, read};
+pub use format::{FormatError, MAX_UNPACKED, VERSION, decode, encode};
+pub use recorder::{Begun, RecordConfig, RecordObserver, Recorder, Which};
+pub use recording::Recording;
+pub use trigger::{RecordedBinding, RecordedCause, RecordedEvent, RecordedItem, RecordedTrigger};

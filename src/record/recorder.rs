@@ -1,0 +1,199 @@
+//! Records runs: notes them as they happen, and hands them to a thread that writes.
+//!
+//! Never keeps a run waiting: what the thread can't take is dropped, and that is told.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{SyncSender, TrySendError, sync_channel},
+    },
+    thread::JoinHandle,
+    time::SystemTime,
+};
+
+use super::{
+    directory::{Directory, DirectoryError},
+    recording::Recording,
+    writer::{Taken, Writer},
+};
+use crate::{
+    model::{BindingName, HookName},
+    sandbox::{Host, RunReport, RunRequest},
+};
+
+const MIB: usize = 1024 * 1024;
+
+/// Records that wait for the writer.
+const WAITING: usize = 256;
+
+/// Bytes of those.
+const WAITING_BYTES: usize = 64 * MIB;
+
+/// Which runs are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Which {
+    /// All.
+    #[default]
+    All,
+    /// Those that failed.
+    Failed,
+}
+
+/// How to record.
+#[derive(Debug, Clone)]
+pub struct RecordConfig {
+    /// Where to. Made, if it is missing, for nobody else to look into.
+    pub directory: PathBuf,
+    /// Where hooks were loaded from, for a copy of each component.
+    pub hooks: PathBuf,
+    /// Which runs. Default all.
+    pub which: Which,
+    /// Records that are kept of each hook's runs that succeeded, and as many of those that failed.
+    /// Default 100.
+    pub keep: usize,
+    /// Values of Secrets are written, too. Default false.
+    pub secrets: bool,
+    /// The largest record, before it is packed; of a larger one the rest is left out. Default 16 MiB.
+    pub max_bytes: usize,
+}
+
+impl RecordConfig {
+    /// The defaults.
+    pub fn new(directory: impl Into<PathBuf>, hooks: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            hooks: hooks.into(),
+            which: Which::All,
+            keep: 100,
+            secrets: false,
+            max_bytes: 16 * MIB,
+        }
+    }
+}
+
+/// Is told what becomes of records.
+pub trait RecordObserver: Send + Sync + 'static {
+    /// One was written.
+    fn written(&self, hook: &HookName, bytes: u64);
+    /// One was dropped, because the writer is behind.
+    fn dropped(&self, hook: &HookName);
+    /// One could not be written, or not wholly.
+    fn failed(&self, hook: &HookName, error: &str);
+}
+
+/// Records runs, until it is closed.
+pub struct Recorder {
+    which: Which,
+    max_bytes: usize,
+    observer: Arc<dyn RecordObserver>,
+    waiting: Arc<AtomicUsize>,
+    writer: Mutex<Option<(SyncSender<Taken>, JoinHandle<()>)>>,
+}
+
+/// A run that is being recorded.
+pub struct Begun {
+    host: Arc<Recording>,
+    request: RunRequest,
+    component: String,
+    secrets: Vec<BindingName>,
+    started: SystemTime,
+}
+
+impl Begun {
+    /// What the run must have as its host.
+    pub fn host(&self) -> Arc<dyn Host> {
+        self.host.clone()
+    }
+}
+
+impl Recorder {
+    /// Opens the directory, and starts the writer.
+    pub fn start(config: RecordConfig, observer: Arc<dyn RecordObserver>) -> Result<Self, DirectoryError> {
+        let directory = Directory::open(&config.directory, config.keep)?;
+        let key = if config.secrets { None } else { Some(directory.key()?) };
+        let mut writer =
+            Writer { directory, key, hooks: config.hooks, max_bytes: config.max_bytes, observer: observer.clone() };
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let (to, from) = sync_channel::<Taken>(WAITING);
+        let done = waiting.clone();
+        let work = move || {
+            for taken in from {
+                let bytes = taken.notes.bytes;
+                writer.take(taken);
+                done.fetch_sub(bytes, Ordering::Relaxed);
+            }
+        };
+        let spawned = std::thread::Builder::new().name("records".to_owned()).spawn(work);
+        let thread = spawned.map_err(|source| DirectoryError::Io { path: config.directory, source })?;
+        Ok(Self {
+            which: config.which,
+            max_bytes: config.max_bytes,
+            observer,
+            waiting,
+            writer: Mutex::new(Some((to, thread))),
+        })
+    }
+
+    /// Before a run. `component` is its digest; `secrets` are its hook's bindings that match Secrets.
+    pub fn begin(
+        &self,
+        host: Arc<dyn Host>,
+        component: &str,
+        secrets: Vec<BindingName>,
+        request: &RunRequest,
+    ) -> Begun {
+        Begun {
+            host: Arc::new(Recording::new(host, self.max_bytes)),
+            request: request.clone(),
+            component: component.to_owned(),
+            secrets,
+            started: SystemTime::now(),
+        }
+    }
+
+    /// After it. One that never ends, because it was interrupted, leaves no record.
+    pub fn end(&self, begun: Begun, report: &RunReport) {
+        if self.which == Which::Failed && report.outcome.is_ok() {
+            return;
+        }
+        let Begun { host, request, component, secrets, started } = begun;
+        let notes = host.take();
+        let (bytes, hook) = (notes.bytes, request.caller.hook.clone());
+        let taken = Taken { request, component, secrets, started, notes, report: report.clone() };
+        if !self.send(taken, bytes) {
+            self.observer.dropped(&hook);
+        }
+    }
+
+    fn send(&self, taken: Taken, bytes: usize) -> bool {
+        if self.waiting.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) > WAITING_BYTES {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            return false;
+        }
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        match writer.as_ref().map(|(to, _)| to.try_send(taken)) {
+            Some(Ok(())) => true,
+            Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) | None => {
+                self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Waits until all is written. What ends afterwards is dropped. Blocks.
+    pub fn close(&self) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((to, thread)) = writer {
+            drop(to);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

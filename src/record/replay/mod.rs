@@ -1,0 +1,138 @@
+//! A recorded run once more: the same component, which must do the same again, or another one, whose
+//! writes are compared.
+//!
+//! Never talks to a cluster.
+
+mod ambient;
+mod compare;
+mod components;
+mod found;
+mod host;
+mod operation;
+mod show;
+
+use std::{sync::Arc, time::Duration};
+
+pub use compare::{Change, Difference};
+pub use components::{ComponentError, Components};
+pub use host::Mode;
+
+use ambient::Replayed;
+use compare::Secrets;
+use host::ReplayHost;
+
+use super::{Record, content::RecordedFailure, secrets::Key, tape::metric_line};
+use crate::{
+    model::{Caller, FailureKind, HookName, InvalidName, Limit, Limits, RunId},
+    sandbox::{LoadedHook, RunReport, RunRequest, Sandbox},
+};
+
+/// The time that a replayed run has at least: this machine may be slower than the recorded one.
+const TIME: Duration = Duration::from_secs(60);
+
+/// A record that can be read, and can't be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    /// Something is missing.
+    #[error("the record is incomplete: {0}")]
+    Incomplete(String),
+    /// The name.
+    #[error("the record names no hook")]
+    Hook(#[from] InvalidName),
+    /// The id.
+    #[error("the record's run id {0:?} is no id of a run")]
+    Run(String),
+    /// Seeds and random bytes.
+    #[error("the record's random values are no hexadecimal numbers")]
+    Random,
+}
+
+/// Replays a run. Nothing differs: it was the same. `key` is that of the record's placeholders.
+pub async fn replay(
+    sandbox: &Sandbox,
+    component: &LoadedHook,
+    record: Arc<Record>,
+    mode: Mode,
+    key: Option<&Key>,
+) -> Result<Vec<Difference>, Unusable> {
+    let request = request(&record)?;
+    let ambient = Replayed::new(&record.ambient, record.header.started).ok_or(Unusable::Random)?;
+    let key = key.filter(|_| record.header.redacted);
+    let host = Arc::new(ReplayHost::new(record.clone(), key.cloned(), mode, ambient));
+    let report = tokio::select! {
+        biased;
+        () = host.stopped() => None,
+        report = sandbox.run(component, request, host.clone()) => Some(report),
+    };
+    let seen = host.seen();
+    if let Some(difference) = seen.difference {
+        return Ok(vec![difference]);
+    }
+    if seen.over {
+        return Ok(Vec::new());
+    }
+    let Some(report) = report else { return Ok(Vec::new()) };
+    let mut differences = Vec::new();
+    let secrets = Secrets { key, made: record.header.redacted && record.ambient.random.is_none() };
+    match mode {
+        Mode::Exact => differences.extend(unmade(&record, seen.made.len())),
+        Mode::Matching => {
+            let now: Vec<_> = seen.made.iter().flat_map(operation::of_request).collect();
+            differences.extend(compare::writes(&operation::recorded(&record), &now, secrets));
+        }
+    }
+    differences.extend(ends(&record, &report, mode));
+    Ok(differences)
+}
+
+fn unmade(record: &Record, made: usize) -> Option<Difference> {
+    let call = record.calls.get(made)?;
+    Some(Difference::Call { number: made + 1, recorded: Some(call.request.clone()), now: None, fields: Vec::new() })
+}
+
+fn ends(record: &Record, report: &RunReport, mode: Mode) -> Vec<Difference> {
+    let now = RecordedFailure::of(&report.outcome);
+    let recorded = &record.end.failure;
+    let mut differences = Vec::new();
+    if said(recorded.as_ref(), mode) != said(now.as_ref(), mode) {
+        differences.push(Difference::Outcome {
+            recorded: said(recorded.as_ref(), Mode::Exact),
+            now: said(now.as_ref(), Mode::Exact),
+        });
+    }
+    let metrics: Vec<_> = report.metrics.iter().map(metric_line).collect();
+    differences.extend(compare::lines(&record.end.metrics, &metrics));
+    differences
+}
+
+/// Another component may put a failure into other words.
+fn said(failure: Option<&RecordedFailure>, mode: Mode) -> String {
+    match failure {
+        None => "success".to_owned(),
+        Some(failure) if mode == Mode::Matching => failure.kind.label().to_owned(),
+        Some(failure) => format!("{}: {}", failure.kind.label(), failure.message),
+    }
+}
+
+fn request(record: &Record) -> Result<RunRequest, Unusable> {
+    let header = &record.header;
+    if let Some(reason) = &header.incomplete {
+        return Err(Unusable::Incomplete(reason.clone()));
+    }
+    let hook = HookName::new(&header.hook)?;
+    let number = header.run.rsplit_once('-').and_then(|(process, number)| Some((process, number.parse().ok()?)));
+    let (process, number) = number.ok_or_else(|| Unusable::Run(header.run.clone()))?;
+    let ran_out = record.end.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Limit(Limit::Time));
+    let time = if ran_out { header.limits.time } else { header.limits.time.max(TIME) };
+    Ok(RunRequest {
+        caller: Caller {
+            hook: hook.clone(),
+            run: RunId::new(process, number),
+            permissions: header.permissions.clone().into(),
+            dry_run: header.dry_run,
+        },
+        attempt: header.attempt,
+        triggers: record.triggers.iter().map(|trigger| trigger.restore(&hook, &header.queue)).collect(),
+        limits: Limits { time, ..header.limits },
+    })
+}

@@ -1,0 +1,137 @@
+//! Takes the values of Secrets out of a record, so that it can be replayed all the same: each becomes
+//! a placeholder, and the same value the same one wherever it stands.
+//!
+//! Never decides whether that is wanted.
+
+mod placeholder;
+mod reconcile;
+mod scrub;
+mod walk;
+
+pub use placeholder::Key;
+pub(super) use reconcile::reconcile;
+pub use scrub::SHORTEST;
+
+use scrub::Scrubber;
+use serde_json::Value;
+use walk::Pass;
+
+use super::{
+    content::{Answer, Record, Request},
+    trigger::{RecordedCause, RecordedItem},
+};
+use crate::model::{BindingName, CallError, HookSpec, KubernetesBinding, Operation, PatchBody};
+
+/// Bindings of a hook that match Secrets.
+pub fn bindings_of_secrets(spec: &HookSpec) -> Vec<BindingName> {
+    let of_secrets =
+        |binding: &&KubernetesBinding| matches!(binding.kind.to_lowercase().as_str(), "secret" | "secrets");
+    spec.kubernetes.iter().filter(of_secrets).map(|binding| binding.name.clone()).collect()
+}
+
+/// Replaces the values of Secrets. `bindings` match Secrets: what their filters give is replaced too,
+/// save what is known to be public.
+pub fn redact(mut record: Record, key: &Key, bindings: &[BindingName]) -> Result<Record, serde_json::Error> {
+    let mut pass = Pass::new(key);
+    inputs(&mut record, &mut pass, bindings);
+    let made = calls(&mut record, &mut pass);
+    if made {
+        record.ambient.random = None;
+    }
+    record.header.redacted = true;
+    match Scrubber::new(&pass.replaced) {
+        Some(scrubber) => scrubbed(record, &scrubber),
+        None => Ok(record),
+    }
+}
+
+fn inputs(record: &mut Record, pass: &mut Pass<'_>, bindings: &[BindingName]) {
+    for trigger in &mut record.triggers {
+        let RecordedCause::Event(event) = &mut trigger.cause else { continue };
+        event.previous_object.iter_mut().for_each(|object| pass.json(object));
+        let secret = event.resource.kind == "Secret" && event.resource.group.is_empty();
+        if secret && let Some(result) = &mut event.previous_filter_result {
+            let RecordedItem { name, namespace, uid, .. } = &event.item;
+            pass.filter_result(result, &[name, namespace.as_deref().unwrap_or_default(), uid]);
+        }
+        item(&mut event.item, pass, secret);
+    }
+    for snapshot in &mut record.snapshots {
+        let secret = bindings.contains(&(&snapshot.binding).into());
+        snapshot.items.iter_mut().flatten().for_each(|one| item(one, pass, secret));
+    }
+}
+
+fn item(item: &mut RecordedItem, pass: &mut Pass<'_>, secret: bool) {
+    item.object.iter_mut().for_each(|object| pass.json(object));
+    let RecordedItem { namespace, name, uid, filter_result, .. } = item;
+    match filter_result {
+        Some(result) if secret => pass.filter_result(result, &[name, namespace.as_deref().unwrap_or_default(), uid]),
+        Some(result) => pass.json(result),
+        None => {}
+    }
+}
+
+/// Whether the run wrote a value into a Secret that it had not read.
+fn calls(record: &mut Record, pass: &mut Pass<'_>) -> bool {
+    let mut made = false;
+    for call in &mut record.calls {
+        pass.found_new = false;
+        match &mut call.request {
+            Request::Write { operation: op } => operation(op, pass),
+            Request::Batch { operations } => operations.iter_mut().for_each(|op| operation(op, pass)),
+            _ => {}
+        }
+        made |= pass.found_new;
+        match &mut call.answer {
+            Some(Answer::Object(Ok(object)) | Answer::Written(Ok(Some(object)))) => pass.json(object),
+            Some(Answer::Page(Ok(page))) => page.items.iter_mut().for_each(|object| pass.json(object)),
+            Some(Answer::Batch(answers)) => answers.iter_mut().for_each(|answer| match answer {
+                Ok(Some(object)) => pass.json(object),
+                Ok(None) => {}
+                Err(failure) => error(failure, pass),
+            }),
+            Some(
+                Answer::Object(Err(failure))
+                | Answer::Page(Err(failure))
+                | Answer::Written(Err(failure))
+                | Answer::Emitted(Err(failure)),
+            ) => error(failure, pass),
+            _ => {}
+        }
+    }
+    made
+}
+
+fn error(failure: &mut CallError, pass: &mut Pass<'_>) {
+    failure.status.iter_mut().for_each(|status| pass.json(status));
+}
+
+fn operation(operation: &mut Operation, pass: &mut Pass<'_>) {
+    match operation {
+        Operation::Create(create) => pass.json(&mut create.object),
+        Operation::Update(update) => pass.json(&mut update.object),
+        Operation::Patch(patch) => {
+            let secret = patch.target.kind == "Secret";
+            match &mut patch.body {
+                PatchBody::Json(body) | PatchBody::Merge(body) | PatchBody::Strategic(body) if secret => {
+                    pass.secret(body);
+                }
+                PatchBody::Json(body) | PatchBody::Merge(body) | PatchBody::Strategic(body) => pass.json(body),
+                PatchBody::Apply { object, .. } => pass.json(object),
+                // Its values are in the answer, and are found here then.
+                PatchBody::Jq(_) => {}
+            }
+        }
+        Operation::Delete(_) => {}
+    }
+}
+
+fn scrubbed(record: Record, scrubber: &Scrubber) -> Result<Record, serde_json::Error> {
+    let header = record.header.clone();
+    let mut value = serde_json::to_value(record)?;
+    if let Value::Object(parts) = &mut value {
+        parts.iter_mut().filter(|(part, _)| *part != "header").for_each(|(_, part)| scrubber.value(part));
+    }
+    Ok(Record { header, ..serde_json::from_value(value)? })
+}

@@ -1,0 +1,51 @@
+//! Replaces values of Secrets wherever else they stand in a record: logs, names, other objects.
+//!
+//! Never replaces short ones: they would be found in words that have nothing to do with them.
+
+use std::collections::HashMap;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use serde_json::Value;
+
+/// Shorter values are replaced in Secrets only.
+pub const SHORTEST: usize = 8;
+
+/// Knows what is to be replaced.
+pub(super) struct Scrubber {
+    patterns: AhoCorasick,
+    replacements: Vec<String>,
+}
+
+impl Scrubber {
+    /// `None` if there is nothing to look for.
+    pub fn new(replaced: &HashMap<String, String>) -> Option<Self> {
+        let (mut patterns, mut replacements) = (Vec::new(), Vec::new());
+        for (value, placeholder) in replaced.iter().filter(|(value, _)| value.len() >= SHORTEST) {
+            let escaped = Value::from(value.as_str()).to_string();
+            let escaped = escaped.get(1..escaped.len() - 1).unwrap_or_default().to_owned();
+            if escaped != *value {
+                patterns.push(escaped);
+                replacements.push(placeholder.clone());
+            }
+            patterns.push(value.clone());
+            replacements.push(placeholder.clone());
+        }
+        if patterns.is_empty() {
+            return None;
+        }
+        let patterns = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok()?;
+        Some(Self { patterns, replacements })
+    }
+
+    /// All texts of a JSON value.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) if self.patterns.is_match(text.as_str()) => {
+                *text = self.patterns.replace_all(text, &self.replacements);
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| self.value(value)),
+            Value::Object(fields) => fields.values_mut().for_each(|value| self.value(value)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Clocks and random numbers of a run, put under somebody's control.
+//!
+//! Never made for a run whose host asks for none: such a run has the system's own.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use rand_core::TryRng;
+use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
+
+/// Where a run has the time and random numbers from. Asked for each reading, in order.
+pub trait Ambient: Send + Sync + 'static {
+    /// Time since the Unix epoch.
+    fn wall(&self) -> Duration;
+    /// Nanoseconds since some moment before the run.
+    fn monotonic(&self) -> u64;
+    /// Fills with random bytes fit for keys.
+    fn random(&self, bytes: &mut [u8]);
+    /// Fills with random bytes of no such worth.
+    fn insecure_random(&self, bytes: &mut [u8]);
+    /// What guests seed their hash maps with; asked once, before the run.
+    fn insecure_seed(&self) -> u128;
+}
+
+const RESOLUTION: Duration = Duration::from_nanos(1);
+
+struct Wall(Arc<dyn Ambient>);
+
+impl HostWallClock for Wall {
+    fn resolution(&self) -> Duration {
+        RESOLUTION
+    }
+
+    fn now(&self) -> Duration {
+        self.0.wall()
+    }
+}
+
+struct Monotonic(Arc<dyn Ambient>);
+
+impl HostMonotonicClock for Monotonic {
+    fn resolution(&self) -> u64 {
+        1
+    }
+
+    fn now(&self) -> u64 {
+        self.0.monotonic()
+    }
+}
+
+struct Random {
+    from: Arc<dyn Ambient>,
+    secure: bool,
+}
+
+impl Random {
+    fn fill(&self, bytes: &mut [u8]) {
+        if self.secure { self.from.random(bytes) } else { self.from.insecure_random(bytes) }
+    }
+}
+
+impl TryRng for Random {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        let mut bytes = [0; 4];
+        self.fill(&mut bytes);
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        let mut bytes = [0; 8];
+        self.fill(&mut bytes);
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.fill(bytes);
+        Ok(())
+    }
+}
+
+/// Has the guest see these clocks and numbers.
+pub(super) fn put_in(wasi: &mut WasiCtxBuilder, ambient: &Arc<dyn Ambient>) {
+    let random = |secure| Random { from: ambient.clone(), secure };
+    wasi.wall_clock(Wall(ambient.clone()))
+        .monotonic_clock(Monotonic(ambient.clone()))
+        .secure_random(random(true))
+        .insecure_random(random(false))
+        .insecure_random_seed(ambient.insecure_seed());
+}

@@ -1,0 +1,91 @@
+//! No value of a Secret is in a record, and the run is the same again all the same.
+
+use std::path::Path;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::json;
+
+use super::{Recorded, names, records, replayed};
+use crate::{pipeline::tell::tell, support::guests::guest};
+
+/// Binds Secrets and, in `tell`, logs everything that it is told about them.
+const DOCUMENT: &str = "
+configVersion: v1
+kubernetes:
+- {name: whole, apiVersion: v1, kind: Secret, previousObject: true, includeSnapshotsFrom: [filtered]}
+- {name: filtered, apiVersion: v1, kind: secrets, jqFilter: '{type: .type, all: .data, one: .data.password, plain: (.data.password | @base64d)}'}
+";
+
+const PASSWORDS: [&str; 3] = ["correct horse battery staple", "pa\"ss\nwith lines, and a second one", "hunter2hunter2"];
+
+fn secret(name: &str, password: &str) -> serde_json::Value {
+    let inner = json!({"auths": {"r.example": {"password": password}}}).to_string();
+    let data = json!({"password": STANDARD.encode(password), ".dockerconfigjson": STANDARD.encode(inner)});
+    let applied =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"password": password}});
+    let annotations = json!({"kubectl.kubernetes.io/last-applied-configuration": applied.to_string()});
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson", "data": data,
+        "metadata": {"namespace": "default", "name": name, "annotations": annotations},
+    })
+}
+
+/// Each form in which a password could be in a file.
+fn forms(password: &str) -> Vec<String> {
+    let escaped = serde_json::Value::from(password).to_string();
+    let once = escaped.trim_matches('"').to_owned();
+    let lines = password.lines().filter(|line| line.len() >= 16).map(str::to_owned);
+    let inner = json!({"auths": {"r.example": {"password": password}}}).to_string();
+    [password.to_owned(), once, STANDARD.encode(password), STANDARD.encode(inner)].into_iter().chain(lines).collect()
+}
+
+fn found(path: &Path) -> Vec<String> {
+    let texts: Vec<_> = records(path).iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+    let forms = PASSWORDS.iter().flat_map(|password| forms(password));
+    forms
+        .filter(|form| {
+            texts
+                .iter()
+                .any(|text| text.contains(&serde_json::Value::from(form.as_str()).to_string().trim_matches('"')[..]))
+        })
+        .collect()
+}
+
+async fn record(keep_secrets: bool) -> (tempfile::TempDir, std::path::PathBuf) {
+    let hooks = [("tell", tell(DOCUMENT)), ("registry-secret", guest("registry-secret"))];
+    let recorded = Recorded::start(&hooks, |config| config.secrets = keep_secrets).await;
+    let pipeline = &recorded.pipeline;
+    pipeline.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})).await;
+    pipeline.create(secret("registry-credentials", PASSWORDS[0])).await;
+    pipeline.create(secret("second", PASSWORDS[1])).await;
+    pipeline.apply(secret("registry-credentials", PASSWORDS[2])).await;
+    let copy = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "other", "name": "registry-credentials"}});
+    let copied = async || {
+        let data = pipeline.get(copy.clone()).await?["data"]["password"].as_str()?.to_owned();
+        (data == STANDARD.encode(PASSWORDS[2])).then_some(())
+    };
+    crate::support::until("the copy follows", copied).await;
+    recorded.operator().told("run succeeded", "tell", 4).await;
+    recorded.stop().await
+}
+
+#[tokio::test]
+async fn no_value_of_a_secret_is_recorded_and_replays_are_the_same() {
+    let (_records, path) = record(false).await;
+    assert_eq!(found(&path), Vec::<String>::new());
+    let all = records(&path);
+    assert!(all.iter().all(|record| record.header.redacted));
+    // The type and the names are there.
+    assert!(all.iter().any(|record| serde_json::to_string(record).unwrap().contains("kubernetes.io/dockerconfigjson")));
+    let (code, told) = replayed(&[path.to_str().unwrap()]).await;
+    assert_eq!((code, &told["same"]), (Some(0), &json!(names(&path).len())), "{told:#}");
+}
+
+#[tokio::test]
+async fn values_are_kept_when_that_is_asked_for() {
+    let (_records, path) = record(true).await;
+    assert!(found(&path).len() >= 6, "{:?}", found(&path));
+    assert!(!path.join("redaction.key").exists());
+    let (code, told) = replayed(&[path.to_str().unwrap()]).await;
+    assert_eq!((code, &told["same"]), (Some(0), &json!(names(&path).len())), "{told:#}");
+}
