@@ -2,6 +2,7 @@
 //!
 //! Never measures time: the same expression on the same object always costs the same.
 
+use super::calls::Library;
 use super::{Error, Value, list};
 
 /// Units that one expression may spend.
@@ -14,11 +15,13 @@ const REQUEST: u64 = 10_000_000;
 pub(crate) struct Budget {
     request: u64,
     call: u64,
+    /// Functions are made once for all expressions of a request.
+    pub(super) library: Library,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { request: REQUEST, call: CALL }
+        Self { request: REQUEST, call: CALL, library: Library::default() }
     }
 }
 

@@ -134,6 +134,8 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "value",
 ];
 
+/// What every call of the library costs.
+const CALL: u64 = 10;
 /// The namespaces among them.
 pub(super) const NAMESPACES: &[&str] = &["format", "ip", "optional", "sets"];
 
@@ -148,6 +150,12 @@ pub(super) fn duration(text: &str) -> Option<Value> {
 /// The Kubernetes functions, made when the first one is called.
 #[derive(Default)]
 pub(super) struct Library(OnceCell<Context<'static>>);
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Library")
+    }
+}
 
 impl Library {
     fn call(&self, name: &str, target: Option<Value>, arguments: Vec<Value>) -> Result<Value, Error> {
@@ -264,7 +272,7 @@ impl Eval<'_> {
         if !FUNCTIONS.contains(&name) {
             return Err(Error::NoOverload);
         }
-        self.library.call(name, target, arguments)
+        self.budget.library.call(name, target, arguments)
     }
 
     fn map_optional(
@@ -308,6 +316,7 @@ fn growth(name: &str, values: &[&Value]) -> u64 {
         },
         _ => 1,
     }
+    .saturating_add(CALL)
 }
 
 /// The numbers in a format are widths: they say how much is written.

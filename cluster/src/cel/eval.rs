@@ -10,7 +10,6 @@ use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, I
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::parser::Expression;
 
-use super::calls::Library;
 use super::list::items;
 use super::ops::{self, as_optional};
 use super::{Budget, Error, Value, optional};
@@ -38,12 +37,11 @@ impl<'a> Scope<'a> {
 
 pub(super) struct Eval<'b> {
     pub budget: &'b mut Budget,
-    pub library: Library,
 }
 
 impl<'b> Eval<'b> {
     pub(super) fn new(budget: &'b mut Budget) -> Self {
-        Self { budget, library: Library::default() }
+        Self { budget }
     }
 
     pub(super) fn value(&mut self, expression: &Expression, scope: &Scope<'_>) -> Result<Value, Error> {

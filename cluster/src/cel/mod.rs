@@ -6,6 +6,7 @@ mod ast;
 mod budget;
 mod calls;
 mod check;
+mod cost;
 mod eval;
 mod list;
 mod macros;
@@ -17,6 +18,7 @@ mod values;
 use kube_cel::cel::parser::Expression;
 
 pub(crate) use budget::Budget;
+pub(crate) use cost::most;
 pub(crate) use eval::Scope;
 pub(crate) use kube_cel::cel::Value;
 pub(crate) use types::Ty;
@@ -62,6 +64,12 @@ impl Program {
     /// Unknown fields, variables and functions, and operators on values they do not take.
     pub(crate) fn check(&self, variables: &[(&str, Ty<'_>)]) -> Result<String, String> {
         check::check(&self.expression, &self.source, variables)
+    }
+
+    /// What the expression costs at least on the largest `self` of this schema.
+    pub(crate) fn worst_cost(&self, schema: &serde_json::Value) -> f64 {
+        let mut known = vec![("self".to_owned(), schema), ("oldSelf".to_owned(), schema)];
+        cost::worst(&self.expression, &mut known)
     }
 
     /// Whether the expression speaks of the variable.

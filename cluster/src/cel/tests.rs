@@ -153,3 +153,18 @@ fn types_are_checked() {
         assert_eq!(check(source), Err(format!("ERROR: <input>:{why}")), "{source}");
     }
 }
+
+#[test]
+fn the_worst_cost_follows_the_bounds_of_the_schema() {
+    let list = |bound: Option<u64>| {
+        let mut list = json!({ "type": "array", "items": { "type": "string" } });
+        if let (Some(bound), Json::Object(map)) = (bound, &mut list) {
+            map.insert("maxItems".into(), bound.into());
+        }
+        json!({ "type": "object", "properties": { "l": list } })
+    };
+    let nested = Program::parse("self.l.all(x, self.l.exists(y, x == y))").unwrap();
+    assert!(nested.worst_cost(&list(None)) > 1e11);
+    assert!(nested.worst_cost(&list(Some(10))) < 1e4);
+    assert!(Program::parse("self.l.all(x, x != '')").unwrap().worst_cost(&list(None)) < 1e8);
+}

@@ -38,6 +38,8 @@ async fn defined() -> Fixture {
     });
     let (code, made) = f.post(DEFINITIONS, body).await;
     assert_eq!(code, 201, "{made}");
+    // The answer shows the definition before it was looked at.
+    let (_, made) = f.get(&format!("{DEFINITIONS}/widgets.example.com")).await;
     let established = made["status"]["conditions"].as_array().unwrap().iter().any(|c| c["type"] == "Established");
     assert!(established, "{made}");
     f
@@ -157,5 +159,5 @@ async fn unusable_definitions_are_refused() {
     let refused = f.post(DEFINITIONS, body).await;
     assert_eq!(refused.0, 422);
     let fields: Vec<&Value> = refused.1["details"]["causes"].as_array().unwrap().iter().map(|c| &c["field"]).collect();
-    assert_eq!(fields, ["metadata.name", "spec.scope", "spec.versions"]);
+    assert_eq!(fields, ["metadata.name", "spec.scope", "spec.versions", "status.storedVersions"]);
 }

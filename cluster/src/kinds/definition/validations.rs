@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cel::{Program, Ty};
+use crate::cel::{Program, Ty, most};
 use crate::json;
 use crate::status::Cause;
 
@@ -12,26 +12,58 @@ const REASONS: &[&str] = &["FieldValueDuplicate", "FieldValueForbidden", "FieldV
 
 /// Everything that is wrong with the rules of a schema and of what is below it.
 pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
-    walk(schema, path, true, None, causes);
+    let mut expensive = Vec::new();
+    walk(schema, path, &Around { root: true, lost: None, count: 1.0 }, &mut expensive, causes);
+    if expensive.is_empty() {
+        return;
+    }
+    let why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+    causes.extend(expensive.into_iter().map(|place| Cause::forbidden(place, why)));
+    let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+    causes.push(Cause::forbidden(path, format!("{what} {TOO_EXPENSIVE}")));
 }
 
-/// `lost`: the list or map around here whose parts have no past.
-fn walk(schema: &Value, path: &str, root: bool, lost: Option<&str>, causes: &mut Vec<Cause>) {
+/// The real server estimates costs in more detail; only what exceeds its limit without doubt is refused here.
+const LIMIT: f64 = 100.0 * 10_000_000.0;
+const TOO_EXPENSIVE: &str = "exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, \
+    maxProperties, and maxLength where arrays, maps, and strings are declared)";
+
+/// Where a schema stands.
+#[derive(Clone, Copy)]
+struct Around<'p> {
+    root: bool,
+    /// The list or map around here whose parts have no past.
+    lost: Option<&'p str>,
+    /// How many values of the schema an object may have.
+    count: f64,
+}
+
+fn walk(schema: &Value, path: &str, around: &Around<'_>, expensive: &mut Vec<String>, causes: &mut Vec<Cause>) {
+    let Around { root, lost, count } = *around;
     for (index, written) in json::list(schema, &["x-kubernetes-validations"]).iter().enumerate() {
         let rule = Rule { written, schema, root, place: format!("{path}.x-kubernetes-validations[{index}]") };
-        rule.check(lost, causes);
+        let program = rule.check(lost, causes);
+        if program.is_some_and(|program| program.worst_cost(schema) * count > LIMIT) {
+            let place = format!("{}.rule", rule.place);
+            causes.push(Cause::forbidden(&place, format!("estimated rule cost {TOO_EXPENSIVE}")));
+            expensive.push(place);
+        }
     }
+    let inner_count = count * most(schema);
     let atomic = json::text(schema, &["x-kubernetes-map-type"]) == "atomic";
     let inner_lost = lost.or(atomic.then_some(path));
     for (key, inner) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        walk(inner, &format!("{path}.properties[{key}]"), false, inner_lost, causes);
+        let around = Around { root: false, lost: inner_lost, count };
+        walk(inner, &format!("{path}.properties[{key}]"), &around, expensive, causes);
     }
     if let Some(inner) = schema.get("additionalProperties").filter(|inner| inner.is_object()) {
-        walk(inner, &format!("{path}.additionalProperties"), false, inner_lost, causes);
+        let around = Around { root: false, lost: inner_lost, count: inner_count };
+        walk(inner, &format!("{path}.additionalProperties"), &around, expensive, causes);
     }
     if let Some(inner) = schema.get("items").filter(|inner| inner.is_object()) {
         let keyed = json::text(schema, &["x-kubernetes-list-type"]) == "map";
-        walk(inner, &format!("{path}.items"), false, lost.or((!keyed).then_some(path)), causes);
+        let around = Around { root: false, lost: lost.or((!keyed).then_some(path)), count: inner_count };
+        walk(inner, &format!("{path}.items"), &around, expensive, causes);
     }
 }
 
@@ -47,11 +79,12 @@ impl<'a> Rule<'a> {
         json::text(self.written, &[key])
     }
 
-    fn check(&self, lost: Option<&str>, causes: &mut Vec<Cause>) {
+    /// The compiled rule, when there is nothing wrong with it.
+    fn check(&self, lost: Option<&str>, causes: &mut Vec<Cause>) -> Option<Program> {
         let at = |key: &str| format!("{}.{key}", self.place);
         if self.text("rule").trim().is_empty() {
             causes.push(Cause::required(at("rule"), "rule is not specified"));
-            return;
+            return None;
         }
         let message = self.text("message");
         if !message.is_empty() && message.trim().is_empty() {
@@ -67,7 +100,7 @@ impl<'a> Rule<'a> {
         if !path.is_empty() && !leads_somewhere(path, self.schema) {
             causes.push(Cause::invalid(at("fieldPath"), &path.into(), "must be a valid path"));
         }
-        self.expressions(lost, causes);
+        self.expressions(lost, causes)
     }
 
     /// A rule as the real server's internal type shows it.
@@ -82,15 +115,16 @@ impl<'a> Rule<'a> {
         Cause::bare(format!("{}.{key}", self.place), &format!("{shown}: {why}"))
     }
 
-    fn expressions(&self, lost: Option<&str>, causes: &mut Vec<Cause>) {
-        match self.compiled(self.text("rule"), "bool") {
-            Ok(program) => self.transition(&program, lost, causes),
+    fn expressions(&self, lost: Option<&str>, causes: &mut Vec<Cause>) -> Option<Program> {
+        let rule = self.compiled(self.text("rule"), "bool");
+        match &rule {
+            Ok(program) => self.transition(program, lost, causes),
             Err(Fault::Source(why)) => causes.push(self.refused("rule", &format!("compilation failed: {why}"))),
             Err(Fault::Type) => causes.push(self.refused("rule", "cel expression must evaluate to a bool")),
         }
         let message = self.text("messageExpression");
         if message.is_empty() {
-            return;
+            return rule.ok();
         }
         let field = "messageExpression";
         match self.compiled(message, "string") {
@@ -100,6 +134,7 @@ impl<'a> Rule<'a> {
             }
             Err(Fault::Type) => causes.push(self.refused(field, "messageExpression must evaluate to a string")),
         }
+        rule.ok()
     }
 
     fn compiled(&self, source: &str, wanted: &str) -> Result<Program, Fault> {
