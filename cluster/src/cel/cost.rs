@@ -55,16 +55,26 @@ fn schema_of<'s>(expression: &IdedExpr, known: &Known<'s>) -> Option<&'s Json> {
     }
 }
 
+/// How many items or entries a value of the schema may have, by what the schema says.
+pub(crate) fn bound(schema: &Json) -> Option<f64> {
+    let key = if json::text(schema, &["type"]) == "array" { "maxItems" } else { "maxProperties" };
+    schema.get(key).and_then(Json::as_f64)
+}
+
+/// How many values of the schema fit in a request.
+pub(crate) fn fitting(schema: &Json) -> f64 {
+    REQUEST / (smallest(schema) + 1.0)
+}
+
 /// How many items or entries a value of the schema may have.
-pub(crate) fn most(schema: &Json) -> f64 {
-    let (bound, inner, around) = match json::text(schema, &["type"]) {
-        "array" => ("maxItems", "items", 1.0),
-        // A key in quotes, a colon.
-        "object" if schema.get("additionalProperties").is_some() => ("maxProperties", "additionalProperties", 4.0),
-        _ => return 1.0,
+fn most(schema: &Json) -> f64 {
+    let inner = match json::text(schema, &["type"]) {
+        "array" => schema.get("items"),
+        "object" => schema.get("additionalProperties").filter(|inner| inner.is_object()),
+        _ => None,
     };
-    let unbounded = || REQUEST / (around + schema.get(inner).map_or(1.0, smallest));
-    schema.get(bound).and_then(Json::as_f64).unwrap_or_else(unbounded)
+    let unbounded = || inner.map_or(1.0, fitting);
+    bound(schema).unwrap_or_else(unbounded)
 }
 
 /// Bytes of the smallest value of a schema.

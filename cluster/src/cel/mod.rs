@@ -18,7 +18,7 @@ mod values;
 use kube_cel::cel::parser::Expression;
 
 pub(crate) use budget::Budget;
-pub(crate) use cost::most;
+pub(crate) use cost::{bound, fitting};
 pub(crate) use eval::Scope;
 pub(crate) use kube_cel::cel::Value;
 pub(crate) use types::Ty;

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cel::{Program, Ty, most};
+use crate::cel::{self, Program, Ty};
 use crate::json;
 use crate::status::Cause;
 
@@ -13,7 +13,7 @@ const REASONS: &[&str] = &["FieldValueDuplicate", "FieldValueForbidden", "FieldV
 /// Everything that is wrong with the rules of a schema and of what is below it.
 pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let mut expensive = Vec::new();
-    walk(schema, path, &Around { root: true, lost: None, count: 1.0 }, &mut expensive, causes);
+    walk(schema, path, &Around { root: true, lost: None, count: Some(1.0) }, &mut expensive, causes);
     if expensive.is_empty() {
         return;
     }
@@ -34,8 +34,8 @@ struct Around<'p> {
     root: bool,
     /// The list or map around here whose parts have no past.
     lost: Option<&'p str>,
-    /// How many values of the schema an object may have.
-    count: f64,
+    /// How many values of the schema an object may have; none when no schema around it bounds that.
+    count: Option<f64>,
 }
 
 fn walk(schema: &Value, path: &str, around: &Around<'_>, expensive: &mut Vec<String>, causes: &mut Vec<Cause>) {
@@ -43,13 +43,14 @@ fn walk(schema: &Value, path: &str, around: &Around<'_>, expensive: &mut Vec<Str
     for (index, written) in json::list(schema, &["x-kubernetes-validations"]).iter().enumerate() {
         let rule = Rule { written, schema, root, place: format!("{path}.x-kubernetes-validations[{index}]") };
         let program = rule.check(lost, causes);
+        let count = count.unwrap_or_else(|| cel::fitting(schema));
         if program.is_some_and(|program| program.worst_cost(schema) * count > LIMIT) {
             let place = format!("{}.rule", rule.place);
             causes.push(Cause::forbidden(&place, format!("estimated rule cost {TOO_EXPENSIVE}")));
             expensive.push(place);
         }
     }
-    let inner_count = count * most(schema);
+    let inner_count = count.zip(cel::bound(schema)).map(|(count, bound)| count * bound);
     let atomic = json::text(schema, &["x-kubernetes-map-type"]) == "atomic";
     let inner_lost = lost.or(atomic.then_some(path));
     for (key, inner) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
