@@ -108,6 +108,7 @@ pub(crate) fn prepare(
     if !json::is_empty(meta.get("resourceVersion")) {
         return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
     }
+    let prefix = meta.get("generateName").and_then(Value::as_str).unwrap_or_default().to_owned();
     generate_name(meta);
     meta.retain(|_, value| !value.is_null());
     for key in SYSTEM {
@@ -125,7 +126,8 @@ pub(crate) fn prepare(
     let mut warnings = check_fields(resource, object, context)?;
     defaults::apply(resource, object);
     kinds::on_create(resource, object);
-    let mut causes = metadata::for_create(resource, object);
+    let mut causes = prefix_problems(resource, &prefix);
+    causes.extend(metadata::for_create(resource, object));
     match &resource.custom {
         Some(kind) => {
             let found = custom::check(kind, object, None, None);
@@ -142,6 +144,16 @@ pub(crate) fn prepare(
     }
     kinds::admit(resource, object);
     Ok(warnings)
+}
+
+/// What is wrong with the start of a generated name. It may end in a dash, as more follows.
+fn prefix_problems(resource: &Resource, prefix: &str) -> Vec<Cause> {
+    if prefix.is_empty() {
+        return Vec::new();
+    }
+    let name = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |start| format!("{start}a"));
+    let problems = resource.naming.problems(&name).into_iter();
+    problems.map(|why| Cause::invalid("metadata.generateName", &prefix.into(), why)).collect()
 }
 
 /// Metadata that a client cannot set.

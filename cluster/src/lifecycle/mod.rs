@@ -9,6 +9,7 @@ mod defaults;
 mod definitions;
 pub(crate) mod delete;
 mod drain;
+mod frozen;
 mod kinds;
 pub(crate) mod seed;
 pub(crate) mod update;

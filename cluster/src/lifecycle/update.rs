@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Context, create, defaults, kinds};
+use super::{Context, create, defaults, frozen, kinds};
 use crate::json;
 use crate::kinds::{Resource, Sub, custom};
 use crate::patch::managed;
@@ -71,7 +71,7 @@ pub(crate) fn prepare(
         }
         None => causes.extend(objects::problems(resource, new, Some(old))),
     }
-    causes.extend(status_problem(resource, new, sub));
+    causes.extend(frozen::problem(resource, old, new, sub));
     if sub.is_none() {
         causes.extend(objects::immutable_problems(resource, old, new));
     }
@@ -240,14 +240,6 @@ fn complete_pod_status(old: &Value, pod: &mut Value) {
     if let Some(class) = class {
         json::default(status, "qosClass", class);
     }
-}
-
-fn status_problem(resource: &Resource, new: &Value, sub: Option<Sub>) -> Option<Cause> {
-    let balanced = !json::list(new, &["status", "loadBalancer", "ingress"]).is_empty();
-    let wrong = &*resource.storage == "services" && sub == Some(Sub::Status) && balanced;
-    let kind = json::text(new, &["spec", "type"]);
-    let why = "may only be used when `spec.type` is 'LoadBalancer'";
-    (wrong && kind != "LoadBalancer").then(|| Cause::forbidden("status.loadBalancer.ingress", why))
 }
 
 fn finalizer_problem(old: &Value, new: &Value) -> Option<Cause> {
