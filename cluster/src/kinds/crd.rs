@@ -236,52 +236,61 @@ pub(crate) fn set_condition(definition: &mut Value, kind: &str, status: &str, re
     }
 }
 
-/// Accepts the names, unless one of `others` has them, and establishes the resource: what the real server's controllers
-/// do a moment later.
+/// Accepts the names that none of `others` has, and establishes the resource when that is all of them: what the real
+/// server's controllers do a moment later.
 pub(crate) fn establish(definition: &mut Value, others: &[Value], now: &str) {
     let names = json::at(definition, &["spec", "names"]).cloned().unwrap_or_default();
-    let conflict = conflict(&names, others);
-    match &conflict {
+    let conflicts = conflicts(&names, others);
+    let status = json::child(json::object(definition), "status");
+    let accepted = json::child(status, "acceptedNames");
+    for key in NAMES.iter().map(|(key, ..)| *key).chain(["categories"]) {
+        match names.get(key) {
+            Some(name) if !conflicts.iter().any(|(taken, ..)| *taken == key) => {
+                accepted.insert(key.into(), name.clone())
+            }
+            None => accepted.shift_remove(key),
+            Some(_) => None,
+        };
+    }
+    match conflicts.last() {
         None => {
-            json::child(json::object(definition), "status").insert("acceptedNames".into(), names);
             set_condition(definition, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now);
             let message = "the initial names have been accepted";
             set_condition(definition, "Established", "True", "InitialNamesAccepted", message, now);
         }
-        Some((reason, message)) => {
+        Some((_, reason, message)) => {
             set_condition(definition, "NamesAccepted", "False", reason, message, now);
             if !is_established(definition) {
-                let message = "not all names are accepted";
-                set_condition(definition, "Established", "False", "NotAccepted", message, now);
+                set_condition(definition, "Established", "False", "NotAccepted", "not all names are accepted", now);
             }
         }
     }
 }
 
-/// The first name that another definition of the group has accepted already.
-fn conflict(names: &Value, others: &[Value]) -> Option<(&'static str, String)> {
+/// Names in the order in which they are looked at, what a conflict of each is called, and what it conflicts with.
+const NAMES: &[(&str, &str, &[&str])] = &[
+    ("plural", "PluralConflict", RESOURCES),
+    ("singular", "SingularConflict", RESOURCES),
+    ("shortNames", "ShortNamesConflict", RESOURCES),
+    ("kind", "KindConflict", KINDS),
+    ("listKind", "ListKindConflict", KINDS),
+];
+const RESOURCES: &[&str] = &["plural", "singular", "shortNames"];
+const KINDS: &[&str] = &["kind", "listKind"];
+
+/// The names that another definition of the group has accepted already.
+fn conflicts(names: &Value, others: &[Value]) -> Vec<(&'static str, &'static str, String)> {
+    let as_list = |value: &Value| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
     let taken = |keys: &[&str], name: &Value| {
-        others.iter().any(|other| {
-            let accepted = |key: &&str| json::at(other, &["status", "acceptedNames", key]).cloned().unwrap_or_default();
-            keys.iter().map(accepted).any(|value| value == *name || value.as_array().is_some_and(|l| l.contains(name)))
-        })
+        let accepted = |other: &Value, key: &str| json::at(other, &["status", "acceptedNames", key]).map(as_list);
+        others.iter().any(|other| keys.iter().any(|key| accepted(other, key).is_some_and(|list| list.contains(name))))
     };
-    let resources = ["plural", "singular", "shortNames"];
-    let kinds = ["kind", "listKind"];
-    let single = [
-        ("PluralConflict", "plural", &resources[..]),
-        ("SingularConflict", "singular", &resources[..]),
-        ("KindConflict", "kind", &kinds[..]),
-        ("ListKindConflict", "listKind", &kinds[..]),
-    ];
-    for (reason, key, keys) in single {
-        let name = names.get(key).filter(|name| !json::is_empty(Some(name)));
-        if let Some(name) = name.filter(|name| taken(keys, name)) {
-            return Some((reason, format!("{name} is already in use")));
-        }
-    }
-    let short = json::list(names, &["shortNames"]).iter().find(|name| taken(&resources, name))?;
-    Some(("ShortNamesConflict", format!("{short} is already in use")))
+    let conflict = |(key, reason, keys): &(&'static str, &'static str, &[&str])| {
+        let wanted = names.get(key).filter(|name| !json::is_empty(Some(name))).map(as_list)?;
+        let name = wanted.into_iter().find(|name| taken(keys, name))?;
+        Some((*key, *reason, format!("{name} is already in use")))
+    };
+    NAMES.iter().filter_map(conflict).collect()
 }
 
 #[cfg(test)]
