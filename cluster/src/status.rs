@@ -53,6 +53,16 @@ impl Cause {
         Self { reason: "FieldValueInvalid", message: format!("Invalid value: {why}"), field: field.into() }
     }
 
+    pub(crate) fn duplicate(field: impl Into<String>, value: &str) -> Self {
+        let message = format!("Duplicate value: {}", shown(&value.into()));
+        Self { reason: "FieldValueDuplicate", message, field: field.into() }
+    }
+
+    pub(crate) fn not_found(field: impl Into<String>, value: &str) -> Self {
+        let message = format!("Not found: {}", shown(&value.into()));
+        Self { reason: "FieldValueNotFound", message, field: field.into() }
+    }
+
     pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {
         let message = if why.is_empty() { "Required value".to_owned() } else { format!("Required value: {why}") };
         Self { reason: "FieldValueRequired", message, field: field.into() }
@@ -232,11 +242,16 @@ impl Failure {
             .with_details(json!({}))
     }
 
-    pub(crate) fn not_acceptable() -> Self {
-        let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
-            application/vnd.kubernetes.protobuf, application/json;stream=watch, \
-            application/vnd.kubernetes.protobuf;stream=watch";
+    /// No media type of the request is one that the path answers with.
+    pub(crate) fn not_acceptable(available: &[&str]) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
         Self::new(406, "NotAcceptable", message).with_details(json!({}))
+    }
+
+    /// The media type is known, but not in the asked form.
+    pub(crate) fn unacceptable(accepted: &[&str]) -> Self {
+        let message = format!("only the following media types are accepted: {}", accepted.join(", "));
+        Self::new(406, "NotAcceptable", message)
     }
 
     /// One object where a list is, or the other way round.

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
@@ -179,6 +180,20 @@ impl Fleet {
         let Some(hook) = self.roster.hook(hook) else { return 0 };
         let named = hook.spec.schedules.iter().filter(|binding| binding.name.as_str() == schedule);
         named.inspect(|binding| schedules::strike(&self.stages.queue, hook.spec.name.clone(), binding)).count()
+    }
+
+    /// Has the hook's schedules strike at each of their times after one and up to another, in order, now.
+    /// At most `most` times; false if there were more.
+    pub fn tick_within(&self, hook: &HookName, after: Timestamp, until: Timestamp, most: usize) -> bool {
+        let Some(hook) = self.roster.hook(hook) else { return true };
+        let mut strikes: Vec<_> = (hook.spec.schedules.iter())
+            .flat_map(|binding| schedules::times(binding, after, until).take(most + 1).map(move |at| (at, binding)))
+            .collect();
+        strikes.sort_by_key(|(at, _)| *at);
+        for (at, binding) in strikes.iter().take(most) {
+            schedules::strike_at(&self.stages.queue, hook.spec.name.clone(), binding, *at);
+        }
+        strikes.len() <= most
     }
 
     /// Ends the tasks of all hooks.

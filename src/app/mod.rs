@@ -173,6 +173,14 @@ impl App {
         self.fleet.tick(hook, schedule)
     }
 
+    /// Lets time pass, from one moment to another, at once: what waits in queues is due by so much earlier, and
+    /// the hook's schedules strike at their times in between (in UTC where they name no zone). For tests, with
+    /// [`Options::schedules_tick`] off. At most `most` strikes; false if there were more.
+    pub fn pass(&self, hook: &HookName, from: jiff::Timestamp, to: jiff::Timestamp, most: usize) -> bool {
+        self.runner.handle().pass(Duration::try_from(to.duration_since(from)).unwrap_or_default());
+        self.fleet.tick_within(hook, from, to, most)
+    }
+
     /// Takes a hook out; see [`App::release`]. False if there is no such hook at work.
     pub fn quarantine(&self, hook: &HookName, reason: &str) -> bool {
         self.fleet.quarantine(hook, reason)

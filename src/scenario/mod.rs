@@ -7,6 +7,7 @@ mod admin;
 mod document;
 mod edit;
 mod expect;
+mod faults;
 mod files;
 mod judge;
 mod log;

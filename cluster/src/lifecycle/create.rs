@@ -67,7 +67,7 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
 /// Why an object of another type is no use here.
 pub(crate) fn foreign(resource: &Resource, kind: &str, version: &str) -> String {
     let (group, short) = version.split_once('/').unwrap_or(("", version));
-    if resource.schema.of_kind(group, kind).is_none() || short != "v1" {
+    if resource.schema.of_kind(group, short, kind).is_none() {
         return format!(
             "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
         );

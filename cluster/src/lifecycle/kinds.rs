@@ -168,6 +168,8 @@ fn reset_status(resource: &Resource, object: &mut Value) {
         }),
         "replicasets.apps" | "replicationcontrollers" => json!({ "replicas": 0 }),
         "statefulsets.apps" => json!({ "replicas": 0, "availableReplicas": 0 }),
+        "horizontalpodautoscalers.autoscaling" => json!({ "desiredReplicas": 0, "currentMetrics": null }),
+        "volumeattachments.storage.k8s.io" => json!({ "attached": false }),
         _ if resource.custom.is_some() => {
             json::object(object).shift_remove("status");
             return;

@@ -34,9 +34,10 @@ pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Resul
     let context = call.context(request.headers());
     check_manager(call, "CreateOptions")?;
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
-    let object = body::object(&bytes, &media, &call.resource.kind, &call.resource.schema)?;
+    let (object, repeated) = body::written(&bytes, &media, call)?;
     let (stored, warnings) = insert(call, object, Origin::Put, &context)?;
-    Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
+    let answer = render::one(201, call.resource, &stored, call.params, call.accept);
+    Ok(warn(answer, &[warnings, repeated].concat()))
 }
 
 /// Creates an object, trying again when a generated name is taken.
@@ -65,14 +66,15 @@ pub(crate) async fn put(call: &Call<'_>, request: Request<Incoming>) -> Result<R
     let context = call.context(request.headers());
     check_manager(call, "UpdateOptions")?;
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
-    let object = body::object(&bytes, &media, &call.resource.kind, &call.resource.schema)?;
+    let (object, repeated) = body::written(&bytes, &media, call)?;
     for _ in 0..ATTEMPTS {
         let Some(current) = call.shared.store.get(&call.resource.storage, &call.key()) else {
             return upsert(call, object, &context);
         };
         let next = |_: &Value| Ok(object.clone());
         if let Some((stored, warnings)) = write(call, &current, Origin::Put, &context, next)? {
-            return Ok(warn(render::one(200, call.resource, &stored, call.params, call.accept), &warnings));
+            let answer = render::one(200, call.resource, &stored, call.params, call.accept);
+            return Ok(warn(answer, &[warnings, repeated].concat()));
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))
