@@ -94,7 +94,7 @@ async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, 
 }
 
 async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
-    handle(shared, request).await.unwrap_or_else(|failure| call::warn(respond::failure(&failure), failure.warnings()))
+    handle(shared, request).await.unwrap_or_else(|failure| respond::failure(&failure))
 }
 
 async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
@@ -104,7 +104,8 @@ async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Resp
             let accept = Accept::parse(request.headers(), path.name.is_none())?;
             let deprecated = deprecation(&path);
             let answer = resource(shared, request, path, &accept, &user).await;
-            let answer = answer.unwrap_or_else(|failure| respond::failure_as(&failure, &accept));
+            let answer =
+                answer.unwrap_or_else(|failure| call::warn(respond::failure_as(&failure, &accept), failure.warnings()));
             Ok(call::warn(answer, deprecated))
         }
         Route::Document(document) => {
