@@ -21,6 +21,7 @@
 
 mod auth;
 #[cfg(feature = "client")]
+mod cel;
 mod client;
 mod cluster;
 mod controllers;

@@ -28,6 +28,7 @@ struct Inner {
     message: String,
     details: Option<Value>,
     metadata: Value,
+    warnings: Vec<String>,
 }
 
 /// One cause of an `Invalid` status.
@@ -45,6 +46,11 @@ impl Cause {
             message: format!("Invalid value: {}: {}", shown(value), why.as_ref()),
             field: field.into(),
         }
+    }
+
+    /// An invalid value that is not shown.
+    pub(crate) fn bare(field: impl Into<String>, why: &str) -> Self {
+        Self { reason: "FieldValueInvalid", message: format!("Invalid value: {why}"), field: field.into() }
     }
 
     pub(crate) fn duplicate(field: impl Into<String>, value: &str) -> Self {
@@ -103,12 +109,29 @@ fn named(resource: GroupResource<'_>, name: &str) -> Value {
 
 impl Failure {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { code, reason, message: message.into(), details: None, metadata: json!({}) }))
+        Self(Box::new(Inner {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            metadata: json!({}),
+            warnings: Vec::new(),
+        }))
     }
 
     fn with_details(mut self, details: Value) -> Self {
         self.0.details = Some(details);
         self
+    }
+
+    /// The failed request is warned as well.
+    pub(crate) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.0.warnings = warnings;
+        self
+    }
+
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.0.warnings
     }
 
     pub(crate) fn code(&self) -> u16 {
@@ -286,6 +309,12 @@ impl Failure {
     /// The real server answers errors outside its API conventions with this shape.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
+    }
+
+    /// An error of the server in the shape of its API.
+    pub(crate) fn internal_error(why: &str) -> Self {
+        Self::new(500, "InternalError", format!("Internal error occurred: {why}"))
+            .with_details(json!({ "causes": [{ "message": why }] }))
     }
 
     pub(crate) fn to_value(&self) -> Value {

@@ -5,11 +5,15 @@
 mod autoscaler;
 mod builtin;
 pub(crate) mod crd;
+pub(crate) mod custom;
+pub(crate) mod definition;
 pub(crate) mod discovery;
 pub(crate) mod events;
+mod formats;
 pub(crate) mod openapi;
 pub(crate) mod published;
 mod registry;
+pub(crate) mod rules;
 pub(crate) mod scale;
 pub(crate) mod schema;
 mod selectable;
@@ -34,13 +38,22 @@ pub(crate) enum Sub {
     Eviction,
     Binding,
     Finalize,
+    EphemeralContainers,
     /// Tokens of a service account.
     Token,
 }
 
 impl Sub {
     /// All that are served.
-    const ALL: &[Self] = &[Self::Status, Self::Scale, Self::Eviction, Self::Binding, Self::Finalize, Self::Token];
+    const ALL: &[Self] = &[
+        Self::Status,
+        Self::Scale,
+        Self::Eviction,
+        Self::Binding,
+        Self::Finalize,
+        Self::EphemeralContainers,
+        Self::Token,
+    ];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|sub| sub.name() == name).copied()
@@ -53,6 +66,7 @@ impl Sub {
             Self::Eviction => "eviction",
             Self::Binding => "binding",
             Self::Finalize => "finalize",
+            Self::EphemeralContainers => "ephemeralcontainers",
             Self::Token => "token",
         }
     }

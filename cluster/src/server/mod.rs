@@ -104,7 +104,8 @@ async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Resp
             let accept = Accept::parse(request.headers(), path.name.is_none())?;
             let deprecated = deprecation(&path);
             let answer = resource(shared, request, path, &accept, &user).await;
-            let answer = answer.unwrap_or_else(|failure| respond::failure_as(&failure, &accept));
+            let answer =
+                answer.unwrap_or_else(|failure| call::warn(respond::failure_as(&failure, &accept), failure.warnings()));
             Ok(call::warn(answer, deprecated))
         }
         Route::Document(document) => {
@@ -162,7 +163,11 @@ async fn resource(
     };
     if let Some(sub) = &path.subresource {
         let known = resource.subresources.iter().find(|s| s.name() == sub);
-        call.sub = Some(*known.ok_or_else(Failure::no_such_path)?);
+        let missing = || match &resource.custom {
+            Some(_) => Failure::not_found(resource.gr(), call.name),
+            None => Failure::no_such_path(),
+        };
+        call.sub = Some(*known.ok_or_else(missing)?);
         return sub::handle(&call, request).await;
     }
     if review.is_some() {

@@ -1,4 +1,4 @@
-//! Required fields of built-in kinds, and the schemas of custom ones.
+//! Required fields of built-in kinds.
 //!
 //! Never checks metadata.
 
@@ -7,16 +7,13 @@ use serde_json::Value;
 use super::names::config_key;
 use super::{kinds, pods};
 use crate::json::{at, int, is_empty, list, text};
-use crate::kinds::{Resource, crd, structural};
+use crate::kinds::{Resource, definition};
 use crate::status::Cause;
 
 /// Problems of `object`, in its storage version; `old` is the version it replaces.
 pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    if let Some(schema) = resource.custom.as_ref().and_then(|c| c.schema.as_ref()) {
-        return structural::problems(object, schema, "");
-    }
     match &*resource.storage {
-        "customresourcedefinitions.apiextensions.k8s.io" => crd::problems(object),
+        "customresourcedefinitions.apiextensions.k8s.io" => definition::problems(object, old),
         "pods" => at(object, &["spec"]).map(|spec| pods::spec(spec, "spec")).unwrap_or_default(),
         "deployments.apps" | "replicasets.apps" | "statefulsets.apps" | "daemonsets.apps" => workload(object),
         "replicationcontrollers" => counts(object, &["replicas", "minReadySeconds"]),

@@ -21,6 +21,7 @@ pub(crate) fn check(resource: &Resource, object: &mut Value) -> Result<Vec<Strin
         if let Some(schema) = &custom.schema {
             structural::prune(object, schema, true, &mut Vec::new(), &mut walk.unknown);
             structural::set_defaults(object, schema);
+            walk.unknown.sort();
         }
         return Ok(walk.unknown);
     }

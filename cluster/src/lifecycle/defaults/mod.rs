@@ -20,6 +20,7 @@ pub(crate) fn apply(resource: &Resource, value: &mut Value) {
             let spec = child(map, "spec");
             pods::spec(spec);
             default(spec, "enableServiceLinks", true);
+            pods::requests(spec);
         }
         "podtemplates" => pods::template(map),
         "replicationcontrollers" => workloads::replication_controller(map),
