@@ -270,11 +270,17 @@ fn connect(
         hook_metrics: shown.hook_metrics.clone(),
     });
     let history = Arc::new(History::new(options.run_ended.clone()));
-    let (metrics, plan) = (shown.metrics.clone(), options.plan);
     let last = Arc::new(LastRuns::new(options.keep_last_run));
-    let runs =
-        Runs::new(roster.clone(), sandbox, operator.clone(), metrics, history.clone(), last.clone(), recorder, plan);
-    let runs = Arc::new(runs);
+    let runs = Arc::new(Runs::new(runs::Parts {
+        roster: roster.clone(),
+        sandbox,
+        operator: operator.clone(),
+        metrics: shown.metrics.clone(),
+        history: history.clone(),
+        last: last.clone(),
+        recorder,
+        plan: options.plan,
+    }));
     let acting = runs.clone();
     let action = Arc::new(move |job: Job| {
         let runs = acting.clone();

@@ -35,17 +35,22 @@ use crate::{
     },
 };
 
+/// What runs are done with, and who is told of them.
+pub struct Parts {
+    pub roster: Arc<Roster>,
+    pub sandbox: Arc<Sandbox>,
+    pub operator: Arc<Operator>,
+    pub metrics: Arc<Metrics>,
+    pub history: Arc<History>,
+    pub last: Arc<LastRuns>,
+    pub recorder: Option<Arc<Recorder>>,
+    /// Writes are dry runs.
+    pub plan: bool,
+}
+
 /// Runs jobs.
 pub struct Runs {
-    roster: Arc<Roster>,
-    sandbox: Arc<Sandbox>,
-    operator: Arc<Operator>,
-    metrics: Arc<Metrics>,
-    history: Arc<History>,
-    last: Arc<LastRuns>,
-    recorder: Option<Arc<Recorder>>,
-    /// Writes are dry runs.
-    plan: bool,
+    parts: Parts,
     /// Distinguishes this process's run ids from those of others.
     process: String,
     number: AtomicU64,
@@ -64,30 +69,19 @@ struct Described {
 }
 
 impl Runs {
-    pub fn new(
-        roster: Arc<Roster>,
-        sandbox: Arc<Sandbox>,
-        operator: Arc<Operator>,
-        metrics: Arc<Metrics>,
-        history: Arc<History>,
-        last: Arc<LastRuns>,
-        recorder: Option<Arc<Recorder>>,
-        plan: bool,
-    ) -> Self {
-        let process = format!("{:08x}", rand::random::<u32>());
-        let number = AtomicU64::new(1);
-        Self { roster, sandbox, operator, metrics, history, last, recorder, plan, process, number }
+    pub fn new(parts: Parts) -> Self {
+        Self { parts, process: format!("{:08x}", rand::random::<u32>()), number: AtomicU64::new(1) }
     }
 
     /// Runs one job to its outcome.
     pub async fn run(&self, job: Job) -> Outcome {
         let outcome = self.report(job).await?.outcome;
-        if self.plan { plan::once_only(outcome) } else { outcome }
+        if self.parts.plan { plan::once_only(outcome) } else { outcome }
     }
 
     /// Runs one job, and says how that went.
     pub async fn report(&self, job: Job) -> Result<RunReport, Failure> {
-        let (Some(hook), Some(first)) = (self.roster.hook(&job.hook), job.triggers.first()) else {
+        let (Some(hook), Some(first)) = (self.parts.roster.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
         };
@@ -102,8 +96,9 @@ impl Runs {
             triggers: job.triggers.len(),
             attempt: job.attempt,
         };
-        let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: self.plan };
-        self.last.ran(&caller.hook, &job.triggers);
+        let caller =
+            Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: self.parts.plan };
+        self.parts.last.ran(&caller.hook, &job.triggers);
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
         let began = Instant::now();
@@ -119,9 +114,9 @@ impl Runs {
             memory_peak: report.memory_peak,
             host_calls: report.host_calls,
         };
-        self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
+        self.parts.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
         describe(&described, &report);
-        self.history.ended(begun, &report, allow_failure);
+        self.parts.history.ended(begun, &report, allow_failure);
         if report.outcome.is_ok() {
             self.report_metrics(&described, &report.metrics);
         }
@@ -130,12 +125,12 @@ impl Runs {
 
     /// Runs, and has that recorded if it is to be.
     async fn recorded(&self, hook: &Hook, request: RunRequest) -> RunReport {
-        let Some(recorder) = &self.recorder else {
-            return self.sandbox.run(&hook.component, request, self.operator.clone()).await;
+        let Some(recorder) = &self.parts.recorder else {
+            return self.parts.sandbox.run(&hook.component, request, self.parts.operator.clone()).await;
         };
         let secrets = bindings_of_secrets(&hook.spec);
-        let begun = recorder.begin(self.operator.clone(), hook.component.digest(), secrets, &request);
-        let report = self.sandbox.run(&hook.component, request, begun.host()).await;
+        let begun = recorder.begin(self.parts.operator.clone(), hook.component.digest(), secrets, &request);
+        let report = self.parts.sandbox.run(&hook.component, request, begun.host()).await;
         recorder.end(begun, &report);
         report
     }
@@ -143,13 +138,13 @@ impl Runs {
     /// A hook that was taken out meanwhile reports nothing more.
     fn report_metrics(&self, described: &Described, ops: &[MetricOp]) {
         let Described { run, hook, binding, .. } = described;
-        if ops.is_empty() || self.roster.hook(hook).is_none() {
+        if ops.is_empty() || self.parts.roster.hook(hook).is_none() {
             return;
         }
-        let applied = self.operator.hook_metrics.apply(hook, ops);
+        let applied = self.parts.operator.hook_metrics.apply(hook, ops);
         if let Some(error) = applied.first {
             let refused = applied.refused;
-            self.metrics.hook_metrics_refused(hook, refused);
+            self.parts.metrics.hook_metrics_refused(hook, refused);
             warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
         }
     }

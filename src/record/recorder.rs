@@ -83,13 +83,16 @@ pub trait RecordObserver: Send + Sync + 'static {
     fn failed(&self, hook: &HookName, error: &str);
 }
 
+/// The way to the writer, and its thread.
+type WriterThread = (SyncSender<Box<Taken>>, JoinHandle<()>);
+
 /// Records runs, until it is closed.
 pub struct Recorder {
     which: Which,
     max_bytes: usize,
     observer: Arc<dyn RecordObserver>,
     waiting: Arc<AtomicUsize>,
-    writer: Mutex<Option<(SyncSender<Box<Taken>>, JoinHandle<()>)>>,
+    writer: Mutex<Option<WriterThread>>,
 }
 
 /// A run that is being recorded.

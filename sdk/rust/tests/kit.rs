@@ -298,7 +298,8 @@ fn a_test_that_can_not_be_is_told_why() {
     fn run(_: Context) -> Result<()> {
         Ok(())
     }
-    let tries: [(fn(&mut Kit), &str); 6] = [
+    type Change = fn(&mut Kit);
+    let tries: [(Change, &str); 6] = [
         (|kit| drop(kit.run(Run::new())), "at least one trigger"),
         (|kit| drop(kit.run(Run::new().schedule("daily"))), "no schedule \"daily\""),
         (|kit| drop(kit.run(Run::new().synchronization("nodes"))), "no kubernetes binding \"nodes\""),

@@ -25,7 +25,8 @@ pub async fn check_or_write(real: &Client) -> Result<(), String> {
     let documents = documents(real).await;
     let texts = [("discovery.json", lines(&lists)), ("columns.json", lines(&columns))];
     let write = std::env::var_os(WRITE).is_some();
-    let stale = |file: &str| format!("cluster/published/{file} is not what the real server says: run it with {WRITE}=1");
+    let stale =
+        |file: &str| format!("cluster/published/{file} is not what the real server says: run it with {WRITE}=1");
     for (file, text) in texts {
         let path = folder.join(file);
         if write {
