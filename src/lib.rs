@@ -11,6 +11,7 @@
 //! | module | its job |
 //! | --- | --- |
 //! | [`model`] | the nouns that the stages hand on; pure |
+//! | [`effect`] | what a write does to an object: before, after, the difference as text |
 //! | [`hooks`] | which hooks exist: components in a directory and their configuration documents |
 //! | [`discovery`] | which kinds the API server serves |
 //! | [`watch`] | stage 1: changes of objects, and ticks of schedules |
@@ -23,6 +24,7 @@
 //! | [`app`] | wiring; the only module that names every stage |
 //! | [`rbac`] | the least roles for hooks and their host, and what runs used of them; pure |
 //! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
+//! | [`dev`] | the author's loop: watches sources, builds, swaps, shows runs |
 //! | [`record`] | runs written to files, and played again out of them |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
@@ -33,7 +35,9 @@ pub mod app;
 pub mod author;
 pub mod cli;
 pub mod cmd;
+pub mod dev;
 pub mod discovery;
+pub mod effect;
 pub mod filter;
 pub mod hooks;
 pub mod model;

@@ -85,7 +85,6 @@ pub async fn measure(paths: &Paths) -> Result<Figures> {
 struct Stage {
     runner: Runner,
     hook: HookName,
-    resource: Arc<Resource>,
     ended: mpsc::UnboundedReceiver<Finished>,
     ran: mpsc::UnboundedReceiver<Duration>,
     finished: Vec<Finished>,
@@ -110,14 +109,7 @@ impl Stage {
         });
         let runner = Runner::new(QueueConfig::default(), action, Arc::new(Told(end)));
         runner.add_hook(hook.clone(), HookTerms::default());
-        let resource = Resource {
-            group: String::new(),
-            version: "v1".into(),
-            kind: "ConfigMap".into(),
-            plural: "configmaps".into(),
-            namespaced: true,
-        };
-        Ok(Self { runner, hook, resource: Arc::new(resource), ended, ran, finished: Vec::new() })
+        Ok(Self { runner, hook, ended, ran, finished: Vec::new() })
     }
 
     async fn one_at_a_time(&mut self, runs: usize) -> Result<()> {
@@ -143,38 +135,9 @@ impl Stage {
     }
 
     fn push(&self, i: usize) -> Result<()> {
-        let pushed = self.runner.push(self.trigger(i));
+        let pushed = self.runner.push(trigger(&self.hook, i));
         ensure!(pushed == Pushed::Queued, "a trigger was not queued: {pushed:?}");
         Ok(())
-    }
-
-    fn trigger(&self, i: usize) -> Trigger {
-        let item = Item {
-            key: ObjectKey { namespace: Some("default".into()), name: format!("c{}", i % 100).into() },
-            uid: "2a5b7f3e-0000-4000-8000-000000000000".into(),
-            resource_version: i.to_string().into(),
-            object: Some(OBJECT.into()),
-            filter_result: None,
-        };
-        let event = ObjectEvent {
-            kind: WatchEventKind::Modified,
-            resource: self.resource.clone(),
-            item: Arc::new(item),
-            previous_filter_result: None,
-            previous_object: None,
-        };
-        Trigger {
-            hook: self.hook.clone(),
-            binding: BindingName::new("configmaps"),
-            queue: QueueName::Own(self.hook.clone()),
-            cause: Cause::Event(event),
-            group: None,
-            snapshots: Arc::new([]),
-            allow_failure: false,
-            retry: RetryPolicy::default(),
-            debounce: std::time::Duration::ZERO,
-            created: Instant::now(),
-        }
     }
 
     /// How many triggers the run had that ended.
@@ -194,6 +157,43 @@ impl Stage {
             taken: Percentiles::of(finished.iter().map(|finished| finished.took).collect()),
             pushed: Percentiles::of(finished.iter().map(|finished| finished.waited + finished.took).collect()),
         }
+    }
+}
+
+/// An event of a small object.
+pub fn trigger(hook: &HookName, i: usize) -> Trigger {
+    let resource = Resource {
+        group: String::new(),
+        version: "v1".into(),
+        kind: "ConfigMap".into(),
+        plural: "configmaps".into(),
+        namespaced: true,
+    };
+    let item = Item {
+        key: ObjectKey { namespace: Some("default".into()), name: format!("c{}", i % 100).into() },
+        uid: "2a5b7f3e-0000-4000-8000-000000000000".into(),
+        resource_version: i.to_string().into(),
+        object: Some(OBJECT.into()),
+        filter_result: None,
+    };
+    let event = ObjectEvent {
+        kind: WatchEventKind::Modified,
+        resource: Arc::new(resource),
+        item: Arc::new(item),
+        previous_filter_result: None,
+        previous_object: None,
+    };
+    Trigger {
+        hook: hook.clone(),
+        binding: BindingName::new("configmaps"),
+        queue: QueueName::Own(hook.clone()),
+        cause: Cause::Event(event),
+        group: None,
+        snapshots: Arc::new([]),
+        allow_failure: false,
+        retry: RetryPolicy::default(),
+        debounce: std::time::Duration::ZERO,
+        created: Instant::now(),
     }
 }
 

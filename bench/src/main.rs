@@ -15,6 +15,7 @@ mod flow_bare;
 mod namespaces;
 mod pods;
 mod process;
+mod record;
 mod report;
 mod start;
 mod stats;
@@ -28,8 +29,8 @@ use backend::Backend;
 use contender::{KINDS, Kind};
 use report::{Report, Rounds};
 
-const PARTS: [&str; 5] = ["dispatch", "flow", "namespaces", "start", "pods"];
-const USAGE: &str = "usage: boathook-bench [dispatch|flow|namespaces|start|pods]…";
+const PARTS: [&str; 6] = ["dispatch", "record", "flow", "namespaces", "start", "pods"];
+const USAGE: &str = "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods]…";
 
 /// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {
@@ -99,6 +100,13 @@ async fn measure(parts: &[String]) -> Result<()> {
             figures.push(dispatch::measure(paths).await?);
         }
         dispatch::report(&mut report, &figures);
+    }
+    if wanted("record") {
+        let mut figures = Vec::new();
+        for _ in 0..rounds {
+            figures.push(record::measure(paths).await?);
+        }
+        record::report(&mut report, &figures);
     }
     if wanted("flow") {
         let mut figures = Rounds::default();

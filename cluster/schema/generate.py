@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes src/kinds/schema.txt: the fields of the built-in kinds, read from the Go types of the Kubernetes API.
 
-Usage: generate.py API APIMACHINERY APIEXTENSIONS > ../src/kinds/schema.txt
-where the arguments are checkouts of the modules k8s.io/api, k8s.io/apimachinery and k8s.io/apiextensions-apiserver
+Usage: generate.py API APIMACHINERY APIEXTENSIONS AGGREGATOR > ../src/kinds/schema.txt
+where the arguments are checkouts of the modules k8s.io/api, k8s.io/apimachinery, k8s.io/apiextensions-apiserver and
+k8s.io/kube-aggregator
 (`go mod download -json k8s.io/api@v0.36.0` prints where Go puts them).
 
 A line that starts in the first column is a type: its name and, when it merges as a whole, `atomic`. An indented line is a
@@ -28,15 +29,19 @@ SPECIAL = {
 }
 
 
-def packages(api, machinery, extensions):
+def packages(api, machinery, extensions, aggregator):
     for group in ["core", "apps", "batch", "networking", "rbac", "coordination", "events", "policy", "admissionregistration",
-                  "autoscaling", "authentication", "authorization"]:
+                  "autoscaling", "storage", "scheduling", "discovery", "certificates", "node", "resource", "flowcontrol",
+                  "authentication", "authorization"]:
         yield group, Path(api) / group / "v1"
+    # Versions beside v1 are in the name.
+    yield "autoscalingv2", Path(api) / "autoscaling" / "v2"
+    yield "apiregistration", Path(aggregator) / "pkg/apis/apiregistration/v1"
     yield "meta", Path(machinery) / "pkg/apis/meta/v1"
     yield "apiext", Path(extensions) / "pkg/apis/apiextensions/v1"
 
 
-IMPORTS = {"v1": "core", "metav1": "meta", "corev1": "core", "autoscalingv1": "autoscaling", "rbacv1": "rbac"}
+IMPORTS = {"v1": "core", "metav1": "meta", "corev1": "core", "apiv1": "core", "autoscalingv1": "autoscaling", "rbacv1": "rbac"}
 
 
 def parse(path, package, structs, aliases):
@@ -134,7 +139,7 @@ def field_line(field, structs, aliases):
 
 def main():
     structs, aliases = {}, {}
-    for package, folder in packages(*sys.argv[1:4]):
+    for package, folder in packages(*sys.argv[1:5]):
         for path in sorted(folder.glob("*types*.go")):
             if not path.name.startswith("zz_"):
                 parse(path, package, structs, aliases)

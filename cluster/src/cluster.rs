@@ -2,6 +2,7 @@
 //!
 //! Never handles requests.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -198,8 +199,8 @@ impl Cluster {
         let shared = Arc::new(Shared::new(limits, &options, address, tls, stop.clone()));
         state::load(&shared, &state).map_err(Error::State)?;
         tokio::spawn(lifecycle::collect::run(shared.clone()));
-        let mut running = options.controllers.clone();
-        running.extend(options.rbac.then_some(Controller::ClusterRoles));
+        let roles = options.rbac.then_some(Controller::ClusterRoles);
+        let running: BTreeSet<Controller> = options.controllers.iter().copied().chain(roles).collect();
         tokio::spawn(controllers::run(shared.clone(), running));
         let task = tokio::spawn(server::serve(listener, shared.clone(), stop.clone()));
         Ok(Self {

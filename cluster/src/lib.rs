@@ -1,9 +1,9 @@
 //! A Kubernetes API server in one process, in memory, for development and tests.
 //!
 //! [`Cluster::start`] gives kubectl, kube-rs and any other client a server on loopback, with no etcd, no container
-//! and no certificates. It never leaves loopback, never writes to disk and runs no controllers, except for what
-//! a client cannot do without: namespaces and CustomResourceDefinitions empty themselves when they are deleted, and
-//! dependents go with their owners.
+//! and no certificates. It never leaves loopback and never writes to disk. Namespaces and CustomResourceDefinitions
+//! empty themselves when they are deleted, and dependents go with their owners; who may do what, and other
+//! controllers, are options.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), boathook_cluster::Error> {
@@ -14,12 +14,14 @@
 //! # }
 //! ```
 //!
-//! Where things live: `server` speaks HTTP, `auth` knows who asks and what they may, `kinds` knows what is served, `lifecycle` prepares objects before they are
-//! stored, `store` keeps them and their history, `patch` computes changes and who owns which field, `selectors` and
-//! `table` choose and show, `state` reads and writes the whole as YAML.
+//! Where things live: `server` speaks HTTP, `auth` knows who asks and what they may, `kinds` knows what is served,
+//! `lifecycle` prepares objects before they are stored, `controllers` do what a cluster does by itself, `store` keeps
+//! objects and their history, `patch` computes changes and who owns which field, `selectors` and `table` choose and
+//! show, `state` reads and writes the whole as YAML.
 
 mod auth;
 #[cfg(feature = "client")]
+mod cel;
 mod client;
 mod cluster;
 mod controllers;

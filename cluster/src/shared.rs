@@ -37,7 +37,7 @@ impl Shared {
         tls: Tls,
         stop: CancellationToken,
     ) -> Self {
-        let schema = Arc::new(Schema::builtin());
+        let schema = Schema::shared();
         let store = Store::new(limits, options.garbage_collection, options.pod_shutdown);
         let shared = Self {
             auth: Auth::new(options, &store),

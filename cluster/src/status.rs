@@ -28,6 +28,7 @@ struct Inner {
     message: String,
     details: Option<Value>,
     metadata: Value,
+    warnings: Vec<String>,
 }
 
 /// One cause of an `Invalid` status.
@@ -45,6 +46,21 @@ impl Cause {
             message: format!("Invalid value: {}: {}", shown(value), why.as_ref()),
             field: field.into(),
         }
+    }
+
+    /// An invalid value that is not shown.
+    pub(crate) fn bare(field: impl Into<String>, why: &str) -> Self {
+        Self { reason: "FieldValueInvalid", message: format!("Invalid value: {why}"), field: field.into() }
+    }
+
+    pub(crate) fn duplicate(field: impl Into<String>, value: &str) -> Self {
+        let message = format!("Duplicate value: {}", shown(&value.into()));
+        Self { reason: "FieldValueDuplicate", message, field: field.into() }
+    }
+
+    pub(crate) fn not_found(field: impl Into<String>, value: &str) -> Self {
+        let message = format!("Not found: {}", shown(&value.into()));
+        Self { reason: "FieldValueNotFound", message, field: field.into() }
     }
 
     pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {
@@ -93,12 +109,29 @@ fn named(resource: GroupResource<'_>, name: &str) -> Value {
 
 impl Failure {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { code, reason, message: message.into(), details: None, metadata: json!({}) }))
+        Self(Box::new(Inner {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            metadata: json!({}),
+            warnings: Vec::new(),
+        }))
     }
 
     fn with_details(mut self, details: Value) -> Self {
         self.0.details = Some(details);
         self
+    }
+
+    /// The failed request is warned as well.
+    pub(crate) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.0.warnings = warnings;
+        self
+    }
+
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.0.warnings
     }
 
     pub(crate) fn code(&self) -> u16 {
@@ -209,11 +242,16 @@ impl Failure {
             .with_details(json!({}))
     }
 
-    pub(crate) fn not_acceptable() -> Self {
-        let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
-            application/vnd.kubernetes.protobuf, application/json;stream=watch, \
-            application/vnd.kubernetes.protobuf;stream=watch";
+    /// No media type of the request is one that the path answers with.
+    pub(crate) fn not_acceptable(available: &[&str]) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
         Self::new(406, "NotAcceptable", message).with_details(json!({}))
+    }
+
+    /// The media type is known, but not in the asked form.
+    pub(crate) fn unacceptable(accepted: &[&str]) -> Self {
+        let message = format!("only the following media types are accepted: {}", accepted.join(", "));
+        Self::new(406, "NotAcceptable", message)
     }
 
     /// One object where a list is, or the other way round.
@@ -271,6 +309,12 @@ impl Failure {
     /// The real server answers errors outside its API conventions with this shape.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
+    }
+
+    /// An error of the server in the shape of its API.
+    pub(crate) fn internal_error(why: &str) -> Self {
+        Self::new(500, "InternalError", format!("Internal error occurred: {why}"))
+            .with_details(json!({ "causes": [{ "message": why }] }))
     }
 
     pub(crate) fn to_value(&self) -> Value {

@@ -2,8 +2,11 @@
 //!
 //! It never holds anything of an object but its name.
 
-use super::{errors, own::UnderWay, send::Meter};
-use crate::model::{CallError, Caller, HookName, RunId};
+use super::{effects::Watched, own::UnderWay, send::Meter};
+use crate::{
+    effect::Sink,
+    model::{CallError, Caller, HookName, RunId},
+};
 
 /// A write, for logs and metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +35,12 @@ pub struct WriteRecord<'a> {
 pub trait Observer: Send + Sync + 'static {
     /// A write has ended.
     fn wrote(&self, _record: &WriteRecord<'_>) {}
+
+    /// Who wants to know what each write did to its object. Default nobody, which costs nothing; otherwise
+    /// objects are read once more before they are written.
+    fn effects(&self) -> Option<&dyn Sink> {
+        None
+    }
 }
 
 /// Is told in vain.
@@ -47,6 +56,8 @@ pub(super) struct Audit<'a> {
     pub meter: Meter,
     /// For those who want to know what the hook itself wrote.
     pub own: Option<UnderWay>,
+    /// For those who want to know what it did.
+    pub effect: Option<Watched>,
     outcome: &'static str,
 }
 
@@ -58,12 +69,13 @@ impl<'a> Audit<'a> {
         object: String,
         subresource: Option<&'a str>,
     ) -> Self {
-        Self { observer, caller, verb, object, subresource, meter: Meter::default(), own: None, outcome: "interrupted" }
+        let (meter, own, effect, outcome) = (Meter::default(), None, None, "interrupted");
+        Self { observer, caller, verb, object, subresource, meter, own, effect, outcome }
     }
 
     /// Makes the record.
     pub fn finish<T>(mut self, result: &Result<T, CallError>) {
-        self.outcome = result.as_ref().map_or_else(|error| errors::label(error.reason), |_| "ok");
+        self.outcome = result.as_ref().map_or_else(|error| error.reason.label(), |_| "ok");
     }
 }
 
@@ -95,5 +107,8 @@ impl Drop for Audit<'_> {
             "audit"
         );
         self.observer.wrote(&record);
+        if let (Some(sink), Some(watched)) = (self.observer.effects(), self.effect.take()) {
+            sink.effect(watched.into_effect(self.caller, self.verb, self.subresource));
+        }
     }
 }

@@ -108,6 +108,7 @@ impl Access {
         audit: &mut Audit<'_>,
     ) -> Result<Option<String>, CallError> {
         let live = self.fetch(what, place.uri(""), &mut audit.meter).await?;
+        audit.found(&live);
         let body = with_version(&create.object, Head::read(&live)?.resource_version())?;
         let uri = place.uri(&write_query(caller, None, None));
         let result = self.store(what, &wire(Method::PUT, uri, &body, true), audit).await;

@@ -33,6 +33,7 @@ impl Access {
         let place = self.place(Named::object(&delete.target, None)).await?;
         let verbs: &[&str] = if delete.wait.is_some() { &["delete", "get"] } else { &["delete"] };
         place.require(caller, verbs)?;
+        self.look(&place, audit).await;
         let what = format!("delete {}", place.named);
         let uri = place.uri(if caller.dry_run { "dryRun=All" } else { "" });
         let request = wire(Method::DELETE, uri, &options(delete, caller.dry_run), delete.uid.is_some());

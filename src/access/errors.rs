@@ -16,23 +16,6 @@ pub(super) fn invalid(message: impl Into<String>) -> CallError {
     refused(CallReason::Invalid, message)
 }
 
-/// The reason as it stands in logs, metrics and the WIT.
-pub(super) fn label(reason: CallReason) -> &'static str {
-    match reason {
-        CallReason::NotFound => "not-found",
-        CallReason::AlreadyExists => "already-exists",
-        CallReason::Conflict => "conflict",
-        CallReason::Invalid => "invalid",
-        CallReason::ForbiddenByGrant => "forbidden-by-grant",
-        CallReason::ForbiddenByCluster => "forbidden-by-cluster",
-        CallReason::TooLarge => "too-large",
-        CallReason::Timeout => "timeout",
-        CallReason::BudgetExceeded => "budget-exceeded",
-        CallReason::Unavailable => "unavailable",
-        CallReason::Other => "other",
-    }
-}
-
 /// What an HTTP status means, with the `reason` of the server's `Status` where it sent one.
 ///
 /// 410 (a continue token that has expired) is `Other`: the call was right, and has to begin anew.

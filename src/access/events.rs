@@ -19,7 +19,7 @@ use super::{
     request::{self, Named},
     write::{field_manager, wire, write_query},
 };
-use crate::model::{CallError, CallReason, Caller, EmitEvent, EventType, Resource};
+use crate::model::{CallError, CallReason, Caller, EmitEvent, EventType, ObjectRef, Resource};
 
 const GROUP: &str = "events.k8s.io";
 /// Where the API server wants the Events of cluster-scoped objects.
@@ -35,6 +35,12 @@ impl Access {
         let name = name(caller, event);
         let object = format!("{GROUP}/v1 Event {}/{name}", request::clipped(namespace(event)));
         let mut audit = Audit::start(&*self.observer, caller, "create", object, None);
+        audit.effect = self.watched(|| ObjectRef {
+            api_version: format!("{GROUP}/v1"),
+            kind: "Event".to_owned(),
+            namespace: Some(namespace(event).to_owned()),
+            name: name.clone(),
+        });
         let result = self.emit(caller, event, &name, &mut audit).await;
         audit.finish(&result);
         result
@@ -53,10 +59,16 @@ impl Access {
         let what = format!("create Event {} about {}", event.reason, Named::object(&event.regarding, None));
         let uri = resource().path(Some(namespace), None, None) + "?" + &write_query(caller, None, None);
         let body = body(caller, event, name, &self.config.reporting_instance, now());
-        match self.sender.send(&what, &wire(Method::POST, uri, &body, true), &mut audit.meter).await {
-            Err(error) if error.reason != CallReason::AlreadyExists => Err(error),
+        let result = match self.sender.send(&what, &wire(Method::POST, uri, &body, true), &mut audit.meter).await {
+            Err(error) if error.reason != CallReason::AlreadyExists => {
+                Err(self.pretended.explain(caller, &event.regarding, error))
+            }
             _ => Ok(()),
+        };
+        if let Some(watched) = &mut audit.effect {
+            watched.emitted(&body, &result);
         }
+        result
     }
 }
 

@@ -55,6 +55,7 @@ impl Access {
     ) -> Result<Option<String>, CallError> {
         let what = format!("patch {} by jq", place.named);
         let read = self.fetch(&what, place.uri(""), &mut audit.meter).await?;
+        audit.found(&read);
         // What was uncertain about the reading is settled now.
         audit.meter.uncertain = false;
         let made = self.jq.run(&caller.hook, program, read.clone()).await;

@@ -13,11 +13,13 @@ mod audit;
 mod batch;
 mod create;
 mod delete;
+mod effects;
 mod errors;
 mod events;
 mod grants;
 mod jq;
 mod own;
+mod pretend;
 mod read;
 mod request;
 mod retry;
@@ -84,6 +86,7 @@ pub struct Access {
     config: AccessConfig,
     observer: Arc<dyn Observer>,
     own: Arc<OwnWrites>,
+    pretended: pretend::Pretended,
 }
 
 impl Access {
@@ -99,7 +102,7 @@ impl Access {
         observer: Arc<dyn Observer>,
     ) -> Self {
         let sender = send::Sender::new(client, &config);
-        Self { sender, discovery, jq, config, observer, own: Arc::default() }
+        Self { sender, discovery, jq, config, observer, own: Arc::default(), pretended: pretend::Pretended::default() }
     }
 
     /// What hooks wrote.

@@ -22,7 +22,8 @@ impl Access {
     ) -> Result<String, CallError> {
         let place = self.place(Named::object(target, subresource)).await?;
         place.require(caller, &["get"])?;
-        self.fetch(&format!("get {}", place.named), place.uri(""), &mut Meter::default()).await
+        let read = self.fetch(&format!("get {}", place.named), place.uri(""), &mut Meter::default()).await;
+        read.map_err(|error| self.pretended.explain(caller, target, error))
     }
 
     /// Reads one page of objects. Verb `list`.

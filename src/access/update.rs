@@ -40,6 +40,7 @@ impl Access {
         }
         let place = self.place(named).await?;
         place.require(caller, &["update"])?;
+        self.look(&place, audit).await;
         let uri = place.uri(&write_query(caller, None, None));
         let repeatable = head.resource_version().is_some();
         self.store(&what, &wire(Method::PUT, uri, &update.object, repeatable), audit).await
@@ -65,6 +66,7 @@ impl Access {
         }
         let place = self.place(named).await?;
         place.require(caller, &["patch"])?;
+        self.look(&place, audit).await;
         let wire = Wire {
             method: Method::PATCH,
             uri: place.uri(&write_query(caller, format.manager, format.force)),

@@ -75,7 +75,19 @@ impl Access {
         let (verb, object) = (intent.verb(), intent.object());
         let mut audit = Audit::start(&*self.observer, caller, verb, object, intent.subresource());
         audit.own = self.own.begin(caller, &intent);
-        let result = self.dispatch(caller, intent, &mut audit).await;
+        audit.effect = self.watched(|| intent.reference());
+        let (operation, target) = (intent.operation, caller.dry_run.then(|| intent.reference()));
+        let mut result = self.dispatch(caller, intent, &mut audit).await;
+        if let Some(target) = &target {
+            result = result.map_err(|error| self.pretended.explain(caller, target, error));
+        }
+        if let Some(watched) = &mut audit.effect {
+            let pretended = target.as_ref().is_some_and(|target| self.pretended.needed_by(caller, target).is_some());
+            watched.settle(caller, operation, &result, pretended);
+        }
+        if let (Some(target), Ok(Some(_))) = (target, &result) {
+            self.pretend(caller, operation, target, audit.effect.as_ref());
+        }
         audit.finish(&result);
         result
     }

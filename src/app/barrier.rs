@@ -2,13 +2,13 @@
 //! change before the hook was told what there is.
 //!
 //! Never waits for a binding whose kind is not served, nor for one with `waitForSynchronization:
-//! false`, and never closes again.
+//! false`. Closes again only for another document.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::model::HookSpec;
+use crate::model::{BindingName, HookSpec};
 
 /// One binding, as its hook waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,26 +23,46 @@ enum Place {
     Live,
 }
 
+/// A binding, and whether its hook waits for it.
+type Binding = (BindingName, bool);
+
+fn bindings(spec: &HookSpec) -> impl Iterator<Item = Binding> {
+    spec.kubernetes.iter().map(|binding| (binding.name.clone(), binding.wait_for_synchronization))
+}
+
 /// The rules. Pure.
 #[derive(Debug)]
 struct Core {
-    /// By the bindings' places in the document.
-    places: Vec<Place>,
+    /// In the document's order.
+    places: Vec<(BindingName, Place)>,
     open: bool,
     /// All that could go live at the start did.
     passed: bool,
 }
 
 impl Core {
-    fn new(waits: impl Iterator<Item = bool>) -> Self {
-        let places = waits.map(|waits| if waits { Place::Unlisted } else { Place::Free });
-        let mut core = Self { places: places.collect(), open: false, passed: false };
-        core.settle();
+    fn new(bindings: impl Iterator<Item = Binding>) -> Self {
+        let mut core = Self { places: Vec::new(), open: false, passed: false };
+        core.replace(bindings, |_| false);
         core
     }
 
-    fn set(&mut self, index: usize, place: Place) {
-        if let Some(known) = self.places.get_mut(index)
+    /// Another document takes the place of the first. Bindings that are kept are where they were.
+    fn replace(&mut self, bindings: impl Iterator<Item = Binding>, kept: impl Fn(&BindingName) -> bool) {
+        let before = std::mem::take(&mut self.places);
+        let place = |(binding, waits): Binding| {
+            let first = if waits { Place::Unlisted } else { Place::Free };
+            let known = before.iter().find(|(name, _)| *name == binding && kept(name));
+            let place = known.map_or(first, |(_, place)| *place);
+            (binding, place)
+        };
+        self.places = bindings.map(place).collect();
+        (self.open, self.passed) = (false, false);
+        self.settle();
+    }
+
+    fn set(&mut self, binding: &BindingName, place: Place) {
+        if let Some((_, known)) = self.places.iter_mut().find(|(name, _)| name == binding)
             && !matches!(known, Place::Free | Place::Live)
         {
             *known = place;
@@ -51,13 +71,14 @@ impl Core {
     }
 
     fn settle(&mut self) {
-        self.open |= self.places.iter().all(|place| *place != Place::Unlisted);
-        self.passed |= self.open && !self.places.contains(&Place::Listed);
+        self.open |= self.places.iter().all(|(_, place)| *place != Place::Unlisted);
+        self.passed |= self.open && self.places.iter().all(|(_, place)| *place != Place::Listed);
     }
 
     /// Whether a binding may go live: those before it in the document go first.
-    fn may_go(&self, index: usize) -> bool {
-        self.open && self.places.iter().take(index).all(|place| *place != Place::Listed)
+    fn may_go(&self, binding: &BindingName) -> bool {
+        let mut before = self.places.iter().take_while(|(name, _)| name != binding);
+        self.open && before.all(|(_, place)| *place != Place::Listed)
     }
 }
 
@@ -72,28 +93,34 @@ pub(super) struct Barrier {
 impl Barrier {
     /// Closed, unless the hook has no binding to wait for.
     pub fn new(spec: &HookSpec) -> Self {
-        let waits = spec.kubernetes.iter().map(|binding| binding.wait_for_synchronization);
-        Self { core: Mutex::new(Core::new(waits)), changed: Notify::new() }
+        Self { core: Mutex::new(Core::new(bindings(spec))), changed: Notify::new() }
+    }
+
+    /// The hook has another document, of which these bindings go on as they are. It closes again, for the
+    /// others.
+    pub fn replace(&self, spec: &HookSpec, kept: impl Fn(&BindingName) -> bool) {
+        self.core().replace(bindings(spec), kept);
+        self.changed.notify_waiters();
     }
 
     /// A binding knows its objects.
-    pub fn listed(&self, index: usize) {
-        self.set(index, Place::Listed);
+    pub fn listed(&self, binding: &BindingName) {
+        self.set(binding, Place::Listed);
     }
 
     /// A binding's kind is not served: nobody waits for it. Once it is listed after all, it goes live
     /// at once, or with the others if they still wait.
-    pub fn excused(&self, index: usize) {
-        self.set(index, Place::Excused);
+    pub fn excused(&self, binding: &BindingName) {
+        self.set(binding, Place::Excused);
     }
 
     /// A binding is live: its synchronization is in the queue.
-    pub fn live(&self, index: usize) {
-        self.set(index, Place::Live);
+    pub fn live(&self, binding: &BindingName) {
+        self.set(binding, Place::Live);
     }
 
-    fn set(&self, index: usize, place: Place) {
-        self.core().set(index, place);
+    fn set(&self, binding: &BindingName, place: Place) {
+        self.core().set(binding, place);
         self.changed.notify_waiters();
     }
 
@@ -102,8 +129,8 @@ impl Barrier {
     }
 
     /// Returns when a binding may go live.
-    pub async fn turn(&self, index: usize) {
-        self.until(|core| core.may_go(index)).await;
+    pub async fn turn(&self, binding: &BindingName) {
+        self.until(|core| core.may_go(binding)).await;
     }
 
     /// Returns when the hook has started: all its bindings are live, but for those whose kind is not
@@ -131,72 +158,99 @@ mod tests {
 
     use super::*;
 
+    fn name(index: usize) -> BindingName {
+        BindingName::nth("b", index + 1)
+    }
+
+    fn of<const N: usize>(waits: [bool; N]) -> Core {
+        Core::new(waits.into_iter().enumerate().map(|(index, waits)| (name(index), waits)))
+    }
+
     fn may_go(core: &Core) -> Vec<usize> {
-        (0..core.places.len()).filter(|index| core.may_go(*index)).collect()
+        (0..core.places.len()).filter(|index| core.may_go(&name(*index))).collect()
     }
 
     #[test]
     fn it_opens_when_all_are_listed_and_lets_them_go_in_order() {
-        let mut core = Core::new([true, true, true].into_iter());
-        core.set(2, Place::Listed);
-        core.set(0, Place::Listed);
+        let mut core = of([true, true, true]);
+        core.set(&name(2), Place::Listed);
+        core.set(&name(0), Place::Listed);
         assert_eq!(may_go(&core), Vec::<usize>::new());
-        core.set(1, Place::Listed);
+        core.set(&name(1), Place::Listed);
         assert_eq!(may_go(&core), [0]);
-        core.set(0, Place::Live);
+        core.set(&name(0), Place::Live);
         assert_eq!(may_go(&core), [0, 1]);
-        core.set(1, Place::Live);
+        core.set(&name(1), Place::Live);
         assert!(!core.passed);
-        core.set(2, Place::Live);
+        core.set(&name(2), Place::Live);
         assert!(core.passed);
     }
 
     #[test]
     fn nobody_waits_for_a_kind_that_is_not_served() {
-        let mut core = Core::new([true, true].into_iter());
-        core.set(1, Place::Listed);
-        assert!(!core.may_go(1));
-        core.set(0, Place::Excused);
+        let mut core = of([true, true]);
+        core.set(&name(1), Place::Listed);
+        assert!(!core.may_go(&name(1)));
+        core.set(&name(0), Place::Excused);
         assert_eq!(may_go(&core), [0, 1]);
-        core.set(1, Place::Live);
+        core.set(&name(1), Place::Live);
         assert!(core.passed);
         // It came after all; the start is over.
-        core.set(0, Place::Listed);
-        assert!(core.may_go(0) && core.passed);
+        core.set(&name(0), Place::Listed);
+        assert!(core.may_go(&name(0)) && core.passed);
     }
 
     #[test]
     fn a_binding_that_was_listed_may_lose_its_kind() {
-        let mut core = Core::new([true, true].into_iter());
-        core.set(0, Place::Listed);
-        core.set(0, Place::Excused);
-        core.set(1, Place::Listed);
-        assert!(core.may_go(1));
+        let mut core = of([true, true]);
+        core.set(&name(0), Place::Listed);
+        core.set(&name(0), Place::Excused);
+        core.set(&name(1), Place::Listed);
+        assert!(core.may_go(&name(1)));
     }
 
     #[test]
     fn those_that_do_not_wait_hold_up_nobody() {
-        assert!(Core::new([].into_iter()).passed);
-        let mut core = Core::new([false, true].into_iter());
-        core.set(0, Place::Listed);
+        assert!(of([]).passed);
+        let mut core = of([false, true]);
+        core.set(&name(0), Place::Listed);
         assert!(!core.passed);
-        core.set(1, Place::Listed);
-        assert!(core.may_go(1));
-        assert!(Core::new([false].into_iter()).passed);
+        core.set(&name(1), Place::Listed);
+        assert!(core.may_go(&name(1)));
+        assert!(of([false]).passed);
     }
 
     #[test]
     fn whoever_waits_is_woken() {
-        let barrier = Barrier { core: Mutex::new(Core::new([true, true].into_iter())), changed: Notify::new() };
-        let (mut turn, mut passed) = (Box::pin(barrier.turn(1)), Box::pin(barrier.passed()));
+        let barrier = Barrier { core: Mutex::new(of([true, true])), changed: Notify::new() };
+        let one = name(1);
+        let (mut turn, mut passed) = (Box::pin(barrier.turn(&one)), Box::pin(barrier.passed()));
         assert!(turn.as_mut().now_or_never().is_none());
-        barrier.listed(0);
-        barrier.listed(1);
+        barrier.listed(&name(0));
+        barrier.listed(&name(1));
         assert!(turn.as_mut().now_or_never().is_none());
-        barrier.live(0);
+        barrier.live(&name(0));
         assert!(turn.as_mut().now_or_never().is_some());
         assert!(passed.as_mut().now_or_never().is_none());
-        barrier.live(1);
+        barrier.live(&name(1));
         assert!(passed.as_mut().now_or_never().is_some());
+    }
+
+    #[test]
+    fn another_document_closes_it_for_the_new_ones_and_keeps_the_others_where_they_are() {
+        let mut core = of([true, true]);
+        core.set(&name(0), Place::Listed);
+        core.set(&name(1), Place::Listed);
+        core.set(&name(0), Place::Live);
+        core.set(&name(1), Place::Live);
+        core.replace([(name(2), true), (name(0), true)].into_iter(), |kept| *kept == name(0));
+        assert!(!core.passed && !core.may_go(&name(2)));
+        core.set(&name(2), Place::Listed);
+        assert!(core.may_go(&name(2)) && !core.passed);
+        core.set(&name(2), Place::Live);
+        assert!(core.passed);
+        // The same name for another binding.
+        core.replace([(name(0), true)].into_iter(), |_| false);
+        assert!(!core.passed);
     }
 }

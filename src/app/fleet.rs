@@ -1,5 +1,5 @@
-//! Starts and stops hooks, one by one: loads them, keeps the tasks of their bindings and schedules,
-//! quarantines and releases. Knows nothing of what the tasks do.
+//! Starts and stops hooks, one by one: loads them, quarantines and releases, has one version take the place
+//! of another. Knows nothing of what their tasks do.
 
 use std::{
     collections::BTreeMap,
@@ -8,14 +8,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::task::JoinSet;
-use tokio_util::task::AbortOnDropHandle;
+use jiff::Timestamp;
 use tracing::{error, info, warn};
 
 use super::{
     Stages,
-    barrier::Barrier,
-    bindings,
+    crew::{self, Crew},
     hooks::{Hook, Quarantine, load_file},
     ms,
     roster::Roster,
@@ -27,9 +25,6 @@ use crate::{
     sandbox::Sandbox,
     telemetry::{Metrics, metrics::CompileSource},
 };
-
-/// Between a panic in a hook's task and the new start of its bindings.
-const AFTER_PANIC: Duration = Duration::from_secs(5);
 
 /// A hook that can't be released from its quarantine.
 #[derive(Debug, thiserror::Error)]
@@ -51,11 +46,15 @@ pub enum ReleaseError {
 /// All hooks of one directory.
 pub struct Fleet {
     directory: PathBuf,
-    sandbox: Arc<Sandbox>,
-    metrics: Arc<Metrics>,
-    roster: Arc<Roster>,
-    stages: Arc<Stages>,
-    running: Mutex<BTreeMap<HookName, AbortOnDropHandle<()>>>,
+    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) roster: Arc<Roster>,
+    pub(super) stages: Arc<Stages>,
+    running: Mutex<BTreeMap<HookName, Crew>>,
+    /// One version at a time takes the place of another.
+    pub(super) swapping: tokio::sync::Mutex<()>,
+    /// How long a run may take to end when its hook is replaced.
+    pub(super) grace_period: Duration,
 }
 
 impl Fleet {
@@ -65,8 +64,10 @@ impl Fleet {
         metrics: Arc<Metrics>,
         roster: Arc<Roster>,
         stages: Arc<Stages>,
+        grace_period: Duration,
     ) -> Self {
-        Self { directory, sandbox, metrics, roster, stages, running: Mutex::default() }
+        let (running, swapping) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { directory, sandbox, metrics, roster, stages, running, swapping, grace_period }
     }
 
     /// Loads all hooks of the directory, one after the other; compiling takes all cores and much
@@ -88,6 +89,11 @@ impl Fleet {
     }
 
     fn loaded(&self, hook: Hook) {
+        self.report_loaded(&hook);
+        self.roster.admit(Arc::new(hook));
+    }
+
+    pub(super) fn report_loaded(&self, hook: &Hook) {
         let component = &hook.component;
         let source = if component.from_cache() { CompileSource::Cached } else { CompileSource::Compiled };
         self.metrics.hook_compiled(source, component.compile_time());
@@ -103,7 +109,6 @@ impl Fleet {
         for warning in &hook.spec.warnings {
             warn!(hook = %name, warning, "the hook's document should be changed");
         }
-        self.roster.admit(Arc::new(hook));
     }
 
     /// Starts all hooks that were loaded: start-up runs in their order, then bindings and schedules,
@@ -114,20 +119,30 @@ impl Fleet {
         info!(hooks = hooks.len(), quarantined = self.roster.quarantined().len(), "hooks started");
     }
 
+    /// Starts a hook that is not at work, as at the operator's start.
+    pub(super) fn begin(&self, hook: Hook) {
+        let name = hook.spec.name.clone();
+        self.loaded(hook);
+        self.start_these(self.roster.hook(&name).as_slice());
+    }
+
     fn start_these(&self, hooks: &[Arc<Hook>]) {
         for hook in hooks {
             self.stages.queue.add_hook(hook.spec.name.clone(), (&hook.spec).into());
+            if self.stages.hold {
+                self.stages.queue.pause(&hook.spec.name);
+            }
         }
         // First: the places of synchronizations come after all of them.
         schedules::push_startups(hooks, &self.stages.queue);
-        hooks.iter().for_each(|hook| expect(&self.stages, hook));
+        hooks.iter().for_each(|hook| crew::expect(&self.stages, hook, |_| true));
         for hook in hooks {
-            let task = AbortOnDropHandle::new(tokio::spawn(keep(self.stages.clone(), hook.clone())));
-            self.running().insert(hook.spec.name.clone(), task);
+            let crew = Crew::start(self.stages.clone(), hook.clone());
+            self.running().insert(hook.spec.name.clone(), crew);
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<HookName, AbortOnDropHandle<()>>> {
+    pub(super) fn running(&self) -> MutexGuard<'_, BTreeMap<HookName, Crew>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -150,15 +165,15 @@ impl Fleet {
 
     /// Loads a quarantined hook again from its file, and starts it as at the operator's start.
     pub async fn release(&self, name: &str) -> Result<(), ReleaseError> {
+        let _one_at_a_time = self.swapping.lock().await;
         if !self.roster.is_quarantined(name) {
             return Err(ReleaseError::NotQuarantined(name.to_owned()));
         }
         let path = self.directory.join(format!("{name}.wasm"));
-        match load_file(HookFile { name: HookName::new(name), path }, &self.sandbox).await {
+        match load_file(HookFile::of(path), &self.sandbox).await {
             Ok(hook) => {
                 let hook_name = hook.spec.name.clone();
-                self.loaded(hook);
-                self.start_these(self.roster.hook(&hook_name).as_slice());
+                self.begin(hook);
                 info!(hook = %hook_name, "hook released");
                 Ok(())
             }
@@ -181,95 +196,37 @@ impl Fleet {
         named.inspect(|binding| schedules::strike(&self.stages.queue, hook.spec.name.clone(), binding)).count()
     }
 
+    /// Has the hook's schedules strike at each of their times after one and up to another, in order, now.
+    /// At most `most` times; false if there were more.
+    pub fn tick_within(&self, hook: &HookName, after: Timestamp, until: Timestamp, most: usize) -> bool {
+        let Some(hook) = self.roster.hook(hook) else { return true };
+        let mut strikes: Vec<_> = (hook.spec.schedules.iter())
+            .flat_map(|binding| schedules::times(binding, after, until).take(most + 1).map(move |at| (at, binding)))
+            .collect();
+        strikes.sort_by_key(|(at, _)| *at);
+        for (at, binding) in strikes.iter().take(most) {
+            schedules::strike_at(&self.stages.queue, hook.spec.name.clone(), binding, *at);
+        }
+        strikes.len() <= most
+    }
+
+    /// Runs the triggers of the hook's last run again; how many there are.
+    pub fn run_again(&self, name: &HookName) -> usize {
+        let Some(hook) = self.roster.hook(name) else { return 0 };
+        let triggers = self.stages.last.of(&hook.spec);
+        let count = triggers.len();
+        for trigger in triggers {
+            self.stages.queue.push(trigger);
+        }
+        count
+    }
+
     /// Ends the tasks of all hooks.
     pub async fn shutdown(&self) {
         let running = std::mem::take(&mut *self.running());
-        for task in running.values() {
-            task.abort();
+        running.values().for_each(Crew::abort);
+        for crew in running.into_values() {
+            crew.end().await;
         }
-        for task in running.into_values() {
-            // Aborted, as it should be.
-            let _ = task.await;
-        }
-    }
-}
-
-/// The hook's bindings are about to list their objects.
-fn expect(stages: &Stages, hook: &Hook) {
-    stages.health.expect(&hook.spec);
-    for binding in &hook.spec.kubernetes {
-        stages.queue.expect_list(&hook.spec.name, binding.name.clone());
-    }
-}
-
-async fn keep(stages: Arc<Stages>, hook: Arc<Hook>) {
-    supervise(&hook.spec.name, || spawn(&stages, &hook), || expect(&stages, &hook)).await;
-}
-
-/// Keeps a hook's tasks until it is dropped. After a panic in one, all start anew: a synchronization
-/// brings the hook up to date.
-async fn supervise(hook: &HookName, start: impl Fn() -> JoinSet<()>, before_restart: impl Fn()) {
-    loop {
-        let mut tasks = start();
-        let panicked = loop {
-            match tasks.join_next().await {
-                Some(Err(error)) if error.is_panic() => break error,
-                Some(_) => {}
-                None => return,
-            }
-        };
-        error!(%hook, error = %panicked, "a task of the hook panicked: its bindings start anew");
-        tasks.shutdown().await;
-        tokio::time::sleep(AFTER_PANIC).await;
-        before_restart();
-    }
-}
-
-fn spawn(stages: &Arc<Stages>, hook: &Hook) -> JoinSet<()> {
-    let (name, mut tasks) = (&hook.spec.name, JoinSet::new());
-    let barrier = Arc::new(Barrier::new(&hook.spec));
-    for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-        tasks.spawn(bindings::keep(stages.clone(), name.clone(), index, binding.clone(), barrier.clone()));
-    }
-    for binding in hook.spec.schedules.iter().filter(|_| stages.schedules_tick) {
-        let (barrier, ticks) = (barrier.clone(), schedules::keep(stages.queue.clone(), name.clone(), binding.clone()));
-        tasks.spawn(async move {
-            barrier.passed().await;
-            ticks.await;
-        });
-    }
-    tasks
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn after_a_panic_all_tasks_start_anew() {
-        let (starts, neighbours, restarts) = (AtomicUsize::new(0), Arc::new(()), AtomicUsize::new(0));
-        let start = || {
-            let (round, neighbour) = (starts.fetch_add(1, Ordering::Relaxed), neighbours.clone());
-            let mut tasks = JoinSet::new();
-            tasks.spawn(async move {
-                assert!(round >= 2, "as the test wants it");
-            });
-            if round < 2 {
-                tasks.spawn(async move {
-                    let _held = neighbour;
-                    std::future::pending().await
-                });
-            }
-            tasks
-        };
-        supervise(&HookName::new("h").unwrap(), start, || {
-            assert_eq!(Arc::strong_count(&neighbours), 1, "the neighbours ended before");
-            restarts.fetch_add(1, Ordering::Relaxed);
-        })
-        .await;
-        assert_eq!((starts.into_inner(), restarts.into_inner()), (3, 2));
     }
 }

@@ -23,6 +23,13 @@ struct BindingHealth {
     listed: bool,
 }
 
+impl BindingHealth {
+    fn new(spec: &KubernetesBinding) -> Self {
+        let (name, queue) = (spec.name.clone(), spec.queue.clone());
+        Self { name, queue, status: Arc::default(), pending: None, listed: false }
+    }
+}
+
 /// How all hooks are doing.
 pub struct Health {
     metrics: Arc<Metrics>,
@@ -36,6 +43,12 @@ struct HookHealth {
     bindings: Vec<BindingHealth>,
 }
 
+impl HookHealth {
+    fn binding(&mut self, name: &BindingName) -> Option<&mut BindingHealth> {
+        self.bindings.iter_mut().find(|binding| binding.name == *name)
+    }
+}
+
 impl Health {
     pub fn new(metrics: Arc<Metrics>) -> Self {
         Self { metrics, hooks: Mutex::default(), queue: OnceLock::new() }
@@ -45,20 +58,21 @@ impl Health {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A hook was loaded; its bindings are to be synchronised.
-    pub fn expect(&self, spec: &HookSpec) {
-        let binding = |spec: &KubernetesBinding| BindingHealth {
-            name: spec.name.clone(),
-            queue: spec.queue.clone(),
-            status: Arc::default(),
-            pending: None,
-            listed: false,
-        };
-        let bindings: Vec<_> = spec.kubernetes.iter().map(binding).collect();
-        if !bindings.is_empty() {
+    /// A hook was loaded, or has another document, of which these bindings go on as they are; the others are
+    /// to be synchronised.
+    pub fn replace(&self, spec: &HookSpec, kept: impl Fn(&BindingName) -> bool) {
+        let mut hooks = self.hooks();
+        let before = hooks.remove(&spec.name).map(|known| known.bindings).unwrap_or_default();
+        let (mut before, _): (Vec<_>, Vec<_>) = before.into_iter().partition(|binding| kept(&binding.name));
+        let bindings = spec.kubernetes.iter().map(|binding| {
+            let same = before.iter().position(|known| known.name == binding.name);
+            same.map_or_else(|| BindingHealth::new(binding), |place| before.swap_remove(place))
+        });
+        let bindings: Vec<_> = bindings.collect();
+        if bindings.iter().any(|binding| !binding.listed) {
             self.metrics.set_enabled(&spec.name, None);
         }
-        self.hooks().insert(spec.name.clone(), HookHealth { since: Instant::now(), bindings });
+        hooks.insert(spec.name.clone(), HookHealth { since: Instant::now(), bindings });
     }
 
     /// A hook was taken out.
@@ -73,18 +87,18 @@ impl Health {
     }
 
     /// A binding's kind can't be watched yet.
-    pub fn pending(&self, hook: &HookName, index: usize, reason: &str) {
-        if let Some(binding) = self.hooks().get_mut(hook).and_then(|known| known.bindings.get_mut(index)) {
+    pub fn pending(&self, hook: &HookName, binding: &BindingName, reason: &str) {
+        if let Some(binding) = self.hooks().get_mut(hook).and_then(|known| known.binding(binding)) {
             binding.pending = Some(reason.to_owned());
             self.metrics.enable_failed(hook);
         }
     }
 
     /// A binding's objects were listed.
-    pub fn listed(&self, hook: &HookName, index: usize) {
+    pub fn listed(&self, hook: &HookName, binding: &BindingName) {
         let mut hooks = self.hooks();
         let Some(known) = hooks.get_mut(hook) else { return };
-        if let Some(binding) = known.bindings.get_mut(index) {
+        if let Some(binding) = known.binding(binding) {
             binding.listed = true;
         }
         if known.bindings.iter().all(|binding| binding.listed) {
@@ -93,9 +107,9 @@ impl Health {
     }
 
     /// A binding's kind was found; from now on its status tells.
-    pub fn enabled(&self, hook: &HookName, index: usize) -> Arc<BindingStatus> {
+    pub fn enabled(&self, hook: &HookName, binding: &BindingName) -> Arc<BindingStatus> {
         let mut hooks = self.hooks();
-        let Some(binding) = hooks.get_mut(hook).and_then(|known| known.bindings.get_mut(index)) else {
+        let Some(binding) = hooks.get_mut(hook).and_then(|known| known.binding(binding)) else {
             return Arc::default();
         };
         binding.pending = None;

@@ -9,7 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::ms;
+use super::{RunEnded, ms};
 use crate::{
     admin::views::{LastRun, RunCounts, RunOutcome, RunResult, RunView, TriggerView},
     model::{
@@ -65,7 +65,10 @@ struct OfHook {
 
 /// The last runs of all hooks. A hook that was quarantined keeps its own: they may say why.
 #[derive(Default)]
-pub struct History(Mutex<BTreeMap<HookName, OfHook>>);
+pub struct History {
+    hooks: Mutex<BTreeMap<HookName, OfHook>>,
+    listener: Option<RunEnded>,
+}
 
 /// One word for a cause.
 fn cause(cause: &Cause) -> &'static str {
@@ -110,8 +113,13 @@ fn why(trigger: &Trigger) -> Why {
 }
 
 impl History {
+    /// Empty; the listener is told of each run.
+    pub fn new(listener: Option<RunEnded>) -> Self {
+        Self { listener, ..Self::default() }
+    }
+
     fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, OfHook>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A run ended.
@@ -123,6 +131,9 @@ impl History {
             outcome: outcome(&report.outcome, allow_failure),
             begun,
         };
+        if let Some(listener) = &self.listener {
+            listener(&view(&ended));
+        }
         let mut hooks = self.hooks();
         hooks.entry(ended.begun.hook.clone()).or_default().remember(Arc::new(ended));
     }

@@ -1,5 +1,7 @@
 //! Loads one hook: compiles it, asks it for its document, checks that. Starts nothing.
 
+use tokio_util::sync::CancellationToken;
+
 use crate::{
     filter,
     hooks::{DocumentError, HookFile, parse},
@@ -16,6 +18,8 @@ pub struct Hook {
     pub spec: HookSpec,
     /// Its component.
     pub component: LoadedHook,
+    /// Ends its runs: another version is to take its place.
+    pub interrupt: CancellationToken,
 }
 
 /// Why a hook is not run.
@@ -60,7 +64,7 @@ pub async fn load(name: &HookName, bytes: &[u8], sandbox: &Sandbox) -> Result<Ho
     let check = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
     let spec = parse(name, &document, &check)?;
     check_exports(&spec, &component)?;
-    Ok(Hook { spec, component })
+    Ok(Hook { spec, component, interrupt: CancellationToken::new() })
 }
 
 fn check_exports(spec: &HookSpec, component: &LoadedHook) -> Result<(), Quarantine> {

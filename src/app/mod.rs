@@ -5,6 +5,7 @@ mod admin;
 mod barrier;
 mod bindings;
 mod client;
+mod crew;
 mod failure_events;
 mod fleet;
 mod health;
@@ -12,29 +13,34 @@ mod history;
 mod hooks;
 mod host;
 mod kinds;
+mod last;
 mod observers;
+pub mod once;
 mod options;
 mod patches;
+mod plan;
+mod replace;
 mod roster;
 mod runs;
 mod schedules;
 mod spans;
+mod swap;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use tokio::task::JoinSet;
 use tracing::info;
 
 pub use hooks::{Hook, Quarantine, load};
-pub use options::Options;
+pub use options::{Options, RunEnded};
 
 use crate::{
     access::Access,
     admin::SocketError,
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
-    hooks::DirectoryError,
+    hooks::{DirectoryError, HookFile},
     model::{HookName, Job},
     queue::{self, Drained, Runner},
     record::{self, Recorder},
@@ -51,8 +57,10 @@ pub use fleet::ReleaseError;
 use health::Health;
 use history::History;
 use host::Operator;
+use last::LastRuns;
 use observers::Report;
 use patches::PatchPrograms;
+pub use replace::{SwapError, Swapped};
 use roster::Roster;
 use runs::Runs;
 
@@ -90,6 +98,9 @@ struct Stages {
     health: Arc<Health>,
     history: Arc<History>,
     schedules_tick: bool,
+    last: Arc<LastRuns>,
+    /// Hooks are started, and nothing of them runs.
+    hold: bool,
 }
 
 /// A running operator. Dropping it ends it at once; [`App::shutdown`] lets runs end.
@@ -98,6 +109,9 @@ pub struct App {
     admin: Option<crate::admin::Server>,
     health: Arc<Health>,
     runner: Runner,
+    runs: Arc<Runs>,
+    stages: Arc<Stages>,
+    roster: Arc<Roster>,
     recorder: Option<Arc<Recorder>>,
     fleet: Arc<Fleet>,
     /// The tasks of telemetry.
@@ -128,8 +142,16 @@ impl App {
         let report = Arc::new(Report::new(metrics.clone(), failures));
         let recorder = options.record.clone().map(|config| Recorder::start(config, report.clone())).transpose()?;
         let recorder = recorder.map(Arc::new);
-        let (runner, stages) = connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
-        let fleet = Fleet::new(options.hooks.clone(), sandbox, metrics.clone(), roster.clone(), stages.clone());
+        let (runner, runs, stages) =
+            connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
+        let fleet = Fleet::new(
+            options.hooks.clone(),
+            sandbox,
+            metrics.clone(),
+            roster.clone(),
+            stages.clone(),
+            options.grace_period,
+        );
         let fleet = Arc::new(fleet);
         fleet.load().await?;
         fleet.start();
@@ -144,12 +166,14 @@ impl App {
 
         let mut tasks = JoinSet::new();
         let namespace = options.client.default_namespace().to_owned();
-        tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
+        if !options.plan {
+            tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
+        }
         tasks.spawn(kinds::keep(stages.clone()));
         observers::refresh(&metrics, &stages, &roster);
         tasks.spawn(observers::tick(metrics));
         health.started(runner.handle());
-        Ok(Self { server, admin, health, runner, recorder, fleet, tasks, options })
+        Ok(Self { server, admin, health, runner, runs, stages, roster, recorder, fleet, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -173,6 +197,14 @@ impl App {
         self.fleet.tick(hook, schedule)
     }
 
+    /// Lets time pass, from one moment to another, at once: what waits in queues is due by so much earlier, and
+    /// the hook's schedules strike at their times in between (in UTC where they name no zone). For tests, with
+    /// [`Options::schedules_tick`] off. At most `most` strikes; false if there were more.
+    pub fn pass(&self, hook: &HookName, from: jiff::Timestamp, to: jiff::Timestamp, most: usize) -> bool {
+        self.runner.handle().pass(Duration::try_from(to.duration_since(from)).unwrap_or_default());
+        self.fleet.tick_within(hook, from, to, most)
+    }
+
     /// Takes a hook out; see [`App::release`]. False if there is no such hook at work.
     pub fn quarantine(&self, hook: &HookName, reason: &str) -> bool {
         self.fleet.quarantine(hook, reason)
@@ -181,6 +213,19 @@ impl App {
     /// Loads a quarantined hook again, and starts it.
     pub async fn release(&self, hook: &str) -> Result<(), ReleaseError> {
         self.fleet.release(hook).await
+    }
+
+    /// Runs once more what the hook's last run was told, as far as the hook still has its bindings; see
+    /// [`Options::keep_last_run`]. How many triggers these are.
+    pub fn run_again(&self, hook: &HookName) -> usize {
+        self.fleet.run_again(hook)
+    }
+
+    /// Has the hook in a file `NAME.wasm` take the place of the version that is at work, or starts it if there is
+    /// none. Bindings that are the same in both documents watch on and keep what waits; others begin anew. Runs
+    /// of the old version may end within the grace period. When the new one can't be used, the old one goes on.
+    pub async fn swap(&self, path: impl Into<PathBuf>) -> Result<Swapped, SwapError> {
+        self.fleet.swap(HookFile::of(path.into())).await
     }
 
     /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.
@@ -211,32 +256,55 @@ fn connect(
     shown: &Shown,
     health: &Arc<Health>,
     recorder: Option<Arc<Recorder>>,
-) -> (Runner, Arc<Stages>) {
+) -> (Runner, Arc<Runs>, Arc<Stages>) {
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
-    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), Arc::new(()));
+    let effects = Arc::new(plan::Effects(options.effects.clone()));
+    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
     let operator = Arc::new(Operator {
         access,
         snapshots: snapshots.clone(),
         metrics: shown.metrics.clone(),
         hook_metrics: shown.hook_metrics.clone(),
     });
-    let history = Arc::new(History::default());
-    let runs = Runs::new(roster.clone(), sandbox, operator.clone(), shown.metrics.clone(), history.clone(), recorder);
-    let runs = Arc::new(runs);
+    let history = Arc::new(History::new(options.run_ended.clone()));
+    let last = Arc::new(LastRuns::new(options.keep_last_run));
+    let runs = Arc::new(Runs::new(runs::Parts {
+        roster: roster.clone(),
+        sandbox,
+        operator: operator.clone(),
+        metrics: shown.metrics.clone(),
+        history: history.clone(),
+        last: last.clone(),
+        recorder,
+        plan: options.plan,
+    }));
+    let acting = runs.clone();
     let action = Arc::new(move |job: Job| {
-        let runs = runs.clone();
+        let runs = acting.clone();
         async move { runs.run(job).await }.boxed()
     });
     let runner = Runner::new(options.queue, action, report.clone());
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    let schedules_tick = options.schedules_tick;
-    let stages =
-        Stages { server, discovery, streams, evaluator, snapshots, queue, operator, health, history, schedules_tick };
-    (runner, Arc::new(stages))
+    let (schedules_tick, hold) = (options.schedules_tick, options.hold);
+    let stages = Stages {
+        server,
+        discovery,
+        streams,
+        evaluator,
+        snapshots,
+        queue,
+        operator,
+        health,
+        history,
+        schedules_tick,
+        last,
+        hold,
+    };
+    (runner, runs, Arc::new(stages))
 }
 
 fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {

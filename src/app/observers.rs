@@ -98,7 +98,7 @@ impl queue::Observer for Report {
                 triggers.iter().for_each(|_| self.metrics.task_given_up(labels));
                 error!(%hook, %binding, %queue, attempt, triggers = triggers.len(), error = %failure, "triggers given up");
             }
-            Verdict::Interrupted => info!(%hook, %binding, %queue, "run interrupted by the shutdown"),
+            Verdict::Interrupted => info!(%hook, %binding, %queue, "run interrupted"),
         }
     }
 

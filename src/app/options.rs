@@ -1,10 +1,11 @@
 //! What an operator is made of: one value for each stage. Knows no flag and no environment.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
     access::AccessConfig,
-    admin::Socket,
+    admin::{Socket, views::RunView},
+    effect::Sink,
     filter::WorkerConfig,
     queue::QueueConfig,
     record::RecordConfig,
@@ -12,6 +13,9 @@ use crate::{
     telemetry::{HookMetrics, LogControl, Metrics},
     watch::StreamConfig,
 };
+
+/// Told of a run.
+pub type RunEnded = Arc<dyn Fn(&RunView) + Send + Sync>;
 
 /// How to run an operator.
 #[derive(Clone)]
@@ -35,8 +39,20 @@ pub struct Options {
     /// Schedules tick by the clock. Without it, only when [`App::tick`](super::App::tick) is called: for
     /// tests, which need not wait then. Default true.
     pub schedules_tick: bool,
-    /// On shutdown, how long running hooks may take to end.
+    /// Every write is a server-side dry run, hooks are told so, and a run that failed is not tried again. Default
+    /// false.
+    pub plan: bool,
+    /// Is told what each write did to its object; costs one more read for most writes. Default nobody.
+    pub effects: Option<Arc<dyn Sink>>,
+    /// No hook runs by itself. Default false.
+    pub hold: bool,
+    /// On shutdown, or when a hook is replaced, how long runs may take to end.
     pub grace_period: Duration,
+    /// Is told of each run when it has ended. It is called from within runs, so it must not wait. Default nobody.
+    pub run_ended: Option<RunEnded>,
+    /// Keeps what each hook's last run was told, objects included, so that
+    /// [`App::run_again`](super::App::run_again) works. Default false.
+    pub keep_last_run: bool,
     /// Records runs. Default: none.
     pub record: Option<RecordConfig>,
     /// Stage 1.
@@ -65,7 +81,12 @@ impl Options {
             metrics_prefix: Metrics::DEFAULT_PREFIX.to_owned(),
             hook_metrics_series: HookMetrics::DEFAULT_MAX_SERIES,
             schedules_tick: true,
+            plan: false,
+            effects: None,
+            hold: false,
             grace_period: Duration::from_secs(20),
+            run_ended: None,
+            keep_last_run: false,
             record: None,
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,

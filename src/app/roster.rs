@@ -29,6 +29,11 @@ impl Roster {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether just this version of a hook may run.
+    pub fn is_live(&self, hook: &Arc<Hook>) -> bool {
+        self.read().live.get(&hook.spec.name).is_some_and(|live| Arc::ptr_eq(live, hook))
+    }
+
     /// A hook that may run.
     pub fn hook(&self, name: &HookName) -> Option<Arc<Hook>> {
         self.read().live.get(name).cloned()

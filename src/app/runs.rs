@@ -1,8 +1,11 @@
 //! One job: from the queue into the sandbox, with its log line and metrics.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use tracing::{
@@ -15,7 +18,8 @@ use super::{
     history::{Begun, History},
     hooks::Hook,
     host::Operator,
-    ms,
+    last::LastRuns,
+    ms, plan,
     roster::Roster,
 };
 use crate::{
@@ -31,14 +35,22 @@ use crate::{
     },
 };
 
+/// What runs are done with, and who is told of them.
+pub struct Parts {
+    pub roster: Arc<Roster>,
+    pub sandbox: Arc<Sandbox>,
+    pub operator: Arc<Operator>,
+    pub metrics: Arc<Metrics>,
+    pub history: Arc<History>,
+    pub last: Arc<LastRuns>,
+    pub recorder: Option<Arc<Recorder>>,
+    /// Writes are dry runs.
+    pub plan: bool,
+}
+
 /// Runs jobs.
 pub struct Runs {
-    roster: Arc<Roster>,
-    sandbox: Arc<Sandbox>,
-    operator: Arc<Operator>,
-    metrics: Arc<Metrics>,
-    history: Arc<History>,
-    recorder: Option<Arc<Recorder>>,
+    parts: Parts,
     /// Distinguishes this process's run ids from those of others.
     process: String,
     number: AtomicU64,
@@ -57,21 +69,19 @@ struct Described {
 }
 
 impl Runs {
-    pub fn new(
-        roster: Arc<Roster>,
-        sandbox: Arc<Sandbox>,
-        operator: Arc<Operator>,
-        metrics: Arc<Metrics>,
-        history: Arc<History>,
-        recorder: Option<Arc<Recorder>>,
-    ) -> Self {
-        let process = format!("{:08x}", rand::random::<u32>());
-        Self { roster, sandbox, operator, metrics, history, recorder, process, number: AtomicU64::new(1) }
+    pub fn new(parts: Parts) -> Self {
+        Self { parts, process: format!("{:08x}", rand::random::<u32>()), number: AtomicU64::new(1) }
     }
 
     /// Runs one job to its outcome.
     pub async fn run(&self, job: Job) -> Outcome {
-        let (Some(hook), Some(first)) = (self.roster.hook(&job.hook), job.triggers.first()) else {
+        let outcome = self.report(job).await?.outcome;
+        if self.parts.plan { plan::once_only(outcome) } else { outcome }
+    }
+
+    /// Runs one job, and says how that went.
+    pub async fn report(&self, job: Job) -> Result<RunReport, Failure> {
+        let (Some(hook), Some(first)) = (self.parts.roster.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
         };
@@ -86,10 +96,16 @@ impl Runs {
             triggers: job.triggers.len(),
             attempt: job.attempt,
         };
-        let caller = Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: false };
+        let caller =
+            Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: self.parts.plan };
+        self.parts.last.ran(&caller.hook, &job.triggers);
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
-        let report = self.recorded(&hook, request).instrument(span.clone()).await;
+        let began = Instant::now();
+        let report = tokio::select! {
+            report = self.recorded(&hook, request).instrument(span.clone()) => report,
+            () = hook.interrupt.cancelled() => interrupted(began.elapsed()),
+        };
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
         let usage = RunUsage {
@@ -98,23 +114,23 @@ impl Runs {
             memory_peak: report.memory_peak,
             host_calls: report.host_calls,
         };
-        self.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
+        self.parts.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
         describe(&described, &report);
-        self.history.ended(begun, &report, allow_failure);
+        self.parts.history.ended(begun, &report, allow_failure);
         if report.outcome.is_ok() {
             self.report_metrics(&described, &report.metrics);
         }
-        report.outcome
+        Ok(report)
     }
 
     /// Runs, and has that recorded if it is to be.
     async fn recorded(&self, hook: &Hook, request: RunRequest) -> RunReport {
-        let Some(recorder) = &self.recorder else {
-            return self.sandbox.run(&hook.component, request, self.operator.clone()).await;
+        let Some(recorder) = &self.parts.recorder else {
+            return self.parts.sandbox.run(&hook.component, request, self.parts.operator.clone()).await;
         };
         let secrets = bindings_of_secrets(&hook.spec);
-        let begun = recorder.begin(self.operator.clone(), hook.component.digest(), secrets, &request);
-        let report = self.sandbox.run(&hook.component, request, begun.host()).await;
+        let begun = recorder.begin(self.parts.operator.clone(), hook.component.digest(), secrets, &request);
+        let report = self.parts.sandbox.run(&hook.component, request, begun.host()).await;
         recorder.end(begun, &report);
         report
     }
@@ -122,13 +138,13 @@ impl Runs {
     /// A hook that was taken out meanwhile reports nothing more.
     fn report_metrics(&self, described: &Described, ops: &[MetricOp]) {
         let Described { run, hook, binding, .. } = described;
-        if ops.is_empty() || self.roster.hook(hook).is_none() {
+        if ops.is_empty() || self.parts.roster.hook(hook).is_none() {
             return;
         }
-        let applied = self.operator.hook_metrics.apply(hook, ops);
+        let applied = self.parts.operator.hook_metrics.apply(hook, ops);
         if let Some(error) = applied.first {
             let refused = applied.refused;
-            self.metrics.hook_metrics_refused(hook, refused);
+            self.parts.metrics.hook_metrics_refused(hook, refused);
             warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
         }
     }
@@ -152,6 +168,21 @@ fn ended(span: &Span, outcome: &Outcome) {
     if let Err(failure) = outcome {
         span.record("otel.status_code", "ERROR");
         span.record("otel.status_description", failure.message.as_str());
+    }
+}
+
+/// What it did until then is not known any more.
+fn interrupted(duration: Duration) -> RunReport {
+    let message = "the run was interrupted because a new version of the hook takes its place".to_owned();
+    RunReport {
+        outcome: Err(Failure { kind: FailureKind::Interrupted, message, backtrace: None }),
+        duration,
+        cpu: Duration::ZERO,
+        memory_peak: 0,
+        host_calls: 0,
+        host_bytes: 0,
+        log_bytes: 0,
+        metrics: Vec::new(),
     }
 }
 

@@ -6,12 +6,12 @@ use std::{
 };
 
 use futures::StreamExt as _;
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 use tracing::error;
 
 use super::hooks::Hook;
 use crate::{
-    model::{BindingName, Cause, HookName, QueueName, ScheduleBinding, StartupBinding, Tick, Trigger},
+    model::{BindingName, Cause, Crontab, HookName, QueueName, ScheduleBinding, StartupBinding, Tick, Trigger},
     queue,
     watch::Schedule,
 };
@@ -43,7 +43,24 @@ fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
 
 /// Has a schedule strike now, whatever its crontab says.
 pub(super) fn strike(queue: &queue::Handle, hook: HookName, binding: &ScheduleBinding) {
-    let scheduled_at = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
+    strike_at(queue, hook, binding, Timestamp::now());
+}
+
+/// When a schedule strikes after one time and up to another; without a zone of its own, in UTC. No jitter.
+pub(super) fn times(binding: &ScheduleBinding, after: Timestamp, until: Timestamp) -> impl Iterator<Item = Timestamp> {
+    // The document's check lets no crontab and no zone through that can't be read.
+    let crontab = Crontab::parse(&binding.crontab).ok();
+    let zone = binding.time_zone.as_deref().and_then(|zone| Crontab::zone(zone).ok()).unwrap_or(TimeZone::UTC);
+    let mut last = after;
+    std::iter::from_fn(move || {
+        last = crontab.as_ref()?.next_after(last, &zone).filter(|next| *next <= until)?;
+        Some(last)
+    })
+}
+
+/// Has a schedule strike as if it were this time.
+pub(super) fn strike_at(queue: &queue::Handle, hook: HookName, binding: &ScheduleBinding, at: Timestamp) {
+    let scheduled_at = u64::try_from(at.as_millisecond()).unwrap_or_default();
     queue.push(trigger(hook, binding, Tick { scheduled_at, missed: 0 }));
 }
 

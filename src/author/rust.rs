@@ -6,7 +6,7 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 use serde::Deserialize;
@@ -136,10 +136,21 @@ impl Cargo {
 
     /// Builds it, and says where the component is. What is said on the way goes to stderr.
     pub fn build(&self, package: &Package) -> Result<PathBuf, BuildError> {
+        let output = self.building(package).output();
+        self.built(package, output)
+    }
+
+    /// The command that builds it, for those who run it themselves; [`Cargo::built`] reads its output.
+    pub fn building(&self, package: &Package) -> Command {
         let mut command = self.command(&package.manifest);
         command.args(["build", "--release", "--target", TARGET, "--lib", "--package", &package.id]);
-        command.args(["--message-format", "json-render-diagnostics"]);
-        let output = command.output().map_err(|source| self.missing(source))?;
+        command.args(["--message-format", "json-render-diagnostics"]).stdout(Stdio::piped());
+        command
+    }
+
+    /// What came of [`Cargo::building`].
+    pub fn built(&self, package: &Package, output: io::Result<Output>) -> Result<PathBuf, BuildError> {
+        let output = output.map_err(|source| self.missing(source))?;
         if output.status.success() {
             let name = || package.name.clone();
             return component(&output.stdout, &package.manifest).ok_or_else(|| BuildError::NoFile(name()));
@@ -169,6 +180,13 @@ impl Cargo {
             Some(output.status.success() && !Path::new(directory.trim()).is_dir())
         };
         self.program.file_name() == Some(OsStr::new("cargo")) && asked().unwrap_or(false)
+    }
+}
+
+impl Package {
+    /// The folder of its manifest.
+    pub fn folder(&self) -> &Path {
+        folder(&self.manifest)
     }
 }
 

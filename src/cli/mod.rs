@@ -2,8 +2,10 @@
 
 pub mod admin;
 pub mod author;
+pub mod dev;
 pub mod rbac;
 pub mod record;
+pub mod run;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -33,6 +35,10 @@ pub enum Command {
     Schema,
     /// Play scenario files: given objects, what happens to them, what must come of it
     Test(Test),
+    /// Work on a hook: build it, run it, show its runs, and begin anew when its source changes
+    Dev(dev::Dev),
+    /// Run a component once, without a cluster, and show what it writes
+    Run(run::Run),
     /// See a hook at work on a local cluster, in ten seconds
     Demo(Demo),
     /// Print the least roles for hooks, or with --check what differs from them
@@ -72,6 +78,7 @@ pub struct CompileWorker {
   boathook serve --hooks ./hooks                      # the cluster of the current kubeconfig context
   boathook serve --hooks /hooks --log-format json     # in a cluster, with the Pod's ServiceAccount
   boathook serve --kubeconfig dev.yaml --hooks hooks-wasm/dist --listen 127.0.0.1:0
+  boathook serve --hooks ./hooks --plan               # shows what hooks would write, and writes nothing
 
 Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 3 when runs had to be interrupted on shutdown.")]
 pub struct Serve {
@@ -84,6 +91,10 @@ pub struct Serve {
     /// Address of health and metrics, which it lists at /discovery; port 0 takes a free one and logs it
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9115", env = "BOATHOOK_LISTEN")]
     pub listen: SocketAddr,
+    /// Keep hands off: every write is a server-side dry run, and is shown as a difference per object; a run that
+    /// fails is not tried again
+    #[arg(long, env = "BOATHOOK_PLAN")]
+    pub plan: bool,
     /// Unix socket for `boathook hooks`, `queues` and the like; its directory is private, and made if it is
     /// missing. `none` for no socket [default: the first that can be used of
     /// $XDG_RUNTIME_DIR/boathook/admin.sock, /run/boathook/admin.sock, boathook-UID/admin.sock in the
@@ -158,6 +169,9 @@ pub enum LogFormat {
 #[command(after_help = "Examples:
   boathook cluster --write-kubeconfig dev.yaml &
   kubectl --kubeconfig dev.yaml create namespace x
+  boathook cluster --write-kubeconfig dev.yaml --controllers all &    # Deployments roll out
+  boathook cluster --write-kubeconfig dev.yaml --rbac &
+  kubectl --kubeconfig dev.yaml --as system:serviceaccount:x:hook auth can-i create secrets -n x
 
 Prints `ready` when it serves. It keeps everything in memory and ends with SIGTERM or Ctrl-C.
 --load takes what --save wrote.")]
@@ -177,6 +191,13 @@ pub struct Cluster {
     /// Leave dependents alone when their owners are deleted
     #[arg(long)]
     pub no_garbage_collection: bool,
+    /// Decide by RBAC what a request may do; the kubeconfig is then an administrator's, over TLS
+    #[arg(long)]
+    pub rbac: bool,
+    /// What the cluster does by itself: all, or some of clusterroles, deployments, jobs, kubernetes-service, pods,
+    /// replicasets, root-ca, serviceaccounts
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub controllers: Vec<String>,
 }
 
 /// `boathook inspect`

@@ -14,6 +14,7 @@ use super::{Connection, Output};
   boathook rbac hooks/ --crds crds/                 # bindings to kinds that these definitions make
   boathook rbac hooks/ --check --kubeconfig operator.yaml
   boathook rbac hooks/ --check --as system:serviceaccount:boathook:boathook
+  boathook rbac hooks/ --check --used records/      # what `serve --record` wrote
   boathook rbac hooks/ --check --used operator.log  # the log of `serve --log-format json`
 
 Without --kubeconfig and --context, no cluster is asked what kinds there are: those of Kubernetes itself are known.
@@ -45,8 +46,9 @@ pub struct Rbac {
     /// Ask about this user, like system:serviceaccount:NAMESPACE:NAME
     #[arg(long = "as", value_name = "USER", requires = "check", conflicts_with = "used")]
     pub user: Option<String>,
-    /// Ask no cluster, but compare permissions with what runs did, by the operator's log in JSON; may be repeated
-    #[arg(long, value_name = "FILE", requires = "check")]
+    /// Ask no cluster, but compare permissions with what runs did: by records of runs, or by the operator's log in
+    /// JSON; may be repeated
+    #[arg(long, value_name = "DIR|FILE", requires = "check")]
     pub used: Vec<PathBuf>,
     /// Output format [default: yaml, or text with --check]
     #[arg(short, long, value_enum)]

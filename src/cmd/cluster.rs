@@ -1,9 +1,9 @@
 //! `boathook cluster`: the local cluster alone, in the foreground.
 
-use std::{io::Write as _, path::Path, process::ExitCode};
+use std::{collections::BTreeSet, io::Write as _, path::Path, process::ExitCode};
 
 use anyhow::Context as _;
-use boathook_cluster::{Cluster, Options, State};
+use boathook_cluster::{Cluster, Controller, Options, State};
 
 use super::runtime::{Stop, block_on};
 use crate::cli;
@@ -31,7 +31,20 @@ fn options(args: &cli::Cluster) -> anyhow::Result<Options> {
     for path in &args.load {
         state.append(State::read(path)?);
     }
-    Ok(Options::default().listen(args.listen).state(state).garbage_collection(!args.no_garbage_collection))
+    let options = Options::default().listen(args.listen).state(state).garbage_collection(!args.no_garbage_collection);
+    Ok(options.rbac(args.rbac).controllers(controllers(&args.controllers)?))
+}
+
+/// The controllers of these names, each once; `all` stands for all of them.
+fn controllers(names: &[String]) -> anyhow::Result<BTreeSet<Controller>> {
+    let mut wanted = BTreeSet::new();
+    for name in names {
+        match name.as_str() {
+            "all" => wanted.extend(Controller::ALL),
+            name => wanted.extend([name.parse::<Controller>().context("--controllers")?]),
+        }
+    }
+    Ok(wanted)
 }
 
 /// Other programs wait for the line `ready`.
@@ -51,7 +64,8 @@ pub(super) fn write_kubeconfig(file: &Path, text: &str) -> anyhow::Result<()> {
     write_private(file, text).with_context(|| format!("can't write the kubeconfig to {}", file.display()))
 }
 
-fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
+/// Writes a file that only its owner may read.
+pub(super) fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut options = std::fs::OpenOptions::new();
     let mut opened = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;

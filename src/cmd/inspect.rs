@@ -6,7 +6,7 @@ use std::{fmt::Write as _, path::Path, process::ExitCode};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::runtime::block_on;
+use super::{runtime::block_on, summary};
 use crate::{
     app::{Hook, load},
     cli::{Inspect, Output},
@@ -61,6 +61,7 @@ fn text(facts: &Value) -> String {
     let _ = writeln!(out, "Size:     {} bytes", get("bytes"));
     let _ = writeln!(out, "Exports:  {}", words(&get("exports")));
     let _ = writeln!(out, "Imports:  {}", words(&get("imports")));
+    let _ = writeln!(out, "May:      {}", summary::may(&get("document")).join("\n          "));
     for warning in get("warnings").as_array().into_iter().flatten() {
         let _ = writeln!(out, "Warning:  {}", plain(warning));
     }

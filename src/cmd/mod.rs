@@ -7,11 +7,14 @@ mod compile_worker;
 mod completion;
 mod connect;
 mod demo;
+mod dev;
+mod effects;
 pub mod filter_worker;
 mod inspect;
 mod new;
 mod rbac;
 mod replay;
+mod run;
 mod runtime;
 mod schema;
 mod serve;
@@ -30,9 +33,11 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Inspect(args) => inspect::run(args),
         Command::Schema => schema::run(),
         Command::Test(args) => test::run(args),
+        Command::Run(args) => run::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Rbac(args) => rbac::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
+        Command::Dev(args) => dev::run(args),
         Command::Author(Author::New(args)) => new::run(args),
         Command::Author(Author::Build(args)) => build::run(args),
         Command::Author(Author::Completion(args)) => completion::run(&args),

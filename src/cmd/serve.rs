@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
 };
 
 use anyhow::Context as _;
@@ -10,6 +11,7 @@ use tracing::{info, warn};
 
 use super::{
     admin, connect,
+    effects::Plan,
     runtime::{Stop, block_on},
 };
 use crate::{
@@ -29,6 +31,9 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
         let mut stop = Stop::new()?;
         let options = Options { log: Some(log), ..options(args).await? };
         // Loading may take long: each hook is compiled, and asked for its document.
+        if options.plan {
+            info!("a plan: nothing is written, each write is a server-side dry run");
+        }
         let app = tokio::select! {
             app = App::start(options) => app?,
             () = stop.requested() => {
@@ -83,6 +88,11 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     let mut options = Options::new(client, args.hooks).context("can't find this program's own file")?;
     options.record = record;
     options.server = server;
+    if args.plan {
+        let text = args.log.log_format == cli::LogFormat::Text;
+        options.plan = true;
+        options.effects = Some(Arc::new(Plan::new(text)));
+    }
     options.listen = args.listen;
     options.admin_socket = admin::socket(args.admin_socket);
     options.metrics_prefix = args.metrics_prefix;

@@ -15,7 +15,7 @@ pub(super) fn text(facts: &Value) -> String {
         ("Built:", vec![plain(get("path")).to_owned()]),
         ("Size:", vec![size(get("bytes").as_u64().unwrap_or_default())]),
         ("Wakes at:", or_nothing(wakes(document))),
-        ("May:", or_nothing(items(document.pointer("/permissions/kubernetes")).map(rule).collect())),
+        ("May:", may(document)),
         ("Warning:", warnings),
     ] {
         for (n, line) in lines.iter().enumerate() {
@@ -41,6 +41,11 @@ fn wakes(document: &Value) -> Vec<String> {
         format!("schedule {:?}: {}", of("name"), of("crontab"))
     });
     start.into_iter().chain(objects).chain(clocks).collect()
+}
+
+/// A line for each permission of a document.
+pub(super) fn may(document: &Value) -> Vec<String> {
+    or_nothing(items(document.pointer("/permissions/kubernetes")).map(rule).collect())
 }
 
 /// `create, patch configmaps named team in web`

@@ -27,7 +27,7 @@ pub use binding::{Applied, Binding, Changes, Projection, SourceId};
 pub use drive::{Driver, Input, OwnChanges, ProjectionError, drive};
 pub use evaluator::{Evaluator, Program, compile};
 pub use jq::{CompileError, FilterError, FilterLimit, Outputs};
-pub use project::uses_only_metadata;
+pub use project::{item, uses_only_metadata};
 pub use snapshots::{Publisher, Snapshots};
 pub use status::{BindingStatus, Timings};
 pub use worker::WorkerConfig;

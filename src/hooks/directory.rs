@@ -26,6 +26,12 @@ pub struct HookFile {
 }
 
 impl HookFile {
+    /// The hook that is in a file, whether there is one or not.
+    pub fn of(path: PathBuf) -> Self {
+        let name = HookName::new(&path.file_stem().unwrap_or_default().to_string_lossy());
+        Self { name, path }
+    }
+
     /// The file's name without `.wasm`, valid or not.
     pub fn stem(&self) -> String {
         self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
@@ -39,8 +45,7 @@ pub fn read_directory(directory: &Path) -> Result<Vec<HookFile>, DirectoryError>
     for entry in std::fs::read_dir(directory).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         if path.extension().is_some_and(|extension| extension == "wasm") && path.is_file() {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            files.push(HookFile { name: HookName::new(&stem), path });
+            files.push(HookFile::of(path));
         }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));

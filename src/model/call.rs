@@ -196,6 +196,25 @@ pub enum CallReason {
     Other,
 }
 
+impl CallReason {
+    /// The reason as it stands in logs, metrics and the WIT.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::NotFound => "not-found",
+            Self::AlreadyExists => "already-exists",
+            Self::Conflict => "conflict",
+            Self::Invalid => "invalid",
+            Self::ForbiddenByGrant => "forbidden-by-grant",
+            Self::ForbiddenByCluster => "forbidden-by-cluster",
+            Self::TooLarge => "too-large",
+            Self::Timeout => "timeout",
+            Self::BudgetExceeded => "budget-exceeded",
+            Self::Unavailable => "unavailable",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

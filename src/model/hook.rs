@@ -189,6 +189,19 @@ pub struct KubernetesBinding {
     pub retry: RetryPolicy,
 }
 
+impl KubernetesBinding {
+    /// Snapshots that its runs may open: its own, and those it includes; none twice.
+    pub fn snapshots(&self) -> Arc<[BindingName]> {
+        let mut names = vec![self.name.clone()];
+        for name in self.include_snapshots_from.iter() {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        names.into()
+    }
+}
+
 /// One entry of `permissions.kubernetes[]`, in the words of RBAC's PolicyRule. Within one list,
 /// `*` stands for all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

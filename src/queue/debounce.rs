@@ -11,6 +11,7 @@ use crate::model::{Cause, HookName, Trigger};
 use super::{
     collapse::{Key, fold},
     item::Item,
+    revise::Keep,
 };
 
 /// An object that never is quiet is told of after this many times the binding's `debounce`.
@@ -82,6 +83,14 @@ impl Debounce {
         let before = self.held.len();
         self.held.retain(|key, _| key.hook() != hook);
         self.order.retain(|_, key| key.hook() != hook);
+        before - self.held.len()
+    }
+
+    /// Drops those of a hook that are not to be kept; gives back how many.
+    pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>) -> usize {
+        let before = self.held.len();
+        self.held.retain(|key, held| key.hook() != hook || keep(&mut held.item.trigger));
+        self.order.retain(|_, key| self.held.contains_key(key));
         before - self.held.len()
     }
 

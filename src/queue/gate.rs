@@ -46,6 +46,8 @@ pub(super) struct Hook {
     pub(super) terms: HookTerms,
     pub(super) bucket: Option<Bucket>,
     pub(super) paused: bool,
+    /// Nothing of it starts for another reason than its pause: it is being replaced.
+    pub(super) held: bool,
     /// Triggers not done.
     pub(super) outstanding: usize,
     /// Jobs at work.
@@ -65,6 +67,11 @@ pub(super) struct Hook {
 }
 
 impl Hook {
+    /// Nothing of it starts now.
+    pub(super) fn stands_still(&self) -> bool {
+        self.paused || self.held
+    }
+
     fn in_background(&self, binding: &BindingName) -> bool {
         self.terms.in_background.contains(binding)
     }

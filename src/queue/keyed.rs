@@ -10,6 +10,7 @@ use super::{
     combine::Gathering,
     item::{Batch, Item, ObjectId},
     line::{Taken, View},
+    revise::{Keep, retained},
 };
 
 /// The events of one object.
@@ -240,6 +241,25 @@ impl Keyed {
             gone.extend(lane.items.drain(..));
             lane.busy
         });
+        gone
+    }
+
+    /// Takes out the triggers that are not to be kept. Jobs keep their objects.
+    pub(super) fn retain(&mut self, keep: &mut Keep<'_>) -> Vec<Item> {
+        let mut gone = retained(&mut self.behind, |item| keep(&mut item.trigger));
+        self.ready.clear();
+        self.lanes.retain(|object, lane| {
+            gone.extend(retained(&mut lane.items, |item| keep(&mut item.trigger)));
+            match lane.items.front() {
+                Some(first) if !lane.busy => drop(self.ready.insert(first.seq, object.clone())),
+                _ => {}
+            }
+            lane.busy || !lane.items.is_empty()
+        });
+        if !self.barrier {
+            // The first barrier may be gone.
+            self.admit();
+        }
         gone
     }
 

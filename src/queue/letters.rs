@@ -13,7 +13,7 @@ use std::{
 
 use crate::model::{BindingName, Cause, Failure, HookName, QueueName, Trigger};
 
-use super::{QueueConfig, collapse::Key, item::Item};
+use super::{QueueConfig, collapse::Key, item::Item, revise::Keep};
 
 /// What a trigger weighs besides its payload.
 const TRIGGER_BYTES: usize = 256;
@@ -209,6 +209,24 @@ impl Archive {
             Letters::Hook(hook) => {
                 let of_hook = self.kept.iter().filter(|(_, kept)| kept.letter.hook == *hook);
                 of_hook.map(|(id, _)| *id).collect()
+            }
+        }
+    }
+
+    /// Forgets those of a hook's letters that have no trigger to be kept. Of the others, what is not to be
+    /// kept counts as superseded.
+    pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>) {
+        for id in self.select(&Letters::Hook(hook.clone())) {
+            let Some(kept) = self.kept.get_mut(&id) else { continue };
+            let mut triggers = kept.letter.triggers.to_vec();
+            let keeps: Vec<bool> = triggers.iter_mut().map(&mut *keep).collect();
+            if !keeps.contains(&true) {
+                self.take(id);
+                continue;
+            }
+            kept.letter.triggers = triggers.into();
+            for (superseded, _) in kept.superseded.iter_mut().zip(keeps).filter(|(_, keep)| !keep) {
+                kept.letter.superseded += usize::from(!std::mem::replace(superseded, true));
             }
         }
     }

@@ -7,9 +7,10 @@ use crate::model::{HookName, JobId, QueueName};
 use super::{
     QueueConfig,
     collapse::{self, Index, Key},
-    gate::Hooks,
+    gate::{Hook, Hooks},
     item::{Batch, Batches, Item, ObjectId},
     keyed::Keyed,
+    revise::Keep,
     serial::Serial,
 };
 
@@ -24,7 +25,7 @@ pub(super) struct View<'a> {
 
 impl View<'_> {
     pub(super) fn is_paused(&self, hook: &HookName) -> bool {
-        self.hooks.get(hook).is_some_and(|hook| hook.paused)
+        self.hooks.get(hook).is_some_and(Hook::stands_still)
     }
 
     /// Why no job of this hook can begin with this trigger; without one, it is a next try.
@@ -258,6 +259,17 @@ impl Line {
         let gone = match &mut self.kind {
             Kind::Serial(line) => line.remove_hook(hook),
             Kind::Keyed(line) if matches!(&self.name, QueueName::Own(owner) if owner == hook) => line.clear(),
+            Kind::Keyed(_) => Vec::new(),
+        };
+        self.left(&gone, config);
+        gone
+    }
+
+    /// Takes out what waits for its first run, is of this hook and is not to be kept. O(n log n).
+    pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>, config: &QueueConfig) -> Vec<Item> {
+        let gone = match &mut self.kind {
+            Kind::Serial(line) => line.retain(hook, keep),
+            Kind::Keyed(line) if matches!(&self.name, QueueName::Own(owner) if owner == hook) => line.retain(keep),
             Kind::Keyed(_) => Vec::new(),
         };
         self.left(&gone, config);

@@ -16,6 +16,7 @@
 //! | `collapse` | how an overfull queue folds what it holds |
 //! | `retry` | what a failure means, and the delay |
 //! | `letters`, `revive` | dead letters, and what becomes of them |
+//! | `revise` | what waits of a hook that is replaced |
 //! | `stats`, `dump` | for people and metrics |
 //! | [`runner`] | the thin driver: a task, a timer, the runs |
 //!
@@ -37,7 +38,8 @@
 //! comes while it waits joins it. A queue whose head waits for a token waits with it.
 //!
 //! A paused hook keeps its own queue as it is; in a shared queue its triggers and its failed job are put
-//! aside, and get their places back when it is resumed.
+//! aside, and get their places back when it is resumed. A hook that is being replaced is held in the same
+//! way, whether it is paused or not.
 //!
 //! # Groups
 //!
@@ -78,6 +80,7 @@ mod outcome;
 #[cfg(test)]
 mod property;
 mod retry;
+mod revise;
 mod revive;
 mod roster;
 pub mod runner;

@@ -6,6 +6,7 @@ use crate::model::{Failure, JobId, Outcome, Trigger};
 
 use super::{
     Finished, LONGEST_DELAY, State, Verdict,
+    gate::Hook,
     item::{Batch, Item, Phase},
     retry::{self, Decision},
 };
@@ -133,7 +134,7 @@ impl State {
         let Some(batch) = self.batches.get_mut(&id) else { return };
         batch.phase = until.map_or(Phase::Due, |due| Phase::Waiting { due });
         let line = batch.line;
-        let paused = self.hooks.get(&batch.hook).is_some_and(|hook| hook.paused);
+        let paused = self.hooks.get(&batch.hook).is_some_and(Hook::stands_still);
         match until {
             Some(due) => {
                 self.timers.insert((due, id));

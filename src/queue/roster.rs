@@ -8,7 +8,8 @@ use crate::model::{BindingName, HookName, JobId};
 use super::{
     HookTerms, State,
     bucket::Bucket,
-    item::{LineId, Phase},
+    gate::Hook,
+    item::{Item, LineId, Phase},
 };
 
 impl State {
@@ -46,8 +47,19 @@ impl State {
     /// Starts nothing more of the hook until [`State::resume`]; what runs may end. Its triggers go on
     /// queueing; in shared queues others pass them. False when the hook is not known. O(jobs).
     pub fn pause(&mut self, name: &HookName) -> bool {
+        self.stop(name, |hook| hook.paused = true)
+    }
+
+    /// The same for another reason, which a pause or its end does not touch, until [`State::release`].
+    pub fn hold(&mut self, name: &HookName) -> bool {
+        self.stop(name, |hook| hook.held = true)
+    }
+
+    fn stop(&mut self, name: &HookName, set: impl FnOnce(&mut Hook)) -> bool {
         let Some(hook) = self.hooks.get_mut(name) else { return false };
-        if std::mem::replace(&mut hook.paused, true) {
+        let stood = hook.stands_still();
+        set(hook);
+        if stood {
             return true;
         }
         for (id, batch) in self.batches.iter().filter(|(_, batch)| batch.hook == *name && !batch.is_running()) {
@@ -64,8 +76,19 @@ impl State {
     /// that a job which others passed goes before what waits and after what runs. False when the
     /// hook is not known. O(n log n) in what waits in shared queues that have triggers of it.
     pub fn resume(&mut self, name: &HookName) -> bool {
+        self.go_on(name, |hook| hook.paused = false)
+    }
+
+    /// Ends a [`State::hold`].
+    pub fn release(&mut self, name: &HookName) -> bool {
+        self.go_on(name, |hook| hook.held = false)
+    }
+
+    fn go_on(&mut self, name: &HookName, set: impl FnOnce(&mut Hook)) -> bool {
         let Some(hook) = self.hooks.get_mut(name) else { return false };
-        if !std::mem::replace(&mut hook.paused, false) {
+        let stood = hook.stands_still();
+        set(hook);
+        if !stood || hook.stands_still() {
             return true;
         }
         let mut jobs: HashMap<LineId, Vec<JobId>> = HashMap::new();
@@ -95,7 +118,7 @@ impl State {
                     batch.orphan = true;
                     running += batch.items.len();
                 }
-                _ => self.drop_waiting(id),
+                _ => drop(self.drop_waiting(id)),
             }
         }
         self.archive.forget(name);
@@ -106,17 +129,19 @@ impl State {
         (hook.outstanding + held).saturating_sub(running)
     }
 
-    fn drop_waiting(&mut self, id: JobId) {
-        let Some(batch) = self.batches.remove(&id) else { return };
+    /// Gives back what the job held.
+    pub(super) fn drop_waiting(&mut self, id: JobId) -> Vec<Item> {
+        let Some(batch) = self.batches.remove(&id) else { return Vec::new() };
         if let Phase::Waiting { due } = batch.phase {
             self.timers.remove(&(due, id));
         }
         if let Some(line) = self.lines.get_mut(&batch.line) {
             line.ended(id, &batch);
         }
+        batch.items
     }
 
-    fn drop_empty_lines(&mut self) {
+    pub(super) fn drop_empty_lines(&mut self) {
         self.lines.retain(|_, line| !line.is_empty());
         self.names.retain(|_, id| self.lines.contains_key(id));
         self.round.retain(|id| self.lines.contains_key(id));

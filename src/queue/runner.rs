@@ -43,17 +43,31 @@ struct Shared {
     wake: Notify,
     /// Nothing waits or runs any more.
     idle: Notify,
+    /// A run has ended.
+    ended: Notify,
     observer: Arc<dyn Observer>,
+    /// How far the queues' time is ahead of the clock.
+    ahead: Mutex<Duration>,
 }
 
 impl Shared {
+    fn ahead(&self) -> Duration {
+        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The queues' time.
+    fn now(&self) -> std::time::Instant {
+        Instant::now().into_std() + self.ahead()
+    }
+
     /// A panic while the lock was held can't come from the state, which has none.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn finish(&self, id: JobId, outcome: Outcome) {
-        let finished = self.state().finish(id, outcome, Instant::now().into_std(), rand::random());
+        let finished = self.state().finish(id, outcome, self.now(), rand::random());
+        self.ended.notify_waiters();
         if let Some(finished) = finished {
             self.observer.finished(&finished);
             finished.lost.iter().for_each(|letter| self.observer.dead_letter_lost(letter));
@@ -91,12 +105,19 @@ impl Handle {
     }
 
     /// Puts a trigger at the end of its queue. Never waits.
-    pub fn push(&self, trigger: Trigger) -> Pushed {
+    pub fn push(&self, mut trigger: Trigger) -> Pushed {
+        trigger.created += self.0.ahead();
         let (hook, binding, queue) = (trigger.hook.clone(), trigger.binding.clone(), trigger.queue.clone());
         let pushed = self.0.state().push(trigger);
         self.0.wake.notify_one();
         self.0.observer.enqueued(&Enqueued { hook, binding, queue, pushed });
         pushed
+    }
+
+    /// Lets so much time pass for what waits here, at once: delays of retries, debounces, limits of how often.
+    pub fn pass(&self, time: Duration) {
+        *self.0.ahead.lock().unwrap_or_else(PoisonError::into_inner) += time;
+        self.0.wake.notify_one();
     }
 
     /// Starts nothing more of the hook; see [`State::pause`].
@@ -113,9 +134,40 @@ impl Handle {
         known
     }
 
+    /// Starts nothing more of the hook, paused or not; see [`State::hold`].
+    pub fn hold(&self, hook: &HookName) -> bool {
+        self.0.state().hold(hook)
+    }
+
+    /// Ends a hold; see [`State::release`].
+    pub fn release(&self, hook: &HookName) -> bool {
+        let known = self.0.state().release(hook);
+        self.0.wake.notify_one();
+        known
+    }
+
+    /// Returns when nothing of the hook runs.
+    pub async fn quiet(&self, hook: &HookName) {
+        loop {
+            let mut ended = std::pin::pin!(self.0.ended.notified());
+            ended.as_mut().enable();
+            if self.0.state().runs(hook) == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// New terms, and a look through what waits; see [`State::revise`].
+    pub fn revise(&self, hook: &HookName, terms: HookTerms, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
+        let dropped = self.0.state().revise(hook, terms, keep);
+        self.0.wake.notify_one();
+        dropped
+    }
+
     /// All queues, each with its first `most` triggers; see [`State::dump`].
     pub fn dump(&self, most: usize) -> Vec<QueueDump> {
-        self.0.state().dump(Instant::now().into_std(), most)
+        self.0.state().dump(self.0.now(), most)
     }
 
     /// All dead letters, oldest first.
@@ -125,7 +177,7 @@ impl Handle {
 
     /// Runs the triggers of dead letters again; see [`State::retry_dead`].
     pub fn retry_dead(&self, which: &Letters) -> Retried {
-        let (retried, pushed) = self.0.state().retry_dead(which, Instant::now().into_std());
+        let (retried, pushed) = self.0.state().retry_dead(which, self.0.now());
         self.0.wake.notify_one();
         pushed.iter().for_each(|enqueued| self.0.observer.enqueued(enqueued));
         retried
@@ -138,7 +190,7 @@ impl Handle {
 
     /// What is where now.
     pub fn stats(&self) -> Stats {
-        self.0.state().stats(Instant::now().into_std())
+        self.0.state().stats(self.0.now())
     }
 
     /// Returns when nothing waits and nothing runs.
@@ -168,7 +220,9 @@ impl Runner {
             state: Mutex::new(State::new(config)),
             wake: Notify::new(),
             idle: Notify::new(),
+            ended: Notify::new(),
             observer,
+            ahead: Mutex::default(),
         });
         let (stop, stopped) = oneshot::channel();
         let driver = Driver { shared: shared.clone(), action, runs: JoinSet::new(), drained: Drained::default() };
@@ -243,13 +297,15 @@ impl Driver {
     /// Starts all that may run now; gives back when more may.
     fn dispatch(&mut self) -> Option<Instant> {
         loop {
-            let now = Instant::now().into_std();
+            let (ahead, now) = (self.shared.ahead(), self.shared.now());
             let mut state = self.shared.state();
             let Some(job) = state.take(now) else {
                 if state.is_idle() {
                     self.shared.idle.notify_waiters();
                 }
-                return state.next_due(now).map(Instant::from_std);
+                let due = state.next_due(now)?;
+                // A time that the clock can't show is long over.
+                return Some(due.checked_sub(ahead).map_or_else(Instant::now, Instant::from_std));
             };
             drop(state);
             self.shared.observer.started(&job);
@@ -383,6 +439,26 @@ mod tests {
         stage.runner.idle().await;
         // 5 + 10 + 20 s; tokio's timer rounds up to the millisecond.
         assert!((secs(35)..secs(35) + Duration::from_millis(5)).contains(&start.elapsed()), "{:?}", start.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_that_passes_at_once_ends_delays_and_does_not_shorten_those_that_begin_later() {
+        let fails = |job: &Job| job.hook == hook("h") && job.attempt < 3;
+        let mut stage = Stage::new(move |job| if fails(job) { failed(FailureKind::Retry) } else { Ok(()) });
+        stage.let_end.add_permits(100);
+        let start = Instant::now();
+        stage.push("h", tick(1));
+        stage.ends.recv().await.unwrap();
+        stage.runner.handle().pass(secs(5));
+        // The first retry is due; the second waits its 10 s, and so does what is held until it is quiet.
+        stage.ends.recv().await.unwrap();
+        assert!(start.elapsed() < Duration::from_millis(5), "{:?}", start.elapsed());
+        stage.runner.push(Trigger { debounce: secs(2), ..trigger("g", own("g"), "b", modified("a", 1)) });
+        assert_eq!(stage.ends.recv().await.unwrap().hook, hook("g"));
+        assert!((secs(2)..secs(2) + Duration::from_millis(5)).contains(&start.elapsed()), "{:?}", start.elapsed());
+        stage.runner.handle().pass(secs(7));
+        stage.runner.idle().await;
+        assert!((secs(3)..secs(3) + Duration::from_millis(9)).contains(&start.elapsed()), "{:?}", start.elapsed());
     }
 
     #[tokio::test(start_paused = true)]

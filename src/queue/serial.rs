@@ -10,6 +10,7 @@ use super::{
     combine::Gathering,
     item::Item,
     line::{Taken, View},
+    revise::{Keep, retained},
 };
 
 /// What stands before the first waiting trigger.
@@ -147,6 +148,15 @@ impl Serial {
         self.items = kept;
         gone.extend(self.aside.remove(hook).unwrap_or_default());
         Vec::from(gone)
+    }
+
+    /// Takes out those of the hook's triggers that are not to be kept.
+    pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>) -> Vec<Item> {
+        let mut gone = retained(&mut self.items, |item| item.trigger.hook != *hook || keep(&mut item.trigger));
+        if let Some(aside) = self.aside.get_mut(hook) {
+            gone.extend(retained(aside, |item| keep(&mut item.trigger)));
+        }
+        gone
     }
 
     pub(super) fn find(&mut self, key: &Key, seq: u64) -> Option<&mut Item> {

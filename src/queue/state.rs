@@ -269,6 +269,11 @@ impl State {
         self.batches.iter().filter(|(_, batch)| batch.is_running()).map(|(id, _)| *id)
     }
 
+    /// Jobs of a hook that run.
+    pub fn runs(&self, hook: &HookName) -> usize {
+        self.hooks.get(hook).map_or(0, |hook| hook.running)
+    }
+
     /// Nothing waits and nothing runs.
     pub fn is_idle(&self) -> bool {
         self.batches.is_empty() && self.debounce.is_empty() && self.lines.values().all(Line::is_empty)

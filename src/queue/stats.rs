@@ -71,6 +71,8 @@ pub struct HookStats {
     pub unsynchronised_in_background: Vec<BindingName>,
     /// Nothing of it starts until it is resumed.
     pub paused: bool,
+    /// Nothing of it starts until its next version has taken over.
+    pub held: bool,
 }
 
 impl HookStats {
@@ -97,6 +99,7 @@ fn hook_stats(name: &HookName, hook: &Hook, held: usize) -> HookStats {
         unsynchronised,
         unsynchronised_in_background,
         paused: hook.paused,
+        held: hook.held,
     }
 }
 

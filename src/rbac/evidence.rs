@@ -1,4 +1,5 @@
-//! What runs of hooks used of the API, gathered from the operator's log. Reads lines, and opens no file.
+//! What runs of hooks used of the API, gathered from the operator's log or from records. Reads lines, and opens no
+//! file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,8 +42,8 @@ pub struct Used {
 pub struct Calls {
     /// Each call, and how often it was made.
     pub used: BTreeMap<Used, u64>,
-    /// All verbs that a call needs are there. The log tells of writes only, and of one verb each.
-    pub complete: bool,
+    /// Calls are missing, or verbs that they needed: the log tells of writes only, and of one verb each.
+    pub partial: bool,
 }
 
 impl Calls {
@@ -85,6 +86,11 @@ struct Line {
 const OPERATORS_OWN: &str = "event-0";
 
 impl Evidence {
+    /// A hook that ran.
+    pub fn of(&mut self, hook: HookName) -> &mut Calls {
+        self.hooks.entry(hook).or_default()
+    }
+
     /// Takes a line of the operator's log in JSON. False if it is no JSON object; lines of other kinds are
     /// passed over.
     pub fn read_line(&mut self, text: &str) -> bool {
@@ -92,7 +98,7 @@ impl Evidence {
         let Some(hook) = line.hook.as_str().and_then(|name| HookName::new(name).ok()) else { return true };
         if line.audit != true {
             if line.run.is_string() {
-                self.hooks.entry(hook).or_default();
+                self.of(hook).partial = true;
             }
             return true;
         }
@@ -100,7 +106,11 @@ impl Evidence {
             return true;
         }
         match used(&line) {
-            Some(used) => self.hooks.entry(hook).or_default().add(used),
+            Some(used) => {
+                let calls = self.of(hook);
+                calls.partial = true;
+                calls.add(used);
+            }
             None => drop(self.unreadable.insert(text.to_owned())),
         }
         true

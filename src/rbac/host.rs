@@ -96,7 +96,8 @@ fn names(binding: &KubernetesBinding) -> Vec<Option<String>> {
     vec![binding.field_selector.as_deref().and_then(selected_name)]
 }
 
-fn selected_name(selector: &str) -> Option<String> {
+/// The one name that a field selector leaves.
+pub(super) fn selected_name(selector: &str) -> Option<String> {
     // An escaped character may be a comma that parts nothing.
     let conditions = (!selector.contains('\\')).then(|| selector.split(','))?;
     let name = |condition: &str| {

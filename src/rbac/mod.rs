@@ -11,6 +11,7 @@
 //! ```
 
 mod access;
+mod calls;
 mod error;
 mod evidence;
 mod groups;

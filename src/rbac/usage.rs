@@ -101,10 +101,6 @@ impl<'a> Use<'a> {
         let resource = call.subresource.as_ref().map(|sub| format!("{plural}/{sub}")).unwrap_or(plural);
         Self { group, resource, call, times }
     }
-
-    fn granted(&self) -> bool {
-        self.call.ruling != Ruling::RefusedByGrant
-    }
 }
 
 fn judge(spec: &HookSpec, calls: &Calls, kinds: &Kinds) -> Usage {
@@ -113,7 +109,7 @@ fn judge(spec: &HookSpec, calls: &Calls, kinds: &Kinds) -> Usage {
     let mut wanted = BTreeSet::new();
     for (index, permission) in spec.permissions.iter().enumerate() {
         for asked in all_asked(index, permission) {
-            let needing: Vec<_> = uses.iter().filter(|one| one.granted() && needs(permission, &asked, one)).collect();
+            let needing: Vec<_> = uses.iter().filter(|one| needs(permission, &asked, one)).collect();
             let known = is_known(&asked, permission, calls, &uses);
             if known && needing.is_empty() {
                 unused.insert(asked);
@@ -124,7 +120,7 @@ fn judge(spec: &HookSpec, calls: &Calls, kinds: &Kinds) -> Usage {
             }
         }
     }
-    let refused = refused(&uses);
+    let refused = refused(&uses, &spec.permissions);
     wanted.extend(missing(&refused));
     Usage { hook: spec.name.clone(), unknown: false, unused, refused, proposed: permissions(wanted) }
 }
@@ -172,7 +168,7 @@ fn matches_resource(pattern: &str, resource: &str) -> bool {
 /// Whether the verb's use would show. The log has one verb for each write: that of a create that replaces may be
 /// `update`, and of an apply that creates it is `patch`; both need `create` too.
 fn is_known(asked: &Asked, permission: &Permission, calls: &Calls, uses: &[Use<'_>]) -> bool {
-    if calls.complete {
+    if !calls.partial {
         return true;
     }
     let wrote = |verbs: &[&str]| {
@@ -192,9 +188,18 @@ fn is_pattern(asked: &Asked) -> bool {
     asked.group == "*" || asked.resource.contains('*')
 }
 
-fn refused(uses: &[Use<'_>]) -> BTreeMap<Refused, u64> {
+/// What was refused, and would be again: the document may have been mended since.
+fn refused(uses: &[Use<'_>], permissions: &[Permission]) -> BTreeMap<Refused, u64> {
+    let asked: Vec<_> = permissions.iter().enumerate().map(|(index, one)| (one, all_asked(index, one))).collect();
+    let granted =
+        |one: &Use<'_>| asked.iter().any(|(permission, all)| all.iter().any(|asked| needs(permission, asked, one)));
+    let still = |one: &&Use<'_>| match one.call.ruling {
+        Ruling::Allowed => false,
+        Ruling::RefusedByGrant => !granted(one),
+        Ruling::RefusedByCluster => true,
+    };
     let mut refused = BTreeMap::new();
-    for one in uses.iter().filter(|one| one.call.ruling != Ruling::Allowed) {
+    for one in uses.iter().filter(still) {
         let what = Refused {
             group: one.group.clone(),
             resource: one.resource.clone(),

@@ -134,6 +134,8 @@ impl Directory {
         if self.components.get(hook).is_some_and(|known| known == digest) {
             return Ok(());
         }
+        // Also when it fails: it would fail for each run, and nobody reads that often.
+        self.components.insert(hook.to_owned(), digest.to_owned());
         let to = self.path.join(COMPONENTS).join(component_file(digest));
         if !to.exists() {
             let bytes = fs::read(source)?;
@@ -143,7 +145,6 @@ impl Directory {
             self.write(&to, &bytes)?;
             self.forget_components()?;
         }
-        self.components.insert(hook.to_owned(), digest.to_owned());
         Ok(())
     }
 

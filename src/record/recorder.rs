@@ -83,13 +83,16 @@ pub trait RecordObserver: Send + Sync + 'static {
     fn failed(&self, hook: &HookName, error: &str);
 }
 
+/// The way to the writer, and its thread.
+type WriterThread = (SyncSender<Box<Taken>>, JoinHandle<()>);
+
 /// Records runs, until it is closed.
 pub struct Recorder {
     which: Which,
     max_bytes: usize,
     observer: Arc<dyn RecordObserver>,
     waiting: Arc<AtomicUsize>,
-    writer: Mutex<Option<(SyncSender<Taken>, JoinHandle<()>)>>,
+    writer: Mutex<Option<WriterThread>>,
 }
 
 /// A run that is being recorded.
@@ -116,12 +119,12 @@ impl Recorder {
         let mut writer =
             Writer { directory, key, hooks: config.hooks, max_bytes: config.max_bytes, observer: observer.clone() };
         let waiting = Arc::new(AtomicUsize::new(0));
-        let (to, from) = sync_channel::<Taken>(WAITING);
+        let (to, from) = sync_channel::<Box<Taken>>(WAITING);
         let done = waiting.clone();
         let work = move || {
             for taken in from {
                 let bytes = taken.notes.bytes;
-                writer.take(taken);
+                writer.take(*taken);
                 done.fetch_sub(bytes, Ordering::Relaxed);
             }
         };
@@ -161,13 +164,13 @@ impl Recorder {
         let Begun { host, request, component, secrets, started } = begun;
         let notes = host.take();
         let (bytes, hook) = (notes.bytes, request.caller.hook.clone());
-        let taken = Taken { request, component, secrets, started, notes, report: report.clone() };
+        let taken = Box::new(Taken { request, component, secrets, started, notes, report: report.clone() });
         if !self.send(taken, bytes) {
             self.observer.dropped(&hook);
         }
     }
 
-    fn send(&self, taken: Taken, bytes: usize) -> bool {
+    fn send(&self, taken: Box<Taken>, bytes: usize) -> bool {
         if self.waiting.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) > WAITING_BYTES {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
             return false;

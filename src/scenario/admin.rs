@@ -109,7 +109,8 @@ impl Admin {
         Ok(self.client.request(request).await?)
     }
 
-    async fn path(&self, object: &Value) -> Result<String, AdminError> {
+    /// Where an object is.
+    pub async fn path(&self, object: &Value) -> Result<String, AdminError> {
         let name = text(object, "/metadata/name").unwrap_or_default();
         Ok(format!("{}/{name}", self.collection(object).await?))
     }

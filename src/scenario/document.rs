@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{
     expect::Expect,
+    faults::{ANSWERS, VERBS},
     problem::{Place, Problem, Problems},
     reader::{Fields, describe},
     tree::{self, Kind, Node},
@@ -15,8 +16,13 @@ use super::{
 
 /// No wait is longer.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
+/// No more time passes at once.
+pub(super) const MAX_PASS: Duration = Duration::from_secs(366 * 24 * 3600);
 /// The keys of a step, of which it has one.
-pub(super) const ACTIONS: [&str; 8] = ["create", "apply", "patch", "delete", "tick", "wait", "restart", "expect"];
+pub(super) const ACTIONS: [&str; 10] =
+    ["create", "apply", "patch", "delete", "tick", "pass", "wait", "fault", "restart", "expect"];
+/// No fault comes more often.
+pub(super) const MAX_TIMES: usize = 1000;
 
 /// A whole file.
 #[derive(Debug, Clone)]
@@ -25,6 +31,8 @@ pub struct Scenario {
     pub name: String,
     /// What is there before the hook is loaded.
     pub(super) given: Vec<Object>,
+    /// What the API server will answer the operator.
+    pub(super) faults: Vec<Fault>,
     pub(super) steps: Vec<Step>,
 }
 
@@ -42,10 +50,23 @@ pub(super) enum Action {
     Delete(Object),
     /// Schedules of this name strike.
     Tick(String),
+    /// For schedules, and for what waits in queues, so much time passes at once.
+    Pass(Duration),
     Wait(Duration),
+    Fault(Fault),
     /// The operator is stopped and started again.
     Restart,
     Expect(Box<Expect>),
+}
+
+/// The next calls of one sort get another answer than the API server's.
+#[derive(Debug, Clone)]
+pub(super) struct Fault {
+    pub verb: &'static str,
+    pub object: Object,
+    /// An HTTP status.
+    pub answer: u16,
+    pub times: usize,
 }
 
 /// An object, of which apiVersion, kind and name are known.
@@ -80,9 +101,9 @@ impl Scenario {
         }
     }
 
-    /// Without a tick that is asked for, schedules tick by the clock.
+    /// Without a tick or time that is asked for, schedules tick by the clock.
     pub(super) fn ticks_by_itself(&self) -> bool {
-        !self.steps.iter().any(|step| matches!(step.action, Action::Tick(_)))
+        !self.steps.iter().any(|step| matches!(step.action, Action::Tick(_) | Action::Pass(_)))
     }
 }
 
@@ -90,11 +111,13 @@ fn scenario(root: &Node, problems: &Problems) -> Option<Scenario> {
     let fields = Fields::of(root, "", problems)?;
     let name = fields.needed_text("name");
     let given = objects(&fields, "given");
+    let faults = fields.items("faults").into_iter().flatten();
+    let faults = faults.filter_map(|(node, path)| fault(node, &path, problems)).collect();
     fields.need("steps");
     let steps = fields.items("steps").into_iter().flatten().filter_map(|(node, path)| step(node, &path, problems));
     let steps = steps.collect();
     fields.finish();
-    Some(Scenario { name: name?.to_owned(), given, steps })
+    Some(Scenario { name: name?.to_owned(), given, faults, steps })
 }
 
 fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
@@ -116,13 +139,39 @@ fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
         .or_else(|| object("patch").map(Action::Patch))
         .or_else(|| object("delete").map(Action::Delete))
         .or_else(|| fields.text("tick").map(|name| Action::Tick(name.to_owned())))
+        .or_else(|| fields.duration("pass", MAX_PASS).map(Action::Pass))
         .or_else(|| fields.duration("wait", MAX_WAIT).map(Action::Wait))
+        .or_else(|| fault(fields.take("fault")?, &fields.child("fault"), problems).map(Action::Fault))
         .or_else(|| fields.word("restart", &["operator"]).map(|_| Action::Restart))
         .or_else(|| {
             let expect = Expect::read(fields.take("expect")?, &fields.child("expect"), problems);
             expect.map(|expect| Action::Expect(Box::new(expect)))
         })?;
     Some(Step { place: node.place, action })
+}
+
+fn fault(node: &Node, path: &str, problems: &Problems) -> Option<Fault> {
+    let fields = Fields::of(node, path, problems)?;
+    for key in ["verb", "object", "answer"] {
+        fields.need(key);
+    }
+    let verb = fields.word("verb", &VERBS);
+    let object = fields.take("object").and_then(|node| object(node, &fields.child("object"), problems));
+    let codes = ANSWERS.map(|(code, _)| code);
+    let answer = fields.count("answer");
+    let answer = answer.and_then(|answer| {
+        codes.into_iter().find(|code| usize::from(*code) == answer).or_else(|| {
+            let allowed = codes.map(|code| code.to_string()).join(", ");
+            fields.wrong(format!("answer is {answer}; allowed: {allowed}"));
+            None
+        })
+    });
+    let times = fields.count("times").unwrap_or(1);
+    if !(1..=MAX_TIMES).contains(&times) {
+        fields.wrong(format!("times is {times}; it is from 1 to {MAX_TIMES}"));
+    }
+    fields.finish();
+    Some(Fault { verb: verb?, object: object?, answer: answer?, times })
 }
 
 /// The objects of a list; none when the key is absent.

@@ -141,16 +141,21 @@ fn component(hook: &HookName, folder: &Path, hooks: Option<&Path>) -> Result<Pat
         let up = [".."].repeat(levels).iter().fold(folder.to_owned(), |path, up| path.join(up));
         up.canonicalize().unwrap_or(up)
     };
+    // As `test/fail` and `dist/test/fail.wasm`.
+    let group = up(2).file_name().map(|group| up(3).join("dist").join(group).join(&file));
     let looked = match hooks {
         Some(hooks) => vec![hooks.join(&file)],
-        None => vec![
+        None => [
             up(1).join(&file),
             up(1).join("target/boathook").join(&file),
             up(1).join("dist").join(&file),
             up(2).join(&file),
             up(2).join("dist").join(&file),
             up(3).join("dist").join(&file),
-        ],
+        ]
+        .into_iter()
+        .chain(group)
+        .collect(),
     };
     let found = looked.iter().find(|path| path.is_file()).cloned();
     found.ok_or_else(|| FindError::NoComponent { hook: hook.to_string(), folder: folder.to_owned(), looked })

@@ -24,6 +24,9 @@ const TAIL: usize = 30;
 /// The log of runs and hooks, without the client library's lines.
 const FILTER: &str = "info,kube_client=off";
 
+/// What the operator writes on a hook's behalf has this run.
+const OF_THE_OPERATOR: &str = "event-0";
+
 /// The lines so far.
 #[derive(Clone, Default)]
 pub(super) struct Log(Arc<Mutex<Lines>>);
@@ -77,9 +80,10 @@ impl Log {
         self.lock().lines.iter().filter(own).filter(holds).count()
     }
 
-    /// The writes that the hook asked for, as they ended.
+    /// The writes that the hook asked for, as they ended; not the Events by which the operator tells of its failures.
     pub fn writes(&self, hook: &str) -> Vec<Written> {
-        let audits = |line: &&Value| is(line, "target", "audit") && is(line, "hook", hook);
+        let audits =
+            |line: &&Value| is(line, "target", "audit") && is(line, "hook", hook) && !is(line, "run", OF_THE_OPERATOR);
         let written = |line: &Value| Written {
             verb: text(line, "verb").to_owned(),
             object: text(line, "object").to_owned(),

@@ -4,9 +4,11 @@
 //! Never prints anything, and never reaches another cluster.
 
 mod admin;
+mod contexts;
 mod document;
 mod edit;
 mod expect;
+mod faults;
 mod files;
 mod judge;
 mod log;
@@ -19,6 +21,7 @@ mod reader;
 mod schema;
 mod tree;
 
+pub use contexts::{Contexts, contexts};
 pub use document::Scenario;
 pub use edit::{Edit, apply};
 pub use files::{Case, FindError, find};

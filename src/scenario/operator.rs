@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use jiff::Timestamp;
 use kube::Client;
 
 use super::{log::Log, play::Settings};
@@ -15,6 +16,10 @@ use crate::{
     model::{HookName, error_chain},
 };
 
+/// The first second of 2026, in UTC: the time of schedules when a scenario begins.
+const BEGINNING: i64 = 1_767_225_600;
+/// Ticks that one passing of time may bring.
+const MAX_TICKS: usize = 1000;
 /// A hook synchronises within this time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -23,10 +28,12 @@ pub(super) struct Operator {
     options: Options,
     hook: HookName,
     pub log: Log,
+    /// By this, schedules strike when a scenario lets time pass.
+    now: Timestamp,
 }
 
 impl Operator {
-    /// Starts it with the hook of a directory, and waits until that has synchronised.
+    /// Starts it with the hook of a directory, and waits until that has synchronised or failed.
     pub async fn start(
         hook: &HookName,
         hooks: &Path,
@@ -40,7 +47,8 @@ impl Operator {
         options.schedules_tick = ticks;
         options.grace_period = Duration::from_secs(10);
         let app = started(&options).await?;
-        let operator = Self { app, options, hook: hook.clone(), log };
+        let now = Timestamp::from_second(BEGINNING).unwrap_or_default();
+        let operator = Self { app, options, hook: hook.clone(), log, now };
         operator.synchronised().await?;
         Ok(operator)
     }
@@ -65,13 +73,25 @@ impl Operator {
         self.app.tick(&self.hook, schedule)
     }
 
+    /// Lets time pass for schedules and for what waits in queues, at once.
+    pub fn pass(&mut self, time: Duration) -> Result<(), String> {
+        let until = self.now.checked_add(time).map_err(|error| error.to_string())?;
+        let all = self.app.pass(&self.hook, self.now, until, MAX_TICKS);
+        self.now = until;
+        if all { Ok(()) } else { Err(format!("the hook's schedules strike more than {MAX_TICKS} times in it")) }
+    }
+
     pub fn hook(&self) -> &str {
         self.hook.as_str()
     }
 
+    /// Until the hook has synchronised, or a run of it has failed: its retry waits for time to pass.
     async fn synchronised(&self) -> Result<(), String> {
         let began = Instant::now();
         loop {
+            if !self.log.failures(self.hook.as_str()).is_empty() {
+                return Ok(());
+            }
             let readiness = self.app.readiness();
             if let Some((_, reason)) = readiness.quarantined.first() {
                 return Err(format!("the hook can't be used: {reason}"));

@@ -11,9 +11,10 @@ use boathook_cluster::Cluster;
 
 use super::{
     admin::{Admin, AdminError},
-    document::{Action, Object, Scenario, Step},
+    document::{Action, Fault, Object, Scenario, Step},
     edit::{self, Edit},
     expect::Expect,
+    faults::{Armed, Faults},
     judge::{Seen, Wrong, judge},
     log::Log,
     operator::Operator,
@@ -63,6 +64,7 @@ impl Failure {
 struct Play<'p> {
     admin: Admin,
     operator: Operator,
+    faults: Faults,
     settings: &'p Settings,
     edits: Vec<Edit>,
 }
@@ -83,9 +85,14 @@ pub(super) async fn play(
         let created = admin.create(&object.value).await;
         created.map_err(|error| early(format!("given[{n}] {object}: {error}")))?;
     }
+    let faults = Faults::default();
+    for (n, fault) in scenario.faults.iter().enumerate() {
+        arm(&faults, &admin, fault).await.map_err(|error| early(format!("faults[{n}] {}: {error}", fault.object)))?;
+    }
     let ticks = scenario.ticks_by_itself();
-    let operator = Operator::start(hook, hooks, client, settings, ticks, log.clone()).await.map_err(early)?;
-    let mut play = Play { admin, operator, settings, edits: Vec::new() };
+    let operator =
+        Operator::start(hook, hooks, faults.client(client), settings, ticks, log.clone()).await.map_err(early)?;
+    let mut play = Play { admin, operator, faults, settings, edits: Vec::new() };
     for (n, step) in scenario.steps.iter().enumerate() {
         let failed = |text| Failure { step: Some((n, step.place.line)), text, log: log.tail() };
         play = play.take(step).await.map_err(failed)?;
@@ -103,6 +110,12 @@ fn client(cluster: &Cluster) -> Result<kube::Client, String> {
     kube::Client::try_from(config).map_err(|error| error_chain(&error))
 }
 
+async fn arm(faults: &Faults, admin: &Admin, fault: &Fault) -> Result<(), AdminError> {
+    let path = admin.path(&fault.object.value).await?;
+    faults.arm(Armed { verb: fault.verb, path, answer: fault.answer, left: fault.times });
+    Ok(())
+}
+
 impl Play<'_> {
     async fn take(mut self, step: &Step) -> Result<Self, String> {
         let told = |verb: &str, object: &Object, done: Result<(), AdminError>| {
@@ -117,6 +130,8 @@ impl Play<'_> {
                 return Err(format!("tick {schedule:?}: the hook has no schedule of this name"));
             }
             Action::Tick(_) => {}
+            Action::Pass(time) => self.operator.pass(*time).map_err(|error| format!("pass: {error}"))?,
+            Action::Fault(fault) => told("fault", &fault.object, arm(&self.faults, &self.admin, fault).await)?,
             Action::Wait(time) => tokio::time::sleep(*time).await,
             Action::Restart => {
                 let operator = self.operator.restarted().await.map_err(|error| format!("restart operator: {error}"))?;

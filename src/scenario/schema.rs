@@ -4,8 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    document::ACTIONS,
+    document::{ACTIONS, MAX_TIMES},
     expect::{FAILURES, VERBS},
+    faults,
 };
 
 /// The schema, as `boathook test --schema` prints it.
@@ -15,6 +16,7 @@ pub fn schema() -> Value {
         json!({
             "name": text("A sentence that says what is shown."),
             "given": list("object", "Objects that are created, in order, before the hook is loaded."),
+            "faults": list("fault", "Answers that the operator gets in place of the API server's."),
             "steps": list("step", "Done in order after the hook has synchronised."),
         }),
     );
@@ -23,7 +25,7 @@ pub fn schema() -> Value {
         schema.insert("title".to_owned(), "Scenario of a Boathook hook".into());
         let definitions = json!({
             "object": object(), "step": step(), "expect": expect(), "line": line(), "write": write(),
-            "metric": metric(), "failures": failures(), "duration": duration(),
+            "metric": metric(), "fault": fault(), "failures": failures(), "duration": duration(),
         });
         schema.insert("$defs".to_owned(), definitions);
     }
@@ -66,7 +68,11 @@ fn step() -> Value {
         "patch" => reference("object", "Merges into an object that must be there (JSON merge patch)."),
         "delete" => reference("object", "Asks for the deletion of an object that must be there."),
         "tick" => text("Has the hook's schedules of this name strike. With such a step, no other ticks come."),
-        "wait" => reference("duration", "Lets so much time pass."),
+        "pass" => {
+            reference("duration", "Lets so much time pass at once, for schedules and queues. No other ticks come then.")
+        }
+        "wait" => reference("duration", "Waits so long, in real time."),
+        "fault" => reference("fault", "The operator's next calls of this sort get this answer."),
         "restart" => word(&["operator"], "Ends the operator in good order and starts it again; its log begins anew."),
         _ => reference("expect", "What must hold, all of it at one time."),
     };
@@ -143,6 +149,21 @@ fn metric() -> Value {
     )
 }
 
+fn fault() -> Value {
+    mapping(
+        &["verb", "object", "answer"],
+        json!({
+            "verb": word(&faults::VERBS, "What is asked for."),
+            "object": reference("object", "Of which object."),
+            "answer": { "enum": faults::ANSWERS.map(|(code, _)| code), "description": "The HTTP status of the answer." },
+            "times": {
+                "type": "integer", "minimum": 1, "maximum": MAX_TIMES,
+                "description": "So many calls get it, 1 if it is not said.",
+            },
+        }),
+    )
+}
+
 fn failures() -> Value {
     let mut failures = mapping(
         &["kind"],
@@ -161,5 +182,5 @@ fn failures() -> Value {
 
 fn duration() -> Value {
     let pattern = "^\\+?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h))+)$";
-    json!({ "type": "string", "pattern": pattern, "examples": ["500ms", "15s"], "description": "At most 10m." })
+    json!({ "type": "string", "pattern": pattern, "examples": ["500ms", "15s"], "description": "Go's form. At most 10m; of pass, a year." })
 }

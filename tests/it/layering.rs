@@ -6,15 +6,16 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 18] = [
+const MAY_IMPORT: [(&str, &[&str]); 20] = [
     ("model", &[]),
+    ("effect", &["model"]),
     ("discovery", &["model"]),
     ("hooks", &["model"]),
     ("watch", &["model"]),
     ("filter", &["model"]),
     ("queue", &["model"]),
     ("sandbox", &["model"]),
-    ("access", &["model", "discovery"]),
+    ("access", &["model", "discovery", "effect"]),
     ("record", &["model", "sandbox"]),
     ("telemetry", &["model"]),
     ("admin", &["model"]),
@@ -25,6 +26,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
         "app",
         &[
             "model",
+            "effect",
             "discovery",
             "hooks",
             "watch",
@@ -37,6 +39,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
             "admin",
         ],
     ),
+    ("dev", &["admin", "app", "author", "effect", "model"]),
     ("scenario", &["app", "model", "hooks", "sandbox", "telemetry"]),
     (
         "cmd",
@@ -45,6 +48,8 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
             "app",
             "author",
             "cli",
+            "dev",
+            "effect",
             "model",
             "hooks",
             "filter",

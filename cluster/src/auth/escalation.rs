@@ -33,10 +33,7 @@ pub(crate) fn check(
     let name = json::text(new, &["metadata", "name"]);
     let problem = match resource.plural.as_str() {
         "roles" | "clusterroles" => writer.role_problem(&resource.plural, asked, old, new),
-        _ => match writer.binding_problem(resource, new) {
-            Ok(problem) => problem,
-            Err(absent) => return Err(absent),
-        },
+        _ => writer.binding_problem(resource, new)?,
     };
     problem.map_or(Ok(()), |why| Err(Failure::forbidden(resource.gr(), name, &why)))
 }

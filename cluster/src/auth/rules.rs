@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::attributes::{Attributes, ResourceTarget, Target};
 
 /// `rbac.authorization.k8s.io/v1` PolicyRule.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Rule {
     pub verbs: Vec<String>,
@@ -120,11 +120,12 @@ pub(crate) fn quoted(list: &[String]) -> String {
 
 /// What of `wanted` nobody has who has `held`; rules that differ only by verb are joined.
 pub(crate) fn missing(held: &[Rule], wanted: &[Rule]) -> Vec<Rule> {
-    let mut joined: BTreeMap<(Vec<String>, Vec<String>, Vec<String>, Vec<String>), Rule> = BTreeMap::new();
+    let mut joined: BTreeMap<Rule, Rule> = BTreeMap::new();
     for atom in wanted.iter().flat_map(Rule::atoms).filter(|atom| !held.iter().any(|rule| rule.covers(atom))) {
-        let verbs = if atom.non_resource_urls.is_empty() { Vec::new() } else { atom.verbs.clone() };
-        let place = atom.api_groups.iter().chain(&atom.resources).cloned().collect();
-        let key = (place, atom.resource_names.clone(), atom.non_resource_urls.clone(), verbs);
+        let mut key = atom.clone();
+        if atom.non_resource_urls.is_empty() {
+            key.verbs.clear();
+        }
         match joined.get_mut(&key) {
             Some(rule) => rule.verbs.extend(atom.verbs),
             None => {

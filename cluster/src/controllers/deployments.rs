@@ -90,7 +90,13 @@ fn new_set(deployment: &Value, revision: i64, others: &[Value]) -> Value {
     let map = json::object(&mut annotations);
     map.retain(|key, _| !matches!(key.as_str(), APPLIED | REVISION | DESIRED | MAX));
     map.insert(REVISION.into(), revision.to_string().into());
-    let mut spec = json!({ "replicas": 0, "selector": selector, "template": template });
+    let replicas = wanted(deployment);
+    let strategy = Strategy::of(deployment, replicas);
+    let sizes: Vec<Size> = others.iter().map(size).collect();
+    let (first, _) = strategy.step(replicas, Size::default(), &sizes);
+    let first = if strategy == Strategy::Recreate && has_pods(others.iter()) { 0 } else { first };
+    note_size(map, replicas, strategy.surge());
+    let mut spec = json!({ "replicas": first, "selector": selector, "template": template });
     if let Some(seconds) = json::at(deployment, &["spec", "minReadySeconds"]) {
         json::object(&mut spec).insert("minReadySeconds".into(), seconds.clone());
     }
@@ -145,8 +151,7 @@ fn move_replicas(shared: &Shared, deployment: &Value, current: &Value, sets: &[V
         strategy.step(replicas, size(current), &sizes)
     };
     // After a recreation the old pods have to be gone first.
-    let waits =
-        strategy == Strategy::Recreate && old.iter().any(|set| json::int(set, &["status", "replicas"]) > Some(0));
+    let waits = strategy == Strategy::Recreate && has_pods(old.iter().copied());
     let new = if waits { size(current).wanted } else { new };
     scale(shared, current, new, replicas, strategy.surge());
     for (set, size) in old.iter().zip(left) {
@@ -154,12 +159,20 @@ fn move_replicas(shared: &Shared, deployment: &Value, current: &Value, sets: &[V
     }
 }
 
+fn has_pods<'a>(mut sets: impl Iterator<Item = &'a Value>) -> bool {
+    sets.any(|set| json::int(set, &["status", "replicas"]) > Some(0))
+}
+
+/// A set says how large all may be together.
+fn note_size(annotations: &mut Map<String, Value>, replicas: usize, surge: usize) {
+    annotations.insert(DESIRED.into(), replicas.to_string().into());
+    annotations.insert(MAX.into(), (replicas + surge).to_string().into());
+}
+
 fn scale(shared: &Shared, set: &Value, size: usize, replicas: usize, surge: usize) {
     act::edit(shared, SETS, set, None, |set| {
         if size > 0 || wanted(set) != size {
-            let annotations = json::child(json::metadata(set), "annotations");
-            annotations.insert(DESIRED.into(), replicas.to_string().into());
-            annotations.insert(MAX.into(), (replicas + surge).to_string().into());
+            note_size(json::child(json::metadata(set), "annotations"), replicas, surge);
         }
         json::child(json::object(set), "spec").insert("replicas".into(), size.into());
     });

@@ -27,7 +27,7 @@ pub(super) struct Feeds(pub Vec<Feed>);
 
 impl Feeds {
     /// What is to be looked at, for all changes that were not taken yet.
-    pub(super) fn due(&mut self, store: &Store, controllers: &[Controller]) -> BTreeSet<(Controller, String)> {
+    pub(super) fn due(&mut self, store: &Store, controllers: &BTreeSet<Controller>) -> BTreeSet<(Controller, String)> {
         let mut due = BTreeSet::new();
         let first = self.0.iter().all(|feed| feed.seen.is_none());
         if first && controllers.contains(&Controller::KubernetesService) {

@@ -2,7 +2,7 @@
 //!
 //! Never waits between attempts, and gives up after as many failures as `backoffLimit` allows.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::act;
 use super::replicas::{count, is_active, is_ready};
@@ -60,12 +60,15 @@ fn number(job: &Value, key: &str) -> Option<usize> {
     json::int(job, &["spec", key]).and_then(|n| usize::try_from(n).ok())
 }
 
+fn is_suspended(job: &Value) -> bool {
+    json::at(job, &["spec", "suspend"]) == Some(&Value::Bool(true))
+}
+
 /// How many pods should be active.
 fn wanted(job: &Value, count: &Count) -> usize {
-    let suspended = json::at(job, &["spec", "suspend"]) == Some(&Value::Bool(true));
     let parallelism = number(job, "parallelism").unwrap_or(1);
     match number(job, "completions") {
-        _ if suspended || verdict(job, count).is_some() => 0,
+        _ if is_suspended(job) || verdict(job, count).is_some() => 0,
         Some(completions) => parallelism.min(completions.saturating_sub(count.succeeded)),
         // A queue: once one has succeeded no new ones start.
         None if count.succeeded > 0 => count.active.min(parallelism),
@@ -88,7 +91,13 @@ fn verdict(job: &Value, count: &Count) -> Option<(&'static str, &'static str, &'
 fn status(job: &Value, counts: &Count) -> Value {
     let now = crate::time::seconds(crate::time::now());
     let mut status = job.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
-    status.entry("startTime").or_insert_with(|| now.clone().into());
+    let suspended = is_suspended(job);
+    if suspended {
+        status.shift_remove("startTime");
+    } else {
+        status.entry("startTime").or_insert_with(|| now.clone().into());
+    }
+    suspension(&mut status, suspended, &now);
     status.entry("uncountedTerminatedPods").or_insert_with(|| json!({}));
     count(&mut status, "active", counts.active);
     count(&mut status, "succeeded", counts.succeeded);
@@ -103,12 +112,33 @@ fn status(job: &Value, counts: &Count) -> Value {
             })
         };
         let first = if kind == "Complete" { "SuccessCriteriaMet" } else { "FailureTarget" };
-        status.insert("conditions".into(), json!([condition(first), condition(kind)]));
+        let conditions = status.entry("conditions").or_insert_with(|| json!([]));
+        if let Value::Array(list) = conditions {
+            list.extend([condition(first), condition(kind)]);
+        }
         if kind == "Complete" {
             status.insert("completionTime".into(), now.into());
         }
     }
     status.into()
+}
+
+/// The condition of a job that was suspended or goes on.
+fn suspension(status: &mut Map<String, Value>, suspended: bool, now: &str) {
+    let list = status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let found = list.iter().position(|c| json::text(c, &["type"]) == "Suspended");
+    let was = found.and_then(|index| list.get(index)).is_some_and(|c| json::text(c, &["status"]) == "True");
+    if was == suspended {
+        return;
+    }
+    let (holds, reason, message) =
+        if suspended { ("True", "JobSuspended", "Job suspended") } else { ("False", "JobResumed", "Job resumed") };
+    let condition = json!({
+        "type": "Suspended", "status": holds, "lastProbeTime": now, "lastTransitionTime": now, "reason": reason,
+        "message": message,
+    });
+    let others = list.into_iter().enumerate().filter(|(index, _)| Some(*index) != found).map(|(_, other)| other);
+    status.insert("conditions".into(), others.chain([condition]).collect());
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ impl FromStr for Controller {
 }
 
 /// Runs the controllers until the cluster stops.
-pub(crate) async fn run(shared: Arc<Shared>, controllers: Vec<Controller>) {
+pub(crate) async fn run(shared: Arc<Shared>, controllers: BTreeSet<Controller>) {
     if controllers.is_empty() {
         return;
     }

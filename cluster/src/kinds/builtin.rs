@@ -1,183 +1,127 @@
-//! The table of built-in kinds.
+//! The built-in resources: names from published discovery, behaviour from the table here.
 //!
-//! Never holds behaviour: a row names things and sets flags.
+//! Never serves what exists only as a request, such as access reviews.
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use super::published::{self, ResourceList};
 use super::schema::Schema;
 use super::{Conversion, Resource, Sub, group_version};
+use crate::json;
 use crate::validate::Naming;
 
-/// A row.
-pub(crate) struct Row {
-    group: &'static str,
-    version: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    short: &'static [&'static str],
-    categories: &'static [&'static str],
-    subs: &'static [Sub],
-    namespaced: bool,
+/// What a kind does besides being stored.
+struct Behaviour {
+    /// `metadata.generation` counts changes of the desired state.
     generation: bool,
-    naming: Naming,
+    /// Deleting answers with the object instead of a Status.
     returns: bool,
+    /// PUT creates what is absent.
     upsert: bool,
 }
 
-const ALL: &[&str] = &["all"];
-const STATUS: &[Sub] = &[Sub::Status];
-const SCALED: &[Sub] = &[Sub::Status, Sub::Scale];
+const PLAIN: Behaviour = Behaviour { generation: false, returns: false, upsert: false };
+const GENERATION: Behaviour = Behaviour { generation: true, ..PLAIN };
+const RETURNS: Behaviour = Behaviour { returns: true, ..PLAIN };
+const BOTH: Behaviour = Behaviour { generation: true, returns: true, ..PLAIN };
+const UPSERT: Behaviour = Behaviour { upsert: true, ..PLAIN };
 
-const fn row(group: &'static str, kind: &'static str, plural: &'static str) -> Row {
-    Row {
-        group,
-        version: "v1",
-        kind,
-        plural,
-        short: &[],
-        categories: &[],
-        subs: &[],
-        namespaced: true,
-        generation: false,
-        naming: Naming::Subdomain,
-        returns: false,
-        upsert: false,
-    }
-}
-
-impl Row {
-    const fn short(mut self, short: &'static [&'static str]) -> Self {
-        self.short = short;
-        self
-    }
-    const fn all(mut self) -> Self {
-        self.categories = ALL;
-        self
-    }
-    const fn subs(mut self, subs: &'static [Sub]) -> Self {
-        self.subs = subs;
-        self
-    }
-    const fn cluster(mut self) -> Self {
-        self.namespaced = false;
-        self
-    }
-    const fn generation(mut self) -> Self {
-        self.generation = true;
-        self
-    }
-    const fn naming(mut self, naming: Naming) -> Self {
-        self.naming = naming;
-        self
-    }
-    /// Deleting answers with the object instead of a Status.
-    const fn returns(mut self) -> Self {
-        self.returns = true;
-        self
-    }
-    /// PUT creates what is absent.
-    const fn upsert(mut self) -> Self {
-        self.upsert = true;
-        self
-    }
-}
-
-const RBAC: &str = "rbac.authorization.k8s.io";
-const ADMISSION: &str = "admissionregistration.k8s.io";
-const NETWORK: &str = "networking.k8s.io";
-
-/// All of them, in the order discovery lists groups.
-pub(crate) const ROWS: &[Row] = &[
-    row("", "ConfigMap", "configmaps").short(&["cm"]),
-    row("", "Endpoints", "endpoints").short(&["ep"]).upsert(),
-    row("", "Event", "events").short(&["ev"]).upsert(),
-    row("", "LimitRange", "limitranges").short(&["limits"]).upsert(),
-    row("", "Namespace", "namespaces")
-        .short(&["ns"])
-        .cluster()
-        .naming(Naming::Label)
-        .subs(&[Sub::Status, Sub::Finalize]),
-    row("", "Node", "nodes").short(&["no"]).cluster().subs(STATUS),
-    row("", "PersistentVolumeClaim", "persistentvolumeclaims").short(&["pvc"]).subs(STATUS).returns(),
-    row("", "PersistentVolume", "persistentvolumes").short(&["pv"]).cluster().subs(STATUS).returns(),
-    row("", "Pod", "pods").short(&["po"]).all().generation().returns().subs(&[
-        Sub::Status,
-        Sub::Eviction,
-        Sub::Binding,
-    ]),
-    row("", "PodTemplate", "podtemplates").generation().returns(),
-    row("", "ReplicationController", "replicationcontrollers").short(&["rc"]).all().generation().subs(SCALED),
-    row("", "ResourceQuota", "resourcequotas").short(&["quota"]).subs(STATUS).returns(),
-    row("", "Secret", "secrets"),
-    row("", "ServiceAccount", "serviceaccounts").short(&["sa"]).subs(&[Sub::Token]).returns(),
-    row("", "Service", "services").short(&["svc"]).all().naming(Naming::Label).subs(STATUS).returns(),
-    row("apps", "ControllerRevision", "controllerrevisions"),
-    row("apps", "DaemonSet", "daemonsets").short(&["ds"]).all().generation().subs(STATUS),
-    row("apps", "Deployment", "deployments").short(&["deploy"]).all().generation().subs(SCALED),
-    row("apps", "ReplicaSet", "replicasets").short(&["rs"]).all().generation().subs(SCALED),
-    row("apps", "StatefulSet", "statefulsets").short(&["sts"]).all().generation().subs(SCALED),
-    row("events.k8s.io", "Event", "events").short(&["ev"]).upsert(),
-    row("batch", "CronJob", "cronjobs").short(&["cj"]).all().generation().subs(STATUS),
-    row("batch", "Job", "jobs").all().generation().subs(STATUS),
-    row(NETWORK, "IngressClass", "ingressclasses").cluster().generation(),
-    row(NETWORK, "Ingress", "ingresses").short(&["ing"]).generation().subs(STATUS),
-    row(NETWORK, "NetworkPolicy", "networkpolicies").short(&["netpol"]).generation(),
-    row("policy", "PodDisruptionBudget", "poddisruptionbudgets").short(&["pdb"]).generation().subs(STATUS),
-    row(RBAC, "ClusterRoleBinding", "clusterrolebindings").cluster().naming(Naming::PathSegment).upsert(),
-    row(RBAC, "ClusterRole", "clusterroles").cluster().naming(Naming::PathSegment).upsert(),
-    row(RBAC, "RoleBinding", "rolebindings").naming(Naming::PathSegment).upsert(),
-    row(RBAC, "Role", "roles").naming(Naming::PathSegment).upsert(),
-    row(ADMISSION, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
-        .cluster()
-        .generation()
-        .categories_api(),
-    row(ADMISSION, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations")
-        .cluster()
-        .generation()
-        .categories_api(),
-    row("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions")
-        .short(&["crd", "crds"])
-        .cluster()
-        .generation()
-        .subs(STATUS)
-        .categories_api(),
-    row("coordination.k8s.io", "Lease", "leases").upsert(),
-];
-
-impl Row {
-    const fn categories_api(mut self) -> Self {
-        self.categories = &["api-extensions"];
-        self
-    }
-
-    pub(crate) fn resource(&self, schema: &Arc<Schema>) -> Resource {
-        // Both event groups show one collection, kept in the core form.
-        let events = self.group == "events.k8s.io";
-        let group = if events { "" } else { self.group };
-        let strings = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
-        Resource {
-            group: self.group.to_owned(),
-            version: self.version.to_owned(),
-            kind: self.kind.to_owned(),
-            list_kind: format!("{}List", self.kind),
-            plural: self.plural.to_owned(),
-            singular: self.kind.to_lowercase(),
-            short_names: strings(self.short),
-            categories: strings(self.categories),
-            namespaced: self.namespaced,
-            subresources: self.subs.to_vec(),
-            storage: storage(group, self.plural).into(),
-            stored_api_version: group_version(group, self.version),
-            conversion: if events { Conversion::Events } else { Conversion::Same },
-            generation: self.generation,
-            naming: self.naming,
-            selectable: Vec::new(),
-            custom: None,
-            delete_returns_object: self.returns,
-            create_on_update: self.upsert,
-            schema: schema.clone(),
-            root_type: schema.of_kind(group, self.kind),
+fn behaviour(group: &str, plural: &str) -> Behaviour {
+    match (group, plural) {
+        ("", "pods" | "podtemplates") => BOTH,
+        ("", "persistentvolumeclaims" | "persistentvolumes" | "resourcequotas" | "serviceaccounts" | "services") => {
+            RETURNS
         }
+        ("", "endpoints" | "events" | "limitranges") => UPSERT,
+        ("", "replicationcontrollers") => GENERATION,
+        ("apps", "controllerrevisions") => PLAIN,
+        ("events.k8s.io" | "coordination.k8s.io" | "rbac.authorization.k8s.io" | "node.k8s.io", _) => UPSERT,
+        ("networking.k8s.io", "ipaddresses" | "servicecidrs") => PLAIN,
+        ("storage.k8s.io", "csistoragecapacities") => PLAIN,
+        ("storage.k8s.io", _) => RETURNS,
+        ("resource.k8s.io", "resourceclaimtemplates") => RETURNS,
+        ("resource.k8s.io", "resourceslices" | "deviceclasses") => BOTH,
+        ("resource.k8s.io", _) => RETURNS,
+        (
+            "apps"
+            | "batch"
+            | "networking.k8s.io"
+            | "policy"
+            | "admissionregistration.k8s.io"
+            | "apiextensions.k8s.io"
+            | "scheduling.k8s.io"
+            | "discovery.k8s.io"
+            | "flowcontrol.apiserver.k8s.io",
+            _,
+        ) => GENERATION,
+        _ => PLAIN,
+    }
+}
+
+fn naming(group: &str, plural: &str) -> Naming {
+    match (group, plural) {
+        ("rbac.authorization.k8s.io", _) => Naming::PathSegment,
+        ("", "namespaces" | "services") => Naming::Label,
+        _ => Naming::Subdomain,
+    }
+}
+
+/// All that are stored, in the order of discovery.
+pub(crate) fn resources(schema: &Arc<Schema>) -> Vec<Resource> {
+    let lists = published::discovery().iter();
+    lists.flat_map(|list| list.resources.iter().filter_map(|entry| resource(list, entry, schema))).collect()
+}
+
+fn strings(entry: &Value, key: &str) -> Vec<String> {
+    json::list(entry, &[key]).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn resource(list: &ResourceList, entry: &Value, schema: &Arc<Schema>) -> Option<Resource> {
+    let (group, version) = list.split();
+    let plural = json::text(entry, &["name"]);
+    let verbs = json::list(entry, &["verbs"]);
+    if plural.contains('/') || !["create", "list"].iter().all(|verb| verbs.iter().any(|v| v == verb)) {
+        return None;
+    }
+    let kind = json::text(entry, &["kind"]);
+    let (stored_group, stored_version, conversion) = stored_as(group, version);
+    let names = list.resources.iter().map(|r| json::text(r, &["name"]));
+    let subs = names.filter_map(|name| name.strip_prefix(plural)?.strip_prefix('/').and_then(Sub::named));
+    let behaviour = behaviour(group, plural);
+    Some(Resource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.to_owned(),
+        list_kind: format!("{kind}List"),
+        plural: plural.to_owned(),
+        singular: json::text(entry, &["singularName"]).to_owned(),
+        short_names: strings(entry, "shortNames"),
+        categories: strings(entry, "categories"),
+        namespaced: entry.get("namespaced") == Some(&Value::Bool(true)),
+        subresources: subs.collect(),
+        storage: storage(stored_group, plural).into(),
+        stored_api_version: group_version(stored_group, stored_version),
+        conversion,
+        generation: behaviour.generation,
+        naming: naming(group, plural),
+        selectable: Vec::new(),
+        custom: None,
+        delete_returns_object: behaviour.returns,
+        create_on_update: behaviour.upsert,
+        schema: schema.clone(),
+        root_type: schema.of_kind(stored_group, stored_version, kind),
+    })
+}
+
+/// Group and version in which objects are kept.
+fn stored_as<'a>(group: &'a str, version: &'a str) -> (&'a str, &'a str, Conversion) {
+    match (group, version) {
+        // Both event groups show one collection, kept in the core form.
+        ("events.k8s.io", _) => ("", "v1", Conversion::Events),
+        ("autoscaling", "v1") => (group, "v2", Conversion::Autoscaler),
+        _ => (group, version, Conversion::Same),
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! Never touches custom objects.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
+use super::rules::Rules;
 use super::schema::Schema;
 use super::{Conversion, Resource, Sub, builtin, group_version};
 use crate::json;
-use crate::status::Cause;
 use crate::validate::Naming;
 
 /// A selectable field of a custom resource.
@@ -46,6 +46,14 @@ pub(crate) struct Custom {
     pub scale: Option<ScalePaths>,
     /// `additionalPrinterColumns`, as they stand.
     pub columns: Vec<Value>,
+    rules: Arc<OnceLock<Rules>>,
+}
+
+impl Custom {
+    /// The rules of the schema, compiled when they are first needed.
+    pub(crate) fn rules(&self) -> &Rules {
+        self.rules.get_or_init(|| self.schema.as_ref().map(Rules::compile).unwrap_or_default())
+    }
 }
 
 /// The order of versions: `v2 > v1 > v1beta2 > v1beta1 > v1alpha1 > anything else`.
@@ -78,6 +86,9 @@ fn dotted(path: &str) -> Vec<String> {
 
 /// The resources a definition serves.
 pub(crate) fn resources(definition: &Value, schema: &Arc<Schema>) -> Vec<Arc<Resource>> {
+    if !is_established(definition) {
+        return Vec::new();
+    }
     let versions = json::list(definition, &["spec", "versions"]);
     let stored = versions.iter().find(|v| v.get("storage") == Some(&Value::Bool(true)));
     let Some(stored) = stored.map(|v| json::text(v, &["name"])) else {
@@ -126,6 +137,7 @@ fn resource(
             schema: json::at(version, &["schema", "openAPIV3Schema"]).cloned(),
             scale,
             columns: json::list(version, &["additionalPrinterColumns"]).to_vec(),
+            rules: Arc::default(),
         }),
         delete_returns_object: false,
         create_on_update: false,
@@ -171,76 +183,114 @@ pub(crate) fn set_defaults(definition: &mut Value) {
     }
 }
 
-/// Accepts the names and establishes the resource: what the real server's controllers do a moment later.
-pub(crate) fn establish(definition: &mut Value, now: &str) {
-    let names = json::at(definition, &["spec", "names"]).cloned().unwrap_or_default();
+/// The status of a definition that nobody has looked at yet.
+pub(crate) fn pending(definition: &mut Value) {
+    let status = json!({ "conditions": null, "acceptedNames": { "plural": "", "kind": "" }, "storedVersions": [] });
+    json::object(definition).insert("status".into(), status);
+    note_stored(definition);
+}
+
+/// Adds the storage version to those that objects may be stored in.
+pub(crate) fn note_stored(definition: &mut Value) {
     let versions = json::list(definition, &["spec", "versions"]);
     let stored = versions.iter().find(|v| v.get("storage") == Some(&Value::Bool(true)));
-    let stored = stored.map(|v| json::text(v, &["name"]).to_owned()).unwrap_or_default();
-    let status = json::child(json::object(definition), "status");
-    status.insert("acceptedNames".into(), names);
-    let versions = status.entry("storedVersions").or_insert_with(|| json!([]));
-    if let Value::Array(list) = versions
-        && !list.iter().any(|v| v == &stored)
-    {
-        list.push(stored.into());
-    }
-    let condition = |kind: &str, reason: &str, message: &str| {
-        json!({
-            "lastTransitionTime": now, "message": message, "reason": reason, "status": "True", "type": kind,
-        })
+    let Some(stored) = stored.and_then(|v| v.get("name")).cloned() else {
+        return;
     };
-    if status.get("conditions").and_then(Value::as_array).is_none_or(Vec::is_empty) {
-        status.insert(
-            "conditions".into(),
-            json!([
-                condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-                condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-            ]),
-        );
+    let status = json::child(json::object(definition), "status");
+    let known = status.entry("storedVersions").or_insert_with(|| json!([]));
+    if let Value::Array(list) = known
+        && !list.contains(&stored)
+    {
+        list.push(stored);
     }
 }
 
-/// What makes a definition unusable.
-pub(crate) fn problems(definition: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let text = |path: &[&str]| json::text(definition, path);
-    for path in [["spec", "group", ""], ["spec", "scope", ""], ["spec", "names", "plural"], ["spec", "names", "kind"]] {
-        let path: Vec<&str> = path.into_iter().filter(|p| !p.is_empty()).collect();
-        if text(&path).is_empty() {
-            causes.push(Cause::required(path.join("."), ""));
-        }
-    }
-    let wanted = format!("{}.{}", text(&["spec", "names", "plural"]), text(&["spec", "group"]));
-    let name = text(&["metadata", "name"]);
-    if name != wanted {
-        causes.push(Cause::invalid("metadata.name", &name.into(), "must be spec.names.plural+\".\"+spec.group"));
-    }
-    let scope = text(&["spec", "scope"]);
-    if !scope.is_empty() && !matches!(scope, "Namespaced" | "Cluster") {
-        causes.push(Cause::unsupported("spec.scope", &scope.into(), &["Cluster", "Namespaced"]));
-    }
-    version_problems(definition, &mut causes);
-    causes
+/// Whether the definition's resources are served.
+fn is_established(definition: &Value) -> bool {
+    let conditions = json::list(definition, &["status", "conditions"]).iter();
+    conditions.filter(|c| json::text(c, &["type"]) == "Established").any(|c| json::text(c, &["status"]) == "True")
 }
 
-fn version_problems(definition: &Value, causes: &mut Vec<Cause>) {
-    let versions = json::list(definition, &["spec", "versions"]);
-    let flagged = |key: &str| versions.iter().filter(|v| v.get(key) == Some(&Value::Bool(true))).count();
-    if flagged("storage") != 1 {
-        let shown = Value::from(versions.iter().map(|v| json::text(v, &["name"])).collect::<Vec<_>>());
-        let why = "must have exactly one version marked as storage version";
-        causes.push(Cause::invalid("spec.versions", &shown, why));
+/// Sets a condition; what it says stays since when it does.
+pub(crate) fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str, now: &str) {
+    let holder = json::child(json::object(definition), "status");
+    let conditions = holder.entry("conditions").or_insert_with(|| json!([]));
+    if !conditions.is_array() {
+        *conditions = json!([]);
     }
-    for (index, version) in versions.iter().enumerate() {
-        if json::text(version, &["name"]).is_empty() {
-            causes.push(Cause::required(format!("spec.versions[{index}].name"), ""));
+    let mut condition = json!({
+        "lastTransitionTime": now, "message": message, "reason": reason, "status": status, "type": kind,
+    });
+    let Value::Array(list) = conditions else { return };
+    match list.iter_mut().find(|c| json::text(c, &["type"]) == kind) {
+        Some(known) => {
+            if json::text(known, &["status"]) == status
+                && let Some(since) = known.get("lastTransitionTime").cloned()
+            {
+                json::object(&mut condition).insert("lastTransitionTime".into(), since);
+            }
+            *known = condition;
         }
-        if !json::at(version, &["schema", "openAPIV3Schema"]).is_some_and(Value::is_object) {
-            let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
-            causes.push(Cause::required(field, "schemas are required"));
+        None => list.push(condition),
+    }
+}
+
+/// Accepts the names that none of `others` has, and establishes the resource when that is all of them: what the real
+/// server's controllers do a moment later.
+pub(crate) fn establish(definition: &mut Value, others: &[Value], now: &str) {
+    let names = json::at(definition, &["spec", "names"]).cloned().unwrap_or_default();
+    let conflicts = conflicts(&names, others);
+    let status = json::child(json::object(definition), "status");
+    let accepted = json::child(status, "acceptedNames");
+    for key in NAMES.iter().map(|(key, ..)| *key).chain(["categories"]) {
+        match names.get(key) {
+            Some(name) if !conflicts.iter().any(|(taken, ..)| *taken == key) => {
+                accepted.insert(key.into(), name.clone())
+            }
+            None => accepted.shift_remove(key),
+            Some(_) => None,
+        };
+    }
+    match conflicts.last() {
+        None => {
+            set_condition(definition, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now);
+            let message = "the initial names have been accepted";
+            set_condition(definition, "Established", "True", "InitialNamesAccepted", message, now);
+        }
+        Some((_, reason, message)) => {
+            set_condition(definition, "NamesAccepted", "False", reason, message, now);
+            if !is_established(definition) {
+                set_condition(definition, "Established", "False", "NotAccepted", "not all names are accepted", now);
+            }
         }
     }
+}
+
+/// Names in the order in which they are looked at, what a conflict of each is called, and what it conflicts with.
+const NAMES: &[(&str, &str, &[&str])] = &[
+    ("plural", "PluralConflict", RESOURCES),
+    ("singular", "SingularConflict", RESOURCES),
+    ("shortNames", "ShortNamesConflict", RESOURCES),
+    ("kind", "KindConflict", KINDS),
+    ("listKind", "ListKindConflict", KINDS),
+];
+const RESOURCES: &[&str] = &["plural", "singular", "shortNames"];
+const KINDS: &[&str] = &["kind", "listKind"];
+
+/// The names that another definition of the group has accepted already.
+fn conflicts(names: &Value, others: &[Value]) -> Vec<(&'static str, &'static str, String)> {
+    let as_list = |value: &Value| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
+    let taken = |keys: &[&str], name: &Value| {
+        let accepted = |other: &Value, key: &str| json::at(other, &["status", "acceptedNames", key]).map(as_list);
+        others.iter().any(|other| keys.iter().any(|key| accepted(other, key).is_some_and(|list| list.contains(name))))
+    };
+    let conflict = |(key, reason, keys): &(&'static str, &'static str, &[&str])| {
+        let wanted = names.get(key).filter(|name| !json::is_empty(Some(name))).map(as_list)?;
+        let name = wanted.into_iter().find(|name| taken(keys, name))?;
+        Some((*key, *reason, format!("{name} is already in use")))
+    };
+    NAMES.iter().filter_map(conflict).collect()
 }
 
 #[cfg(test)]

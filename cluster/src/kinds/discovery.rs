@@ -2,10 +2,14 @@
 //!
 //! Never looks at stored objects.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::registry::Group;
-use super::{Registry, Resource, Sub, group_version};
+use super::{Registry, Resource, Sub, group_version, published};
+use crate::json::text;
 
 /// `/api`.
 pub(crate) fn api_versions(address: &str) -> Value {
@@ -41,62 +45,59 @@ pub(crate) fn group(registry: &Registry, name: &str) -> Option<Value> {
     Some(value)
 }
 
-struct SubKind {
-    group: &'static str,
-    version: &'static str,
-    kind: String,
-    verbs: &'static [&'static str],
-}
-
-fn sub_kind(resource: &Resource, sub: Sub) -> SubKind {
-    let fixed = |group, version, kind: &str, verbs| SubKind { group, version, kind: kind.to_owned(), verbs };
-    match sub {
-        Sub::Status => fixed("", "", &resource.kind, &["get", "patch", "update"]),
-        Sub::Scale => fixed("autoscaling", "v1", "Scale", &["get", "patch", "update"]),
-        Sub::Eviction => fixed("policy", "v1", "Eviction", &["create"]),
-        Sub::Binding => fixed("", "", "Binding", &["create"]),
-        Sub::Finalize => fixed("", "", &resource.kind, &["update"]),
-        Sub::Token => fixed("authentication.k8s.io", "v1", "TokenRequest", &["create"]),
-    }
-}
-
 fn optional(map: &mut Value, key: &str, list: &[String]) {
     if !list.is_empty() {
         crate::json::object(map).insert(key.to_owned(), list.into());
     }
 }
 
+/// Changes when objects are stored in another version.
+fn storage_hash(resource: &Resource) -> String {
+    let digest = Sha256::digest(format!("{}/{}", resource.stored_api_version, resource.kind));
+    STANDARD.encode(digest.get(..8).unwrap_or_default())
+}
+
+/// What discovery says about a custom resource and its subresources.
+fn custom_entries(resource: &Resource) -> Vec<Value> {
+    let mut entry = json!({
+        "name": resource.plural, "singularName": resource.singular, "namespaced": resource.namespaced,
+        "kind": resource.kind, "verbs": resource.verbs(),
+    });
+    optional(&mut entry, "shortNames", &resource.short_names);
+    optional(&mut entry, "categories", &resource.categories);
+    crate::json::object(&mut entry).insert("storageVersionHash".into(), storage_hash(resource).into());
+    let subs = resource.subresources.iter().map(|sub| {
+        let mut entry = json!({
+            "name": format!("{}/{}", resource.plural, sub.name()), "singularName": "", "namespaced": resource.namespaced,
+        });
+        let map = crate::json::object(&mut entry);
+        if *sub == Sub::Scale {
+            map.insert("group".into(), "autoscaling".into());
+            map.insert("version".into(), "v1".into());
+        }
+        let kind = if *sub == Sub::Scale { "Scale" } else { &resource.kind };
+        map.insert("kind".into(), kind.into());
+        map.insert("verbs".into(), json!(["get", "patch", "update"]));
+        entry
+    });
+    std::iter::once(entry).chain(subs).collect()
+}
+
+/// The entries of a group and version as the plain document lists them.
+fn entries(registry: &Registry, group: &str, version: &str) -> Vec<Value> {
+    let builtin = published::discovery().iter().filter(|list| list.split() == (group, version));
+    let mut entries: Vec<Value> = builtin.flat_map(|list| list.resources.clone()).collect();
+    let custom = registry.in_version(group, version).filter(|r| r.custom.is_some());
+    entries.extend(custom.flat_map(|r| custom_entries(r)));
+    entries
+}
+
 /// `/api/v1` and `/apis/GROUP/VERSION`.
 pub(crate) fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Value> {
-    let mut resources = Vec::new();
-    for resource in registry.in_version(group, version) {
-        let mut entry = json!({
-            "name": resource.plural, "singularName": resource.singular, "namespaced": resource.namespaced,
-            "kind": resource.kind, "verbs": resource.verbs(),
-        });
-        optional(&mut entry, "shortNames", &resource.short_names);
-        optional(&mut entry, "categories", &resource.categories);
-        resources.push(entry);
-        for sub in &resource.subresources {
-            let kind = sub_kind(resource, *sub);
-            let mut entry = json!({
-                "name": format!("{}/{}", resource.plural, sub.name()), "singularName": "",
-                "namespaced": resource.namespaced,
-            });
-            let map = crate::json::object(&mut entry);
-            if !kind.version.is_empty() {
-                map.insert("group".into(), kind.group.into());
-                map.insert("version".into(), kind.version.into());
-            }
-            map.insert("kind".into(), kind.kind.into());
-            map.insert("verbs".into(), json!(kind.verbs));
-            resources.push(entry);
-        }
-    }
+    let resources = entries(registry, group, version);
     if resources.is_empty() {
         return None;
     }
-    resources.sort_by(|a, b| crate::json::text(a, &["name"]).cmp(crate::json::text(b, &["name"])));
     let mut list = json!({ "kind": "APIResourceList" });
     let map = crate::json::object(&mut list);
     if !group.is_empty() {
@@ -117,47 +118,54 @@ pub(crate) fn aggregated(registry: &Registry, core: bool) -> Value {
 }
 
 fn aggregated_group(registry: &Registry, group: &Group) -> Value {
-    let mut metadata = json!({ "creationTimestamp": null });
-    if !group.name.is_empty() {
-        crate::json::object(&mut metadata).insert("name".into(), group.name.clone().into());
-    }
+    let metadata = if group.name.is_empty() { json!({}) } else { json!({ "name": group.name }) };
     let versions: Vec<Value> = group
         .versions
         .iter()
         .map(|version| {
-            let resources: Vec<Value> =
-                registry.in_version(&group.name, version).map(|r| aggregated_resource(r)).collect();
+            let entries = entries(registry, &group.name, version);
+            let own = (group.name.as_str(), version.as_str());
+            let whole = entries.iter().filter(|e| !text(e, &["name"]).contains('/'));
+            let resources: Vec<Value> = whole.map(|e| aggregated_resource(registry, e, &entries, own)).collect();
             json!({ "version": version, "resources": resources, "freshness": "Current" })
         })
         .collect();
     json!({ "metadata": metadata, "versions": versions })
 }
 
-fn aggregated_resource(resource: &Resource) -> Value {
-    let kind = |group: &str, version: &str, kind: &str| json!({ "group": group, "version": version, "kind": kind });
-    let scope = if resource.namespaced { "Namespaced" } else { "Cluster" };
-    let mut entry = json!({
-        "resource": resource.plural,
-        "responseKind": kind(&resource.group, &resource.version, &resource.kind),
-        "scope": scope, "singularResource": resource.singular, "verbs": resource.verbs(),
+/// A built-in kind of the group itself is shown without group and version.
+fn response_kind(entry: &Value, custom: bool, own: (&str, &str)) -> Value {
+    let (mut group, mut version) = (text(entry, &["group"]), text(entry, &["version"]));
+    if custom && version.is_empty() {
+        (group, version) = own;
+    }
+    json!({ "group": group, "version": version, "kind": text(entry, &["kind"]) })
+}
+
+fn aggregated_resource(registry: &Registry, entry: &Value, entries: &[Value], own: (&str, &str)) -> Value {
+    let name = text(entry, &["name"]);
+    let custom = registry.find(own.0, own.1, name).is_some_and(|r| r.custom.is_some());
+    let scope = if entry.get("namespaced") == Some(&Value::Bool(true)) { "Namespaced" } else { "Cluster" };
+    let mut shown = json!({
+        "resource": name, "responseKind": response_kind(entry, custom, own), "scope": scope,
+        "singularResource": entry.get("singularName"), "verbs": entry.get("verbs"),
     });
-    optional(&mut entry, "shortNames", &resource.short_names);
-    optional(&mut entry, "categories", &resource.categories);
-    let subs: Vec<Value> = resource
-        .subresources
+    let map = crate::json::object(&mut shown);
+    for key in ["shortNames", "categories"] {
+        if let Some(value) = entry.get(key) {
+            map.insert(key.into(), value.clone());
+        }
+    }
+    let subs: Vec<Value> = entries
         .iter()
-        .map(|sub| {
-            let of = sub_kind(resource, *sub);
-            let response = if of.version.is_empty() {
-                kind(&resource.group, &resource.version, &of.kind)
-            } else {
-                kind(of.group, of.version, &of.kind)
-            };
-            json!({ "subresource": sub.name(), "responseKind": response, "verbs": of.verbs })
+        .filter_map(|sub| {
+            let subresource = text(sub, &["name"]).strip_prefix(name)?.strip_prefix('/')?;
+            let kind = response_kind(sub, custom, own);
+            Some(json!({ "subresource": subresource, "responseKind": kind, "verbs": sub.get("verbs") }))
         })
         .collect();
     if !subs.is_empty() {
-        crate::json::object(&mut entry).insert("subresources".into(), subs.into());
+        map.insert("subresources".into(), subs.into());
     }
-    entry
+    shown
 }

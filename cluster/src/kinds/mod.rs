@@ -2,12 +2,18 @@
 //!
 //! Never stores objects; it describes how they are named, stored, selected, merged and shown.
 
+mod autoscaler;
 mod builtin;
 pub(crate) mod crd;
+pub(crate) mod custom;
+pub(crate) mod definition;
 pub(crate) mod discovery;
 pub(crate) mod events;
+mod formats;
 pub(crate) mod openapi;
+pub(crate) mod published;
 mod registry;
+pub(crate) mod rules;
 pub(crate) mod scale;
 pub(crate) mod schema;
 mod selectable;
@@ -32,11 +38,27 @@ pub(crate) enum Sub {
     Eviction,
     Binding,
     Finalize,
+    EphemeralContainers,
     /// Tokens of a service account.
     Token,
 }
 
 impl Sub {
+    /// All that are served.
+    const ALL: &[Self] = &[
+        Self::Status,
+        Self::Scale,
+        Self::Eviction,
+        Self::Binding,
+        Self::Finalize,
+        Self::EphemeralContainers,
+        Self::Token,
+    ];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|sub| sub.name() == name).copied()
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Status => "status",
@@ -44,6 +66,7 @@ impl Sub {
             Self::Eviction => "eviction",
             Self::Binding => "binding",
             Self::Finalize => "finalize",
+            Self::EphemeralContainers => "ephemeralcontainers",
             Self::Token => "token",
         }
     }
@@ -58,6 +81,8 @@ pub(crate) enum Conversion {
     ApiVersion,
     /// events.k8s.io/v1 on core/v1 events.
     Events,
+    /// autoscaling/v1 on autoscaling/v2 autoscalers.
+    Autoscaler,
 }
 
 /// One served resource: a plural in a group and version.
@@ -114,7 +139,9 @@ impl Resource {
     }
 
     pub(crate) fn verbs(&self) -> &'static [&'static str] {
-        if self.is("", "namespaces") {
+        if self.custom.is_some() {
+            &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+        } else if self.is("", "namespaces") {
             &["create", "delete", "get", "list", "patch", "update", "watch"]
         } else {
             &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -155,6 +182,7 @@ impl Resource {
             Conversion::Same => {}
             Conversion::ApiVersion => self.set_api_version(object, &self.stored_api_version),
             Conversion::Events => events::to_core(object),
+            Conversion::Autoscaler => autoscaler::to_v2(object),
         }
     }
 
@@ -164,6 +192,7 @@ impl Resource {
             Conversion::Same => {}
             Conversion::ApiVersion => self.set_api_version(object, &self.api_version()),
             Conversion::Events => events::from_core(object),
+            Conversion::Autoscaler => autoscaler::to_v1(object),
         }
     }
 

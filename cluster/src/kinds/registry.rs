@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::schema::Schema;
-use super::{Resource, builtin};
+use super::{Resource, builtin, published};
 
 /// One API group in discovery order.
 #[derive(Debug)]
@@ -27,13 +27,19 @@ pub(crate) struct Registry {
 impl Registry {
     /// The built-in table and `custom`, which loses against a built-in of the same path.
     pub(crate) fn new(schema: &Arc<Schema>, custom: impl IntoIterator<Item = Arc<Resource>>) -> Self {
-        let builtin = builtin::ROWS.iter().map(|row| Arc::new(row.resource(schema)));
         let mut registry = Self { resources: Vec::new(), by_path: HashMap::new(), groups: Vec::new() };
-        for resource in builtin.chain(custom) {
+        for (group, version) in published::discovery().iter().map(published::ResourceList::split) {
+            registry.add_version(group, version);
+        }
+        let builtin = registry.groups.len();
+        for resource in builtin::resources(schema).into_iter().map(Arc::new).chain(custom) {
             registry.add(resource);
         }
         for group in &mut registry.groups {
             group.versions.sort_by_key(|v| std::cmp::Reverse(super::crd::version_rank(v)));
+        }
+        if let Some(custom) = registry.groups.get_mut(builtin..) {
+            custom.sort_by(|a, b| a.name.cmp(&b.name));
         }
         registry
     }
@@ -44,12 +50,16 @@ impl Registry {
             return;
         }
         self.by_path.insert(path, resource.clone());
-        match self.groups.iter_mut().find(|g| g.name == resource.group) {
-            Some(group) if group.versions.contains(&resource.version) => {}
-            Some(group) => group.versions.push(resource.version.clone()),
-            None => self.groups.push(Group { name: resource.group.clone(), versions: vec![resource.version.clone()] }),
-        }
+        self.add_version(&resource.group, &resource.version);
         self.resources.push(resource);
+    }
+
+    fn add_version(&mut self, group: &str, version: &str) {
+        match self.groups.iter_mut().find(|g| g.name == group) {
+            Some(group) if group.versions.iter().any(|v| v == version) => {}
+            Some(group) => group.versions.push(version.to_owned()),
+            None => self.groups.push(Group { name: group.to_owned(), versions: vec![version.to_owned()] }),
+        }
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
@@ -85,7 +95,7 @@ impl Registry {
 
     /// Whether the group is built in: unknown paths below such a group are answered with a Status.
     pub(crate) fn has_group(&self, name: &str) -> bool {
-        self.resources.iter().any(|r| r.group == name && r.custom.is_none())
+        published::discovery().iter().any(|list| list.split().0 == name)
     }
 
     pub(crate) fn in_version(&self, group: &str, version: &str) -> impl Iterator<Item = &Arc<Resource>> {

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::Resource;
+use super::crd::Custom;
 use crate::json;
 use crate::status::{Cause, Failure};
 
@@ -21,6 +22,72 @@ fn paths(resource: &Resource) -> (Vec<String>, Vec<String>, Option<Vec<String>>)
 fn count(object: &Value, path: &[String]) -> i64 {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     json::int(object, &path).unwrap_or_default()
+}
+
+/// What is wrong with the replica counts of a custom object.
+pub(crate) fn problems(custom: &Custom, object: &Value) -> Vec<Cause> {
+    let Some(paths) = &custom.scale else {
+        return Vec::new();
+    };
+    let mut causes = Vec::new();
+    for path in [&paths.spec, &paths.status] {
+        let shown = format!(".{}", path.join("."));
+        let found = path.iter().try_fold(object, |here, key| match here {
+            Value::Object(map) => map.get(key).ok_or(None),
+            other => Err(Some(other)),
+        });
+        let number: Value = 0.into();
+        match found {
+            Err(None) | Ok(Value::Null) => {}
+            Ok(value) if value.as_i64().is_some_and(|n| n < 0) => {
+                causes.push(Cause::invalid(&shown, value, "should be a non-negative integer"));
+            }
+            Ok(value) if value.is_i64() => {}
+            Ok(value) => {
+                let why = format!(
+                    "{shown} accessor error: {} is of the type {}, expected int64",
+                    text(value),
+                    go_type(value)
+                );
+                causes.push(Cause::invalid(&shown, &number, why));
+            }
+            Err(Some(value)) => {
+                let why = format!(
+                    "{shown} accessor error: {} is of the type {}, expected map[string]interface{{}}",
+                    text(value),
+                    go_type(value)
+                );
+                causes.push(Cause::invalid(&shown, &number, why));
+            }
+        }
+    }
+    causes
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nil",
+        Value::Bool(_) => "bool",
+        Value::Number(n) if n.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// Whether the object says how many replicas it wants: a custom one need not.
+pub(crate) fn missing(resource: &Resource, object: &Value) -> Option<Failure> {
+    let paths = resource.custom.as_ref()?.scale.as_ref()?;
+    let path: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
+    if json::at(object, &path).is_some() {
+        return None;
+    }
+    Some(Failure::internal_error(&format!("the spec replicas field \".{}\" does not exist", path.join("."))))
 }
 
 /// The Scale of an object.
@@ -75,6 +142,21 @@ pub(crate) fn selector_text(selector: Option<&Value>) -> String {
     }
     parts.sort();
     parts.join(",")
+}
+
+/// What an applied Scale says of the object.
+pub(crate) fn applied(resource: &Resource, scale: &Value) -> Value {
+    let (spec, ..) = paths(resource);
+    let mut value = json::at(scale, &["spec", "replicas"]).cloned().unwrap_or_default();
+    for key in spec.iter().rev() {
+        value = Value::Object([(key.clone(), value)].into_iter().collect());
+    }
+    let name = json::text(scale, &["metadata", "name"]);
+    let object = json::object(&mut value);
+    object.insert("metadata".into(), json!({ "name": name }));
+    object.insert("apiVersion".into(), resource.stored_api_version.clone().into());
+    object.insert("kind".into(), resource.kind.clone().into());
+    value
 }
 
 /// Sets the wanted replicas.

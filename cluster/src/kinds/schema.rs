@@ -3,6 +3,7 @@
 //! Never edited by hand: `schema.txt` is generated from the Kubernetes API's Go types by `schema/generate.py`.
 
 use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
 /// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +79,15 @@ pub(crate) struct Schema {
 
 const TABLE: &str = include_str!("schema.txt");
 
+/// The table never changes, so all clusters of a process read one.
+static BUILTIN: LazyLock<Arc<Schema>> = LazyLock::new(|| Arc::new(Schema::builtin()));
+
 impl Schema {
+    /// The table of built-in types, parsed once.
+    pub(crate) fn shared() -> Arc<Self> {
+        BUILTIN.clone()
+    }
+
     pub(crate) fn builtin() -> Self {
         let mut schema = Self::default();
         for line in TABLE.lines().filter(|l| !l.starts_with(' ')) {
@@ -195,13 +204,14 @@ impl Schema {
     }
 
     /// The type of a kind: the table's packages are the first words of the groups.
-    pub(crate) fn of_kind(&self, group: &str, kind: &str) -> Option<usize> {
+    pub(crate) fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<usize> {
         let package = match group.split('.').next().unwrap_or_default() {
             "" => "core",
             "apiextensions" => "apiext",
             package => package,
         };
-        self.find(&format!("{package}.{kind}"))
+        let version = if version == "v1" { "" } else { version };
+        self.find(&format!("{package}{version}.{kind}"))
     }
 }
 
@@ -213,8 +223,8 @@ mod tests {
     #[test]
     fn the_table_holds_every_builtin_kind() {
         let schema = std::sync::Arc::new(Schema::builtin());
-        for resource in crate::kinds::builtin::ROWS.iter().map(|row| row.resource(&schema)) {
-            assert!(schema.of_kind(&resource.group, &resource.kind).is_some(), "{}", resource.kind);
+        for resource in crate::kinds::builtin::resources(&schema) {
+            assert!(resource.root_type.is_some(), "{}", resource.kind);
         }
     }
 

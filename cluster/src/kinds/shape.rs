@@ -21,7 +21,39 @@ pub(crate) enum Shape<'a> {
     Unknown,
 }
 
+/// The kind of value that a place takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    Anything,
+    Text,
+    Number,
+    Switch,
+    List,
+    /// Any keys.
+    Map,
+    /// Declared keys only.
+    Fields,
+}
+
 impl<'a> Shape<'a> {
+    /// What a value here must be.
+    pub(crate) fn expected(self) -> Expected {
+        match self {
+            Self::Root { .. } => Expected::Fields,
+            Self::Builtin { ty, .. } => match ty {
+                Ty::Message(_) => Expected::Fields,
+                Ty::List(_) => Expected::List,
+                Ty::Map(_) => Expected::Map,
+                Ty::String | Ty::Bytes => Expected::Text,
+                Ty::Int | Ty::Float => Expected::Number,
+                Ty::Bool => Expected::Switch,
+                _ => Expected::Anything,
+            },
+            Self::Custom { definition, .. } => expected_by(definition),
+            Self::Unknown => Expected::Anything,
+        }
+    }
+
     pub(crate) fn of(resource: &'a Resource) -> Self {
         let schema = &*resource.schema;
         if let Some(custom) = &resource.custom {
@@ -152,5 +184,22 @@ impl<'a> Shape<'a> {
             Self::Custom { definition, .. } => json::at(definition, &["properties", key, "default"]).cloned(),
             _ => None,
         }
+    }
+}
+
+fn expected_by(definition: &Value) -> Expected {
+    let on = |key: &str| definition.get(key) == Some(&Value::Bool(true));
+    if on("x-kubernetes-int-or-string") {
+        return Expected::Anything;
+    }
+    match json::text(definition, &["type"]) {
+        "string" => Expected::Text,
+        "integer" | "number" => Expected::Number,
+        "boolean" => Expected::Switch,
+        "array" => Expected::List,
+        "object" if on("x-kubernetes-preserve-unknown-fields") => Expected::Map,
+        "object" if definition.get("additionalProperties").is_some_and(|v| v != false) => Expected::Map,
+        "object" => Expected::Fields,
+        _ => Expected::Anything,
     }
 }

@@ -1,9 +1,10 @@
 //! Structural schemas of custom resources: unknown fields are pruned, defaults set, values validated.
 //!
-//! Never evaluates `x-kubernetes-validations` (CEL).
+//! Never evaluates `x-kubernetes-validations` (CEL); `rules` does.
 
 use serde_json::{Map, Value};
 
+use super::{formats, rules};
 use crate::json;
 use crate::status::Cause;
 
@@ -59,14 +60,14 @@ pub(crate) fn prune(value: &mut Value, schema: &Value, root: bool, path: &mut Ve
     }
 }
 
-/// Sets defaults wherever a value is absent, or null where null is not allowed.
+/// Sets defaults wherever a value is absent. Null where null is not allowed counts as absent.
 pub(crate) fn set_defaults(value: &mut Value, schema: &Value) {
     match value {
         Value::Object(map) => {
+            map.retain(|key, value| !value.is_null() || property(schema, key).is_none_or(accepts_null));
             if let Some(Value::Object(properties)) = schema.get("properties") {
                 for (key, inner) in properties {
-                    let absent = map.get(key).is_none_or(|v| v.is_null() && !on(inner, "nullable"));
-                    if let Some(default) = inner.get("default").filter(|_| absent) {
+                    if let Some(default) = inner.get("default").filter(|_| !map.contains_key(key)) {
                         map.insert(key.clone(), default.clone());
                     }
                 }
@@ -86,10 +87,21 @@ pub(crate) fn set_defaults(value: &mut Value, schema: &Value) {
     }
 }
 
+fn accepts_null(schema: &Value) -> bool {
+    on(schema, "nullable") || json::text(schema, &["type"]).is_empty() && !on(schema, "x-kubernetes-int-or-string")
+}
+
 /// What is wrong with `value`, with the path of each place.
 pub(crate) fn problems(value: &Value, schema: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
-    check(value, schema, path, &mut causes);
+    check(value, None, schema, path, &mut causes);
+    causes
+}
+
+/// The same for the next version of an object: what is as it was is not looked at.
+pub(crate) fn changes(value: &Value, old: Option<&Value>, schema: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    check(value, old, schema, "", &mut causes);
     causes
 }
 
@@ -117,8 +129,8 @@ fn has_type(value: &Value, schema: &Value) -> bool {
     }
 }
 
-fn check(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
-    if value.is_null() && on(schema, "nullable") {
+fn check(value: &Value, old: Option<&Value>, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+    if old == Some(value) || value.is_null() && on(schema, "nullable") {
         return;
     }
     if !has_type(value, schema) {
@@ -143,8 +155,8 @@ fn check(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
         });
     }
     match value {
-        Value::Object(map) => object(map, value, schema, path, causes),
-        Value::Array(items) => array(items, value, schema, path, causes),
+        Value::Object(map) => object(map, old, schema, path, causes),
+        Value::Array(items) => array(items, old, schema, path, causes),
         Value::String(text) => string(text, value, schema, path, causes),
         Value::Number(_) => number(value, schema, path, causes),
         _ => {}
@@ -160,7 +172,7 @@ fn under(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-fn object(map: &Map<String, Value>, value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+fn object(map: &Map<String, Value>, old: Option<&Value>, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     for key in json::list(schema, &["required"]).iter().filter_map(Value::as_str) {
         if !map.contains_key(key) {
             causes.push(Cause::required(under(path, key), ""));
@@ -168,22 +180,29 @@ fn object(map: &Map<String, Value>, value: &Value, schema: &Value, path: &str, c
     }
     if json::int(schema, &["minProperties"]).is_some_and(|min| (map.len() as i64) < min) {
         let min = json::int(schema, &["minProperties"]).unwrap_or_default();
-        invalid(value, path, &format!("should have at least {min} properties"), causes);
+        invalid(&Value::Object(map.clone()), path, &format!("should have at least {min} properties"), causes);
     }
     if let Some(max) = json::int(schema, &["maxProperties"]).filter(|max| map.len() as i64 > *max) {
         let message = format!("Too many: {}: must have at most {max} items", map.len());
         causes.push(Cause { reason: "FieldValueTooMany", message, field: path.to_owned() });
     }
+    if on(schema, "x-kubernetes-embedded-resource") {
+        for key in ["apiVersion", "kind"] {
+            if map.get(key).is_none_or(|v| !v.is_string() || v == "") {
+                causes.push(Cause::required(under(path, key), ""));
+            }
+        }
+    }
     for (key, value) in map {
         if let Some(inner) = property(schema, key) {
-            check(value, inner, &under(path, key), causes);
+            check(value, old.and_then(|old| old.get(key)), inner, &under(path, key), causes);
         }
     }
 }
 
-fn array(items: &[Value], value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+fn array(items: &[Value], old: Option<&Value>, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     if let Some(min) = json::int(schema, &["minItems"]).filter(|min| (items.len() as i64) < *min) {
-        invalid(value, path, &format!("should have at least {min} items"), causes);
+        invalid(&Value::from(items), path, &format!("should have at least {min} items"), causes);
     }
     if let Some(max) = json::int(schema, &["maxItems"]).filter(|max| items.len() as i64 > *max) {
         let unit = if max == 1 { "item" } else { "items" };
@@ -193,7 +212,8 @@ fn array(items: &[Value], value: &Value, schema: &Value, path: &str, causes: &mu
     duplicates(items, schema, path, causes);
     if let Some(inner) = schema.get("items") {
         for (index, item) in items.iter().enumerate() {
-            check(item, inner, &format!("{path}[{index}]"), causes);
+            let before = old.and_then(|old| rules::correlated(item, old, schema));
+            check(item, before, inner, &format!("{path}[{index}]"), causes);
         }
     }
 }
@@ -238,6 +258,14 @@ fn string(text: &str, value: &Value, schema: &Value, path: &str, causes: &mut Ve
     {
         invalid(value, path, &format!("should match '{pattern}'"), causes);
     }
+    let format = json::text(schema, &["format"]);
+    if !formats::fits(format, text) && !on(schema, "x-kubernetes-int-or-string") {
+        causes.push(Cause {
+            reason: "FieldValueTypeInvalid",
+            message: format!("Invalid value: {value}: {path} in body must be of type {format}: {value}"),
+            field: path.to_owned(),
+        });
+    }
 }
 
 fn number(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
@@ -260,19 +288,29 @@ fn number(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
 
 fn combined(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let fits = |inner: &Value| problems(value, inner, path).is_empty();
-    for inner in json::list(schema, &["allOf"]) {
-        check(value, inner, path, causes);
-    }
+    let mut whole = |why: &str| {
+        let message = format!("Invalid value: \"\": \"{path}\" {why}");
+        causes.push(Cause { reason: "FieldValueInvalid", message, field: "<nil>".to_owned() });
+    };
     let any = json::list(schema, &["anyOf"]);
     if !any.is_empty() && !any.iter().any(fits) {
-        invalid(value, path, "must validate at least one schema (anyOf)", causes);
+        whole("must validate at least one schema (anyOf)");
     }
     let one = json::list(schema, &["oneOf"]);
-    if !one.is_empty() && one.iter().filter(|inner| fits(inner)).count() != 1 {
-        invalid(value, path, "must validate one and only one schema (oneOf)", causes);
+    match one.iter().filter(|inner| fits(inner)).count() {
+        1 => {}
+        _ if one.is_empty() => {}
+        0 => whole("must validate one and only one schema (oneOf). Found none valid"),
+        n => whole(&format!("must validate one and only one schema (oneOf). Found {n} valid alternatives")),
+    }
+    if !json::list(schema, &["allOf"]).iter().all(fits) {
+        whole("must validate all the schemas (allOf)");
     }
     if schema.get("not").is_some_and(fits) {
-        invalid(value, path, "must not validate the schema (not)", causes);
+        whole("must not validate the schema (not)");
+    }
+    for inner in json::list(schema, &["allOf"]) {
+        check(value, None, inner, path, causes);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Context, drain};
+use super::{Context, definitions, drain};
 use crate::json;
 use crate::kinds::Resource;
 use crate::shared::Shared;
@@ -55,7 +55,7 @@ pub(crate) fn insert(
         let revision = inner.next_revision();
         inner.put(&resource.storage, stored(resource, &mut object, revision))
     };
-    after_write(shared, resource);
+    after_write(shared, resource, &name, context);
     Ok(added)
 }
 
@@ -78,20 +78,20 @@ pub(crate) fn replace(
             return Ok(Arc::new(Stored::build(&object, current.revision, resource.index(&object))));
         }
         let revision = inner.next_revision();
-        let next = stored(resource, &mut object, revision);
         if ends {
-            // Watchers see the last state that was stored, as the real server shows it.
+            // Watchers see the last state that was stored; who ended it is shown the revision of that.
             let mut last = current.value();
             inner.remove(&resource.storage, stored(resource, &mut last, revision));
-            Arc::new(next)
+            Arc::new(stored(resource, &mut object, current.revision))
         } else {
+            let next = stored(resource, &mut object, revision);
             inner.put(&resource.storage, next)
         }
     };
     if ends {
         drain::after_removal(shared, resource, &namespace, context);
     }
-    after_write(shared, resource);
+    after_write(shared, resource, current.name(), context);
     Ok(result)
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn remove(
         inner.remove(&resource.storage, last)
     };
     drain::after_removal(shared, resource, removed.namespace(), context);
-    after_write(shared, resource);
+    after_write(shared, resource, current.name(), context);
     Ok(removed)
 }
 
@@ -130,8 +130,25 @@ fn is_released(resource: &Resource, object: &Value) -> bool {
         && (&*resource.storage != "namespaces" || json::is_empty(json::at(object, &["spec", "finalizers"])))
 }
 
-fn after_write(shared: &Shared, resource: &Resource) {
+fn after_write(shared: &Shared, resource: &Resource, name: &str, context: &Context) {
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        shared.rebuild_registry();
+        definitions::settle(shared, resource, name, context);
     }
+}
+
+/// Stores the next version of `current`, and nothing more.
+pub(super) fn store(
+    shared: &Shared,
+    resource: &Resource,
+    current: &Arc<Stored>,
+    mut object: Value,
+) -> Result<(), Lost> {
+    let mut inner = shared.store.write();
+    if inner.get(&resource.storage, &current.key).is_none_or(|now| now.revision != current.revision) {
+        return Err(Lost);
+    }
+    let revision = inner.next_revision();
+    let next = stored(resource, &mut object, revision);
+    inner.put(&resource.storage, next);
+    Ok(())
 }

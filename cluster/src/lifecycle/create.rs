@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::update::Origin;
 use super::{Context, Validation, defaults, kinds};
 use crate::json;
-use crate::kinds::Resource;
+use crate::kinds::{Resource, custom};
 use crate::patch::managed;
 use crate::status::{Cause, Failure};
 use crate::validate::{metadata, objects, typed};
@@ -67,7 +67,7 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
 /// Why an object of another type is no use here.
 pub(crate) fn foreign(resource: &Resource, kind: &str, version: &str) -> String {
     let (group, short) = version.split_once('/').unwrap_or(("", version));
-    if resource.schema.of_kind(group, kind).is_none() || short != "v1" {
+    if resource.schema.of_kind(group, short, kind).is_none() {
         return format!(
             "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
         );
@@ -108,6 +108,7 @@ pub(crate) fn prepare(
     if !json::is_empty(meta.get("resourceVersion")) {
         return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
     }
+    let prefix = meta.get("generateName").and_then(Value::as_str).unwrap_or_default().to_owned();
     generate_name(meta);
     meta.retain(|_, value| !value.is_null());
     for key in SYSTEM {
@@ -122,11 +123,19 @@ pub(crate) fn prepare(
         meta.insert("generation".into(), 1.into());
     }
     resource.to_storage(object);
-    let warnings = check_fields(resource, object, context)?;
+    let mut warnings = check_fields(resource, object, context)?;
     defaults::apply(resource, object);
-    kinds::on_create(resource, object, context);
-    let mut causes = metadata::for_create(resource, object);
-    causes.extend(objects::problems(resource, object, None));
+    kinds::on_create(resource, object);
+    let mut causes = prefix_problems(resource, &prefix);
+    causes.extend(metadata::for_create(resource, object));
+    match &resource.custom {
+        Some(kind) => {
+            let found = custom::check(kind, object, None, None);
+            causes.extend(found.causes);
+            warnings.extend(found.warnings);
+        }
+        None => causes.extend(objects::problems(resource, object, None)),
+    }
     if !causes.is_empty() {
         return Err(resource.invalid(json::text(object, &["metadata", "name"]), &causes));
     }
@@ -135,6 +144,16 @@ pub(crate) fn prepare(
     }
     kinds::admit(resource, object);
     Ok(warnings)
+}
+
+/// What is wrong with the start of a generated name. It may end in a dash, as more follows.
+fn prefix_problems(resource: &Resource, prefix: &str) -> Vec<Cause> {
+    if prefix.is_empty() {
+        return Vec::new();
+    }
+    let name = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |start| format!("{start}a"));
+    let problems = resource.naming.problems(&name).into_iter();
+    problems.map(|why| Cause::invalid("metadata.generateName", &prefix.into(), why)).collect()
 }
 
 /// Metadata that a client cannot set.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Context, commit, drain};
 use crate::json;
-use crate::kinds::Resource;
+use crate::kinds::{Resource, crd};
 use crate::shared::Shared;
 use crate::status::{Failure, GroupResource};
 use crate::store::{FOREGROUND, ORPHAN, Stored};
@@ -104,16 +104,30 @@ fn step(
     let mut object = before.clone();
     let is_pod = &*resource.storage == "pods";
     let is_namespace = &*resource.storage == "namespaces";
+    let is_definition = resource.is("apiextensions.k8s.io", "customresourcedefinitions");
     if is_pod && current.terminating && !shorten(&mut object, options.grace) {
         return Ok(Outcome::Held(current.clone()));
     }
-    set_finalizers(&mut object, propagate(resource, &before, options.propagation));
+    let mut finalizers = propagate(resource, &before, options.propagation);
+    if is_definition && !current.terminating {
+        finalizers.push(drain::CLEANUP.into());
+    }
+    set_finalizers(&mut object, finalizers);
     let held = !json::is_empty(json::at(&object, &["metadata", "finalizers"]))
         || (is_namespace && !json::is_empty(json::at(&object, &["spec", "finalizers"])));
     if !current.terminating && (held || is_pod) {
         // Pods always die gracefully, if only for zero seconds.
         let seconds = if is_pod { grace(&object, options.grace) } else { 0 };
+        let generation = json::at(&object, &["metadata", "generation"]).cloned();
         mark(&mut object, seconds, is_namespace, context);
+        if let Some(generation) = generation.filter(|_| is_definition) {
+            let meta = json::metadata(&mut object);
+            meta.insert("generation".into(), generation);
+            meta.shift_remove("deletionGracePeriodSeconds");
+            let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+            let now = context.stamp();
+            crd::set_condition(&mut object, "Terminating", "True", "InstanceDeletionPending", message, &now);
+        }
     }
     let waits = is_pod && json::int(&object, &["metadata", "deletionGracePeriodSeconds"]).is_some_and(|s| s > 0);
     if held || waits {

@@ -7,30 +7,28 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::defaults::{services, workloads};
-use super::{Context, drain};
 use crate::json;
 use crate::kinds::{Resource, Sub, crd};
 
 /// A new object, with defaults applied.
-pub(crate) fn on_create(resource: &Resource, object: &mut Value, context: &Context) {
+pub(crate) fn on_create(resource: &Resource, object: &mut Value) {
     if resource.has(Sub::Status) && &*resource.storage != "nodes" {
         reset_status(resource, object);
     }
-    common(resource, object, context);
+    common(resource, object);
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        let finalizers = json::metadata(object).entry("finalizers").or_insert_with(|| json!([]));
-        if let Value::Array(list) = finalizers
-            && !list.iter().any(|f| f == drain::CLEANUP)
-        {
-            list.push(drain::CLEANUP.into());
-        }
+        crd::pending(object);
+    }
+    if &*resource.storage == "daemonsets.apps" {
+        let annotations = json::child(json::metadata(object), "annotations");
+        annotations.insert("deprecated.daemonset.template.generation".into(), "1".into());
     }
 }
 
 /// The next version of an object, with defaults applied.
-pub(crate) fn on_update(resource: &Resource, object: &mut Value, sub: Option<Sub>, context: &Context) {
-    if sub.is_none() {
-        common(resource, object, context);
+pub(crate) fn on_update(resource: &Resource, object: &mut Value, sub: Option<Sub>) {
+    if matches!(sub, None | Some(Sub::Finalize)) {
+        common(resource, object);
     }
 }
 
@@ -46,6 +44,13 @@ pub(crate) fn carry_over(resource: &Resource, old: &Value, object: &mut Value, s
             };
         }
         "services" => keep_allocations(old, object),
+        "daemonsets.apps" => {
+            let key = "deprecated.daemonset.template.generation";
+            let count = json::text(old, &["metadata", "annotations", key]).parse().unwrap_or(1);
+            let template = |o: &Value| json::at(o, &["spec", "template"]).cloned();
+            let count = if template(old) == template(object) { count } else { count + 1 };
+            json::child(json::metadata(object), "annotations").insert(key.into(), count.to_string().into());
+        }
         "jobs.batch" => {
             let spec = json::child(json::object(object), "spec");
             if let Some(selector) = json::at(old, &["spec", "selector"]) {
@@ -116,7 +121,7 @@ fn tolerate(list: &mut Vec<Value>, key: &str) {
     }
 }
 
-fn common(resource: &Resource, object: &mut Value, context: &Context) {
+fn common(resource: &Resource, object: &mut Value) {
     match &*resource.storage {
         "namespaces" => {
             let name = json::text(object, &["metadata", "name"]).to_owned();
@@ -126,7 +131,7 @@ fn common(resource: &Resource, object: &mut Value, context: &Context) {
         "secrets" => fold_string_data(object),
         "customresourcedefinitions.apiextensions.k8s.io" => {
             crd::set_defaults(object);
-            crd::establish(object, &context.stamp());
+            crd::note_stored(object);
         }
         _ => {}
     }
@@ -163,6 +168,8 @@ fn reset_status(resource: &Resource, object: &mut Value) {
         }),
         "replicasets.apps" | "replicationcontrollers" => json!({ "replicas": 0 }),
         "statefulsets.apps" => json!({ "replicas": 0, "availableReplicas": 0 }),
+        "horizontalpodautoscalers.autoscaling" => json!({ "desiredReplicas": 0, "currentMetrics": null }),
+        "volumeattachments.storage.k8s.io" => json!({ "attached": false }),
         _ if resource.custom.is_some() => {
             json::object(object).shift_remove("status");
             return;

@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::{Context, create, defaults, kinds};
+use super::{Context, create, defaults, frozen, kinds};
 use crate::json;
-use crate::kinds::{Resource, Sub};
+use crate::kinds::{Resource, Sub, custom};
 use crate::patch::managed;
 use crate::status::{Cause, Failure};
 use crate::validate::{metadata, objects};
@@ -49,11 +49,11 @@ pub(crate) fn prepare(
     } else if origin == Origin::Put && json::at(new, &["metadata", "managedFields"]).is_none() {
         copy(old, new, "managedFields");
     }
-    let warnings = create::check_fields(resource, new, context)?;
+    let mut warnings = create::check_fields(resource, new, context)?;
     separate(resource, old, new, sub);
     kinds::carry_over(resource, old, new, sub);
     defaults::apply(resource, new);
-    kinds::on_update(resource, new, sub, context);
+    kinds::on_update(resource, new, sub);
     let mut causes = metadata::common(resource, new);
     causes.extend(finalizer_problem(old, new));
     if let Some(given) = rewritten {
@@ -63,12 +63,20 @@ pub(crate) fn prepare(
         // The real server checks the metadata of built-in kinds twice, and says so.
         causes.extend_from_within(..);
     }
-    causes.extend(objects::problems(resource, new, Some(old)));
+    match &resource.custom {
+        Some(kind) => {
+            let found = custom::check(kind, new, Some(old), sub);
+            causes.extend(found.causes);
+            warnings.extend(found.warnings);
+        }
+        None => causes.extend(objects::problems(resource, new, Some(old))),
+    }
+    causes.extend(frozen::problem(resource, old, new, sub));
     if sub.is_none() {
         causes.extend(objects::immutable_problems(resource, old, new));
     }
     if !causes.is_empty() {
-        return Err(resource.invalid(&name, &causes));
+        return Err(resource.invalid(&name, &causes).with_warnings(warnings));
     }
     count_generation(resource, old, new);
     if origin != Origin::Apply {
@@ -180,14 +188,32 @@ fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
                 None => json::object(&mut kept).shift_remove("status"),
             };
             let mut keys = vec!["managedFields"];
-            if matches!(&*resource.storage, "pods" | "nodes" | "namespaces" | "services") {
-                keys.extend(["annotations", "labels"]);
+            if resource.custom.is_none() && resource.group != "apiextensions.k8s.io" {
+                keys.extend(["annotations", "finalizers", "ownerReferences"]);
+                if !resource.is("apps", "deployments") {
+                    keys.push("labels");
+                }
             }
             for key in keys {
                 match meta.get(key) {
                     Some(value) => json::metadata(&mut kept).insert(key.to_owned(), value.clone()),
                     None => json::metadata(&mut kept).shift_remove(key),
                 };
+            }
+            if &*resource.storage == "pods" {
+                complete_pod_status(old, &mut kept);
+            }
+            *new = kept;
+        }
+        Some(Sub::EphemeralContainers) => {
+            let containers = json::at(new, &["spec", "ephemeralContainers"]).cloned();
+            let managed = json::at(new, &["metadata", "managedFields"]).cloned();
+            let mut kept = old.clone();
+            if let Some(containers) = containers {
+                json::child(json::object(&mut kept), "spec").insert("ephemeralContainers".into(), containers);
+            }
+            if let Some(managed) = managed {
+                json::metadata(&mut kept).insert("managedFields".into(), managed);
             }
             *new = kept;
         }
@@ -198,6 +224,21 @@ fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
             };
         }
         _ => {}
+    }
+}
+
+/// What the server derives from the rest of a pod's status, or keeps.
+fn complete_pod_status(old: &Value, pod: &mut Value) {
+    let class = json::at(old, &["status", "qosClass"]).cloned();
+    let status = json::child(json::object(pod), "status");
+    let address = status.get("podIP").filter(|ip| ip.is_string()).cloned();
+    if let Some(address) = address
+        && json::is_empty(status.get("podIPs"))
+    {
+        status.insert("podIPs".into(), serde_json::json!([{ "ip": address }]));
+    }
+    if let Some(class) = class {
+        json::default(status, "qosClass", class);
     }
 }
 

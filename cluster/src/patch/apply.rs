@@ -8,9 +8,9 @@ use super::compare::{compare, field_set, item_step, ownable};
 use super::fields::{FieldSet, Step, shown};
 use super::managed::{Entry, entries, set_entries};
 use crate::json;
-use crate::kinds::Resource;
 use crate::kinds::schema::ListType;
 use crate::kinds::shape::Shape;
+use crate::kinds::{Resource, Sub};
 use crate::lifecycle::Context;
 use crate::status::{Cause, Failure};
 
@@ -30,6 +30,9 @@ pub(crate) fn apply(
         fields = FieldSet::default();
     }
     let mut managers = entries(live);
+    if managers.is_empty() && !json::text(live, &["metadata", "uid"]).is_empty() {
+        managers.extend(before_first(resource, live, shape, context));
+    }
     let mut mine = Entry {
         manager: context.manager.clone(),
         operation: "Apply".into(),
@@ -57,11 +60,34 @@ pub(crate) fn apply(
         prune(&mut merged, &dropped, &mine.fields, &managers, shape);
         if before.fields == mine.fields && ownable(live) == ownable(&merged) {
             mine.time = before.time;
+        } else if ownable(live) == ownable(&merged) {
+            mine.time.clear();
         }
+    } else if !json::text(live, &["metadata", "uid"]).is_empty() && ownable(live) == ownable(&merged) {
+        // Only the owners change.
+        mine.time.clear();
     }
     managers.push(mine);
     set_entries(&mut merged, managers);
     Ok(merged)
+}
+
+/// Who owns what an object had before anybody's fields were tracked.
+fn before_first(resource: &Resource, live: &Value, shape: Shape<'_>, context: &Context) -> Option<Entry> {
+    let mut seen = ownable(live);
+    if resource.has(Sub::Status) {
+        json::object(&mut seen).shift_remove("status");
+    }
+    let fields = compare(&Value::Object(Map::new()), &seen, shape).changed;
+    let entry = Entry {
+        manager: "before-first-apply".to_owned(),
+        operation: "Update".to_owned(),
+        api_version: resource.stored_api_version.clone(),
+        subresource: String::new(),
+        time: context.stamp(),
+        fields,
+    };
+    (!entry.fields.is_empty()).then_some(entry)
 }
 
 fn merge(live: &mut Value, config: &Value, shape: Shape<'_>) {

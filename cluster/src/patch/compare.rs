@@ -160,6 +160,8 @@ fn walk(
         (Some(_), None) if !present => out.removed.insert(path),
         _ => {}
     }
+    // Null is a place without anything in it.
+    let old = old.filter(|value| !value.is_null() || new.is_none());
     let some = old.or(new);
     let same_type = match (old, new) {
         (Some(a), Some(b)) => std::mem::discriminant(a) == std::mem::discriminant(b),

@@ -86,7 +86,7 @@ impl FieldSet {
         Self(both.collect())
     }
 
-    /// All paths, parents before children.
+    /// All paths: those that end at a level before those that go deeper.
     pub(crate) fn paths(&self) -> Vec<Vec<Step>> {
         let mut found = Vec::new();
         self.collect(&mut Vec::new(), &mut found);
@@ -95,10 +95,12 @@ impl FieldSet {
 
     fn collect(&self, prefix: &mut Vec<Step>, found: &mut Vec<Vec<Step>>) {
         for (step, entry) in &self.0 {
-            prefix.push(step.clone());
             if entry.member {
-                found.push(prefix.clone());
+                found.push(prefix.iter().chain([step]).cloned().collect());
             }
+        }
+        for (step, entry) in &self.0 {
+            prefix.push(step.clone());
             entry.below.collect(prefix, found);
             prefix.pop();
         }
@@ -148,6 +150,7 @@ pub(crate) fn shown(path: &[Step]) -> String {
                 let parts: Vec<String> = keys.iter().map(|(k, v)| format!("{k}={v}")).collect();
                 out.push_str(&format!("[{}]", parts.join(",")));
             }
+            Some(("i", index)) => out.push_str(&format!("[{index}]")),
             Some(("v", value)) => out.push_str(&format!("[={value}]")),
             _ => out.push_str(&format!("[{step}]")),
         }

@@ -9,6 +9,7 @@ pub(crate) mod json;
 pub(crate) mod managed;
 pub(crate) mod merge;
 pub(crate) mod strategic;
+pub(crate) mod typed;
 
 use serde_json::Value;
 
@@ -16,6 +17,24 @@ use crate::status::Failure;
 
 /// Objects nest no deeper than this: what is stored must be readable again.
 const MAX_DEPTH: usize = 100;
+
+/// The order in which the real server shows metadata.
+const METADATA: &[&str] =
+    &["name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"];
+
+/// A patched object as error texts show it.
+pub(crate) fn shown(object: &Value) -> String {
+    let mut keys: Vec<(&String, &Value)> = object.as_object().into_iter().flatten().collect();
+    keys.sort_by_key(|(key, _)| *key);
+    let mut sorted: serde_json::Map<String, Value> = keys.into_iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+    if let Some(Value::Object(metadata)) = sorted.get_mut("metadata") {
+        let rank = |key: &str| METADATA.iter().position(|known| *known == key).unwrap_or(METADATA.len());
+        let mut entries: Vec<(String, Value)> = std::mem::take(metadata).into_iter().collect();
+        entries.sort_by_key(|(key, _)| rank(key));
+        metadata.extend(entries);
+    }
+    Value::Object(sorted).to_string()
+}
 
 /// Refuses a patched object that nests too deeply.
 pub(crate) fn check_depth(value: &Value) -> Result<(), Failure> {

@@ -93,6 +93,11 @@ fn merge_key(
             target.insert(key.to_owned(), list.into());
             Ok(())
         }
+        (_, Value::Object(changes)) if changes.contains_key("$patch") => {
+            // There is nothing for the directive to work on.
+            target.insert(key.to_owned(), Value::Object(Map::new()));
+            Ok(())
+        }
         (_, Value::Object(changes)) => {
             let mut map = Map::new();
             merge_map(&mut map, changes, shape)?;
@@ -123,9 +128,9 @@ fn merge_list(
     } else {
         merge_items(list, changes, key, shape)?;
     }
-    if let Some(order) = order {
-        reorder(list, &original, order, key);
-    }
+    // Without an order of its own, a patch means the one that it has.
+    let own = changes.iter().filter(|change| change.get("$patch").is_none()).cloned().collect();
+    reorder(list, &original, order.unwrap_or(&own), key);
     Ok(())
 }
 
@@ -138,8 +143,7 @@ fn merge_items(list: &mut Vec<Value>, changes: &[Value], key: &str, shape: Shape
     }
     for change in changes {
         let map = change.as_object().ok_or_else(|| bad("the list merges by key, but an item is not an object"))?;
-        let id =
-            map.get(key).ok_or_else(|| bad(format!("map: {change} does not contain declared merge key: {key}")))?;
+        let id = map.get(key).ok_or_else(|| keyless(map, key))?;
         let found = list.iter().position(|item| item.get(key) == Some(id));
         if directive(change).as_deref() == Some("delete") {
             list.retain(|item| item.get(key) != Some(id));
@@ -155,6 +159,13 @@ fn merge_items(list: &mut Vec<Value>, changes: &[Value], key: &str, shape: Shape
         }
     }
     Ok(())
+}
+
+/// As Go prints the map.
+fn keyless(item: &Map<String, Value>, key: &str) -> Failure {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let fields: Vec<String> = item.iter().map(|(key, value)| format!("{key}:{}", text(value))).collect();
+    Failure::internal(format!("map: map[{}] does not contain declared merge key: {key}", fields.join(" ")))
 }
 
 /// Sorts the items that `order` names in its order; the others keep their place relative to what they stood before.
@@ -207,7 +218,7 @@ mod tests {
             got,
             json!({
                 "containers": [
-                    { "name": "a", "image": "2", "env": [{ "name": "X", "value": "1" }, { "name": "Y", "value": "2" }] },
+                    { "name": "a", "image": "2", "env": [{ "name": "Y", "value": "2" }, { "name": "X", "value": "1" }] },
                     { "name": "b" },
                 ],
                 "tolerations": [{ "key": "l" }],
@@ -243,7 +254,7 @@ mod tests {
             meta,
             json!({ "$deleteFromPrimitiveList/finalizers": ["a/x"], "finalizers": ["c/x"] }),
         );
-        assert_eq!(got, json!({ "finalizers": ["b/x", "c/x"] }));
+        assert_eq!(got, json!({ "finalizers": ["c/x", "b/x"] }));
         let volumes = json!({ "volumes": [{ "name": "v", "emptyDir": {} }] });
         let patch =
             json!({ "volumes": [{ "name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": { "path": "/" } }] });
@@ -260,6 +271,7 @@ mod tests {
         let patch = json!({ "containers": [{ "image": "x" }] });
         let mut pod = json!({ "containers": [] });
         let failure = apply(&mut pod, &patch, Shape::Root { schema: &schema, ty }).unwrap_err();
-        assert_eq!(failure.code(), 400);
+        assert_eq!(failure.code(), 500);
+        assert_eq!(failure.message(), "map: map[image:x] does not contain declared merge key: name");
     }
 }

@@ -50,8 +50,8 @@ pub(crate) fn decode(schema: &Schema, body: &[u8]) -> Result<Value, Error> {
             _ => {}
         }
     }
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let found = schema.of_kind(group, &kind).or_else(|| schema.find(&format!("meta.{kind}")));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let found = schema.of_kind(group, version, &kind).or_else(|| schema.find(&format!("meta.{kind}")));
     let Some(ty) = found.and_then(|index| schema.get(index)) else {
         return Err(Error::UnknownKind { api_version, kind });
     };
@@ -154,7 +154,18 @@ fn single(schema: &Schema, ty: &Ty, value: Wire<'_>, depth: usize) -> Result<Val
             }
             Value::Object(map)
         }
-        Ty::List(_) | Ty::Map(_) => return Err(Error::Malformed),
+        // A list in a map has a message of its own.
+        Ty::List(item) => {
+            let mut items = Vec::new();
+            let mut reader = Reader::new(value.bytes()?);
+            while let Some((number, value)) = reader.next()? {
+                if number == 1 {
+                    items.push(single(schema, item, value, depth)?);
+                }
+            }
+            Value::Array(items)
+        }
+        Ty::Map(_) => return Err(Error::Malformed),
     })
 }
 

@@ -144,6 +144,9 @@ impl<'a> Tokens<'a> {
                         }
                     }
                 }
+                other if values.is_empty() => {
+                    return Err(format!("found '{}', expected: ',', ')' or identifier", other.unwrap_or_default()));
+                }
                 other => {
                     return Err(format!("found '{}', expected: ',', or identifier", other.unwrap_or_default()));
                 }
@@ -185,9 +188,9 @@ fn tokens(text: &str) -> Vec<String> {
 }
 
 fn check_key(key: &str) -> Result<(), String> {
-    match crate::validate::qualified_name(key) {
-        None => Ok(()),
-        Some(why) => Err(format!("<nil>: Invalid value: \"{key}\": {why}")),
+    match crate::validate::qualified_name(key).as_slice() {
+        [] => Ok(()),
+        problems => Err(format!("<nil>: Invalid value: \"{key}\": {}", problems.join("; "))),
     }
 }
 

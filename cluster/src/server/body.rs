@@ -9,9 +9,13 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use serde_json::Value;
 
+use super::call::Call;
+use super::repeated;
 use crate::kinds::schema::Schema;
+use crate::lifecycle::Validation;
 use crate::proto;
 use crate::status::Failure;
+use crate::validate;
 
 const ACCEPTED: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
@@ -67,6 +71,31 @@ pub(crate) fn object(bytes: &Bytes, media: &str, kind: &str, schema: &Schema) ->
     }
 }
 
+/// Decodes an object that is to be written. Keys that are given twice are refused or warned about, as the request
+/// wants it.
+pub(crate) fn written(bytes: &Bytes, media: &str, call: &Call<'_>) -> Result<(Value, Vec<String>), Failure> {
+    let resource = call.resource;
+    let object = object(bytes, media, &resource.kind, &resource.schema)?;
+    if call.params.field_validation == Validation::Ignore {
+        return Ok((object, Vec::new()));
+    }
+    let repeated = repeated::keys(bytes, media);
+    if repeated.is_empty() || call.params.field_validation == Validation::Warn {
+        return Ok((object, repeated));
+    }
+    let which = match media {
+        "application/json" => repeated.join(", "),
+        _ => format!("yaml: unmarshal errors:\n  {}", repeated.join("\n  ")),
+    };
+    let mut typed = object;
+    resource.to_storage(&mut typed);
+    let unknown = validate::typed::check(resource, &mut typed).unwrap_or_default();
+    let which = [unknown, vec![which]].concat().join(", ");
+    let (kind, version) = (&resource.kind, &resource.version);
+    let whole = format!("{kind} in version \"{version}\" cannot be handled as a {kind}");
+    Err(Failure::bad_request(format!("{whole}: strict decoding error: {which}")))
+}
+
 /// A JSON error in the words of Go's parser.
 pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
     if error.is_eof() {
@@ -76,6 +105,15 @@ pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
     let at = line.get(error.column().saturating_sub(1)).copied().map_or(' ', char::from);
     if error.to_string().starts_with("recursion limit") {
         return "exceeded max depth".to_owned();
+    }
+    // Go's parser says how a word goes on.
+    let words = ["null", "true", "false"].into_iter().filter(|_| error.to_string().starts_with("expected ident"));
+    for word in words {
+        let same = |n: &usize| line.get(error.column().saturating_sub(1 + n)..error.column().saturating_sub(1));
+        let read = (1..word.len()).find(|n| same(n).is_some_and(|got| word.as_bytes().starts_with(got)));
+        if let Some(next) = read.and_then(|n| word.chars().nth(n)) {
+            return format!("invalid character {at:?} in literal {word} (expecting {next:?})");
+        }
     }
     format!("invalid character {at:?} looking for beginning of value")
 }

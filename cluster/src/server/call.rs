@@ -56,8 +56,8 @@ impl Call<'_> {
 }
 
 /// Adds `Warning` headers, which kubectl prints.
-pub(crate) fn warn(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
-    for warning in warnings {
+pub(crate) fn warn(mut response: Response<Body>, warnings: &[impl AsRef<str>]) -> Response<Body> {
+    for warning in warnings.iter().map(AsRef::as_ref) {
         let text = format!("299 - \"{}\"", warning.replace('\\', "\\\\").replace('"', "\\\""));
         if let Ok(value) = HeaderValue::from_str(&text) {
             response.headers_mut().append(http::header::WARNING, value);

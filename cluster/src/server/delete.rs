@@ -31,6 +31,13 @@ pub(crate) fn options(bytes: &Bytes, media: &str, call: &Call<'_>) -> Result<Opt
     } else {
         body::object(bytes, media, "DeleteOptions", &call.resource.schema)?
     };
+    let (kind, version) = (json::text(&given, &["kind"]), json::text(&given, &["apiVersion"]));
+    if !matches!(kind, "" | "DeleteOptions") {
+        let why = format!(
+            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+        );
+        return Err(Failure::bad_request(why));
+    }
     parse(&given, call.params)
 }
 

@@ -1,28 +1,38 @@
-//! Answers that are not objects: health, version, discovery, OpenAPI.
+//! Answers that are not objects: health, version, discovery, OpenAPI, metrics.
 //!
 //! Never writes.
 
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderValue};
 use http::{HeaderMap, Response};
 use serde_json::{Value, json};
 
 use super::negotiate::Accept;
 use super::respond::{self, Body};
 use super::route::Document;
-use crate::kinds::{VERSION, discovery, openapi};
+use crate::kinds::{Registry, VERSION, discovery, openapi, published};
 use crate::shared::Shared;
 use crate::status::Failure;
 
 const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-pub(crate) fn answer(shared: &Shared, document: &Document, headers: &HeaderMap) -> Result<Response<Body>, Failure> {
+/// There is nothing to measure: scrapers get an empty page of this type.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+
+pub(crate) fn answer(
+    shared: &Shared,
+    document: &Document,
+    query: &str,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, Failure> {
     let registry = shared.registry();
     let aggregated = Accept::aggregated_discovery(headers);
-    let found = |value: Option<Value>| value.map(|v| respond::document(&v, JSON)).ok_or_else(Failure::no_such_path);
     match document {
         Document::Health => Ok(respond::plain(200, "ok")),
         Document::Version => Ok(respond::document(&version(), JSON)),
-        Document::Root => Ok(respond::document(&json!({ "paths": PATHS }), JSON)),
+        Document::Root => Ok(respond::document(&root(&registry), JSON)),
         Document::ApiVersions if aggregated => {
             Ok(respond::document(&discovery::aggregated(&registry, true), AGGREGATED))
         }
@@ -40,14 +50,70 @@ pub(crate) fn answer(shared: &Shared, document: &Document, headers: &HeaderMap) 
             None if group.is_empty() || registry.has_group(group) => Err(Failure::no_such_path()),
             None => Ok(respond::plain(404, "404 page not found\n")),
         },
-        Document::OpenApiV2 => found(Some(openapi::swagger())),
-        Document::OpenApiV3Index => found(Some(openapi::index(&registry))),
-        Document::OpenApiV3 { group, version } => found(openapi::document(&registry, group, version)),
+        Document::OpenApiV2 => Ok(respond::document(&openapi::swagger(&registry), JSON)),
+        // The real server guesses this type from the text.
+        Document::OpenApiV3Index => Ok(respond::document(&openapi::index(&registry), TEXT)),
+        Document::OpenApiV3 { group, version } => match openapi::document(&registry, group, version) {
+            None => Ok(respond::empty(404)),
+            Some(document) => {
+                let known = openapi::hash(&registry, group, version);
+                Ok(lasting(described(document, headers), known.is_some_and(|hash| query == format!("hash={hash}"))))
+            }
+        },
+        Document::Metrics => Ok(respond::page("", METRICS)),
     }
 }
 
-const PATHS: &[&str] =
-    &["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
+/// An OpenAPI document, in gzip for those who take it.
+fn described(document: openapi::Document, headers: &HeaderMap) -> Response<Body> {
+    match document {
+        openapi::Document::Made(value) => respond::document(&value, JSON),
+        openapi::Document::Packed(packed) => {
+            let encodings = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|v| v.to_str().ok());
+            if encodings.flat_map(|v| v.split(',')).any(|e| e.split(';').next().map(str::trim) == Some("gzip")) {
+                let mut response = respond::raw(200, Bytes::from_static(packed));
+                response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                return response;
+            }
+            respond::raw(200, published::unzip(packed).into())
+        }
+    }
+}
+
+/// Lets the client keep a document that was asked for by its hash, which names its content.
+fn lasting(mut response: Response<Body>, by_hash: bool) -> Response<Body> {
+    if by_hash {
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+    }
+    response
+}
+
+/// The paths that answer, for people who look around.
+fn root(registry: &Registry) -> Value {
+    let mut paths: Vec<String> = PATHS.iter().map(|path| (*path).to_owned()).collect();
+    for group in registry.groups().iter().filter(|g| !g.name.is_empty()) {
+        paths.push(format!("/apis/{}", group.name));
+        paths.extend(group.versions.iter().map(|version| format!("/apis/{}/{version}", group.name)));
+    }
+    paths.sort();
+    json!({ "paths": paths })
+}
+
+const PATHS: &[&str] = &[
+    "/.well-known/openid-configuration",
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/apis/",
+    "/healthz",
+    "/livez",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/",
+    "/readyz",
+    "/version",
+];
 
 fn version() -> Value {
     json!({

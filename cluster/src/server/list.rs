@@ -2,12 +2,14 @@
 //!
 //! Never mixes two revisions in one list, nor across its pages.
 
-use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::{DecodeError, Engine};
 use http::Response;
 use serde_json::{Value, json};
 
+use super::body;
 use super::call::Call;
+use super::negotiate::Shape;
 use super::params::Params;
 use super::render::{self, ListMeta};
 use super::respond::Body;
@@ -19,7 +21,8 @@ use crate::store::{OutOfRange, Query};
 
 pub(crate) fn get(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let resource = call.resource;
-    call.accept.check(false)?;
+    call.accept.check(false, &internal_type(resource))?;
+    check_table(call)?;
     if let Some(asked) = revision(&call.params.resource_version)? {
         let current = call.shared.store.revision();
         if asked > current {
@@ -29,6 +32,30 @@ pub(crate) fn get(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let stored = call.shared.store.get(&resource.storage, &call.key());
     let stored = stored.ok_or_else(|| Failure::not_found(resource.gr(), call.name))?;
     Ok(render::one(200, resource, &stored, call.params, call.accept))
+}
+
+/// The type of an object in the real server, which error texts show.
+pub(crate) fn internal_type(resource: &Resource) -> String {
+    if resource.custom.is_some() {
+        return "*unstructured.Unstructured".to_owned();
+    }
+    let package = match resource.group.split('.').next() {
+        None | Some("" | "events") => "core",
+        Some(package) => package,
+    };
+    format!("*{package}.{}", resource.kind)
+}
+
+/// What a table shows of each object is one of a few things.
+fn check_table(call: &Call<'_>) -> Result<(), Failure> {
+    let include = &call.params.include_object;
+    if call.accept.shape == Shape::Table && !matches!(include.as_str(), "" | "Metadata" | "Object" | "None") {
+        return Err(Failure::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: \"{include}\": must be 'Metadata', \
+             'Object', 'None', or empty"
+        )));
+    }
+    Ok(())
 }
 
 /// Parses a resourceVersion; the empty one is none.
@@ -111,17 +138,30 @@ fn encode_continue(revision: Option<u64>, last: &str) -> String {
 }
 
 fn decode_continue(token: &str) -> Result<(Option<u64>, String), Failure> {
-    let invalid = || Failure::bad_request("invalid continue token: continue key is not valid: illegal base64 or JSON");
-    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|_| invalid())?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|_| invalid())?;
-    let rv = json::int(&value, &["rv"]).ok_or_else(invalid)?;
-    let last = json::text(&value, &["start"]).strip_suffix('\u{0}').ok_or_else(invalid)?;
+    let invalid =
+        |why: String| Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|error| {
+        let at = match error {
+            DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
+            _ => token.len(),
+        };
+        invalid(format!("illegal base64 data at input byte {at}"))
+    })?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|e| invalid(body::json_error(&e, &bytes)))?;
+    let version = json::text(&value, &["v"]);
+    if version != "meta.k8s.io/v1" {
+        return Err(invalid(format!("server does not recognize this encoded version {version}")));
+    }
+    let empty = || invalid(format!("encoded start key empty (version {version})"));
+    let last = json::text(&value, &["start"]).strip_suffix('\u{0}').ok_or_else(empty)?;
+    let rv = json::int(&value, &["rv"]).unwrap_or_default();
     Ok((u64::try_from(rv).ok(), last.to_owned()))
 }
 
 pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let Call { shared, resource, params, .. } = call;
-    call.accept.check(true)?;
+    call.accept.check(true, "")?;
+    check_table(call)?;
     let selection = selection(resource, params)?;
     let start = start(params, shared.store.revision())?;
     let prefix = prefix(call.namespace);

@@ -10,12 +10,14 @@ mod list;
 mod negotiate;
 mod params;
 mod render;
+mod repeated;
 pub(crate) mod respond;
 mod route;
 mod sub;
 pub(crate) mod tls;
 mod watch;
 mod write;
+mod yaml;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -97,16 +99,31 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
 
 async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let user = auth::admit(shared, request.method(), request.uri(), request.headers())?;
-    let accept = Accept::parse(request.headers())?;
     match route::parse(request.uri().path()) {
-        Route::Resource(path) => resource(shared, request, path, &accept, &user).await,
+        Route::Resource(path) => {
+            let accept = Accept::parse(request.headers(), path.name.is_none())?;
+            let deprecated = deprecation(&path);
+            let answer = resource(shared, request, path, &accept, &user).await;
+            let answer =
+                answer.unwrap_or_else(|failure| call::warn(respond::failure_as(&failure, &accept), failure.warnings()));
+            Ok(call::warn(answer, deprecated))
+        }
         Route::Document(document) => {
             if !matches!(*request.method(), Method::GET | Method::HEAD) {
                 return Err(Failure::method_not_allowed());
             }
-            documents::answer(shared, &document, request.headers())
+            documents::answer(shared, &document, request.uri().query().unwrap_or_default(), request.headers())
         }
         Route::Nothing => Ok(respond::plain(404, NO_PAGE)),
+    }
+}
+
+/// What every answer of an outdated resource warns about.
+fn deprecation(path: &ResourcePath) -> &'static [&'static str] {
+    match (path.group.as_str(), path.plural.as_str()) {
+        ("", "endpoints") => &["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"],
+        ("", "componentstatuses") => &["v1 ComponentStatus is deprecated in v1.19+"],
+        _ => &[],
     }
 }
 
@@ -117,7 +134,9 @@ async fn resource(
     accept: &Accept,
     user: &User,
 ) -> Result<Response<Body>, Failure> {
-    let params = Params::parse(request.uri().query().unwrap_or_default())?;
+    let mut params = Params::parse(request.uri().query().unwrap_or_default())?;
+    // One object is watched by the old path only; the parameter is for collections.
+    params.watch = path.watch || params.watch && path.name.is_none();
     let registry = shared.registry();
     let review = reviews::at_path(&shared.schema, &path.group, &path.version, &path.plural);
     let Some(resource) = registry.find(&path.group, &path.version, &path.plural).or(review.as_ref()) else {
@@ -144,7 +163,11 @@ async fn resource(
     };
     if let Some(sub) = &path.subresource {
         let known = resource.subresources.iter().find(|s| s.name() == sub);
-        call.sub = Some(*known.ok_or_else(Failure::no_such_path)?);
+        let missing = || match &resource.custom {
+            Some(_) => Failure::not_found(resource.gr(), call.name),
+            None => Failure::no_such_path(),
+        };
+        call.sub = Some(*known.ok_or_else(missing)?);
         return sub::handle(&call, request).await;
     }
     if review.is_some() {

@@ -7,6 +7,9 @@ use http::header::ACCEPT;
 
 use crate::status::Failure;
 
+const OBJECTS: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const STREAMS: &[&str] = &["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+
 /// The shape of objects and lists in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -26,20 +29,23 @@ pub(crate) struct Accept {
 }
 
 impl Accept {
-    pub(crate) fn parse(headers: &HeaderMap) -> Result<Self, Failure> {
-        let json = Self { shape: Shape::Object, yaml: false };
+    /// What is answered when nothing is asked for.
+    pub(crate) const JSON: Self = Self { shape: Shape::Object, yaml: false };
+
+    /// Paths of collections are those of watches, too, which refusals say.
+    pub(crate) fn parse(headers: &HeaderMap, collection: bool) -> Result<Self, Failure> {
         let mut values = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok()).peekable();
         if values.peek().is_none() {
-            return Ok(json);
+            return Ok(Self::JSON);
         }
-        let mut protobuf = false;
+        let (mut protobuf, mut known) = (false, false);
         for clause in values.flat_map(|v| v.split(',')) {
             let mut parts = clause.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default();
             let parameters: Vec<(&str, &str)> = parts.filter_map(|p| p.split_once('=')).collect();
             let of = |key: &str| parameters.iter().find(|(k, _)| *k == key).map_or("", |(_, v)| *v);
             let yaml = match media {
-                "application/json" | "application/*" | "*/*" | "text/html" | "text/plain" | "" => false,
+                "application/json" | "*/*" | "" => false,
                 "application/yaml" => true,
                 m if m.starts_with("application/vnd.kubernetes.protobuf") || m.contains("openapi") => {
                     protobuf = true;
@@ -53,22 +59,36 @@ impl Accept {
                 ("PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => Shape::MetadataList,
                 // The aggregated discovery types are negotiated where they are served.
                 ("" | "APIGroupDiscoveryList", ..) => Shape::Object,
-                _ => continue,
+                _ => {
+                    known = true;
+                    continue;
+                }
             };
             return Ok(Self { shape, yaml });
         }
-        if protobuf { Ok(json) } else { Err(Failure::not_acceptable()) }
+        match (protobuf, known) {
+            (true, _) => Ok(Self::JSON),
+            (false, true) => Err(Failure::unacceptable(OBJECTS)),
+            (false, false) if collection => Err(Failure::not_acceptable(&[OBJECTS, STREAMS].concat())),
+            (false, false) => Err(Failure::not_acceptable(OBJECTS)),
+        }
     }
 
-    /// Refuses the metadata of a list where one object is asked for, and the other way round.
-    pub(crate) fn check(&self, list: bool) -> Result<(), Failure> {
+    /// Watches are streams of JSON.
+    pub(crate) fn check_watch(&self) -> Result<(), Failure> {
+        if self.yaml { Err(Failure::unacceptable(STREAMS)) } else { Ok(()) }
+    }
+
+    /// Refuses the metadata of a list where one object is asked for, and the other way round. `internal` names the
+    /// type of the object in error texts.
+    pub(crate) fn check(&self, list: bool, internal: &str) -> Result<(), Failure> {
         match self.shape {
             Shape::Metadata if list => {
                 Err(Failure::wrong_shape("you requested PartialObjectMetadata, but the requested object is a list"))
             }
-            Shape::MetadataList if !list => Err(Failure::wrong_shape(
-                "you requested PartialObjectMetadataList, but the requested object is not a list",
-            )),
+            Shape::MetadataList if !list => Err(Failure::wrong_shape(&format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list ({internal})"
+            ))),
             _ => Ok(()),
         }
     }
@@ -93,7 +113,7 @@ mod tests {
     fn parse(accept: &str) -> Result<(Shape, bool), u16> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, accept.parse().unwrap());
-        Accept::parse(&headers).map(|a| (a.shape, a.yaml)).map_err(|f| f.code())
+        Accept::parse(&headers, false).map(|a| (a.shape, a.yaml)).map_err(|f| f.code())
     }
 
     #[test]

@@ -13,6 +13,7 @@ use hyper::body::Frame;
 use serde_json::Value;
 
 use super::negotiate::Accept;
+use super::yaml;
 use crate::json;
 use crate::status::Failure;
 
@@ -36,13 +37,30 @@ pub(crate) fn plain(code: u16, text: &'static str) -> Response<Body> {
     build(code, "text/plain; charset=utf-8", full(Bytes::from_static(text.as_bytes())))
 }
 
+/// A page with a content type of its own.
+pub(crate) fn page(text: &'static str, content: &'static str) -> Response<Body> {
+    build(200, content, full(Bytes::from_static(text.as_bytes())))
+}
+
+/// A status and nothing else.
+pub(crate) fn empty(code: u16) -> Response<Body> {
+    let mut response = build(code, "", full(Bytes::new()));
+    response.headers_mut().remove(CONTENT_TYPE);
+    response
+}
+
 /// JSON bytes of a document with a content type of its own.
 pub(crate) fn document(value: &Value, content: &'static str) -> Response<Body> {
     build(200, content, full(json::bytes(value).into()))
 }
 
 pub(crate) fn failure(failure: &Failure) -> Response<Body> {
-    let mut response = build(failure.code(), "application/json", full(json::bytes(&failure.to_value()).into()));
+    failure_as(failure, &Accept::JSON)
+}
+
+/// A failure in the negotiated encoding.
+pub(crate) fn failure_as(failure: &Failure, accept: &Accept) -> Response<Body> {
+    let mut response = value(failure.code(), &failure.to_value(), accept);
     if matches!(failure.code(), 429 | 504) {
         response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
@@ -52,8 +70,7 @@ pub(crate) fn failure(failure: &Failure) -> Response<Body> {
 /// A value in the negotiated encoding.
 pub(crate) fn value(code: u16, value: &Value, accept: &Accept) -> Response<Body> {
     if accept.yaml {
-        let text = yaml_serde::to_string(value).unwrap_or_default();
-        return build(code, "application/yaml", full(text.into()));
+        return build(code, "application/yaml", full(yaml::text(value).into()));
     }
     build(code, "application/json", full(json::bytes(value).into()))
 }

@@ -13,12 +13,15 @@ pub(crate) struct ResourcePath {
     pub plural: String,
     pub name: Option<String>,
     pub subresource: Option<String>,
+    /// Below `watch/`, as clients asked for watches before there was a parameter.
+    pub watch: bool,
 }
 
 /// A document that is not an object.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Document {
     Health,
+    Metrics,
     Version,
     Root,
     ApiVersions,
@@ -47,6 +50,7 @@ pub(crate) fn parse(path: &str) -> Route {
     match borrowed.as_slice() {
         [] => Route::Document(Document::Root),
         ["healthz" | "readyz" | "livez", ..] => Route::Document(Document::Health),
+        ["metrics"] => Route::Document(Document::Metrics),
         ["version"] => Route::Document(Document::Version),
         ["openapi", "v2"] => Route::Document(Document::OpenApiV2),
         ["openapi", "v3"] => Route::Document(Document::OpenApiV3Index),
@@ -65,13 +69,15 @@ pub(crate) fn parse(path: &str) -> Route {
         ["apis", group, version] => {
             Route::Document(Document::Resources { group: (*group).to_owned(), version: (*version).to_owned() })
         }
-        ["api", version, rest @ ..] => resource("", version, rest),
-        ["apis", group, version, rest @ ..] => resource(group, version, rest),
+        ["api", version, "watch", rest @ ..] if !rest.is_empty() => resource("", version, rest, true),
+        ["apis", group, version, "watch", rest @ ..] if !rest.is_empty() => resource(group, version, rest, true),
+        ["api", version, rest @ ..] => resource("", version, rest, false),
+        ["apis", group, version, rest @ ..] => resource(group, version, rest, false),
         _ => Route::Nothing,
     }
 }
 
-fn resource(group: &str, version: &str, rest: &[&str]) -> Route {
+fn resource(group: &str, version: &str, rest: &[&str], watch: bool) -> Route {
     let own = |s: &str| s.to_owned();
     let (namespace, rest) = match rest {
         // Only these two follow a namespace's own name.
@@ -92,6 +98,7 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Route {
         plural: own(plural),
         name,
         subresource,
+        watch,
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::call::Call;
 use super::respond::{self, Body};
@@ -16,19 +16,24 @@ use super::{body, delete, list};
 use crate::auth::reviews;
 use crate::json;
 use crate::kinds::{Sub, scale};
+use crate::lifecycle::commit;
 use crate::lifecycle::delete::delete as remove;
 use crate::lifecycle::update::Origin;
+use crate::patch::apply;
 use crate::status::{self, Failure, GroupResource};
 use crate::store::Stored;
 
 pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     match (call.sub, request.method().clone()) {
-        (Some(Sub::Status), Method::GET) => list::get(call),
-        (Some(Sub::Status), Method::PUT) => write::put(call, request).await,
-        (Some(Sub::Status), Method::PATCH) => write::patch(call, request).await,
+        (Some(Sub::Status | Sub::EphemeralContainers), Method::GET) => list::get(call),
+        (Some(Sub::Status | Sub::EphemeralContainers), Method::PUT) => write::put(call, request).await,
+        (Some(Sub::Status | Sub::EphemeralContainers), Method::PATCH) => write::patch(call, request).await,
         (Some(Sub::Finalize), Method::PUT) => write::put(call, request).await,
         (Some(Sub::Scale), Method::GET) => {
             let stored = find(call)?;
+            if let Some(failure) = scale::missing(call.resource, &call.resource.value(&stored)) {
+                return Err(failure);
+            }
             Ok(respond::value(200, &scale::read(call.resource, &call.resource.value(&stored)), call.accept))
         }
         (Some(Sub::Scale), Method::PUT) => change_scale(call, request, None).await,
@@ -61,6 +66,23 @@ async fn change_scale(
         let current = find(call)?;
         let before = scale::read(call.resource, &call.resource.value(&current));
         let wanted = wanted_scale(call, kind, &bytes, &media, &before)?;
+        if kind == Some(PatchType::Apply) {
+            let config = scale::applied(call.resource, &wanted);
+            let force = call.params.force.unwrap_or_default();
+            let merge = |old: &Value| {
+                let mut merged = apply::apply(call.resource, old, &config, "scale", force, &context)?;
+                call.resource.show_stored(&mut merged);
+                Ok(merged)
+            };
+            if let Some((stored, _)) = write::write(call, &current, Origin::Apply, &context, merge)? {
+                return Ok(respond::value(
+                    200,
+                    &scale::read(call.resource, &call.resource.value(&stored)),
+                    call.accept,
+                ));
+            }
+            continue;
+        }
         let version = json::text(&wanted, &["metadata", "resourceVersion"]);
         if !version.is_empty() && version != json::text(&before, &["metadata", "resourceVersion"]) {
             return Err(Failure::modified(call.resource.gr(), call.name));
@@ -101,6 +123,10 @@ async fn evict(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<B
     let mut context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let eviction = body::object(&bytes, &media, "Eviction", &call.resource.schema)?;
+    let name = json::text(&eviction, &["metadata", "name"]);
+    if !name.is_empty() && name != call.name {
+        return Err(Failure::bad_request("name in URL does not match name in Eviction object"));
+    }
     let options = delete::parse(eviction.get("deleteOptions").unwrap_or(&Value::Null), call.params)?;
     context.dry_run |= options.dry_run;
     remove(call.shared, call.resource, &call.key(), &options.wish, &context)?;
@@ -124,9 +150,15 @@ async fn bind(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Bo
             }
             let mut pod = old.clone();
             json::child(json::object(&mut pod), "spec").insert("nodeName".into(), node.clone().into());
+            let scheduled = json!({
+                "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": context.stamp(),
+            });
+            json::child(json::object(&mut pod), "status").insert("conditions".into(), json!([scheduled]));
             Ok(pod)
         };
-        if write::write(call, &current, Origin::Patch, &context, assign)?.is_some() {
+        // Nobody owns where a pod runs.
+        let pod = assign(&current.value())?;
+        if commit::replace(call.shared, call.resource, &current, pod, &context).is_ok() {
             return Ok(respond::value(201, &status::success(201), call.accept));
         }
     }

@@ -16,7 +16,7 @@ use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use super::call::Call;
-use super::list::{prefix, revision, selection};
+use super::list::{internal_type, prefix, revision, selection};
 use super::negotiate::Shape;
 use super::params::Params;
 use super::render::{self, Renderer};
@@ -53,6 +53,8 @@ struct Watch {
     phase: Phase,
     cursor: u64,
     columns_sent: bool,
+    /// The next bookmark says that the state at the start has been sent.
+    announce: bool,
     changed: Receiver<u64>,
     disconnects: Receiver<u64>,
     bookmarks: Interval,
@@ -63,8 +65,8 @@ struct Watch {
 
 pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let Call { shared, resource, params, .. } = *call;
-    // The real server accepts the wrong shape here, and is silent then.
-    call.accept.check(false)?;
+    call.accept.check_watch()?;
+    call.accept.check(false, &internal_type(resource))?;
     let mut selection = selection(resource, params)?;
     if !call.name.is_empty() {
         let selector = format!("metadata.name={}", call.name);
@@ -115,6 +117,7 @@ pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
         phase,
         cursor,
         columns_sent: false,
+        announce: wants_state,
         changed,
         disconnects,
         bookmarks,
@@ -129,17 +132,27 @@ pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
 
 fn check_options(params: &Params) -> Result<Option<u64>, Failure> {
     let matching = params.resource_version_match.as_str();
-    let problem = |why: &str| {
-        Failure::invalid("meta.k8s.io", "ListOptions", "", &[Cause::forbidden("resourceVersionMatch", why)])
-    };
-    if params.send_initial_events.is_some() {
-        if matching != "NotOlderThan" {
-            return Err(problem("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
-        }
-    } else if !matching.is_empty() {
-        return Err(problem("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
+    let field = "resourceVersionMatch";
+    let mut causes = Vec::new();
+    if params.send_initial_events.is_some() && matching != "NotOlderThan" {
+        causes.push(Cause::forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
     }
-    revision(&params.resource_version)
+    if !matching.is_empty() {
+        if params.send_initial_events.is_none() {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            causes.push(Cause::forbidden(field, why));
+        }
+        if matching != "NotOlderThan" {
+            causes.push(Cause::unsupported(field, &matching.into(), &["NotOlderThan"]));
+        }
+        if !params.continue_token.is_empty() {
+            causes.push(Cause::forbidden(field, "resourceVersionMatch is forbidden with continue"));
+        }
+    }
+    if causes.is_empty() {
+        return revision(&params.resource_version);
+    }
+    Err(Failure::invalid("meta.k8s.io", "ListOptions", "", &causes))
 }
 
 impl Watch {
@@ -169,12 +182,12 @@ impl Watch {
                 }
                 () = tokio::time::sleep_until(self.deadline) => {
                     self.phase = Phase::Ended;
-                    if self.params.bookmarks { self.bookmark(&mut buffer, false); }
+                    if self.params.bookmarks { self.bookmark(&mut buffer); }
                     if buffer.is_empty() { return None; }
                     return Some(Ok(buffer.freeze()));
                 }
                 _ = self.bookmarks.tick(), if self.params.bookmarks => {
-                    self.bookmark(&mut buffer, false);
+                    self.bookmark(&mut buffer);
                     return Some(Ok(buffer.freeze()));
                 }
             }
@@ -192,7 +205,7 @@ impl Watch {
                         let announce = *announce_end;
                         self.phase = Phase::Following;
                         if announce {
-                            self.bookmark(buffer, true);
+                            self.bookmark(buffer);
                         }
                     }
                 },
@@ -255,9 +268,9 @@ impl Watch {
         line(buffer, kind, &bytes);
     }
 
-    fn bookmark(&mut self, buffer: &mut BytesMut, initial_events_end: bool) {
+    fn bookmark(&mut self, buffer: &mut BytesMut) {
         let mut metadata = json!({ "resourceVersion": self.cursor.to_string() });
-        if initial_events_end {
+        if std::mem::take(&mut self.announce) {
             let annotations = json!({ "k8s.io/initial-events-end": "true" });
             json::object(&mut metadata).insert("annotations".into(), annotations);
         }

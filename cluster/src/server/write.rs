@@ -32,10 +32,12 @@ type Written = (Arc<Stored>, Vec<String>);
 pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);
     let context = call.context(request.headers());
+    check_manager(call, "CreateOptions")?;
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
-    let object = body::object(&bytes, &media, &call.resource.kind, &call.resource.schema)?;
+    let (object, repeated) = body::written(&bytes, &media, call)?;
     let (stored, warnings) = insert(call, object, Origin::Put, &context)?;
-    Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
+    let answer = render::one(201, call.resource, &stored, call.params, call.accept);
+    Ok(warn(answer, &[warnings, repeated].concat()))
 }
 
 /// Creates an object, trying again when a generated name is taken.
@@ -62,15 +64,17 @@ fn insert_once(call: &Call<'_>, mut object: Value, origin: Origin, context: &Con
 pub(crate) async fn put(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);
     let context = call.context(request.headers());
+    check_manager(call, "UpdateOptions")?;
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
-    let object = body::object(&bytes, &media, &call.resource.kind, &call.resource.schema)?;
+    let (object, repeated) = body::written(&bytes, &media, call)?;
     for _ in 0..ATTEMPTS {
         let Some(current) = call.shared.store.get(&call.resource.storage, &call.key()) else {
             return upsert(call, object, &context);
         };
         let next = |_: &Value| Ok(object.clone());
         if let Some((stored, warnings)) = write(call, &current, Origin::Put, &context, next)? {
-            return Ok(warn(render::one(200, call.resource, &stored, call.params, call.accept), &warnings));
+            let answer = render::one(200, call.resource, &stored, call.params, call.accept);
+            return Ok(warn(answer, &[warnings, repeated].concat()));
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))
@@ -143,7 +147,7 @@ pub(crate) fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Fail
     let what = if kind == PatchType::Apply { "YAML" } else { "patch" };
     let bad = |why: String| Failure::bad_request(format!("error decoding {what}: {why}"));
     let value: Value = match kind {
-        PatchType::Apply => body::yaml(bytes).map_err(bad)?,
+        PatchType::Apply => body::yaml(bytes).map_err(|why| bad(yaml_error(&why)))?,
         _ => serde_json::from_slice(bytes).map_err(|e| bad(body::json_error(&e, bytes)))?,
     };
     let got = match &value {
@@ -169,12 +173,21 @@ pub(crate) fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Fail
     }
 }
 
+/// A YAML error in the words of Go's library, which names one line.
+fn yaml_error(why: &str) -> String {
+    let what = why.trim_start_matches("yaml parse error: ");
+    let text = what.split(" at line ").next().unwrap_or(what);
+    let line = what.rsplit(" at line ").next().and_then(|rest| rest.split(' ').next()).unwrap_or("1");
+    format!("error converting YAML to JSON: yaml: line {line}: {text}")
+}
+
 pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let kind = PatchType::of(&body::media_type(&request), call.resource)?;
     let context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let patch = decode_patch(kind, &bytes)?;
     check_options(call, kind)?;
+    let strict = context.validation == crate::lifecycle::Validation::Strict;
     let config = if kind == PatchType::Apply { Some(configuration(call, &patch)?) } else { None };
     for _ in 0..ATTEMPTS {
         let Some(current) = call.shared.store.get(&call.resource.storage, &call.key()) else {
@@ -184,11 +197,19 @@ pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result
             if json::text(&patch, &["metadata", "name"]).is_empty() {
                 return Err(update::nameless(call.name));
             }
+            let uid = json::text(&patch, &["metadata", "uid"]);
+            if !uid.is_empty() {
+                let why =
+                    format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+                return Err(Failure::conflict(call.resource.gr(), call.name, &why));
+            }
             return create_applied(call, &config, &context);
         };
         let written = match &config {
             Some(config) => write(call, &current, Origin::Apply, &context, |old| applied(call, old, config, &context))?,
-            None => write(call, &current, Origin::Patch, &context, |_| patched(call.resource, &current, kind, &patch))?,
+            None => write(call, &current, Origin::Patch, &context, |_| {
+                patched(call.resource, &current, kind, &patch, strict)
+            })?,
         };
         if let Some((stored, warnings)) = written {
             return Ok(warn(render::one(200, call.resource, &stored, call.params, call.accept), &warnings));
@@ -197,7 +218,19 @@ pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result
     Err(Failure::modified(call.resource.gr(), call.name))
 }
 
+/// Managers have names that can be printed.
+fn check_manager(call: &Call<'_>, options: &str) -> Result<(), Failure> {
+    let manager = &call.params.field_manager;
+    let Some((at, wrong)) = manager.chars().enumerate().find(|(_, c)| c.is_control()) else {
+        return Ok(());
+    };
+    let why = format!("invalid character U+{:04X} (at position {at})", u32::from(wrong));
+    let cause = Cause::invalid("fieldManager", &manager.as_str().into(), why);
+    Err(Failure::invalid("meta.k8s.io", options, "", &[cause]))
+}
+
 fn check_options(call: &Call<'_>, kind: PatchType) -> Result<(), Failure> {
+    check_manager(call, "PatchOptions")?;
     let problem = |cause| Failure::invalid("meta.k8s.io", "PatchOptions", "", &[cause]);
     if kind == PatchType::Apply && call.params.field_manager.is_empty() {
         return Err(problem(Cause::required("fieldManager", "is required for apply patch")));
@@ -213,6 +246,10 @@ fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Failure> {
     let mut config = patch.clone();
     let (version, kind) = (json::text(&config, &["apiVersion"]), json::text(&config, &["kind"]));
     if version.is_empty() || kind.is_empty() {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        return Err(Failure::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")));
+    }
+    if call.resource.custom.is_none() && kind != call.resource.kind {
         let (group, version) = version.split_once('/').unwrap_or(("", version));
         return Err(Failure::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")));
     }
@@ -243,25 +280,20 @@ fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Failure> {
 fn check_applied(resource: &Resource, config: &Value) -> Result<(), Failure> {
     let mut typed = config.clone();
     resource.to_storage(&mut typed);
-    let problem = match validate::typed::check(resource, &mut typed) {
-        Err(why) => Some(why),
-        Ok(unknown) if resource.custom.is_none() => unknown.first().map(|field| {
-            let path = field.trim_start_matches("unknown field ").trim_matches('"');
-            format!(".{path}: field not declared in schema")
-        }),
-        Ok(_) => None,
-    };
     let shape = crate::kinds::shape::Shape::of(resource);
+    let problem = patch::typed::problem(&typed, shape);
     let problem = problem.or_else(|| patch::compare::duplicate(config, shape, &mut Vec::new()));
+    let problem = problem.or_else(|| validate::typed::check(resource, &mut typed).err());
     let Some(problem) = problem else {
         return Ok(());
     };
     let text = |path: &[&str]| json::text(config, path).to_owned();
+    let version = text(&["apiVersion"]);
+    let slash = if version.contains('/') { "" } else { "/" };
     Err(Failure::internal(format!(
-        "failed to create typed patch object ({}/{}; {}, Kind={}): {problem}",
+        "failed to create typed patch object ({}/{}; {slash}{version}, Kind={}): {problem}",
         text(&["metadata", "namespace"]),
         text(&["metadata", "name"]),
-        text(&["apiVersion"]),
         resource.kind
     )))
 }
@@ -281,7 +313,13 @@ fn create_applied(call: &Call<'_>, config: &Value, context: &Context) -> Result<
 }
 
 /// The current object in the resource's version, with the patch applied.
-fn patched(resource: &Resource, current: &Stored, kind: PatchType, patch: &Value) -> Result<Value, Failure> {
+fn patched(
+    resource: &Resource,
+    current: &Stored,
+    kind: PatchType,
+    patch: &Value,
+    strict: bool,
+) -> Result<Value, Failure> {
     let mut object = resource.value(current);
     apply_patch(resource, &mut object, kind, patch)?;
     let (to_kind, to_version) = (json::text(&object, &["kind"]), json::text(&object, &["apiVersion"]));
@@ -291,7 +329,23 @@ fn patched(resource: &Resource, current: &Stored, kind: PatchType, patch: &Value
         let cause = Cause::invalid("patch", &object.to_string().into(), why);
         return Err(Failure::invalid("", "", "", &[cause]));
     }
+    if resource.custom.is_none() && kind != PatchType::Strategic {
+        fits(resource, &object, strict)?;
+    }
     Ok(object)
+}
+
+/// A patched object must still be one of its kind.
+fn fits(resource: &Resource, object: &Value, strict: bool) -> Result<(), Failure> {
+    let mut stored = object.clone();
+    resource.to_storage(&mut stored);
+    let why = match validate::typed::check(resource, &mut stored) {
+        Ok(unknown) if strict && !unknown.is_empty() => format!("strict decoding error: {}", unknown.join(", ")),
+        Ok(_) => return Ok(()),
+        Err(why) => why,
+    };
+    let cause = Cause::invalid("patch", &patch::shown(object).into(), why);
+    Err(Failure::invalid("", "", "", &[cause]))
 }
 
 /// Applies a patch of any kind but server-side apply.

@@ -40,13 +40,11 @@ macro_rules! cells {
 
 cells! {
     name => |o, _| text(o, &["metadata", "name"]).into();
-    created => |o, _| text(o, &["metadata", "creationTimestamp"]).into();
     phase => |o, _| {
         if at(o, &["metadata", "deletionTimestamp"]).is_some() { "Terminating".into() } else { text(o, &["status", "phase"]).into() }
     };
     config_data => |o, _| (size(o, &["data"]) + size(o, &["binaryData"])).into();
     secret_data => |o, _| size(o, &["data"]).into();
-    secrets => |o, _| size(o, &["secrets"]).into();
     webhooks => |o, _| size(o, &["webhooks"]).into();
     event_type => |o, _| text(o, &["type"]).into();
     reason => |o, _| text(o, &["reason"]).into();
@@ -113,17 +111,15 @@ cells! {
     kernel => |o, _| unknown(text(o, &["status", "nodeInfo", "kernelVersion"]));
     container_runtime => |o, _| unknown(text(o, &["status", "nodeInfo", "containerRuntimeVersion"]));
     volume_name => |o, _| text(o, &["spec", "volumeName"]).into();
-    volume_mode => |o, _| text(o, &["spec", "volumeMode"]).into();
+    volume_mode => |o, _| unset(text(o, &["spec", "volumeMode"]));
+    attributes_class => |o, _| unset(text(o, &["spec", "volumeAttributesClassName"]));
+    status_reason => |o, _| text(o, &["status", "reason"]).into();
     storage_class => |o, _| text(o, &["spec", "storageClassName"]).into();
     reclaim_policy => |o, _| text(o, &["spec", "persistentVolumeReclaimPolicy"]).into();
     claim_capacity => |o, _| text(o, &["status", "capacity", "storage"]).into();
     volume_capacity => |o, _| text(o, &["spec", "capacity", "storage"]).into();
-    access_modes => |o, _| {
-        let short = |mode: &Value| match mode.as_str().unwrap_or_default() {
-            "ReadWriteOnce" => "RWO", "ReadOnlyMany" => "ROX", "ReadWriteMany" => "RWX", "ReadWriteOncePod" => "RWOP", _ => "",
-        };
-        list(o, &["spec", "accessModes"]).iter().map(short).collect::<Vec<_>>().join(",").into()
-    };
+    access_modes => |o, _| access(o, &["spec", "accessModes"]);
+    granted_modes => |o, _| access(o, &["status", "accessModes"]);
     claim => |o, _| {
         let (namespace, name) = (text(o, &["spec", "claimRef", "namespace"]), text(o, &["spec", "claimRef", "name"]));
         if name.is_empty() { "".into() } else { format!("{namespace}/{name}").into() }
@@ -178,6 +174,21 @@ fn first_of(o: &Value, paths: &[&[&str]], now: Timestamp) -> Value {
 fn address(o: &Value, kind: &str) -> Value {
     let found = list(o, &["status", "addresses"]).iter().find(|a| text(a, &["type"]) == kind);
     or_none(found.map(|a| text(a, &["address"])).unwrap_or_default())
+}
+
+fn access(o: &Value, path: &[&str]) -> Value {
+    let short = |mode: &Value| match mode.as_str().unwrap_or_default() {
+        "ReadWriteOnce" => "RWO",
+        "ReadOnlyMany" => "ROX",
+        "ReadWriteMany" => "RWX",
+        "ReadWriteOncePod" => "RWOP",
+        _ => "",
+    };
+    list(o, path).iter().map(short).collect::<Vec<_>>().join(",").into()
+}
+
+fn unset(text: &str) -> Value {
+    if text.is_empty() { "<unset>".into() } else { text.into() }
 }
 
 fn unknown(text: &str) -> Value {

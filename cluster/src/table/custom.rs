@@ -8,26 +8,38 @@ use serde_json::{Value, json};
 use super::age;
 use crate::json::{int, text};
 use crate::jsonpath;
-use crate::kinds::crd::Custom;
+use crate::kinds::{crd::Custom, published};
 
-pub(crate) fn columns(custom: &Custom) -> Vec<Value> {
+/// Of the age that stands in for columns that a definition does not give.
+const AGE: &str = "";
+
+pub(crate) fn columns(custom: &Custom) -> Value {
+    // The definition of a name column is the same for all kinds.
+    let name = published::columns("v1", "configmaps").and_then(<[Value]>::first).cloned();
     if custom.columns.is_empty() {
-        return vec![json!({ "name": "Age", "type": "date", "format": "", "description": "", "priority": 0 })];
+        let age = json!({ "name": "Age", "type": "date", "format": "", "description": AGE, "priority": 0 });
+        return name.into_iter().chain([age]).collect();
     }
     let definition = |c: &Value| {
+        let kind = text(c, &["type"]);
+        let description = match text(c, &["description"]) {
+            "" => format!("Custom resource definition column (in JSONPath format): {}", text(c, &["jsonPath"])),
+            given => given.to_owned(),
+        };
         json!({
-            "name": text(c, &["name"]), "type": text(c, &["type"]), "format": text(c, &["format"]),
-            "description": text(c, &["description"]), "priority": int(c, &["priority"]).unwrap_or_default(),
+            "name": text(c, &["name"]), "type": kind, "format": text(c, &["format"]),
+            "description": description, "priority": int(c, &["priority"]).unwrap_or_default(),
         })
     };
-    custom.columns.iter().map(definition).collect()
+    name.into_iter().chain(custom.columns.iter().map(definition)).collect()
 }
 
 pub(crate) fn cells(custom: &Custom, object: &Value, now: Timestamp) -> Vec<Value> {
+    let name = text(object, &["metadata", "name"]).into();
     if custom.columns.is_empty() {
-        return vec![age(object, now)];
+        return vec![name, age(object, now)];
     }
-    custom.columns.iter().map(|column| cell(column, object, now)).collect()
+    std::iter::once(name).chain(custom.columns.iter().map(|column| cell(column, object, now))).collect()
 }
 
 fn cell(column: &Value, object: &Value, now: Timestamp) -> Value {

@@ -5,39 +5,50 @@
 mod columns;
 mod core;
 mod custom;
+mod others;
 mod workloads;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::json;
-use crate::kinds::Resource;
-use columns::Column;
+use crate::kinds::{Resource, published};
 
 /// Reads a cell.
 pub(crate) type Cell = fn(&Value, Timestamp) -> Value;
 
 /// The column definitions of a resource.
 pub(crate) fn columns(resource: &Resource) -> Value {
-    let name = json!({
-        "name": "Name", "type": "string", "format": "name", "description": "Name of the object.", "priority": 0,
-    });
-    let mut all = vec![name];
     match &resource.custom {
-        Some(custom) => all.extend(custom::columns(custom)),
-        None => all.extend(columns::of(&resource.storage).iter().map(Column::definition)),
+        Some(custom) => custom::columns(custom),
+        None => published::columns(&resource.api_version(), &resource.plural).unwrap_or_default().into(),
     }
-    all.into()
 }
 
 /// The cells of one stored object.
 pub(crate) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
-    let mut cells = vec![json::text(object, &["metadata", "name"]).into()];
-    match &resource.custom {
-        Some(custom) => cells.extend(custom::cells(custom, object, now)),
-        None => cells.extend(columns::of(&resource.storage).iter().map(|c| c.cell(object, now))),
+    if let Some(custom) = &resource.custom {
+        return custom::cells(custom, object, now);
     }
-    cells
+    let known = columns::of(&resource.storage);
+    let cell = |column: &Value| {
+        let name = json::text(column, &["name"]);
+        match known.iter().find(|(known, _)| *known == name) {
+            Some((_, cell)) => cell(object, now),
+            None => common(name, object, now),
+        }
+    };
+    published::columns(&resource.api_version(), &resource.plural).unwrap_or_default().iter().map(cell).collect()
+}
+
+/// What many kinds show.
+fn common(column: &str, object: &Value, now: Timestamp) -> Value {
+    match column {
+        "Name" => json::text(object, &["metadata", "name"]).into(),
+        "Age" => age(object, now),
+        "Created At" => json::text(object, &["metadata", "creationTimestamp"]).into(),
+        _ => Value::Null,
+    }
 }
 
 /// The age of an object.

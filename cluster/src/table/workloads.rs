@@ -13,6 +13,10 @@ fn count(o: &Value, path: &[&str]) -> Value {
     int(o, path).unwrap_or_default().into()
 }
 
+fn job_list(o: &Value, key: &str) -> String {
+    template_list(at(o, &["spec", "jobTemplate"]).unwrap_or(&Value::Null), key)
+}
+
 fn template_list<'a>(o: &'a Value, key: &str) -> String {
     let containers = list(o, &["spec", "template", "spec", "containers"]).iter();
     containers.map(|c: &'a Value| text(c, &[key])).collect::<Vec<_>>().join(",")
@@ -28,6 +32,9 @@ macro_rules! cells {
 }
 
 cells! {
+    job_containers => |o, _| job_list(o, "name").into();
+    job_images => |o, _| job_list(o, "image").into();
+    job_selector => |o, _| or_none(selector_text(at(o, &["spec", "jobTemplate", "spec", "selector"])));
     containers => |o, _| template_list(o, "name").into();
     images => |o, _| template_list(o, "image").into();
     selector => |o, _| or_none(selector_text(at(o, &["spec", "selector"])));

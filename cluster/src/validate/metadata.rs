@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::{label_value, qualified_name};
-use crate::json;
+use crate::json::{self, list};
 use crate::kinds::Resource;
 use crate::status::Cause;
 
@@ -40,11 +40,12 @@ pub(crate) fn common(resource: &Resource, object: &Value) -> Vec<Cause> {
     labels(object, &mut causes);
     annotations(object, &mut causes);
     owners(object, &mut causes);
-    for (index, finalizer) in json::list(object, &["metadata", "finalizers"]).iter().enumerate() {
+    for (index, finalizer) in list(object, &["metadata", "finalizers"]).iter().enumerate() {
         let text = finalizer.as_str().unwrap_or_default();
         let field = format!("metadata.finalizers[{index}]");
-        if let Some(why) = qualified_name(text) {
-            causes.push(Cause::invalid(field, finalizer, why));
+        let problems = qualified_name(text);
+        if !problems.is_empty() {
+            causes.extend(problems.into_iter().map(|why| Cause::invalid(field.clone(), finalizer, why)));
         } else if !text.contains('/') && !STANDARD_FINALIZERS.contains(&text) && is_core {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             causes.push(Cause::invalid(field, finalizer, why));
@@ -58,9 +59,8 @@ fn labels(object: &Value, causes: &mut Vec<Cause>) {
         return;
     };
     for (key, value) in labels {
-        if let Some(why) = qualified_name(key) {
-            causes.push(Cause::invalid("metadata.labels", &key.as_str().into(), why));
-        }
+        let wrong = qualified_name(key).into_iter();
+        causes.extend(wrong.map(|why| Cause::invalid("metadata.labels", &key.as_str().into(), why)));
         if let Some(why) = label_value(value.as_str().unwrap_or_default()) {
             causes.push(Cause::invalid("metadata.labels", value, why));
         }
@@ -74,9 +74,8 @@ fn annotations(object: &Value, causes: &mut Vec<Cause>) {
     let mut size = 0;
     for (key, value) in annotations {
         size += key.len() + value.as_str().map_or(0, str::len);
-        if let Some(why) = qualified_name(&key.to_ascii_lowercase()) {
-            causes.push(Cause::invalid("metadata.annotations", &key.as_str().into(), why));
-        }
+        let wrong = qualified_name(&key.to_ascii_lowercase()).into_iter();
+        causes.extend(wrong.map(|why| Cause::invalid("metadata.annotations", &key.as_str().into(), why)));
     }
     if size > ANNOTATIONS_LIMIT {
         causes.push(Cause {
@@ -88,7 +87,8 @@ fn annotations(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn owners(object: &Value, causes: &mut Vec<Cause>) {
-    for owner in json::list(object, &["metadata", "ownerReferences"]) {
+    let all = list(object, &["metadata", "ownerReferences"]);
+    for owner in all {
         for (key, why) in [
             ("apiVersion", "version must not be empty"),
             ("kind", "must not be empty"),
@@ -100,5 +100,27 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
                 causes.push(Cause::invalid(field, &"".into(), why));
             }
         }
+        if json::text(owner, &["kind"]) == "Event" && json::text(owner, &["apiVersion"]) == "v1" {
+            let why = "/v1, Kind=Event is disallowed from being an owner";
+            causes.push(Cause::invalid("metadata.ownerReferences", &in_order(owner), why));
+        }
     }
+    let mut controllers = all.iter().filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
+    if let Some(first) = controllers.next() {
+        let named = |owner: &Value| format!("{}/{}", json::text(owner, &["kind"]), json::text(owner, &["name"]));
+        causes.extend(controllers.map(|second| {
+            let why = format!(
+                "Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
+                named(first),
+                named(second)
+            );
+            Cause::invalid("metadata.ownerReferences", &all.iter().map(in_order).collect(), why)
+        }));
+    }
+}
+
+/// A reference with its fields in the order of its type.
+fn in_order(owner: &Value) -> Value {
+    let order = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    order.into_iter().filter_map(|key| Some((key.to_owned(), owner.get(key)?.clone()))).collect()
 }

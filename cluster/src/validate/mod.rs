@@ -2,9 +2,12 @@
 //!
 //! Never changes an object.
 
+mod kinds;
 pub(crate) mod metadata;
 mod names;
 pub(crate) mod objects;
+mod pods;
+mod quantity;
 pub(crate) mod typed;
 
 pub(crate) use names::{Naming, label_value, qualified_name};

@@ -56,13 +56,20 @@ fn subdomain(name: &str) -> Vec<String> {
 }
 
 fn label(name: &str) -> Vec<String> {
+    if !name.contains('.') {
+        return dns_label(name);
+    }
+    let long = (name.len() > 63).then(|| too_long(63));
+    long.into_iter().chain(["must not contain dots".to_owned()]).collect()
+}
+
+/// What is wrong with a label within an object.
+pub(super) fn dns_label(name: &str) -> Vec<String> {
     let mut found = Vec::new();
     if name.len() > 63 {
         found.push(too_long(63));
     }
-    if name.contains('.') {
-        found.push("must not contain dots".to_owned());
-    } else if !is_label(name) {
+    if !is_label(name) {
         found.push(format!(
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
              end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{LABEL}')"
@@ -85,38 +92,89 @@ fn is_qualified_part(part: &str) -> bool {
         && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
+const QUALIFIED: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+    alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+    '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
+fn too_many_bytes(max: usize) -> String {
+    format!("must be no more than {max} bytes")
+}
+
 /// What is wrong with a label or annotation key.
-pub(crate) fn qualified_name(key: &str) -> Option<String> {
+pub(crate) fn qualified_name(key: &str) -> Vec<String> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
     };
-    if let Some(prefix) = prefix {
-        if prefix.is_empty() {
-            return Some("prefix part must be non-empty".to_owned());
-        }
-        if let Some(why) = subdomain(prefix).into_iter().next() {
-            return Some(format!("prefix part {why}"));
-        }
+    if name.contains('/') {
+        return vec![format!(
+            "a valid label key {QUALIFIED} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        )];
+    }
+    let mut found = Vec::new();
+    match prefix {
+        Some("") => found.push("prefix part must be non-empty".to_owned()),
+        Some(prefix) => found.extend(subdomain(prefix).into_iter().map(|why| format!("prefix part {why}"))),
+        None => {}
     }
     if name.is_empty() {
-        return Some("name part must be non-empty".to_owned());
+        found.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        found.push(format!("name part {}", too_many_bytes(63)));
     }
-    if name.len() > 63 {
-        return Some(format!("name part {}", too_long(63)));
+    if !is_qualified_part(name) {
+        found.push(format!("name part {QUALIFIED}"));
     }
-    (!is_qualified_part(name)).then(|| {
-        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
-         alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
-         '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-            .to_owned()
-    })
+    found
+}
+
+/// What is wrong with the name of a port.
+pub(super) fn port_name(name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if name.len() > 15 {
+        found.push(too_long(15));
+    }
+    if !name.chars().all(|c| c == '-' || alphanumeric(Some(c))) {
+        found.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned());
+    }
+    if !name.chars().any(|c| c.is_ascii_lowercase()) {
+        found.push("must contain at least one letter (a-z)".to_owned());
+    }
+    if name.contains("--") {
+        found.push("must not contain consecutive hyphens".to_owned());
+    }
+    if name.starts_with('-') || name.ends_with('-') {
+        found.push("must not begin or end with a hyphen".to_owned());
+    }
+    found
+}
+
+/// What is wrong with a key of a config map or secret.
+pub(super) fn config_key(key: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if key.len() > 253 {
+        found.push(too_long(253));
+    }
+    if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) {
+        found.push(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
+             'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+                .to_owned(),
+        );
+    }
+    match key {
+        "." => found.push("must not be '.'".to_owned()),
+        ".." => found.push("must not be '..'".to_owned()),
+        _ if key.starts_with("..") => found.push("must not start with '..'".to_owned()),
+        _ => {}
+    }
+    found
 }
 
 /// What is wrong with a label's value.
 pub(crate) fn label_value(value: &str) -> Option<String> {
     if value.len() > 63 {
-        return Some(too_long(63));
+        return Some(too_many_bytes(63));
     }
     (!value.is_empty() && !is_qualified_part(value)).then(|| {
         "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start \
@@ -145,9 +203,10 @@ mod tests {
 
     #[test]
     fn label_parts() {
-        assert!(qualified_name("example.com/Name_1").is_none());
-        assert!(qualified_name("/x").is_some());
-        assert!(qualified_name("a/").is_some());
+        assert!(qualified_name("example.com/Name_1").is_empty());
+        assert!(!qualified_name("/x").is_empty());
+        assert!(!qualified_name("a/").is_empty());
+        assert_eq!(qualified_name("").len(), 2);
         assert!(label_value("").is_none());
         assert!(label_value("a b").is_some());
     }

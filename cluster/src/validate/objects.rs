@@ -1,27 +1,32 @@
-//! Required fields of built-in kinds, and the schemas of custom ones.
+//! Required fields of built-in kinds.
 //!
 //! Never checks metadata.
 
 use serde_json::Value;
 
-use crate::json::{at, is_empty, list, text};
-use crate::kinds::{Resource, crd, structural};
+use super::names::config_key;
+use super::{kinds, pods};
+use crate::json::{at, int, is_empty, list, text};
+use crate::kinds::{Resource, definition};
 use crate::status::Cause;
-use crate::validate::Naming;
 
 /// Problems of `object`, in its storage version; `old` is the version it replaces.
 pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    if let Some(schema) = resource.custom.as_ref().and_then(|c| c.schema.as_ref()) {
-        return structural::problems(object, schema, "");
-    }
     match &*resource.storage {
-        "customresourcedefinitions.apiextensions.k8s.io" => crd::problems(object),
-        "pods" => containers(object, "spec", &["spec"]),
+        "customresourcedefinitions.apiextensions.k8s.io" => definition::problems(object, old),
+        "pods" => at(object, &["spec"]).map(|spec| pods::spec(spec, "spec")).unwrap_or_default(),
         "deployments.apps" | "replicasets.apps" | "statefulsets.apps" | "daemonsets.apps" => workload(object),
-        "jobs.batch" => containers(object, "spec.template.spec", &["spec", "template", "spec"]),
+        "replicationcontrollers" => counts(object, &["replicas", "minReadySeconds"]),
+        "jobs.batch" => kinds::job(at(object, &["spec"]), "spec"),
+        "cronjobs.batch" => kinds::cron_job(object),
         "secrets" => secret(object, old),
-        "configmaps" => immutable(object, old),
+        "configmaps" => config_map(object, old),
         "nodes" => taints(object),
+        "services" => kinds::service(object),
+        "networkpolicies.networking.k8s.io" => kinds::network_policy(object),
+        "leases.coordination.k8s.io" => kinds::lease(object),
+        "horizontalpodautoscalers.autoscaling" => kinds::autoscaler(object),
+        "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => kinds::rules(object),
         _ => Vec::new(),
     }
 }
@@ -35,6 +40,9 @@ pub(crate) fn immutable_problems(resource: &Resource, old: &Value, new: &Value) 
             let (before, after) = (selector(old), selector(new));
             let changed = before != after;
             changed.then(|| Cause::invalid("spec.selector", &after, "field is immutable")).into_iter().collect()
+        }
+        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
+            kinds::role_changes(old, new)
         }
         _ => Vec::new(),
     }
@@ -81,41 +89,8 @@ fn taints(node: &Value) -> Vec<Cause> {
     causes
 }
 
-fn containers(object: &Value, shown: &str, path: &[&str]) -> Vec<Cause> {
-    let Some(spec) = at(object, path) else {
-        return Vec::new();
-    };
-    let mut causes = Vec::new();
-    let all = list(spec, &["containers"]);
-    if all.is_empty() {
-        causes.push(Cause::required(format!("{shown}.containers"), ""));
-    }
-    let mut seen = Vec::new();
-    for (index, container) in all.iter().enumerate() {
-        let field = |key: &str| format!("{shown}.containers[{index}].{key}");
-        let name = text(container, &["name"]);
-        if name.is_empty() {
-            causes.push(Cause::required(field("name"), ""));
-        }
-        let wrong = Naming::Label.problems(name).into_iter().filter(|_| !name.is_empty());
-        causes.extend(wrong.map(|why| Cause::invalid(field("name"), &name.into(), why)));
-        if seen.contains(&name) {
-            causes.push(Cause {
-                reason: "FieldValueDuplicate",
-                message: format!("Duplicate value: \"{name}\""),
-                field: field("name"),
-            });
-        }
-        seen.push(name);
-        if text(container, &["image"]).is_empty() {
-            causes.push(Cause::required(field("image"), ""));
-        }
-    }
-    causes
-}
-
 fn workload(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
+    let mut causes = counts(object, &["replicas", "minReadySeconds", "revisionHistoryLimit"]);
     let selector = at(object, &["spec", "selector"]);
     if is_empty(selector) {
         causes.push(Cause::required("spec.selector", ""));
@@ -129,8 +104,22 @@ fn workload(object: &Value) -> Vec<Cause> {
         let labels = labels.cloned().unwrap_or_default();
         causes.push(Cause::invalid("spec.template.metadata.labels", &labels, why));
     }
-    causes.extend(containers(object, "spec.template.spec", &["spec", "template", "spec"]));
+    if let Some(spec) = at(object, &["spec", "template", "spec"]) {
+        causes.extend(pods::spec(spec, "spec.template.spec"));
+        // What runs again and again may not stop by itself.
+        let policy = text(spec, &["restartPolicy"]);
+        if matches!(policy, "OnFailure" | "Never") {
+            causes.push(Cause::unsupported("spec.template.spec.restartPolicy", &policy.into(), &["Always"]));
+        }
+    }
     causes
+}
+
+/// Numbers of the spec that count something.
+fn counts(object: &Value, keys: &[&str]) -> Vec<Cause> {
+    let negative = keys.iter().filter_map(|key| Some((key, int(object, &["spec", key]).filter(|n| *n < 0)?)));
+    let why = "must be greater than or equal to 0";
+    negative.map(|(key, number)| Cause::invalid(format!("spec.{key}"), &number.into(), why)).collect()
 }
 
 /// The keys that typed secrets must have.
@@ -143,7 +132,7 @@ const SECRET_KEYS: &[(&str, &[&str])] = &[
 
 fn secret(object: &Value, old: Option<&Value>) -> Vec<Cause> {
     let kind = text(object, &["type"]);
-    let mut causes = Vec::new();
+    let mut causes = data_keys(object, "data");
     if let Some((_, keys)) = SECRET_KEYS.iter().find(|(name, _)| *name == kind) {
         let missing = keys.iter().filter(|key| at(object, &["data", key]).is_none());
         causes.extend(missing.map(|key| Cause::required(format!("data[{key}]"), "")));
@@ -153,6 +142,26 @@ fn secret(object: &Value, old: Option<&Value>) -> Vec<Cause> {
     }
     causes.extend(immutable(object, old));
     causes
+}
+
+fn config_map(object: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let mut causes = data_keys(object, "data");
+    for key in at(object, &["data"]).and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys) {
+        if at(object, &["binaryData", key]).is_some() {
+            let why = "duplicate of key present in binaryData";
+            causes.push(Cause::invalid(format!("data[{key}]"), &key.as_str().into(), why));
+        }
+    }
+    causes.extend(data_keys(object, "binaryData"));
+    causes.extend(immutable(object, old));
+    causes
+}
+
+/// Keys become names of files.
+fn data_keys(object: &Value, field: &str) -> Vec<Cause> {
+    let keys = at(object, &[field]).and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys);
+    let wrong = keys.flat_map(|key| config_key(key).into_iter().map(move |why| (key, why)));
+    wrong.map(|(key, why)| Cause::invalid(format!("{field}[{key}]"), &key.as_str().into(), why)).collect()
 }
 
 /// `immutable: true` freezes the data of a config map or secret.

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use super::quantity;
 use crate::kinds::schema::{Field, Schema, Ty, Type};
 use crate::kinds::{Resource, structural};
 
@@ -20,6 +21,7 @@ pub(crate) fn check(resource: &Resource, object: &mut Value) -> Result<Vec<Strin
         if let Some(schema) = &custom.schema {
             structural::prune(object, schema, true, &mut Vec::new(), &mut walk.unknown);
             structural::set_defaults(object, schema);
+            walk.unknown.sort();
         }
         return Ok(walk.unknown);
     }
@@ -212,6 +214,9 @@ impl<'a> Walk<'a> {
             Ty::Quantity => {
                 if let Value::Number(number) = value {
                     *value = number.to_string().into();
+                }
+                if let Value::String(text) = value {
+                    *text = quantity::canonical(text).ok_or_else(|| quantity::FORMAT.to_owned())?;
                 }
                 value.is_string()
             }

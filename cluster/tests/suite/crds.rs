@@ -38,6 +38,8 @@ async fn defined() -> Fixture {
     });
     let (code, made) = f.post(DEFINITIONS, body).await;
     assert_eq!(code, 201, "{made}");
+    // The answer shows the definition before it was looked at.
+    let (_, made) = f.get(&format!("{DEFINITIONS}/widgets.example.com")).await;
     let established = made["status"]["conditions"].as_array().unwrap().iter().any(|c| c["type"] == "Established");
     assert!(established, "{made}");
     f
@@ -157,5 +159,57 @@ async fn unusable_definitions_are_refused() {
     let refused = f.post(DEFINITIONS, body).await;
     assert_eq!(refused.0, 422);
     let fields: Vec<&Value> = refused.1["details"]["causes"].as_array().unwrap().iter().map(|c| &c["field"]).collect();
-    assert_eq!(fields, ["metadata.name", "spec.scope", "spec.versions"]);
+    assert_eq!(fields, ["metadata.name", "spec.scope", "spec.versions", "status.storedVersions"]);
+}
+
+fn ruled(plural: &str, kind: &str) -> Value {
+    json!({
+        "metadata": { "name": format!("{plural}.example.com") },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": { "plural": plural, "kind": kind },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": {
+                "type": "object", "properties": { "spec": { "type": "object", "properties": {
+                    "low": { "type": "integer" }, "high": { "type": "integer" },
+                    "fixed": { "type": "string", "x-kubernetes-validations": [{ "rule": "self == oldSelf" }] },
+                }, "x-kubernetes-validations": [
+                    { "rule": "!has(self.high) || self.low <= self.high", "message": "low must not exceed high" },
+                ] } },
+            } } }],
+        },
+    })
+}
+
+#[tokio::test]
+async fn rules_hold_for_new_objects_and_for_changes() {
+    let f = start().await;
+    assert_eq!(f.post(DEFINITIONS, ruled("widgets", "Widget")).await.0, 201);
+    let refused = f.post(WIDGETS, widget(json!({ "low": 3, "high": 2 }))).await;
+    assert_eq!(message(&refused), "Widget.example.com \"w\" is invalid: spec: Invalid value: low must not exceed high");
+    assert_eq!(f.post(WIDGETS, widget(json!({ "low": 1, "high": 2, "fixed": "a" }))).await.0, 201);
+    let path = format!("{WIDGETS}/w");
+    let refused = f.patch(&path, "merge", json!({ "spec": { "fixed": "b" } })).await;
+    assert_eq!(
+        message(&refused),
+        "Widget.example.com \"w\" is invalid: spec.fixed: Invalid value: \"b\": failed rule: self == oldSelf"
+    );
+    assert_eq!(f.patch(&path, "merge", json!({ "spec": { "low": 2 } })).await.0, 200);
+    let mut broken = ruled("gadgets", "Gadget");
+    broken["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] =
+        json!([{ "rule": "self.missing == 1" }]);
+    let refused = f.post(DEFINITIONS, broken).await;
+    assert!(message(&refused).contains("ERROR: <input>:1:5: undefined field 'missing'"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_kind_that_is_taken_is_not_served_again() {
+    let f = start().await;
+    assert_eq!(f.post(DEFINITIONS, ruled("widgets", "Widget")).await.0, 201);
+    assert_eq!(f.post(DEFINITIONS, ruled("gadgets", "Widget")).await.0, 201);
+    let (_, second) = f.get(&format!("{DEFINITIONS}/gadgets.example.com")).await;
+    let conditions = second["status"]["conditions"].as_array().unwrap();
+    let reasons: Vec<&Value> = conditions.iter().map(|c| &c["reason"]).collect();
+    assert_eq!(reasons, ["ListKindConflict", "NotAccepted"]);
+    let (_, served) = f.get("/apis/example.com/v1").await;
+    let names: Vec<&Value> = served["resources"].as_array().unwrap().iter().map(|r| &r["name"]).collect();
+    assert_eq!(names, ["widgets"]);
 }

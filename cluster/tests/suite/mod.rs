@@ -1,6 +1,8 @@
 //! A module per concern, and one for the real kubectl.
 
+mod access;
 mod apply;
+mod controllers;
 mod crds;
 mod faults;
 mod hostile;

@@ -95,4 +95,6 @@ mod book {
     struct Readme;
     #[doc = include_str!("../../../docs/migration.md")]
     struct Migration;
+    #[doc = include_str!("../../../docs/testing.md")]
+    struct Testing;
 }

@@ -206,7 +206,7 @@ fn what_the_document_does_not_ask_for_is_forbidden() {
     assert!(ran.error().is_permanent());
     let text = ran.error().to_string();
     assert!(
-        text.contains(r#"may not get nodes "n2": add {apiGroups: [""], resources: ["nodes"], verbs: [get]}"#),
+        text.contains(r#"may not get nodes "n2": add {apiGroups: [""], resources: [nodes], verbs: [get]}"#),
         "{text}"
     );
     kit.without_grants();
@@ -298,7 +298,8 @@ fn a_test_that_can_not_be_is_told_why() {
     fn run(_: Context) -> Result<()> {
         Ok(())
     }
-    let tries: [(fn(&mut Kit), &str); 6] = [
+    type Change = fn(&mut Kit);
+    let tries: [(Change, &str); 6] = [
         (|kit| drop(kit.run(Run::new())), "at least one trigger"),
         (|kit| drop(kit.run(Run::new().schedule("daily"))), "no schedule \"daily\""),
         (|kit| drop(kit.run(Run::new().synchronization("nodes"))), "no kubernetes binding \"nodes\""),
@@ -314,6 +315,19 @@ fn a_test_that_can_not_be_is_told_why() {
         let text = told(catch_unwind(AssertUnwindSafe(|| attempt(&mut kit))));
         assert!(text.contains(complaint), "no {complaint:?} in {text}");
     }
+}
+
+#[cfg(feature = "test-yaml")]
+#[test]
+fn a_document_in_yaml_is_read() {
+    fn run(_: Context) -> Result<()> {
+        Ok(kube::Operation::delete(map_ref()).ignore_missing().run().map(drop)?)
+    }
+    let config = || {
+        "configVersion: v1\nonStartup: 1\npermissions:\n  kubernetes:\n  - apiGroups: ['']\n    \
+         resources: [configmaps]\n    verbs: [delete]\n"
+    };
+    Kit::new(config, run).run(Run::new().startup()).ok();
 }
 
 #[cfg(not(feature = "test-yaml"))]

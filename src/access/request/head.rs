@@ -71,6 +71,21 @@ impl Head {
         }
     }
 
+    /// The object, with `?` for what is missing.
+    pub fn reference(&self) -> ObjectRef {
+        let or_unknown = |text: &Option<String>| filled(text).unwrap_or("?").to_owned();
+        ObjectRef {
+            api_version: or_unknown(&self.api_version),
+            kind: or_unknown(&self.kind),
+            namespace: self.namespace().map(str::to_owned),
+            name: match (self.name(), self.generate_name()) {
+                (Some(name), _) => name.to_owned(),
+                (None, Some(prefix)) => format!("{prefix}*"),
+                (None, None) => "?".to_owned(),
+            },
+        }
+    }
+
     pub fn name(&self) -> Option<&str> {
         filled(&self.metadata.as_ref()?.name)
     }

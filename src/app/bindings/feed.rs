@@ -35,8 +35,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub(super) struct Place {
     pub stages: Arc<Stages>,
     pub hook: HookName,
-    /// In the document.
-    pub index: usize,
     pub spec: Arc<KubernetesBinding>,
     pub barrier: Arc<Barrier>,
 }
@@ -86,7 +84,7 @@ pub(super) struct Feed {
 
 impl Feed {
     pub fn new(place: Place, metadata_only: bool) -> Self {
-        let (barrier, index) = (place.barrier.clone(), place.index);
+        let (barrier, binding) = (place.barrier.clone(), place.spec.name.clone());
         let subscriber = Subscriber { streams: place.stages.streams.clone(), spec: place.spec.clone(), metadata_only };
         Self {
             subscriber,
@@ -98,7 +96,7 @@ impl Feed {
             unserved: false,
             doubtful: HashSet::new(),
             next_source: 0,
-            turn: async move { barrier.turn(index).await }.boxed(),
+            turn: async move { barrier.turn(&binding).await }.boxed(),
             place,
         }
     }
@@ -205,20 +203,20 @@ impl Feed {
         self.unserved = false;
         self.news = None;
         self.said.clear();
-        self.place.stages.health.enabled(&self.place.hook, self.place.index);
+        self.place.stages.health.enabled(&self.place.hook, &self.place.spec.name);
     }
 
     fn missing(&mut self, error: &DiscoveryError) {
         self.pace.put_off();
         let reason = error_chain(error);
-        let Place { stages, hook, index, spec, barrier } = &self.place;
-        stages.health.pending(hook, *index, &reason);
+        let Place { stages, hook, spec, barrier } = &self.place;
+        stages.health.pending(hook, &spec.name, &reason);
         if matches!(error, DiscoveryError::Unknown { .. }) && !std::mem::replace(&mut self.unserved, true) {
             self.news = Some(stages.discovery.changes());
             // There are no objects of a kind that is not served.
             self.ready.push_back(Input::Unserved);
             stages.queue.listed(hook, &spec.name);
-            barrier.excused(*index);
+            barrier.excused(&spec.name);
         }
         if reason != self.said {
             report(&self.place, error, &reason);

@@ -17,31 +17,34 @@ mod own;
 
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use self::{
     feed::{Feed, Place},
     own::Own,
 };
-use super::{Stages, barrier::Barrier, observers::Times};
+use super::{Stages, barrier::Barrier, observers::Times, swap};
 use crate::{
     filter::{self, Binding, Driver, OwnChanges},
     model::{HookName, KubernetesBinding},
     telemetry::metrics::RunLabels,
 };
 
-/// Runs until it is dropped. `index` is the binding's place in the document.
+/// Runs until it is dropped. Its triggers are on the terms that its entry in the document has at that time;
+/// nothing else of the entry may change.
 pub(super) async fn keep(
     stages: Arc<Stages>,
     hook: HookName,
-    index: usize,
-    spec: KubernetesBinding,
+    terms: watch::Receiver<KubernetesBinding>,
     barrier: Arc<Barrier>,
 ) {
+    let spec = terms.borrow().clone();
     let filter = match spec.jq_filter.as_deref().map(filter::compile).transpose() {
         Ok(filter) => filter,
         // The document's check lets no such filter through.
-        Err(error) => return stages.health.pending(&hook, index, &error.to_string()),
+        Err(error) => return stages.health.pending(&hook, &spec.name, &error.to_string()),
     };
-    let (queue, status) = (stages.queue.clone(), stages.health.enabled(&hook, index));
+    let (queue, status) = (stages.queue.clone(), stages.health.enabled(&hook, &spec.name));
     let labels = RunLabels { hook: &hook, binding: &spec.name, queue: &spec.queue };
     status.report_to(Box::new(Times(stages.operator.metrics.binding_timings(labels))));
     let listed = {
@@ -49,11 +52,11 @@ pub(super) async fn keep(
         let (hook, binding, health) = (hook.clone(), spec.name.clone(), stages.health.clone());
         async move {
             status.listed().await;
-            health.listed(&hook, index);
+            health.listed(&hook, &binding);
             queue.listed(&hook, &binding);
-            barrier.listed(index);
+            barrier.listed(&binding);
             status.synchronised().await;
-            barrier.live(index);
+            barrier.live(&binding);
         }
     };
     let writes = stages.operator.access.own_writes().clone();
@@ -67,11 +70,12 @@ pub(super) async fn keep(
         own: own.as_ref().map(|_| Arc::new(Own(writes)) as Arc<dyn OwnChanges>),
         filter,
         binding: Binding::new(hook.clone(), spec.clone()),
-        out: move |trigger| {
+        out: move |mut trigger| {
+            swap::put_on_terms(&mut trigger, &terms.borrow());
             queue.push(trigger);
         },
     };
-    let place = Place { stages, hook, index, spec: Arc::new(spec), barrier };
+    let place = Place { stages, hook, spec: Arc::new(spec), barrier };
     let inputs = Box::pin(Feed::new(place, metadata_only).into_stream());
     tokio::join!(filter::drive(driver, inputs), listed);
     drop(own);

@@ -4,6 +4,7 @@
 mod check;
 mod kinds;
 mod load;
+mod records;
 mod used;
 
 use std::process::ExitCode;

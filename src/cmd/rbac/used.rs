@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
-use super::{Subject, tell};
+use super::{Subject, records, tell};
 use crate::{
     cli::rbac::Rbac,
     rbac::{self, Evidence, Refused, Usage},
@@ -20,6 +20,7 @@ use crate::{
 pub(super) fn run(args: &Rbac, subject: &Subject) -> anyhow::Result<bool> {
     let mut evidence = Evidence::default();
     for file in &args.used {
+        let read = if records::are_in(file) { records::read } else { read_log };
         read(file, &mut evidence).with_context(|| format!("can't use {}", file.display()))?;
     }
     for line in &evidence.unreadable {
@@ -30,7 +31,7 @@ pub(super) fn run(args: &Rbac, subject: &Subject) -> anyhow::Result<bool> {
     Ok(!usages.iter().any(Usage::differs))
 }
 
-fn read(file: &Path, evidence: &mut Evidence) -> anyhow::Result<()> {
+fn read_log(file: &Path, evidence: &mut Evidence) -> anyhow::Result<()> {
     let mut reader = BufReader::new(File::open(file)?);
     let (mut line, mut any) = (Vec::new(), false);
     while reader.read_until(b'\n', &mut line)? > 0 {

@@ -97,18 +97,13 @@ impl Binding {
     /// A binding without sources, whose kind is not known yet. With `waitForSynchronization` it
     /// stays silent until it is [admitted](Binding::admit).
     pub fn new(hook: HookName, spec: KubernetesBinding) -> Self {
-        let mut snapshots = vec![spec.name.clone()];
-        for name in spec.include_snapshots_from.iter() {
-            if !snapshots.contains(name) {
-                snapshots.push(name.clone());
-            }
-        }
+        let snapshots = spec.snapshots();
         let admitted = !spec.wait_for_synchronization;
         Self {
             hook,
             spec,
             resource: None,
-            snapshots: snapshots.into(),
+            snapshots,
             sources: Sources::default(),
             known: HashMap::new(),
             items: Items::new_sync(),

@@ -7,6 +7,7 @@ mod letters;
 mod order;
 mod pause;
 mod rate;
+mod revise;
 
 use std::time::{Duration, Instant};
 

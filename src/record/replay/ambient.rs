@@ -3,6 +3,7 @@
 //! Never asks the system: what a record does not have is made up, and always alike.
 
 use std::{
+    collections::VecDeque,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -65,17 +66,17 @@ impl Ambient for Replayed {
 }
 
 struct Clock {
-    readings: std::vec::IntoIter<u64>,
+    readings: VecDeque<u64>,
     last: u64,
 }
 
 impl Clock {
     fn new(readings: &[u64], start: u64) -> Self {
-        Self { readings: readings.to_vec().into_iter(), last: start }
+        Self { readings: readings.iter().copied().collect(), last: start }
     }
 
     fn read(&mut self) -> u64 {
-        self.last = self.readings.next().unwrap_or_else(|| self.last.saturating_add(STEP));
+        self.last = self.readings.pop_front().unwrap_or_else(|| self.last.saturating_add(STEP));
         self.last
     }
 }

@@ -35,9 +35,9 @@ pub enum Difference {
         /// Counted from 1.
         number: usize,
         /// Absent: the run had made all its calls.
-        recorded: Option<Request>,
+        recorded: Option<Box<Request>>,
         /// Absent: the run ended.
-        now: Option<Request>,
+        now: Option<Box<Request>>,
         /// Where two calls of one kind differ.
         fields: Vec<Change>,
     },

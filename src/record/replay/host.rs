@@ -120,8 +120,8 @@ impl ReplayHost {
         };
         state.difference = Some(Difference::Call {
             number: number + 1,
-            recorded: call.map(|call| call.request.clone()),
-            now: Some(request.clone()),
+            recorded: call.map(|call| Box::new(call.request.clone())),
+            now: Some(Box::new(request.clone())),
             fields,
         });
         None

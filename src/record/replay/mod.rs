@@ -87,7 +87,12 @@ pub async fn replay(
 
 fn unmade(record: &Record, made: usize) -> Option<Difference> {
     let call = record.calls.get(made)?;
-    Some(Difference::Call { number: made + 1, recorded: Some(call.request.clone()), now: None, fields: Vec::new() })
+    Some(Difference::Call {
+        number: made + 1,
+        recorded: Some(Box::new(call.request.clone())),
+        now: None,
+        fields: Vec::new(),
+    })
 }
 
 fn ends(record: &Record, report: &RunReport, mode: Mode) -> Vec<Difference> {

@@ -30,7 +30,7 @@ impl fmt::Display for Difference {
                 writeln!(f, "the run ended before call {number}\n    - {}", call(recorded))
             }
             Self::Call { number, now, .. } => {
-                let now = now.as_ref().map(call).unwrap_or_default();
+                let now = now.as_deref().map(call).unwrap_or_default();
                 writeln!(f, "call {number} was not made when this was recorded\n    + {now}")
             }
             Self::Changed { object, verb, fields } => {

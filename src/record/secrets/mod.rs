@@ -83,6 +83,8 @@ fn calls(record: &mut Record, pass: &mut Pass<'_>) -> bool {
             _ => {}
         }
         made |= pass.found_new;
+        pass.found_new = false;
+        let programs = call.request.operations().iter().any(is_program);
         match &mut call.answer {
             Some(Answer::Object(Ok(object)) | Answer::Written(Ok(Some(object)))) => pass.json(object),
             Some(Answer::Page(Ok(page))) => page.items.iter_mut().for_each(|object| pass.json(object)),
@@ -99,8 +101,14 @@ fn calls(record: &mut Record, pass: &mut Pass<'_>) -> bool {
             ) => error(failure, pass),
             _ => {}
         }
+        made |= programs && pass.found_new;
     }
     made
+}
+
+/// What it makes of a Secret is seen in its answer only.
+fn is_program(operation: &Operation) -> bool {
+    matches!(operation, Operation::Patch(patch) if patch.target.kind == "Secret" && matches!(patch.body, PatchBody::Jq(_)))
 }
 
 fn error(failure: &mut CallError, pass: &mut Pass<'_>) {

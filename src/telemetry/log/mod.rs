@@ -101,6 +101,16 @@ where
     Ok(control)
 }
 
+/// As [`init`], to somebody who shows the lines in another way. Text has no colours.
+pub fn init_to<W>(format: LogFormat, filter: &str, to: W) -> Result<LogControl, LogError>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let (layer, control) = layer(format, filter, false, to)?;
+    set_up(Registry::default().with(layer))?;
+    Ok(control)
+}
+
 fn set_up(subscriber: impl Subscriber + Send + Sync) -> Result<(), LogError> {
     tracing::subscriber::set_global_default(subscriber).map_err(LogError::Twice)
 }

@@ -34,6 +34,7 @@ pub struct Metrics {
     enable_success: IntGaugeVec,
     enable_errors: IntCounterVec,
     hook_compile: HistogramVec,
+    hook_swaps: IntCounterVec,
     hook_run: HistogramVec,
     hook_run_cpu: HistogramVec,
     hook_run_rss: IntGaugeVec,
@@ -92,6 +93,7 @@ impl Metrics {
             enable_success: make.vec(&names::ENABLE_SUCCESS)?,
             enable_errors: make.vec(&names::ENABLE_ERRORS)?,
             hook_compile: make.vec(&names::HOOK_COMPILE)?,
+            hook_swaps: make.vec(&names::HOOK_SWAPS)?,
             hook_run: make.vec(&names::HOOK_RUN)?,
             hook_run_cpu: make.vec(&names::HOOK_RUN_CPU)?,
             hook_run_rss: make.vec(&names::HOOK_RUN_RSS)?,
@@ -185,6 +187,11 @@ impl Metrics {
     /// A component is ready to run.
     pub fn hook_compiled(&self, source: CompileSource, took: Duration) {
         self.hook_compile.with_label_values(&[source.label()]).observe(took.as_secs_f64());
+    }
+
+    /// A new version of a hook took the place of the old one, or was refused.
+    pub fn hook_swapped(&self, swapped: bool) {
+        self.hook_swaps.with_label_values(&[if swapped { "swapped" } else { "refused" }]).inc();
     }
 
     /// A run ended. All three counters of results exist from then on.

@@ -96,6 +96,7 @@ table! {
     ENABLE_SUCCESS = gauge("hook_enable_kubernetes_bindings_success", &["hook"], "1 when all kubernetes bindings of the hook have listed their objects, else 0.");
     ENABLE_ERRORS = counter("hook_enable_kubernetes_bindings_errors_total", &["hook"], "Times that a kubernetes binding's kind was looked for in vain.");
     HOOK_COMPILE = histogram("hook_compile_seconds", Buckets::Seconds, &["source"], "Time to get a component ready to run; source is compiled or cached.");
+    HOOK_SWAPS = counter("hook_swaps_total", &["result"], "New versions of hooks, by result: swapped or refused.");
     HOOK_RUN = histogram("hook_run_seconds", Buckets::Seconds, RUN, "Duration of a run, host calls included.");
     HOOK_RUN_CPU = histogram("hook_run_user_cpu_seconds", Buckets::Seconds, RUN, "CPU time of a run: the guest's code, and what the operator does for it in the same thread.");
     HOOK_RUN_RSS = gauge("hook_run_max_rss_bytes", RUN, "Most memory that the last run had, linear memories and tables together.");

@@ -113,18 +113,5 @@ pub struct QueueSample {
 
 /// The outcome of a host call as a label.
 pub fn outcome_label(outcome: Result<(), CallReason>) -> &'static str {
-    match outcome {
-        Ok(()) => "ok",
-        Err(CallReason::NotFound) => "not-found",
-        Err(CallReason::AlreadyExists) => "already-exists",
-        Err(CallReason::Conflict) => "conflict",
-        Err(CallReason::Invalid) => "invalid",
-        Err(CallReason::ForbiddenByGrant) => "forbidden-by-grant",
-        Err(CallReason::ForbiddenByCluster) => "forbidden-by-cluster",
-        Err(CallReason::TooLarge) => "too-large",
-        Err(CallReason::Timeout) => "timeout",
-        Err(CallReason::BudgetExceeded) => "budget-exceeded",
-        Err(CallReason::Unavailable) => "unavailable",
-        Err(CallReason::Other) => "other",
-    }
+    outcome.map_or_else(CallReason::label, |()| "ok")
 }

@@ -37,6 +37,7 @@ fn record_all(metrics: &Metrics, name: &str) {
     metrics.live_tick();
     metrics.set_hooks(HookCounts { ready: 1, ..HookCounts::default() });
     metrics.hook_compiled(CompileSource::Compiled, Duration::from_secs(1));
+    metrics.hook_swapped(true);
     metrics.run_finished(labels.get(), RunResult::Success, usage);
     metrics.run_finished(labels.get(), RunResult::Error(FailureKind::Trap), usage);
     metrics.run_finished(labels.get(), RunResult::AllowedError(FailureKind::Permanent), usage);

@@ -6,6 +6,7 @@ mod case;
 mod diff;
 mod normal;
 mod play;
+mod published;
 mod request;
 mod servers;
 mod table;
@@ -31,6 +32,14 @@ fn main() -> ExitCode {
     let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
     let runtime = tokio::runtime::Runtime::new().expect("start a runtime");
     let servers = (!arguments.list).then(|| Arc::new(runtime.block_on(Servers::start())));
+    // Before the cases, which add definitions of their own.
+    if whole
+        && let Some(servers) = &servers
+        && let Err(problem) = runtime.block_on(published::check_or_write(&servers.real.client))
+    {
+        eprintln!("{problem}");
+        return ExitCode::FAILURE;
+    }
     let rows = Arc::new(Mutex::new(Vec::new()));
     let trials = cases.into_iter().map(|case| {
         let (known, rows, servers, handle) = (known.clone(), rows.clone(), servers.clone(), runtime.handle().clone());

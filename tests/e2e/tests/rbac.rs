@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::bindings::told::{changes_up_to, write_hooks};
-use crate::copies::{NAME, SKIP, copied, ensure_source, gone};
+use crate::copies::{NAME, SKIP, copied, ensure_source, gone, set_password};
 use crate::harness::{ALL_HOOKS, Cluster, Needs, Test, boathook, eventually, hook_file};
 use crate::internet_access::{ALLOW, allowed, refused};
 use crate::node_taint::{create_node, tainted};
@@ -39,6 +39,8 @@ pub async fn generated_roles_are_enough(test: Arc<Test>) {
     copied(client, &name).await;
     allowed(client, &name).await;
     tainted(client, &name, &["gpu:NoSchedule"]).await;
+    set_password(client, "second").await;
+    copied(client, &name).await;
     label_namespace(client, &name, SKIP, Some("true")).await;
     gone(client, &name).await;
     label_namespace(client, &name, ALLOW, None).await;
@@ -52,6 +54,12 @@ pub async fn generated_roles_are_enough(test: Arc<Test>) {
     let forbidden: Vec<_> = operator.log().into_iter().filter(is_refusal).collect();
     assert!(forbidden.is_empty(), "{forbidden:?}");
     operator.stop().await;
+
+    // All that the hooks ask for was used; so says the log, the roles' other end.
+    let log = test.dir().join("operator-1.log");
+    let used = setup.rbac(&["--check", "--used", path(&log)]).await;
+    assert_eq!(used.status.code(), Some(0), "{}", text(&used));
+    assert_eq!(text(&used).matches("it asks for what it used").count(), hooks().len(), "{}", text(&used));
 
     // The command says the same, and that the roles of others are others.
     let own = setup.kubeconfig().await;

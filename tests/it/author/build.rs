@@ -14,7 +14,7 @@ use super::{command, project, repository};
 use crate::support::{guests::cache_dir, process::Ended};
 
 /// Cargo does one build at a time in one folder; so that none waits for it on its own time.
-static BUILDING: Mutex<()> = Mutex::const_new(());
+pub static BUILDING: Mutex<()> = Mutex::const_new(());
 
 /// A first build compiles Rust's library too, where it does not come with the tool chain.
 const PATIENCE: Duration = Duration::from_secs(400);
@@ -43,13 +43,17 @@ fn machine() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
 /// `boathook build`, with the tools of this machine.
 fn build(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = command(folder, ["build"].iter().chain(arguments));
-    command.envs(machine());
-    command.env("CARGO", repository().join("tools/wasm-cargo")).env("CARGO_TARGET_DIR", guests_target());
+    with_tools(&mut command);
     command
 }
 
+pub fn with_tools(command: &mut Command) {
+    command.envs(machine());
+    command.env("CARGO", repository().join("tools/wasm-cargo")).env("CARGO_TARGET_DIR", guests_target());
+}
+
 /// An empty folder that is the same one each time: Cargo keeps what it builds by the project's path, for ever.
-fn fresh(name: &str) -> PathBuf {
+pub fn fresh(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("author").join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -117,7 +121,7 @@ async fn a_startup_builds_and_passes_its_scenarios() {
     assert_eq!(facts["document"]["onStartup"], 10);
 }
 
-fn edit(file: &Path, from: &str, to: &str) {
+pub fn edit(file: &Path, from: &str, to: &str) {
     let text = fs::read_to_string(file).unwrap();
     assert!(text.contains(from), "no {from:?} in {}", file.display());
     fs::write(file, text.replace(from, to)).unwrap();

@@ -6,6 +6,8 @@ mod build;
 mod completion;
 mod new;
 
+pub use build::{BUILDING, edit, fresh, with_tools};
+
 use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
@@ -32,7 +34,7 @@ fn command<S: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = S
 
 /// A new project in this folder, with the SDK of the repository and the versions that its guests use, which
 /// are on this machine.
-async fn project(folder: &Path, name: &str, template: &str) -> PathBuf {
+pub async fn project(folder: &Path, name: &str, template: &str) -> PathBuf {
     let sdk = repository().join("sdk/rust");
     let made = typed(folder, ["new", name, "--from", template, "--sdk-path", sdk.to_str().unwrap()]).await;
     assert_eq!(made.code, Some(0), "{}", made.stderr);

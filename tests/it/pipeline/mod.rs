@@ -21,6 +21,7 @@ mod queues;
 mod semantics;
 mod shutdown;
 mod starts;
+mod swap;
 pub mod tell;
 mod traces;
 mod waiting;

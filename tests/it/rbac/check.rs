@@ -48,6 +48,33 @@ async fn the_log_tells_what_is_not_used() {
     assert_eq!(data["hooks"][1]["permissions"]["kubernetes"][0]["verbs"], serde_json::json!(["create", "get"]));
 }
 
+/// A record of `h` that gets a ConfigMap and creates it.
+const RECORD: &str = "tests/fixtures/records/version-1.record";
+
+#[tokio::test]
+async fn records_tell_what_is_read_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let hook = directory.path().join("h.wasm");
+    let permissions = "{apiGroups: [''], resources: [configmaps], verbs: [get, list, create, delete]}";
+    let document = format!("configVersion: v1\nonStartup: 1\npermissions: {{kubernetes: [{permissions}]}}\n");
+    fs::write(&hook, tell(&document)).unwrap();
+    let hook = hook.to_str().unwrap();
+    let ended = rbac([hook, "--check", "--used", RECORD, "-o", "json"]).await;
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let data: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let unused: Vec<_> = data["hooks"][0]["unused"].as_array().unwrap().iter().map(|one| &one["verb"]).collect();
+    assert_eq!(unused, ["delete", "list"]);
+    assert_eq!(data["hooks"][0]["permissions"]["kubernetes"][0]["verbs"], serde_json::json!(["create", "get"]));
+
+    let none = directory.path().to_str().unwrap();
+    let ended = rbac([hook, "--check", "--used", none]).await;
+    assert!(ended.code == Some(2) && ended.stderr.contains("holds no record"), "{}", ended.stderr);
+    let cut = directory.path().join("cut.record");
+    fs::write(&cut, &fs::read(RECORD).unwrap()[..100]).unwrap();
+    let ended = rbac([hook, "--check", "--used", none]).await;
+    assert!(ended.code == Some(2) && ended.stderr.contains("cut.record: it is cut short"), "{}", ended.stderr);
+}
+
 #[tokio::test]
 async fn what_can_not_be_used_is_named() {
     let text = tempfile::NamedTempFile::new().unwrap();

@@ -59,7 +59,7 @@ fn a_verb_that_another_may_stand_for_is_not_judged() {
 #[test]
 fn complete_records_judge_every_verb() {
     let mut evidence = log(&[("patch", "v1 Secret web/a", "ok")]);
-    evidence.hooks.values_mut().for_each(|calls| calls.complete = true);
+    evidence.hooks.values_mut().for_each(|calls| calls.partial = false);
     let secrets = r#"{apiGroups: [""], resources: [secrets], verbs: [create, get, patch]}"#;
     assert_eq!(unused(&judged(secrets, &evidence)), ["0 create secrets", "0 get secrets"]);
 }
@@ -137,4 +137,11 @@ fn events_are_sent_to_one_group_and_allowed_by_both() {
         let permission = format!(r#"{{apiGroups: ["{group}"], resources: [events], verbs: [create]}}"#);
         assert!(!judged(&permission, &log(&[("create", "events.k8s.io/v1 Event web/x", "ok")])).differs(), "{group:?}");
     }
+}
+
+#[test]
+fn what_the_document_has_by_now_is_refused_no_more() {
+    let evidence = log(&[("delete", "v1 Secret web/x", "forbidden-by-grant")]);
+    assert!(judged("", &evidence).differs());
+    assert!(!judged(r#"{apiGroups: [""], resources: [secrets], verbs: [delete]}"#, &evidence).differs());
 }

@@ -44,9 +44,7 @@ fn found(path: &Path) -> Vec<String> {
     let forms = PASSWORDS.iter().flat_map(|password| forms(password));
     forms
         .filter(|form| {
-            texts
-                .iter()
-                .any(|text| text.contains(&serde_json::Value::from(form.as_str()).to_string().trim_matches('"')[..]))
+            texts.iter().any(|text| text.contains(serde_json::Value::from(form.as_str()).to_string().trim_matches('"')))
         })
         .collect()
 }

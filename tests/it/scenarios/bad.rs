@@ -12,18 +12,35 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Texts that are no scenario, and the whole complaint.
-pub(super) const WRONG: [(&str, &str); 30] = [
+pub(super) const WRONG: [(&str, &str); 38] = [
     ("", "1:1: the file: is empty"),
     ("steps: []", "1:1: the file: name is missing"),
     ("name: x", "1:1: the file: steps is missing"),
     ("- name", "1:1: the file: must be a mapping, not a list"),
     ("name: 5\nsteps: []", "1:7: name: must be a text, not 5"),
-    ("name: x\nsteps: []\nwhen: now", "3:1: when: is not known here; allowed: given, name, steps"),
+    ("name: x\nsteps: []\nwhen: now", "3:1: when: is not known here; allowed: faults, given, name, steps"),
     ("name: x\nsteps: {a: b}", "2:8: steps: must be a list, not a mapping"),
     ("name: x\ngiven: [n1]\nsteps: []", "2:9: given[0]: must be an object, not \"n1\""),
     ("name: x\nsteps: [{sleep: 1s}]", "2:10: steps[0].sleep: is not known here"),
     ("name: x\nsteps: [{wait: soon}]", "2:16: steps[0].wait: is \"soon\"; a duration like 500ms"),
     ("name: x\nsteps: [{wait: 11m}]", "at most 10m"),
+    ("name: x\nsteps: [{pass: soon}]", "2:16: steps[0].pass: is \"soon\"; a duration like 500ms"),
+    ("name: x\nfaults: {}\nsteps: []", "2:9: faults: must be a list, not a mapping"),
+    ("name: x\nsteps: [{fault: now}]", "2:17: steps[0].fault: must be a mapping, not \"now\""),
+    ("name: x\nsteps: [{fault: {verb: get, answer: 409}}]", "2:17: steps[0].fault: object is missing"),
+    (
+        "name: x\nsteps: []\nfaults: [{verb: watch, answer: 409, object: {apiVersion: v1, kind: Node, metadata: {name: n}}}]",
+        "3:17: faults[0].verb: is \"watch\"; allowed: get, create",
+    ),
+    (
+        "name: x\nsteps: []\nfaults: [{verb: get, answer: 200, object: {apiVersion: v1, kind: Node, metadata: {name: n}}}]",
+        "3:10: faults[0]: answer is 200; allowed: 400, 403",
+    ),
+    (
+        "name: x\nsteps: []\nfaults: [{verb: get, answer: 409, times: 0, object: {apiVersion: v1, kind: Node, metadata: {name: n}}}]",
+        "3:10: faults[0]: times is 0; it is from 1 to 1000",
+    ),
+    ("name: x\nsteps: []\nfaults: [{verb: get, answer: 409, object: Node n}]", "faults[0].object: must be an object"),
     ("name: x\nsteps: [{tick: ''}]", "2:16: steps[0].tick: must be a text"),
     ("name: x\nsteps: [{restart: cluster}]", "2:19: steps[0].restart: is \"cluster\"; allowed: operator"),
     ("name: x\nsteps:\n- {}", "3:3: steps[0]: a step has just one of create, apply"),

@@ -93,6 +93,11 @@ async fn a_refused_write_ends_the_scenario() {
         ("kind", "apply: {apiVersion: v1, kind: Teapot, metadata: {name: t}}", "steps[0]: apply Teapot t: "),
         ("scope", "apply: {apiVersion: v1, kind: Secret, metadata: {name: t}}", "Secret needs metadata.namespace"),
         ("name", "apply: {apiVersion: v1, kind: Node, metadata: {name: a b}}", "steps[0]: apply Node a b: "),
+        (
+            "fault",
+            "fault: {verb: get, answer: 409, object: {apiVersion: v1, kind: Teapot, metadata: {name: t}}}",
+            "steps[0]: fault Teapot t: ",
+        ),
         ("tick", "tick: noon", "steps[0]: tick \"noon\": the hook has no schedule of this name"),
     ];
     let texts = steps.map(|(name, step, _)| (name, format!("name: refused\nsteps:\n  - {step}\n")));
@@ -103,7 +108,16 @@ async fn a_refused_write_ends_the_scenario() {
     for (_, _, expected) in steps {
         assert!(ended.stdout.contains(expected), "no {expected:?} in:\n{}", ended.stdout);
     }
-    assert!(ended.stdout.contains("7 scenarios: 0 passed, 7 failed"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("8 scenarios: 0 passed, 8 failed"), "{}", ended.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_ticks_than_a_queue_is_for_are_no_time_to_pass() {
+    let author = Author::of("schedule", &[("day", "name: a day\nsteps: [{pass: 24h}]\n")]).await;
+    let ended = author.test(&[]).await;
+    assert_eq!(ended.code, Some(1));
+    let told = "steps[0]: pass: the hook's schedules strike more than 1000 times in it";
+    assert!(ended.stdout.contains(told), "{}", ended.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

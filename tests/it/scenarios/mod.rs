@@ -50,11 +50,21 @@ async fn pods_monitor() {
     play_all("pods-monitor").await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn test_guests() {
+    for hook in ["fail", "forbidden", "metrics"] {
+        play_all_in(&Path::new("hooks-wasm/test").join(hook), hook).await;
+    }
+}
+
 /// Those of one hook, where its author has them.
 async fn play_all(hook: &str) {
+    play_all_in(&Path::new("hooks-wasm").join(hook), hook).await;
+}
+
+async fn play_all_in(folder: &Path, hook: &str) {
     let hooks = hooks_dir(&[(hook, guest(hook))]).await;
-    let folder = Path::new("hooks-wasm").join(hook);
-    let ended = test([&folder, Path::new("--hooks"), hooks.path(), Path::new("-o"), Path::new("json")]).await;
+    let ended = test([folder, Path::new("--hooks"), hooks.path(), Path::new("-o"), Path::new("json")]).await;
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     let told: Value = serde_json::from_str(&ended.stdout).unwrap();
     let files = fs::read_dir(folder.join("scenarios")).unwrap().count();

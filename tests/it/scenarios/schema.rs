@@ -14,13 +14,16 @@ const BEYOND: [&str; 1] = ["at most 10m"];
 
 const FULL: &str = "name: all
 given: [{apiVersion: v1, kind: Node, metadata: {name: n}}]
+faults: [{verb: patch, object: {apiVersion: v1, kind: Node, metadata: {name: n}}, answer: 409, times: 2}]
 steps:
   - create: &secret {apiVersion: v1, kind: Secret, metadata: {namespace: a, name: s}, data: {a: null}}
   - apply: *secret
   - patch: *secret
   - delete: *secret
   - tick: noon
+  - pass: 24h
   - wait: 1m0.5s
+  - fault: {verb: get, object: *secret, answer: 503}
   - restart: operator
   - expect:
       present: [*secret]

@@ -64,7 +64,7 @@ fn resource(schema: &Arc<Schema>, group: &str, plural: &str, kind: &str) -> Arc<
         delete_returns_object: false,
         create_on_update: false,
         schema: schema.clone(),
-        root_type: schema.of_kind(group, kind),
+        root_type: schema.of_kind(group, "v1", kind),
     })
 }
 

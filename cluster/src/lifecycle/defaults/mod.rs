@@ -2,6 +2,7 @@
 //!
 //! Never overwrites what is set.
 
+mod others;
 mod pods;
 pub(super) mod services;
 pub(super) mod workloads;
@@ -19,6 +20,7 @@ pub(crate) fn apply(resource: &Resource, value: &mut Value) {
             let spec = child(map, "spec");
             pods::spec(spec);
             default(spec, "enableServiceLinks", true);
+            pods::requests(spec);
         }
         "podtemplates" => pods::template(map),
         "replicationcontrollers" => workloads::replication_controller(map),
@@ -42,8 +44,9 @@ pub(crate) fn apply(resource: &Resource, value: &mut Value) {
         }
         "networkpolicies.networking.k8s.io" => network_policy(child(map, "spec")),
         storage if storage.ends_with(".rbac.authorization.k8s.io") => rbac(map),
-        storage if storage.ends_with(".admissionregistration.k8s.io") => webhooks(map),
-        _ => {}
+        storage if storage.ends_with("configurations.admissionregistration.k8s.io") => webhooks(map),
+        storage if storage.ends_with(".admissionregistration.k8s.io") => others::policy(map),
+        storage => others::apply(storage, map),
     }
 }
 

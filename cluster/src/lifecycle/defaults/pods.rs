@@ -33,6 +33,21 @@ pub(crate) fn spec(spec: &mut Map<String, Value>) {
     }
 }
 
+/// What a container may use at most, it asks for when it says nothing else.
+pub(crate) fn requests(spec: &mut Map<String, Value>) {
+    for list in ["initContainers", "containers"] {
+        for container in items(spec, list) {
+            let Some(Value::Object(limits)) = container.get("resources").and_then(|r| r.get("limits")).cloned() else {
+                continue;
+            };
+            let requests = child(child(container, "resources"), "requests");
+            for (name, limit) in limits {
+                default(requests, &name, limit);
+            }
+        }
+    }
+}
+
 fn container(container: &mut Map<String, Value>, host_network: bool) {
     let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
     let name = image.rsplit('/').next().unwrap_or_default();

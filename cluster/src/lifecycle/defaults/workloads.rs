@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::items;
 use super::pods::template;
 use crate::json::{child, default};
 
@@ -46,6 +47,12 @@ pub(crate) fn stateful_set(spec: &mut Map<String, Value>) {
     default(strategy, "type", "RollingUpdate");
     if strategy.get("type").and_then(Value::as_str) == Some("RollingUpdate") {
         default(child(strategy, "rollingUpdate"), "partition", 0);
+    }
+    for claim in items(spec, "volumeClaimTemplates") {
+        default(claim, "kind", "PersistentVolumeClaim");
+        default(claim, "apiVersion", "v1");
+        default(child(claim, "spec"), "volumeMode", "Filesystem");
+        default(child(claim, "status"), "phase", "Pending");
     }
     let retention = json!({ "whenDeleted": "Retain", "whenScaled": "Retain" });
     default(spec, "persistentVolumeClaimRetentionPolicy", retention);

@@ -64,15 +64,21 @@ fn refusal(verbs: &[&str], subject: &Subject<'_>) -> String {
         Reach::Cluster => (String::new(), String::new()),
         Reach::AllNamespaces => (" in all namespaces".to_owned(), String::new()),
         Reach::Namespace(namespace) => {
-            (format!(" in namespace {namespace:?}"), format!(", namespaces: [{namespace:?}]"))
+            (format!(" in namespace {namespace:?}"), format!(", namespaces: [{}]", quoted(namespace)))
         }
     };
     let verbs = verbs.join(", ");
+    let (group, shown) = (quoted(subject.group), quoted(&resource));
     format!(
-        "the hook may not {verbs} {resource}{name}{place}: add {{apiGroups: [{:?}], resources: [{resource:?}], \
-         verbs: [{verbs}]{only}}} to permissions.kubernetes",
-        subject.group
+        "the hook may not {verbs} {resource}{name}{place}: add {{apiGroups: [{group}], resources: [{shown}], \
+         verbs: [{verbs}]{only}}} to permissions.kubernetes"
     )
+}
+
+/// As YAML of one line.
+fn quoted(word: &str) -> String {
+    let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '-' | '.' | '/'));
+    if plain { word.to_owned() } else { format!("{word:?}") }
 }
 
 #[cfg(test)]
@@ -113,8 +119,6 @@ mod tests {
         assert!(!allowed(&named, "get", None, Reach::AllNamespaces, Some("a")));
         let other = Subject { group: "", resource: "deployments", subresource: None, reach: web, name: None };
         let said = check(&[plain], &["get"], &other).unwrap_err();
-        assert!(
-            said.contains(r#"add {apiGroups: [""], resources: ["deployments"], verbs: [get], namespaces: ["web"]}"#)
-        );
+        assert!(said.contains(r#"add {apiGroups: [""], resources: [deployments], verbs: [get], namespaces: [web]}"#));
     }
 }

@@ -55,7 +55,7 @@
 //!
 //! let ran = Kit::new(config, run).run(Run::new().startup());
 //! assert!(ran.error().is_permanent());
-//! assert!(ran.error().to_string().contains(r#"add {apiGroups: [""], resources: ["pods"], verbs: [delete]"#));
+//! assert!(ran.error().to_string().contains(r#"add {apiGroups: [""], resources: [pods], verbs: [delete]"#));
 //! ```
 //!
 //! # What is not as in a cluster

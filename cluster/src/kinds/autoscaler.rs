@@ -1,0 +1,91 @@
+//! autoscaling/v1 HorizontalPodAutoscalers on stored autoscaling/v2 ones.
+//!
+//! Never loses a metric: what v1 cannot say travels in an annotation, as on the real server, if in a form of our own.
+
+use serde_json::{Map, Value, json};
+
+use crate::json;
+
+const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+
+/// v1 to v2.
+pub(crate) fn to_v2(object: &mut Value) {
+    let map = json::object(object);
+    map.insert("apiVersion".into(), "autoscaling/v2".into());
+    let kept = annotation(map).and_then(|text| serde_json::from_str::<Vec<Value>>(&text).ok());
+    let spec = json::child(map, "spec");
+    let mut metrics: Vec<Value> = Vec::new();
+    if let Some(wanted) = spec.shift_remove("targetCPUUtilizationPercentage").filter(|v| !v.is_null()) {
+        metrics.push(json!({
+            "type": "Resource",
+            "resource": { "name": "cpu", "target": { "type": "Utilization", "averageUtilization": wanted } },
+        }));
+    }
+    metrics.extend(kept.into_iter().flatten());
+    if !metrics.is_empty() {
+        spec.insert("metrics".into(), metrics.into());
+    }
+    let Some(Value::Object(status)) = map.get_mut("status") else { return };
+    if let Some(current) = status.shift_remove("currentCPUUtilizationPercentage").filter(|v| !v.is_null()) {
+        let metric = json!({
+            "type": "Resource", "resource": { "name": "cpu", "current": { "averageUtilization": current } },
+        });
+        status.insert("currentMetrics".into(), json!([metric]));
+    }
+}
+
+/// v2 to v1.
+pub(crate) fn to_v1(object: &mut Value) {
+    let map = json::object(object);
+    map.insert("apiVersion".into(), "autoscaling/v1".into());
+    let spec = json::child(map, "spec");
+    let metrics = spec.shift_remove("metrics").unwrap_or_default();
+    let mut others: Vec<Value> = Vec::new();
+    for metric in metrics.as_array().into_iter().flatten() {
+        let wanted = json::at(metric, &["resource", "target", "averageUtilization"]);
+        match wanted.filter(|_| json::text(metric, &["resource", "name"]) == "cpu") {
+            Some(wanted) => {
+                spec.insert("targetCPUUtilizationPercentage".into(), wanted.clone());
+            }
+            None => others.push(metric.clone()),
+        }
+    }
+    if !others.is_empty() {
+        let text = Value::from(others).to_string();
+        json::child(json::child(map, "metadata"), "annotations").insert(METRICS.into(), text.into());
+    }
+    let Some(Value::Object(status)) = map.get_mut("status") else { return };
+    let current = status.shift_remove("currentMetrics").unwrap_or_default();
+    let cpu = current.as_array().into_iter().flatten().find(|m| json::text(m, &["resource", "name"]) == "cpu");
+    if let Some(used) = cpu.and_then(|m| json::at(m, &["resource", "current", "averageUtilization"])) {
+        status.insert("currentCPUUtilizationPercentage".into(), used.clone());
+    }
+    json::default(status, "currentReplicas", 0);
+}
+
+/// Takes the annotation with the metrics that v1 does not know.
+fn annotation(map: &mut Map<String, Value>) -> Option<String> {
+    let annotations = map.get_mut("metadata")?.get_mut("annotations")?.as_object_mut()?;
+    annotations.shift_remove(METRICS)?.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_survive_both_ways() {
+        let v2 = json!({
+            "apiVersion": "autoscaling/v2", "metadata": { "annotations": {} },
+            "spec": { "metrics": [
+                { "type": "Resource", "resource": { "name": "cpu", "target": { "type": "Utilization", "averageUtilization": 7 } } },
+                { "type": "Resource", "resource": { "name": "memory", "target": { "type": "Value", "value": "1Gi" } } },
+            ] },
+        });
+        let mut object = v2.clone();
+        to_v1(&mut object);
+        assert_eq!(json::int(&object, &["spec", "targetCPUUtilizationPercentage"]), Some(7));
+        to_v2(&mut object);
+        assert_eq!(object, v2);
+    }
+}

@@ -1,0 +1,316 @@
+//! Structural schemas: what a schema must and must not say.
+//!
+//! Never looks at rules; `validations` does.
+
+use serde_json::Value;
+
+use super::validations;
+use crate::json;
+use crate::kinds::structural;
+use crate::status::Cause;
+
+/// Where a schema stands among others.
+#[derive(Clone, Copy, PartialEq)]
+enum Level {
+    Root,
+    Field,
+    Item,
+}
+
+const TYPES: &[&str] = &["array", "boolean", "integer", "number", "object", "string"];
+/// What a schema inside of `allOf` and its like must not say: the key, and the word for its absence.
+const NESTED: &[(&str, &str)] = &[
+    ("additionalProperties", "undefined"),
+    ("default", "undefined"),
+    ("description", "empty"),
+    ("nullable", "false"),
+    ("title", "empty"),
+    ("type", "empty"),
+    ("x-kubernetes-embedded-resource", "false"),
+    ("x-kubernetes-int-or-string", "false"),
+    ("x-kubernetes-list-map-keys", "empty"),
+    ("x-kubernetes-list-type", "undefined"),
+    ("x-kubernetes-map-type", "undefined"),
+    ("x-kubernetes-preserve-unknown-fields", "undefined"),
+];
+/// Keys of JSON schemas that definitions may not use.
+const UNSUPPORTED: &[&str] = &["definitions", "dependencies", "id", "patternProperties", "additionalItems"];
+
+fn on(schema: &Value, key: &str) -> bool {
+    schema.get(key) == Some(&Value::Bool(true))
+}
+
+/// Everything that is wrong with a version's schema, which stands at `path`.
+pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let before = causes.len();
+    walk(schema, path, Level::Root, causes);
+    if causes.len() == before {
+        defaults(schema, path, true, causes);
+        validations::check(schema, path, causes);
+    }
+}
+
+fn walk(schema: &Value, path: &str, level: Level, causes: &mut Vec<Cause>) {
+    let at = |key: &str| format!("{path}.{key}");
+    if schema.get("$ref").is_some() {
+        causes.push(Cause::forbidden(at("$ref"), "$ref is not supported"));
+        return;
+    }
+    for key in UNSUPPORTED.iter().filter(|key| !json::is_empty(schema.get(**key))) {
+        causes.push(Cause::forbidden(at(key), format!("{key} is not supported")));
+    }
+    general(schema, path, causes);
+    lists(schema, path, causes);
+    extensions(schema, path, level, causes);
+    kind(schema, path, level, causes);
+    for (key, inner) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let place = format!("{path}.properties[{key}]");
+        if level == Level::Root && key == "metadata" {
+            metadata(inner, &place, causes);
+        }
+        walk(inner, &place, Level::Field, causes);
+    }
+    for (key, level) in [("items", Level::Item), ("additionalProperties", Level::Field)] {
+        if let Some(inner) = schema.get(key).filter(|inner| inner.is_object()) {
+            walk(inner, &at(key), level, causes);
+        }
+    }
+    for key in ["allOf", "anyOf", "oneOf"] {
+        for (index, inner) in json::list(schema, &[key]).iter().enumerate() {
+            nested(schema, inner, &format!("{path}.{key}[{index}]"), causes);
+        }
+    }
+    if let Some(inner) = schema.get("not") {
+        nested(schema, inner, &at("not"), causes);
+    }
+}
+
+fn general(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let at = |key: &str| format!("{path}.{key}");
+    if on(schema, "uniqueItems") {
+        let why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+        causes.push(Cause::forbidden(at("uniqueItems"), why));
+    }
+    if !json::is_empty(schema.get("properties")) && schema.get("additionalProperties").is_some_and(|v| v != false) {
+        let why = "additionalProperties and properties are mutual exclusive";
+        causes.push(Cause::forbidden(at("additionalProperties"), why));
+    }
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
+        && let Err(error) = regex::Regex::new(pattern)
+    {
+        let why = format!("must be a valid regular expression, but isn't: {}", expression_error(pattern, &error));
+        causes.push(Cause::invalid(at("pattern"), &pattern.into(), why));
+    }
+    if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
+        let why = "must be true or undefined";
+        causes.push(Cause::invalid(at("x-kubernetes-preserve-unknown-fields"), &false.into(), why));
+    }
+}
+
+/// In the words of Go's parser, for the commonest fault.
+fn expression_error(pattern: &str, error: &regex::Error) -> String {
+    match pattern.rfind('[') {
+        Some(at) if !pattern.get(at..).unwrap_or_default().contains(']') => {
+            format!("error parsing regexp: missing closing ]: `{}`", pattern.get(at..).unwrap_or_default())
+        }
+        _ => format!("error parsing regexp: {}", error.to_string().lines().last().unwrap_or_default()),
+    }
+}
+
+fn lists(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let at = |key: &str| format!("{path}.{key}");
+    let list = json::text(schema, &["x-kubernetes-list-type"]);
+    let keys = json::list(schema, &["x-kubernetes-list-map-keys"]);
+    let items = schema.get("items").unwrap_or(&Value::Null);
+    if json::text(schema, &["type"]) == "array" && !items.is_object() {
+        causes.push(Cause::required(at("items"), "must be specified"));
+    }
+    if !matches!(list, "" | "atomic" | "set" | "map") {
+        let supported = ["atomic", "set", "map"];
+        causes.push(Cause::unsupported(at("x-kubernetes-list-type"), &list.into(), &supported));
+    }
+    if list != "map" && !keys.is_empty() {
+        let why = "must be map if x-kubernetes-list-map-keys is non-empty";
+        causes.push(Cause::required(at("x-kubernetes-list-type"), why));
+    }
+    if list == "set" {
+        set_items(items, &at("items"), causes);
+    }
+    if list != "map" {
+        return;
+    }
+    if keys.is_empty() {
+        let why = "must not be empty if x-kubernetes-list-type is map";
+        causes.push(Cause::required(at("x-kubernetes-list-map-keys"), why));
+        return;
+    }
+    let kind = json::text(items, &["type"]);
+    if kind != "object" {
+        let why = "must be object if parent array's x-kubernetes-list-type is map";
+        causes.push(Cause::invalid(at("items.type"), &kind.into(), why));
+        return;
+    }
+    let names: Vec<&str> = keys.iter().filter_map(Value::as_str).collect();
+    map_keys(items, &names, path, causes);
+}
+
+fn set_items(items: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let (key, wanted) = match json::text(items, &["type"]) {
+        "object" => ("x-kubernetes-map-type", "atomic"),
+        "array" => ("x-kubernetes-list-type", "atomic"),
+        _ => return,
+    };
+    let given = items.get(key).unwrap_or(&Value::Null);
+    if given != wanted {
+        let why = "must be atomic as item of a list with x-kubernetes-list-type=set";
+        causes.push(Cause::invalid(format!("{path}.{key}"), given, why));
+    }
+}
+
+fn map_keys(items: &Value, keys: &[&str], path: &str, causes: &mut Vec<Cause>) {
+    let field = format!("{path}.x-kubernetes-list-map-keys");
+    let required = json::list(items, &["required"]);
+    if keys.iter().any(|key| json::at(items, &["properties", key]).is_none()) {
+        causes.push(Cause::invalid(&field, &Value::from(keys), "entries must all be names of item properties"));
+    }
+    for key in keys {
+        let Some(property) = json::at(items, &["properties", key]) else {
+            continue;
+        };
+        let place = format!("{path}.items.properties[{key}]");
+        let kind = json::text(property, &["type"]);
+        if matches!(kind, "object" | "array") {
+            let why = "must be a scalar type if parent array's x-kubernetes-list-type is map";
+            causes.push(Cause::invalid(format!("{place}.type"), &kind.into(), why));
+        }
+        if on(property, "nullable") {
+            let why = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
+            causes.push(Cause::forbidden(format!("{place}.nullable"), why));
+        }
+        if property.get("default").is_none() && !required.iter().any(|r| r == key) {
+            let why =
+                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
+            causes.push(Cause::required(format!("{place}.default"), why));
+        }
+    }
+    if keys.iter().enumerate().any(|(index, key)| keys.iter().take(index).any(|other| other == key)) {
+        causes.push(Cause::invalid(field, &Value::from(keys), "must not contain duplicate entries"));
+    }
+}
+
+fn extensions(schema: &Value, path: &str, level: Level, causes: &mut Vec<Cause>) {
+    let at = |key: &str| format!("{path}.{key}");
+    let kind = json::text(schema, &["type"]);
+    if !json::text(schema, &["x-kubernetes-list-type"]).is_empty() && kind != "array" {
+        let why = "must be array if x-kubernetes-list-type is specified";
+        causes.push(Cause::invalid(at("type"), &kind.into(), why));
+    }
+    match json::text(schema, &["x-kubernetes-map-type"]) {
+        "" => {}
+        "atomic" | "granular" if kind == "object" => {}
+        "atomic" | "granular" => {
+            let why = "must be object if x-kubernetes-map-type is specified";
+            causes.push(Cause::invalid(at("type"), &kind.into(), why));
+        }
+        other => {
+            let supported = ["atomic", "granular"];
+            causes.push(Cause::unsupported(at("x-kubernetes-map-type"), &other.into(), &supported));
+        }
+    }
+    if level == Level::Root && on(schema, "nullable") {
+        causes.push(Cause::forbidden(at("nullable"), "nullable cannot be true at the root"));
+    }
+    if !on(schema, "x-kubernetes-embedded-resource") {
+        return;
+    }
+    let open = on(schema, "x-kubernetes-preserve-unknown-fields");
+    if !open && json::is_empty(schema.get("properties")) {
+        let why = "must not be empty if x-kubernetes-embedded-resource is true without \
+            x-kubernetes-preserve-unknown-fields";
+        causes.push(Cause::required(at("properties"), why));
+    }
+    if kind != "object" {
+        let why = "must be object if x-kubernetes-embedded-resource is true";
+        causes.push(Cause::invalid(at("type"), &kind.into(), why));
+    }
+}
+
+fn kind(schema: &Value, path: &str, level: Level, causes: &mut Vec<Cause>) {
+    let field = format!("{path}.type");
+    let kind = json::text(schema, &["type"]);
+    let untyped = on(schema, "x-kubernetes-int-or-string") || on(schema, "x-kubernetes-preserve-unknown-fields");
+    match (kind, level) {
+        ("", Level::Root) => causes.push(Cause::required(field, "must not be empty at the root")),
+        ("", _) if untyped => {}
+        ("", Level::Field) => causes.push(Cause::required(field, "must not be empty for specified object fields")),
+        ("", Level::Item) => causes.push(Cause::required(field, "must not be empty for specified array items")),
+        (kind, _) if !TYPES.contains(&kind) => causes.push(Cause::unsupported(field, &kind.into(), TYPES)),
+        (kind, Level::Root) if kind != "object" => {
+            causes.push(Cause::invalid(field, &kind.into(), "must be object at the root"));
+        }
+        _ => {}
+    }
+}
+
+/// The server knows what metadata is; a definition may only bound the name.
+fn metadata(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let other = properties.into_iter().flatten().any(|(key, _)| !matches!(key.as_str(), "name" | "generateName"));
+    let more = schema.as_object().into_iter().flatten();
+    let more = more.filter(|(key, _)| !matches!(key.as_str(), "type" | "properties" | "description")).count() > 0;
+    if other || more {
+        let why = "must not specify anything other than name and generateName, but metadata is implicitly specified";
+        causes.push(Cause::forbidden(path, why));
+    }
+}
+
+/// A schema that only restricts the values of the one around it.
+fn nested(around: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let either = on(around, "x-kubernetes-int-or-string");
+    for (key, absent) in NESTED {
+        if *key == "type" && either || json::is_empty(schema.get(key)) && *key != "default" {
+            continue;
+        }
+        if schema.get(key).is_some() {
+            causes.push(Cause::forbidden(format!("{path}.{key}"), format!("must be {absent} to be structural")));
+        }
+    }
+    for (key, inner) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let around = json::at(around, &["properties", key]).unwrap_or(&Value::Null);
+        nested(around, inner, &format!("{path}.properties[{key}]"), causes);
+    }
+    if let Some(inner) = schema.get("items") {
+        nested(around.get("items").unwrap_or(&Value::Null), inner, &format!("{path}.items"), causes);
+    }
+}
+
+/// Defaults must fit their own schema.
+fn defaults(schema: &Value, path: &str, root: bool, causes: &mut Vec<Cause>) {
+    if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
+        let place = format!("{path}.default");
+        let mut pruned = default.clone();
+        let mut unknown = Vec::new();
+        structural::prune(&mut pruned, schema, root, &mut Vec::new(), &mut unknown);
+        if !unknown.is_empty() {
+            causes.push(Cause::invalid(&place, default, "must not have unknown fields"));
+        }
+        let missing = ["apiVersion", "kind"].into_iter().filter(|key| root && default.get(key).is_none());
+        causes.extend(missing.map(|key| Cause::required(format!("{place}.{key}"), "")));
+        structural::set_defaults(&mut pruned, schema);
+        for cause in structural::problems(&pruned, schema, "") {
+            let field = match cause.field.as_str() {
+                "" | "<nil>" => place.clone(),
+                below => format!("{place}.{below}"),
+            };
+            causes.push(Cause { field, ..cause });
+        }
+    }
+    for (key, inner) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        defaults(inner, &format!("{path}.properties[{key}]"), false, causes);
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get(key).filter(|inner| inner.is_object()) {
+            defaults(inner, &format!("{path}.{key}"), false, causes);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `boathook dev`: an operator and a cluster for authors, until a signal ends them.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail};
+use boathook_cluster::{Cluster, State};
+use kube::Client;
+use serde_json::json;
+
+use super::{
+    cluster::{write_kubeconfig, write_private},
+    connect, effects,
+    runtime::{Stop, block_on},
+    serve::cache_dir,
+};
+use crate::{
+    app::{App, Options},
+    author::Cargo,
+    cli::{
+        Connection,
+        dev::{Dev, DevOutput},
+    },
+    dev::{Format, Look, Session, Show, Source},
+    hooks::read_directory,
+    sandbox::CompilerConfig,
+    telemetry::{LogFormat, log},
+};
+
+/// What hooks say, and what people should know of the operator.
+const FILTER: &str = "warn,hook=info,kube_client=off";
+/// An API server answers within this time, or it is not there.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Runs may take this long to end when their hook is replaced, or all is over.
+const GRACE: Duration = Duration::from_secs(1);
+
+pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let mut stop = Stop::new()?;
+        let cargo = Cargo::new(std::env::var_os("CARGO"));
+        let sources = sources(&args.paths, &cargo)?;
+        let show = Arc::new(Show::new(format(args.output)));
+        let lines = show.clone();
+        log::init_to(LogFormat::Json, FILTER, move || lines.lines())?;
+        let directory = tempfile::tempdir().context("can't make a temporary directory")?;
+        let hooks = directory.path().join("hooks");
+        prepare(&hooks, args.hooks.as_deref())?;
+        let place = tokio::select! {
+            place = Place::find(&args, directory.path()) => place?,
+            () = stop.requested() => return Ok(ExitCode::SUCCESS),
+        };
+        let options = options(&place, &hooks, &args, &show)?;
+        let app = tokio::select! {
+            app = App::start(options) => app?,
+            () = stop.requested() => return Ok(ExitCode::SUCCESS),
+        };
+        place.announce(&show);
+        let session = Session { sources, cargo, hooks, rerun: args.rerun };
+        let ended = tokio::select! {
+            ended = session.run(&app, &show) => ended,
+            () = stop.requested() => Ok(()),
+        };
+        let saved = place.save(args.save.as_deref());
+        tokio::select! {
+            () = end(app, place) => {}
+            // Whoever asks twice does not want to wait.
+            () = stop.requested() => {}
+        }
+        ended?;
+        saved?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+async fn end(app: App, place: Place) {
+    app.shutdown().await;
+    if let Some((cluster, _)) = place.local {
+        cluster.shutdown().await;
+    }
+}
+
+/// Each hook is worked on once.
+fn sources(paths: &[PathBuf], cargo: &Cargo) -> anyhow::Result<Vec<Source>> {
+    let mut sources: Vec<Source> = Vec::new();
+    for path in paths {
+        let source = Source::find(path, cargo)?;
+        if sources.iter().any(|known| known.name == source.name) {
+            bail!("there are two sources of the hook {}: give one", source.name);
+        }
+        sources.push(source);
+    }
+    Ok(sources)
+}
+
+fn format(output: DevOutput) -> Format {
+    match output {
+        DevOutput::Text => Format::Text(Look { style: effects::style(false), frames: 12 }),
+        DevOutput::Json => Format::Json,
+    }
+}
+
+/// The operator's directory, with the hooks that are not worked on.
+fn prepare(hooks: &Path, others: Option<&Path>) -> anyhow::Result<()> {
+    std::fs::create_dir(hooks).context("can't make a directory for the hooks")?;
+    for file in others.map(read_directory).transpose()?.unwrap_or_default() {
+        let to = hooks.join(file.path.file_name().unwrap_or_default());
+        std::fs::copy(&file.path, to).with_context(|| format!("can't read {}", file.path.display()))?;
+    }
+    Ok(())
+}
+
+/// The cluster that is worked on.
+struct Place {
+    client: Client,
+    server: String,
+    /// One of our own, and the file of its kubeconfig.
+    local: Option<(Cluster, PathBuf)>,
+}
+
+impl Place {
+    async fn find(args: &Dev, directory: &Path) -> anyhow::Result<Self> {
+        let Some(kubeconfig) = &args.kubeconfig else { return Self::local(args, directory).await };
+        let connection = Connection { kubeconfig: Some(kubeconfig.clone()), context: args.context.clone() };
+        let (client, server) = connect::client(&connection).await?;
+        let what = || format!("no cluster answers at {server}, which {} names", kubeconfig.display());
+        tokio::time::timeout(ANSWER, client.apiserver_version()).await.with_context(what)?.with_context(what)?;
+        Ok(Self { client, server, local: None })
+    }
+
+    async fn local(args: &Dev, directory: &Path) -> anyhow::Result<Self> {
+        let mut state = State::default();
+        for path in &args.state {
+            state.append(State::read(path)?);
+        }
+        let cluster = Cluster::start(boathook_cluster::Options::default().state(state)).await?;
+        let file = args.write_kubeconfig.clone().unwrap_or_else(|| directory.join("kubeconfig"));
+        write_kubeconfig(&file, &cluster.kubeconfig())?;
+        let client = connect::client_of(kube::Config::new(cluster.url().parse()?))?;
+        Ok(Self { client, server: cluster.url().to_string(), local: Some((cluster, file)) })
+    }
+
+    fn announce(&self, show: &Show) {
+        let kubeconfig = self.local.as_ref().map(|(_, file)| file.display().to_string());
+        let text = match &kubeconfig {
+            Some(file) => format!(
+                "local cluster on {}; in another terminal, try:\n  kubectl --kubeconfig {file} get namespaces\n",
+                self.server
+            ),
+            None => format!("working on the cluster at {}\n", self.server),
+        };
+        show.say(&text, "started", json!({"server": self.server, "kubeconfig": kubeconfig}));
+    }
+
+    fn save(&self, file: Option<&Path>) -> anyhow::Result<()> {
+        let (Some(file), Some((cluster, _))) = (file, &self.local) else { return Ok(()) };
+        write_private(file, &cluster.save())
+            .with_context(|| format!("can't write the cluster's state to {}", file.display()))
+    }
+}
+
+fn options(place: &Place, hooks: &Path, args: &Dev, show: &Arc<Show>) -> anyhow::Result<Options> {
+    let mut options = Options::new(place.client.clone(), hooks).context("can't find this program's own file")?;
+    options.server = place.server.clone();
+    options.grace_period = GRACE;
+    options.plan = args.plan;
+    options.keep_last_run = args.rerun;
+    options.effects = Some(show.clone());
+    let ended = show.clone();
+    options.run_ended = Some(Arc::new(move |run| ended.run_ended(run)));
+    options.sandbox.cache_dir = cache_dir();
+    options.sandbox.compiler = Some(CompilerConfig::new(std::env::current_exe()?));
+    Ok(options)
+}

@@ -1,0 +1,46 @@
+//! Effects of writes on stdout and in the log, as they come. Decides nothing about them.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use tracing::info;
+
+use crate::effect::{Effect, Ending, Sink, Style, json, render};
+
+/// How effects are shown on stdout.
+pub(super) fn style(secrets: bool) -> Style {
+    let terminal = io::stdout().is_terminal();
+    let color = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    Style { color, secrets, ..Style::default() }
+}
+
+/// Writes one effect to stdout. Whoever reads it may be gone, which is no reason to stop.
+pub(super) fn print(effect: &Effect, style: Style) {
+    let _ = io::stdout().lock().write_all(render(effect, style).as_bytes());
+}
+
+/// What a plan shows: a record in the log for each write, and text on stdout if that is not where the log's lines
+/// are to be read by programs.
+pub(super) struct Plan {
+    text: bool,
+    style: Style,
+}
+
+impl Plan {
+    pub fn new(text: bool) -> Self {
+        Self { text, style: style(false) }
+    }
+}
+
+impl Sink for Plan {
+    fn effect(&self, effect: Effect) {
+        let (hook, run, action) = (&effect.hook, &effect.run, effect.action().label());
+        let Effect { verb, object, subresource, note, .. } = &effect;
+        let error = if let Ending::Failed { message, .. } = &effect.ending { Some(message) } else { None };
+        let json = json(&effect, false);
+        let changes = json.get("changes").filter(|_| !self.text).map(tracing::field::display);
+        info!(target: "plan", %hook, %run, verb, %object, subresource, action, note, error, changes, "planned");
+        if self.text {
+            print(&effect, self.style);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! `boathook run`: one run of a component, on a cluster in this process or on another one.
+//!
+//! It never tries a run again.
+
+mod input;
+mod show;
+
+use std::{
+    process::ExitCode,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use boathook_cluster::{Cluster, State};
+
+use super::{
+    connect,
+    effects::{print, style},
+    inspect::hook_name,
+    runtime::{Stop, block_on},
+    serve::cache_dir,
+};
+use crate::{
+    app::{
+        App, Options, load,
+        once::{Ground, OnceError},
+    },
+    cli::{Connection, Output, run::Run},
+    effect::{Effect, Sink, Style},
+    model::{HookName, HookSpec, error_chain},
+    sandbox::{RunReport, Sandbox, SandboxConfig},
+    telemetry::{LogFormat, log},
+};
+use input::Input;
+
+/// The hook's own lines, and what is wrong with the operator.
+const LOG: &str = "hook=debug,boathook=warn,boathook::app::runs=off";
+/// A hook knows its objects within this time.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What was given can't be used.
+const BAD_INPUT: u8 = 2;
+const INTERRUPTED: u8 = 130;
+
+pub(super) fn run(args: Run) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let mut stop = Stop::new()?;
+        log::init(LogFormat::Text, LOG)?;
+        tokio::select! {
+            ended = once(&args) => match ended {
+                Ok(code) => Ok(code),
+                Err(error) => {
+                    eprintln!("error: {}", error_chain(error.as_ref()));
+                    Ok(ExitCode::from(BAD_INPUT))
+                }
+            },
+            () = stop.requested() => {
+                eprintln!("interrupted: the run was not awaited");
+                Ok(ExitCode::from(INTERRUPTED))
+            }
+        }
+    })
+}
+
+/// Keeps effects, and shows them as they come.
+struct Effects {
+    /// Where they are not shown.
+    all: Mutex<Vec<Effect>>,
+    count: AtomicUsize,
+    shown: Option<Style>,
+}
+
+impl Sink for Effects {
+    fn effect(&self, effect: Effect) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        match self.shown {
+            Some(style) => print(&effect, style),
+            None => self.all.lock().unwrap_or_else(PoisonError::into_inner).push(effect),
+        }
+    }
+}
+
+async fn once(args: &Run) -> anyhow::Result<ExitCode> {
+    let name = hook_name(&args.file)?;
+    let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
+    let sandbox = SandboxConfig { cache_dir: args.cache_dir.clone().or_else(cache_dir), ..SandboxConfig::default() };
+    let spec = load(&name, &bytes, &Sandbox::new(sandbox.clone())?).await?.spec;
+    let input = input::read(args, &spec)?;
+    let (client, cluster) = cluster(args).await?;
+    let ground = Ground::new(client.clone(), cluster.is_some());
+    let hooks = tempfile::tempdir().context("can't make a temporary directory")?;
+    std::fs::write(hooks.path().join(format!("{name}.wasm")), &bytes).context("can't copy the component")?;
+
+    let effects = Arc::new(Effects { all: Mutex::default(), count: AtomicUsize::new(0), shown: shown(args) });
+    let mut options = Options::new(client, hooks.path()).context("can't find this program's own file")?;
+    options.sandbox = sandbox;
+    options.schedules_tick = false;
+    options.hold = true;
+    options.plan = args.plan;
+    options.effects = Some(effects.clone());
+    let report = on(ground, options, &spec, input).await?;
+    let all = std::mem::take(&mut *effects.all.lock().unwrap_or_else(PoisonError::into_inner));
+    show::report(args, &name, &report, &all, effects.count.load(Ordering::Relaxed))?;
+    if let Some(cluster) = cluster {
+        cluster.shutdown().await;
+    }
+    Ok(if report.outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn shown(args: &Run) -> Option<Style> {
+    (args.output == Output::Text).then(|| style(args.show_secrets))
+}
+
+/// The cluster that was named, or one of the run's own.
+async fn cluster(args: &Run) -> anyhow::Result<(kube::Client, Option<Cluster>)> {
+    if args.kubeconfig.is_some() {
+        let connection = Connection { kubeconfig: args.kubeconfig.clone(), context: args.kube_context.clone() };
+        return Ok((connect::client(&connection).await?.0, None));
+    }
+    let mut state = State::default();
+    for path in &args.state {
+        state.append(State::read(path)?);
+    }
+    let cluster = Cluster::start(boathook_cluster::Options::default().state(state)).await?;
+    let client = connect::client_of(kube::Config::new(cluster.url().parse()?))?;
+    Ok((client, Some(cluster)))
+}
+
+async fn on(ground: Ground, options: Options, spec: &HookSpec, input: Input) -> anyhow::Result<RunReport> {
+    let mut sets = Vec::with_capacity(input.asked.len());
+    for object in &input.objects {
+        ground.add(object).await?;
+    }
+    for (place, asked) in input.asked {
+        sets.push(ground.set(spec, asked).await.with_context(|| place.clone())?);
+    }
+    if sets.is_empty() {
+        return Err(OnceError::Nothing.into());
+    }
+    let hook: &HookName = &spec.name;
+    let app = App::start(options).await?;
+    if let Some((_, reason)) = app.readiness().quarantined.first() {
+        anyhow::bail!("the hook can't be used: {reason}");
+    }
+    for missing in app.settled(hook, PATIENCE).await {
+        eprintln!("warning: {missing}");
+    }
+    let report = app.run_once(hook, &sets).await?;
+    app.shutdown().await;
+    Ok(report)
+}

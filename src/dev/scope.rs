@@ -1,0 +1,125 @@
+//! Which changes of files concern a source. Pure but for listing a project's folders.
+
+use std::{
+    fs, io,
+    path::{Component, Path, PathBuf},
+};
+
+/// The files of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All in a folder, but for what tools write there.
+    Project {
+        folder: PathBuf,
+        /// Cargo's.
+        target: PathBuf,
+    },
+    File(PathBuf),
+}
+
+impl Scope {
+    /// Whether a change of this file is one of the source.
+    pub fn concerns(&self, path: &Path) -> bool {
+        match self {
+            Self::File(file) => path == file,
+            Self::Project { folder, target } => {
+                let Ok(inside) = path.strip_prefix(folder) else { return false };
+                let mut parts = inside.components().filter_map(|part| match part {
+                    Component::Normal(part) => part.to_str(),
+                    _ => None,
+                });
+                !path.starts_with(target) && inside != Path::new("target") && !inside.starts_with("target")
+                    // Cargo writes it while it builds.
+                    && path.file_name().is_none_or(|name| name != "Cargo.lock")
+                    && !parts.any(|part| is_hidden(part) || is_temporary(part))
+            }
+        }
+    }
+
+    /// The folders to watch, each for itself.
+    pub fn folders(&self) -> io::Result<Vec<PathBuf>> {
+        match self {
+            Self::File(file) => Ok(file.parent().into_iter().map(Path::to_owned).collect()),
+            Self::Project { folder, .. } => Ok(self.below(folder)?),
+        }
+    }
+
+    /// A folder and those in it.
+    pub fn below(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut found = vec![folder.to_owned()];
+        let mut next = 0;
+        while let Some(folder) = found.get(next).cloned() {
+            next += 1;
+            for entry in fs::read_dir(&folder)? {
+                let entry = entry?;
+                // Links are not followed: they may go round.
+                if entry.file_type()?.is_dir() && self.concerns(&entry.path()) {
+                    found.push(entry.path());
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn is_hidden(name: &str) -> bool {
+    name.starts_with('.')
+}
+
+/// What editors write beside a file while they save it.
+fn is_temporary(name: &str) -> bool {
+    let ends = ["~", ".tmp", ".bak", ".swp", ".swx", "___jb_tmp___", "___jb_old___"];
+    // Vim tries with this name whether it may write.
+    name == "4913" || name.starts_with('#') || ends.iter().any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    fn project() -> Scope {
+        Scope::Project { folder: "/p".into(), target: "/p/out".into() }
+    }
+
+    #[test]
+    fn a_projects_own_files_concern_it_and_what_tools_write_does_not() {
+        for path in ["/p/src/lib.rs", "/p/Cargo.toml", "/p/assets/page.html", "/p/src/target.rs"] {
+            assert!(project().concerns(Path::new(path)), "{path}");
+        }
+        for path in [
+            "/q/src/lib.rs",
+            "/p/target",
+            "/p/target/debug/x",
+            "/p/out/release/x.wasm",
+            "/p/.git/index",
+            "/p/src/.lib.rs.swp",
+            "/p/src/lib.rs~",
+            "/p/src/#lib.rs#",
+            "/p/src/4913",
+            "/p/Cargo.lock",
+        ] {
+            assert!(!project().concerns(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn of_a_component_only_the_file_itself_counts() {
+        let file = Scope::File("/d/hook.wasm".into());
+        assert!(file.concerns(Path::new("/d/hook.wasm")));
+        assert!(!file.concerns(Path::new("/d/other.wasm")));
+        assert_eq!(file.folders().unwrap(), [Path::new("/d")]);
+    }
+
+    #[test]
+    fn folders_of_tools_are_not_watched() {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["src/deep", "target/debug", ".git/objects"] {
+            fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        let scope = Scope::Project { folder: root.path().to_owned(), target: root.path().join("target") };
+        let mut folders = scope.folders().unwrap();
+        folders.sort();
+        assert_eq!(folders, ["", "src", "src/deep"].map(|folder| root.path().join(folder)));
+    }
+}

@@ -1,0 +1,109 @@
+//! The loop: what changed is built, and swapped into the operator. A newer change ends the build under way; what does
+//! not build or can't be used leaves the old version at work.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use super::{
+    build::build,
+    show::{Note, Show},
+    source::Source,
+    watch::{Watch, WatchError},
+};
+use crate::{app::App, author::BuildError, author::Cargo, model::error_chain};
+
+/// Why a session ends by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Changes would not be seen.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    /// Without it nothing can be built, now or later.
+    #[error(transparent)]
+    ToolChain(BuildError),
+}
+
+/// What is worked on, and how.
+#[derive(Debug)]
+pub struct Session {
+    /// The hooks' sources; at least one.
+    pub sources: Vec<Source>,
+    /// Builds projects.
+    pub cargo: Cargo,
+    /// The operator's directory of hooks, where components are put.
+    pub hooks: PathBuf,
+    /// After a swap, the hook's last run is run again.
+    pub rerun: bool,
+}
+
+impl Session {
+    /// Builds and swaps until something is wrong that no change of a source mends.
+    pub async fn run(&self, app: &App, show: &Show) -> Result<(), SessionError> {
+        let mut watch = Watch::new(self.sources.iter().map(Source::scope).collect())?;
+        let mut due: BTreeSet<usize> = (0..self.sources.len()).collect();
+        loop {
+            while let Some(index) = due.pop_first() {
+                let Some(source) = self.sources.get(index) else { continue };
+                let began = Instant::now();
+                show.note(&Note::Building { source });
+                let mut building = std::pin::pin!(build(source, &self.cargo));
+                let built = loop {
+                    tokio::select! {
+                        biased;
+                        changed = watch.changed() => {
+                            let newer = changed.contains(&index);
+                            due.extend(changed);
+                            if newer {
+                                break None;
+                            }
+                        }
+                        built = &mut building => break Some(built),
+                    }
+                };
+                match built {
+                    None => show.note(&Note::Outdated { source }),
+                    Some(Ok(component)) => self.swap(source, &component, began, app, show).await,
+                    Some(Err(error @ (BuildError::NoCargo { .. } | BuildError::NoTarget(_)))) => {
+                        return Err(SessionError::ToolChain(error));
+                    }
+                    Some(Err(error)) => show.note(&Note::Failed { source, error: &error_chain(&error) }),
+                }
+            }
+            due.extend(watch.changed().await);
+        }
+    }
+
+    async fn swap(&self, source: &Source, component: &Path, began: Instant, app: &App, show: &Show) {
+        let built = began.elapsed();
+        let refused = |error: &(dyn std::error::Error + 'static)| {
+            show.note(&Note::Failed { source, error: &error_chain(error) });
+        };
+        let place = self.hooks.join(format!("{}.wasm", source.name));
+        if let Err(error) = put(component, &place) {
+            return refused(&error);
+        }
+        match app.swap(place).await {
+            Ok(swapped) => {
+                let same = swapped.from.as_ref() == Some(&swapped.to);
+                let first = swapped.from.is_none();
+                show.note(&Note::Swapped { source, swapped: &swapped, built });
+                // Bindings that begin anew are told of everything as it is.
+                if self.rerun && !same && !first && swapped.begun == 0 {
+                    show.note(&Note::Again { source, triggers: app.run_again(&source.name) });
+                }
+            }
+            Err(error) => refused(&error),
+        }
+    }
+}
+
+/// Whoever reads it finds the old one or the new one, whole.
+fn put(component: &Path, place: &Path) -> io::Result<()> {
+    let beside = place.with_extension("new");
+    std::fs::copy(component, &beside)?;
+    std::fs::rename(&beside, place)
+}

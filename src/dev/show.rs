@@ -1,0 +1,199 @@
+//! Shows what happens, as it happens: on stdout, each run with all that belongs to it in one piece. Never decides what
+//! happens, and keeps nothing of a run that was shown.
+
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    source::Source,
+    text::{self, Look},
+};
+use crate::{
+    admin::views::RunView,
+    app::Swapped,
+    effect::{self, Effect},
+};
+
+/// For whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text(Look),
+    /// For programs: one JSON object a line, each with a `type`.
+    Json,
+}
+
+/// What happens beside runs.
+pub(super) enum Note<'a> {
+    Building {
+        source: &'a Source,
+    },
+    /// A newer change came while it was built.
+    Outdated {
+        source: &'a Source,
+    },
+    Failed {
+        source: &'a Source,
+        error: &'a str,
+    },
+    Swapped {
+        source: &'a Source,
+        swapped: &'a Swapped,
+        built: Duration,
+    },
+    /// The last run's triggers run again.
+    Again {
+        source: &'a Source,
+        triggers: usize,
+    },
+}
+
+/// What is known of a run that has not ended.
+#[derive(Default)]
+struct Open {
+    effects: Vec<Effect>,
+    lines: Vec<Value>,
+}
+
+/// Runs that are under way at most; one that never ends is forgotten at some time.
+const MOST_OPEN: usize = 1024;
+
+/// Shows everything on stdout.
+pub struct Show {
+    format: Format,
+    open: Mutex<HashMap<String, Open>>,
+}
+
+impl Show {
+    /// Nothing is shown yet.
+    pub fn new(format: Format) -> Self {
+        Self { format, open: Mutex::default() }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of_run(&self, run: &str, add: impl FnOnce(&mut Open)) {
+        let mut open = self.open();
+        if open.len() >= MOST_OPEN && !open.contains_key(run) {
+            open.clear();
+        }
+        add(open.entry(run.to_owned()).or_default());
+    }
+
+    /// Something for people to know, and the same for programs.
+    pub fn say(&self, text: &str, kind: &str, fields: Value) {
+        match self.format {
+            Format::Text(_) => write(text),
+            Format::Json => write_json(kind, fields),
+        }
+    }
+
+    pub(super) fn note(&self, note: &Note<'_>) {
+        match self.format {
+            Format::Text(look) => write(&text::note(note, look)),
+            Format::Json => {
+                let (kind, fields) = note_fields(note);
+                write_json(kind, fields);
+            }
+        }
+    }
+
+    /// A run has ended.
+    pub fn run_ended(&self, run: &RunView) {
+        let Open { effects, lines } = self.open().remove(&run.id).unwrap_or_default();
+        match self.format {
+            Format::Text(look) => write(&text::run(run, &effects, &lines, look)),
+            Format::Json => {
+                let mut fields = json!(run);
+                if let Some(fields) = fields.as_object_mut() {
+                    let effects = effects.iter().map(|effect| effect::json(effect, false)).collect();
+                    fields.insert("effects".to_owned(), Value::Array(effects));
+                    fields.insert("logs".to_owned(), Value::Array(lines));
+                }
+                write_json("run", fields);
+            }
+        }
+    }
+
+    /// Where the log's lines go.
+    pub fn lines(self: &Arc<Self>) -> Lines {
+        Lines(self.clone())
+    }
+
+    /// A line of the log: those of hooks are shown with their runs, of the operator's own what people should know.
+    fn line(&self, line: Value) {
+        let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
+        match (text("target"), text("run")) {
+            ("hook", run) if !run.is_empty() => {
+                let run = run.to_owned();
+                self.of_run(&run, |open| open.lines.push(line));
+            }
+            _ if ["run failed", "hook not swapped"].contains(&text("message")) => {}
+            _ => match self.format {
+                Format::Text(look) => write(&text::line(&line, look)),
+                Format::Json => write_json("log", line),
+            },
+        }
+    }
+}
+
+impl effect::Sink for Show {
+    fn effect(&self, effect: Effect) {
+        let run = effect.run.to_string();
+        self.of_run(&run, |open| open.effects.push(effect));
+    }
+}
+
+/// Takes the log's lines, as JSON.
+pub struct Lines(Arc<Show>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let lines = bytes.split(|byte| *byte == b'\n');
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).for_each(|line| self.0.line(line));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whoever reads it may be gone, which is no reason to stop.
+fn write(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn write_json(kind: &str, fields: Value) {
+    let mut line = Map::from_iter([("type".to_owned(), Value::from(kind))]);
+    if let Value::Object(fields) = fields {
+        line.extend(fields);
+    }
+    write(&format!("{}\n", Value::Object(line)));
+}
+
+fn note_fields(note: &Note<'_>) -> (&'static str, Value) {
+    match note {
+        Note::Building { source } => ("building", json!({"hook": source.name.as_str()})),
+        Note::Outdated { source } => ("outdated", json!({"hook": source.name.as_str()})),
+        Note::Failed { source, error } => ("failed", json!({"hook": source.name.as_str(), "error": error})),
+        Note::Again { source, triggers } => ("again", json!({"hook": source.name.as_str(), "triggers": triggers})),
+        Note::Swapped { source, swapped, built } => {
+            let Swapped { from, to, kept, begun, dropped, interrupted, took, .. } = swapped;
+            let fields = json!({
+                "hook": source.name.as_str(), "from": from, "to": to, "kept": kept, "begun": begun, "dropped": dropped,
+                "interrupted": interrupted, "buildMs": text::ms(*built), "swapMs": text::ms(*took),
+            });
+            ("swapped", fields)
+        }
+    }
+}

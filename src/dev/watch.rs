@@ -1,0 +1,141 @@
+//! Waits for changes of sources, and gathers those that come together: who saves a file often writes it in several
+//! steps. Never reads a file.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use notify::{
+    Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _,
+    event::{AccessKind, AccessMode, CreateKind, ModifyKind},
+};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
+
+use super::scope::Scope;
+
+/// Without a change for this time, those that came are told.
+const QUIET: Duration = Duration::from_millis(25);
+/// They are told after this time in any case.
+const LONGEST: Duration = Duration::from_millis(500);
+
+/// Sources that can't be watched.
+#[derive(Debug, thiserror::Error)]
+#[error("can't watch {} for changes", path.display())]
+pub struct WatchError {
+    path: PathBuf,
+    source: notify::Error,
+}
+
+/// What came and was not told.
+#[derive(Default)]
+struct News {
+    /// Sources, by their places.
+    changed: BTreeSet<usize>,
+    /// Folders that are new, with the sources that they belong to.
+    folders: BTreeSet<(usize, PathBuf)>,
+}
+
+struct Shared {
+    scopes: Vec<Scope>,
+    news: Mutex<News>,
+    came: Notify,
+}
+
+/// Some sources, watched.
+pub(super) struct Watch {
+    shared: Arc<Shared>,
+    watcher: RecommendedWatcher,
+}
+
+impl Watch {
+    pub fn new(scopes: Vec<Scope>) -> Result<Self, WatchError> {
+        let first = |path: &Path, source: notify::Error| WatchError { path: path.to_owned(), source };
+        let shared = Arc::new(Shared { scopes, news: Mutex::default(), came: Notify::new() });
+        let told = shared.clone();
+        let watcher = notify::recommended_watcher(move |event| told.heard(event));
+        let mut watch = Self { watcher: watcher.map_err(|error| first(Path::new("files"), error))?, shared };
+        for scope in watch.shared.clone().scopes.iter() {
+            for folder in scope.folders().map_err(|error| first(Path::new("the project"), notify::Error::io(error)))? {
+                watch.add(&folder).map_err(|error| first(&folder, error))?;
+            }
+        }
+        Ok(watch)
+    }
+
+    fn add(&mut self, folder: &Path) -> notify::Result<()> {
+        self.watcher.watch(folder, RecursiveMode::NonRecursive)
+    }
+
+    /// The sources that changed, by their places. Cancel-safe.
+    pub async fn changed(&mut self) -> BTreeSet<usize> {
+        while self.shared.news().changed.is_empty() {
+            self.shared.came.notified().await;
+        }
+        let began = Instant::now();
+        while began.elapsed() < LONGEST && timeout(QUIET, self.shared.came.notified()).await.is_ok() {}
+        let folders = std::mem::take(&mut self.shared.news().folders);
+        for (source, folder) in folders {
+            let below = self.shared.scopes.get(source).and_then(|scope| scope.below(&folder).ok());
+            for folder in below.unwrap_or_default() {
+                // It may be gone again.
+                let _ = self.add(&folder);
+            }
+        }
+        std::mem::take(&mut self.shared.news().changed)
+    }
+}
+
+impl Shared {
+    fn news(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn heard(&self, event: notify::Result<Event>) {
+        // What can't be told is perhaps a change.
+        let Ok(event) = event else { return self.all_changed() };
+        if event.need_rescan() {
+            return self.all_changed();
+        }
+        if !is_change(&event.kind) {
+            return;
+        }
+        let mut came = false;
+        let mut news = self.news();
+        for (index, scope) in self.scopes.iter().enumerate() {
+            for path in event.paths.iter().filter(|path| scope.concerns(path)) {
+                came = true;
+                news.changed.insert(index);
+                if is_new(&event.kind) && path.is_dir() {
+                    news.folders.insert((index, path.clone()));
+                }
+            }
+        }
+        drop(news);
+        if came {
+            self.came.notify_one();
+        }
+    }
+
+    fn all_changed(&self) {
+        self.news().changed.extend(0..self.scopes.len());
+        self.came.notify_one();
+    }
+}
+
+fn is_change(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Access(access) => *access == AccessKind::Close(AccessMode::Write),
+        EventKind::Modify(ModifyKind::Metadata(_)) => false,
+        EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Other => true,
+    }
+}
+
+fn is_new(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Create(CreateKind::Folder | CreateKind::Any) | EventKind::Modify(ModifyKind::Name(_)))
+}

@@ -1,0 +1,73 @@
+//! How effects are shown, and the colours of lines. Knows no effect.
+
+/// How effects are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// With ANSI colours. Default false.
+    pub color: bool,
+    /// Columns of the terminal: a change that does not fit into a line takes two. Default 100.
+    pub width: usize,
+    /// Values of Secrets as they are. Default false: only that they are there, or changed.
+    pub secrets: bool,
+    /// Lines for one object, at least 1; of the rest only their number is shown. Default 200.
+    pub lines: usize,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { color: false, width: 100, secrets: false, lines: 200 }
+    }
+}
+
+/// What a line tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    Added,
+    Removed,
+    Changed,
+    Same,
+    Failed,
+    Unknown,
+}
+
+impl Sign {
+    pub fn char(self) -> char {
+        match self {
+            Self::Added => '+',
+            Self::Removed => '-',
+            Self::Changed => '~',
+            Self::Same => ' ',
+            Self::Failed => '!',
+            Self::Unknown => '?',
+        }
+    }
+
+    fn code(self) -> Option<u8> {
+        match self {
+            Self::Added => Some(32),
+            Self::Removed | Self::Failed => Some(31),
+            Self::Changed => Some(33),
+            Self::Unknown => Some(35),
+            Self::Same => None,
+        }
+    }
+}
+
+/// Characters of a line; longer ones are cut.
+const MAX_LINE: usize = 400;
+
+impl Style {
+    /// A line for a terminal: cut, without control characters, in its colour.
+    pub(super) fn line(self, indent: usize, sign: Sign, text: &str) -> String {
+        let text: String = text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
+        let cut = match text.char_indices().nth(MAX_LINE) {
+            Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+            None => text,
+        };
+        let line = format!("{:indent$}{} {cut}", "", sign.char());
+        match sign.code().filter(|_| self.color) {
+            Some(code) => format!("\x1b[{code}m{}\x1b[0m", line.trim_end()),
+            None => line.trim_end().to_owned(),
+        }
+    }
+}

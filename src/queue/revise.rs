@@ -1,0 +1,61 @@
+//! What waits of a hook when another version takes its place. Never decides what is kept: the caller does,
+//! trigger by trigger.
+
+use std::collections::VecDeque;
+
+use super::{HookTerms, State, item::Item};
+use crate::model::{HookName, JobId, Trigger};
+
+/// Whether a trigger is kept; it may be changed for that, but not its queue, nor what it tells of.
+pub(super) type Keep<'a> = dyn FnMut(&mut Trigger) -> bool + 'a;
+
+/// Takes out what is not to be kept.
+pub(super) fn retained(items: &mut VecDeque<Item>, mut keep: impl FnMut(&mut Item) -> bool) -> Vec<Item> {
+    let mut gone = Vec::new();
+    for mut item in std::mem::take(items) {
+        if keep(&mut item) { items.push_back(item) } else { gone.push(item) }
+    }
+    gone
+}
+
+impl State {
+    /// New terms for a hook that is known, and a look through all of its triggers that wait: for their first
+    /// run, for the next one, for their object to be quiet, or as dead letters. What `keep` refuses is
+    /// dropped. Gives back how many of those that were to run were. What runs is left as it is: call this
+    /// while nothing does. O(n log n) in what waits.
+    pub fn revise(&mut self, name: &HookName, terms: HookTerms, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
+        if !self.hooks.contains_key(name) {
+            return 0;
+        }
+        let mut gone = Vec::new();
+        for line in self.lines.values_mut() {
+            gone.extend(line.retain(name, keep, &self.config));
+        }
+        let waiting = self.batches.iter().filter(|(_, batch)| batch.hook == *name && !batch.is_running());
+        let waiting: Vec<JobId> = waiting.map(|(id, _)| *id).collect();
+        for id in waiting {
+            gone.extend(self.revise_job(id, keep));
+        }
+        let held = self.debounce.retain(name, keep);
+        self.archive.retain(name, keep);
+        self.leave(&gone);
+        self.add_hook(name.clone(), terms);
+        self.look_again_everywhere();
+        gone.len() + held
+    }
+
+    fn revise_job(&mut self, id: JobId, keep: &mut Keep<'_>) -> Vec<Item> {
+        let Some(batch) = self.batches.get_mut(&id) else { return Vec::new() };
+        let gone: Vec<Item> = batch.items.extract_if(.., |item| !keep(&mut item.trigger)).collect();
+        if batch.items.is_empty() {
+            // The line lets go of all that the job had.
+            batch.items = gone;
+            return self.drop_waiting(id);
+        }
+        batch.bytes -= gone.iter().map(|item| item.bytes).sum::<usize>();
+        if let Some(line) = self.lines.get_mut(&batch.line) {
+            line.released(&gone, &batch.items);
+        }
+        gone
+    }
+}

@@ -1,0 +1,53 @@
+//! A project that is built on each change.
+
+use serde_json::{Value, json};
+
+use super::{Dev, command};
+use crate::author;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_line_is_seen_in_the_next_run() {
+    let folder = author::fresh("dev");
+    let project = author::project(&folder, "my-dev", "label-watcher").await;
+    let _one_at_a_time = author::BUILDING.lock().await;
+    let mut command = command(&folder, ["my-dev", "--rerun"]);
+    author::with_tools(&mut command);
+    let mut dev = Dev::start(command);
+    let admin = dev.admin().await;
+    assert_eq!(dev.line("building").await["hook"], "my-dev");
+    dev.line("swapped").await;
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": {"team": "shop"}}});
+    admin.create(&namespace).await.unwrap();
+    let run = dev.said("namespace web: done").await;
+    let effect = &run["effects"][0];
+    assert_eq!((&effect["action"], &effect["object"]["kind"]), (&"create".into(), &"ConfigMap".into()));
+
+    // What does not compile leaves the old version at work.
+    let source = project.join("src/lib.rs");
+    author::edit(&source, "\"data\": {\"team\": team},", "\"data\": {\"team\": },");
+    let failed = dev.line("failed").await;
+    assert_eq!(failed["error"], "cargo did not build my-dev");
+    assert!(dev.process.stderr.borrow().iter().any(|line| line.contains("src/lib.rs:")), "the compiler says where");
+
+    author::edit(&source, "\"data\": {\"team\": },", "\"data\": {\"team\": team, \"seen\": \"yes\"},");
+    let swapped = dev.line("swapped").await;
+    assert_eq!((&swapped["kept"], &swapped["begun"]), (&1.into(), &0.into()));
+    assert_eq!(dev.line("again").await["triggers"], 1);
+    let run = dev.said("namespace web: done").await;
+    let changes = run["effects"][0]["changes"].as_array().unwrap();
+    let added = |change: &Value| change["path"] == "data.seen" && change["after"] == "yes";
+    assert!(changes.iter().any(added), "{changes:?}");
+    assert_eq!(dev.ended().await.code, Some(0));
+}
+
+#[tokio::test]
+async fn without_cargo_it_ends_and_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    author::project(folder.path(), "web", "startup").await;
+    let mut without = command(folder.path(), ["web"]);
+    without.env("CARGO", "no-such-cargo");
+    let ended = crate::support::process::run(without).await;
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("can't run no-such-cargo: install Rust"), "{}", ended.stderr);
+}

@@ -1,0 +1,266 @@
+//! `boathook run` on the real binary.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::revision;
+use crate::{
+    pipeline::{
+        tell::tell,
+        written::{Deed, hook},
+    },
+    support::{
+        cluster::TestCluster,
+        guests::{cache_dir, guest_file},
+        process::{Ended, Process, boathook, run, terminate},
+    },
+};
+
+const STATE: &str = "apiVersion: v1
+kind: Secret
+metadata: {name: registry-credentials, namespace: default}
+type: Opaque
+data: {password: aHVudGVyMg==}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team-a}
+";
+
+const MAPS: &str = r#"{configVersion: v1, kubernetes: [
+  {name: maps, apiVersion: v1, kind: ConfigMap, namespace: {nameSelector: {matchNames: [web]}}, jqFilter: .data,
+   previousObject: true, includeSnapshotsFrom: [spaces]},
+  {name: spaces, apiVersion: v1, kind: Namespace, jqFilter: .metadata.labels, executeHookOnEvent: []}]}"#;
+
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+fn command<S: AsRef<OsStr>>(component: &Path, more: &[S]) -> tokio::process::Command {
+    let mut command = boathook(["run"]);
+    command.arg(component).arg("--cache-dir").arg(cache_dir()).args(more);
+    command
+}
+
+async fn once<S: AsRef<OsStr>>(component: &Path, more: &[S]) -> Ended {
+    run(command(component, more)).await
+}
+
+fn arguments<'a>(words: &'a [&'a str], paths: &[(&'a str, &'a Path)]) -> Vec<&'a OsStr> {
+    let paths = paths.iter().flat_map(|(flag, path)| [OsStr::new(*flag), path.as_os_str()]);
+    words.iter().map(OsStr::new).chain(paths).collect()
+}
+
+/// What the guest `tell` was told.
+fn told(ended: &Ended) -> Vec<Value> {
+    let line = |line: &str| {
+        let (_, rest) = line.split_once(" told ")?;
+        serde_json::Deserializer::from_str(rest).into_iter().next()?.ok()
+    };
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    ended.stderr.lines().filter_map(line).collect()
+}
+
+#[track_caller]
+fn refused(ended: &Ended, parts: &[&str]) {
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+    for part in parts {
+        assert!(ended.stderr.contains(part), "no {part:?} in: {}", ended.stderr);
+    }
+}
+
+#[tokio::test]
+async fn a_run_shows_what_it_writes() {
+    let (files, component) = (Files::new(), guest_file("registry-secret"));
+    let state = files.write("state.yaml", STATE);
+    let flags =
+        arguments(&["--binding", "namespaces", "--event", "added", "--object", "team-a"], &[("--state", &state)]);
+    let ended = once(&component, &flags).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let copy = "+ create v1 Secret team-a/registry-credentials\n  + metadata:\n  +   labels:\n";
+    assert!(ended.stdout.starts_with(copy), "{}", ended.stdout);
+    assert!(ended.stdout.contains("password: (sensitive)") && !ended.stdout.contains("aHVudGVyMg"), "{}", ended.stdout);
+    let last = ended.stdout.lines().last().unwrap();
+    assert!(last.starts_with("succeeded in ") && last.contains(" host calls, 1 writes"), "{last}");
+
+    let flags =
+        arguments(&["--binding", "namespaces", "--plan", "--show-secrets", "-o", "json"], &[("--state", &state)]);
+    let ended = once(&component, &flags).await;
+    let data: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&data["result"], &data["plan"]), (&json!("succeeded"), &json!(true)));
+    let writes = data["writes"].as_array().unwrap();
+    assert!(writes.len() >= 2 && writes.iter().all(|write| write["dryRun"] == true), "{data:#}");
+    assert!(ended.stdout.contains("aHVudGVyMg=="), "as it was asked for");
+}
+
+#[tokio::test]
+async fn the_hook_is_told_what_its_bindings_make_of_the_state() {
+    let files = Files::new();
+    let component = files.write("tell.wasm", tell(MAPS));
+    let state = "{apiVersion: v1, kind: Namespace, metadata: {name: web, labels: {tier: x}}}\n---\n\
+                 {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: web}, data: {k: old}}\n---\n\
+                 {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: default}, data: {k: other}}\n";
+    let state = files.write("state.yaml", state);
+    let changed = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: web}, data: {k: new}}";
+    let changed = files.write("changed.yaml", changed);
+    let with = |words: &[&'static str], object: Option<&Path>| {
+        let mut all: Vec<_> = words.iter().map(|word| OsStr::new(*word).to_owned()).collect();
+        let paths = [("--state", Some(state.as_path())), ("--object", object)];
+        all.extend(
+            paths.iter().filter_map(|(flag, path)| Some([OsStr::new(*flag).to_owned(), (*path)?.into()])).flatten(),
+        );
+        all
+    };
+
+    let ended = once(&component, &with(&["--binding", "maps"], None)).await;
+    let all = told(&ended);
+    assert_eq!((all.len(), &all[0]["type"]), (1, &json!("Synchronization")), "{ended:?}");
+    assert_eq!(all[0]["snapshots"]["maps"], json!({"web/a": {"k": "old"}}), "only those of its namespace");
+    assert_eq!(all[0]["snapshots"]["spaces"]["/web"]["tier"], "x");
+
+    let ended = once(&component, &with(&["--binding", "maps", "--event", "Modified"], Some(&changed))).await;
+    let event = &told(&ended)[0];
+    assert_eq!((&event["type"], &event["change"]), (&json!("Event"), &json!("Modified")));
+    assert_eq!((&event["result"], &event["previous"]), (&json!({"k": "new"}), &json!({"k": "old"})));
+    assert_eq!(event["before"]["data"], json!({"k": "old"}));
+    assert_eq!(event["snapshots"]["maps"], json!({"web/a": {"k": "new"}}), "the cluster is as the event says");
+
+    let ended = once(&component, &with(&["--binding", "maps", "--event", "Deleted", "--object", "web/a"], None)).await;
+    let event = &told(&ended)[0];
+    assert_eq!(
+        (&event["change"], &event["name"], &event["result"]),
+        (&json!("Deleted"), &json!("a"), &json!({"k": "old"}))
+    );
+    assert_eq!(event["snapshots"]["maps"], json!({}));
+}
+
+#[tokio::test]
+async fn a_context_of_shell_operator_is_run_as_it_stands() {
+    let files = Files::new();
+    let component = files.write("tell.wasm", tell(MAPS));
+    let object = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "web"}, "data": {"n": name}});
+    let event = json!({"binding": "maps", "type": "Event", "watchEvent": "Added", "object": object("a"), "filterResult": {"of": "the file"},
+        "snapshots": {"maps": [{"object": object("a"), "filterResult": {}}, {"object": object("b"), "filterResult": {}}]}});
+    let synchronization = json!({"binding": "maps", "type": "Synchronization", "objects": []});
+    let context = files.write("context.json", json!([synchronization, event]).to_string());
+    let ended = once(&component, &arguments(&[], &[("--context", &context)])).await;
+    let all = told(&ended);
+    assert_eq!(all.iter().map(|line| line["type"].clone()).collect::<Vec<_>>(), ["Synchronization", "Event"]);
+    assert_eq!(all[1]["result"], json!({"of": "the file"}));
+    assert_eq!(all[1]["snapshots"]["maps"], json!({"web/a": {"n": "a"}, "web/b": {"n": "b"}}));
+    assert_eq!(all[0]["run"], all[1]["run"], "one run");
+}
+
+#[tokio::test]
+async fn a_failed_run_says_so_by_its_code() {
+    let files = Files::new();
+    let wish = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: web}, data: {fail: permanent}}";
+    let object = files.write("wish.yaml", wish);
+    let component = files.write("tell.wasm", tell(MAPS));
+    let flags = arguments(&["--binding", "maps", "--event", "Added"], &[("--object", &object)]);
+    let ended = once(&component, &flags).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.starts_with("failed (permanent) in "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("\n  asked to fail for good"), "{}", ended.stdout);
+    let ended = once(&guest_file("hostile-memory-bomb"), &["-o", "json"]).await;
+    let data: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((ended.code, &data["failure"]["kind"]), (Some(1), &json!("limit-memory")), "{data:#}");
+}
+
+#[tokio::test]
+async fn bad_input_is_told_with_its_place_and_its_mend() {
+    let (files, component) = (Files::new(), guest_file("registry-secret"));
+    let bindings = ["namespaces (kubernetes, Namespace)", "source (kubernetes, Secret)", "copies"];
+    let none: [&str; 0] = [];
+    refused(&once(&component, &none).await, &[&bindings[..], &["several bindings", "name one"]].concat());
+    let other = files.write("other.json", r#"[{"binding": "nodes", "type": "Synchronization"}]"#);
+    let ended = once(&component, &arguments(&[], &[("--context", &other)])).await;
+    refused(&ended, &[&bindings[..], &["other.json:1:2: hook registry-secret has no binding \"nodes\""]].concat());
+    let broken = files.write("broken.yaml", "- binding: namespaces\n  type: [\n");
+    refused(&once(&component, &arguments(&[], &[("--context", &broken)])).await, &["broken.yaml:3:1: "]);
+    let unknown = files.write("unknown.yaml", "- binding: namespaces\n  type: Sync\n  objets: []\n");
+    let ended = once(&component, &arguments(&[], &[("--context", &unknown)])).await;
+    refused(
+        &ended,
+        &["unknown.yaml:2:9: [0].type: is \"Sync\"; allowed: Schedule, Synch", "unknown.yaml:3:3: [0].objets"],
+    );
+    let empty = files.write("empty.json", "[]");
+    refused(&once(&component, &arguments(&[], &[("--context", &empty)])).await, &["nothing to run for"]);
+
+    let state = files.write("state.yaml", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: [\n");
+    let ended = once(&component, &arguments(&["--binding", "namespaces"], &[("--state", &state)])).await;
+    refused(&ended, &["state.yaml, document 1, line "]);
+    let missing = files.0.path().join("missing.yaml");
+    let ended = once(&component, &arguments(&["--binding", "namespaces"], &[("--state", &missing)])).await;
+    refused(&ended, &["missing.yaml", "No such file"]);
+
+    let flags = ["--binding", "source", "--event", "Modified"];
+    refused(&once(&component, &flags).await, &["--event Modified needs --object"]);
+    let ended = once(&component, &[&flags[..], &["--object", "default/none"]].concat()).await;
+    refused(&ended, &["there is no v1 Secret default/none"]);
+    let pod = files.write("pod.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: p}}");
+    let ended = once(&component, &arguments(&flags, &[("--object", &pod)])).await;
+    refused(&ended, &["binding source is about v1 Secret, and the object is a v1 Pod"]);
+    let ended = once(&files.write("text.wasm", "#!/bin/sh\n"), &none).await;
+    refused(&ended, &["hook text"]);
+}
+
+#[tokio::test]
+async fn a_plan_on_another_cluster_leaves_it_as_it_is() {
+    let (files, cluster) = (Files::new(), TestCluster::start().await);
+    for object in STATE.split("---\n") {
+        cluster.admin.create(&yaml_serde::from_str(object).unwrap()).await.unwrap();
+    }
+    let before = revision(&cluster).await;
+    let kubeconfig = files.write("kubeconfig", cluster.cluster.kubeconfig());
+    let component = guest_file("registry-secret");
+    let flags = arguments(&["--binding", "namespaces", "--plan"], &[("--kubeconfig", &kubeconfig)]);
+    let ended = once(&component, &flags).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("+ create v1 Secret team-a/registry-credentials (dry run)\n"), "{}", ended.stdout);
+    assert_eq!(revision(&cluster).await, before);
+
+    // An event about an object that the cluster has not: it is told, and not made.
+    let new = files.write("new.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: new}}");
+    let flags = ["--binding", "namespaces", "--plan", "--event", "Added"];
+    let ended = once(&component, &arguments(&flags, &[("--kubeconfig", &kubeconfig), ("--object", &new)])).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let flags = ["--binding", "namespaces", "--plan", "--event", "Deleted", "--object", "team-a"];
+    assert_eq!(once(&component, &arguments(&flags, &[("--kubeconfig", &kubeconfig)])).await.code, Some(0));
+    assert_eq!(revision(&cluster).await, before);
+
+    let flags = arguments(&["--binding", "namespaces"], &[("--kubeconfig", &kubeconfig)]);
+    assert_eq!(once(&component, &flags).await.code, Some(0));
+    assert_ne!(revision(&cluster).await, before, "without a plan it writes");
+}
+
+#[tokio::test]
+async fn a_run_can_be_interrupted() {
+    let files = Files::new();
+    let document = r#"{configVersion: v1, onStartup: 1, limits: {time: 300s, hostCalls: 1000000},
+      permissions: {kubernetes: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}}"#;
+    let component = files.write("waits.wasm", hook(document, &Deed::WaitsFor("nothing")));
+    let none: [&str; 0] = [];
+    let mut process = Process::start(command(&component, &none));
+    process.logged("the hook runs", |line| line.contains("begin").then_some(())).await.unwrap();
+    terminate(&process);
+    let ended = process.ended().await;
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(130), ""), "{ended:?}");
+    assert!(ended.stderr.contains("interrupted"), "{}", ended.stderr);
+}
