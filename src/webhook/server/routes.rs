@@ -22,9 +22,10 @@ use super::{
     shares::{Shares, Turn},
 };
 use crate::{
-    model::{AdmissionKind, format_duration},
+    model::{AdmissionKind, Mutation, Reviewed, format_duration},
     webhook::{
         AdmissionReview, Answerer, ConversionReview, Converted, Unanswered, conversion,
+        patch::PatchError,
         review::{self, ReviewError},
     },
 };
@@ -157,14 +158,30 @@ async fn admission(
     let review = AdmissionReview::parse(&body.bytes)?;
     let _turn = turn(site, call, &hook).await?;
     let whose = format!("hook {hook}, binding {binding}");
-    let question = site.answerer.review(kind, &hook, &binding, review.request.clone(), call.left());
+    let question = async { site.answerer.review(kind, &hook, &binding, review.request.clone(), call.left()).await };
     let reviewed = call.answered(&whose, question).await?;
-    let answer = review::answer(&review, kind, &reviewed).map_err(|error| {
+    let answer = review_answer(review, kind, reviewed).await?.map_err(|error| {
         let why = review::unusable(&hook, &binding, &error);
         site.answerer.unusable(kind, &hook, &binding, &why);
         Unanswered::Failed(why)
     })?;
     Ok(json(answer))
+}
+
+/// The answer's body. A patch of a large object takes a while, and is made beside the others' answers.
+async fn review_answer(
+    review: AdmissionReview,
+    kind: AdmissionKind,
+    reviewed: Reviewed,
+) -> Result<Result<Vec<u8>, PatchError>, Unanswered> {
+    const LARGE: usize = 64 << 10;
+    let small = reviewed.mutation == Mutation::Unchanged || review.request.json.len() < LARGE;
+    let work = move || review::answer(&review, kind, &reviewed);
+    if small {
+        return Ok(work());
+    }
+    let made = tokio::task::spawn_blocking(work).await;
+    made.map_err(|error| Unanswered::Failed(format!("the answer was not made: {error}")))
 }
 
 async fn conversion(
@@ -180,7 +197,7 @@ async fn conversion(
     // No hook's name has a slash.
     let _turn = turn(site, call, &format!("/{crd}")).await?;
     let whose = format!("conversion of {crd}");
-    let question = site.answerer.convert(review.request.clone(), call.left());
+    let question = async { site.answerer.convert(review.request.clone(), call.left()).await };
     let converted = checked(&review, call.answered(&whose, question).await?);
     let answer = conversion::answer(&review, converted);
     Ok(json(answer.map_err(|error| Unanswered::Failed(format!("{whose}: {error}")))?))
