@@ -20,3 +20,4 @@ mod sandbox;
 mod scenarios;
 mod support;
 mod watch;
+mod webhook;

@@ -1,0 +1,132 @@
+//! A client that speaks as the API server does, and one that doesn't.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_rustls::{
+    TlsConnector,
+    client::TlsStream,
+    rustls::{
+        ClientConfig, RootCertStore,
+        crypto::ring,
+        pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _},
+        time_provider::{DefaultTimeProvider, TimeProvider},
+    },
+};
+
+#[derive(Clone)]
+pub struct Client {
+    address: SocketAddr,
+    config: Arc<ClientConfig>,
+}
+
+/// An open connection.
+pub enum Connection {
+    One(http1::SendRequest<Full<Bytes>>),
+    Two(http2::SendRequest<Full<Bytes>>),
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("{}: {}", self.status, self.text))
+    }
+}
+
+impl Client {
+    /// Trusts `ca`, and shows `identity`.
+    pub fn new(address: SocketAddr, ca: &str, identity: Option<(String, String)>) -> Self {
+        Self::with_time(address, ca, identity, Arc::new(DefaultTimeProvider))
+    }
+
+    /// In a time of its own.
+    pub fn with_time(
+        address: SocketAddr,
+        ca: &str,
+        identity: Option<(String, String)>,
+        time: Arc<dyn TimeProvider>,
+    ) -> Self {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(ca.as_bytes()) {
+            roots.add(certificate.unwrap()).unwrap();
+        }
+        let builder = ClientConfig::builder_with_details(Arc::new(ring::default_provider()), time);
+        let builder = builder.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots);
+        let config = match identity {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).map(Result::unwrap).collect();
+                builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap()).unwrap()
+            }
+        };
+        Self { address, config: Arc::new(config) }
+    }
+
+    pub async fn tls(&self) -> std::io::Result<TlsStream<TcpStream>> {
+        let stream = TcpStream::connect(self.address).await?;
+        TlsConnector::from(self.config.clone()).connect(ServerName::try_from("localhost").unwrap(), stream).await
+    }
+
+    pub async fn http1(&self) -> std::io::Result<Connection> {
+        let (sender, connection) = http1::handshake(TokioIo::new(self.tls().await?)).await.unwrap();
+        tokio::spawn(connection);
+        Ok(Connection::One(sender))
+    }
+
+    pub async fn http2(&self) -> std::io::Result<Connection> {
+        let mut client = self.clone();
+        Arc::make_mut(&mut client.config).alpn_protocols = vec![b"h2".to_vec()];
+        let stream = client.tls().await?;
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        Ok(Connection::Two(sender))
+    }
+
+    /// One question on a connection of its own.
+    pub async fn post(&self, path: &str, body: impl ToString) -> Answer {
+        self.http1().await.unwrap().post(path, body.to_string().into_bytes()).await.unwrap()
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.http1().await.unwrap().send(Request::get(path), Vec::new()).await.unwrap()
+    }
+}
+
+impl Connection {
+    pub async fn post(&mut self, path: &str, body: Vec<u8>) -> Result<Answer, hyper::Error> {
+        self.send(Request::post(path).header("content-type", "application/json"), body).await
+    }
+
+    pub async fn send(&mut self, request: http::request::Builder, body: Vec<u8>) -> Result<Answer, hyper::Error> {
+        let request = request.header("host", "localhost").body(Full::new(body.into())).unwrap();
+        let answer = match self {
+            Self::One(sender) => {
+                sender.ready().await?;
+                sender.send_request(request).await?
+            }
+            Self::Two(sender) => {
+                sender.ready().await?;
+                let (mut parts, body) = request.into_parts();
+                let path = parts.uri.path_and_query().unwrap();
+                parts.uri = format!("https://localhost{path}").parse().unwrap();
+                sender.send_request(Request::from_parts(parts, body)).await?
+            }
+        };
+        let (parts, body) = answer.into_parts();
+        let text = String::from_utf8(body.collect().await?.to_bytes().to_vec()).unwrap();
+        Ok(Answer { status: parts.status, headers: parts.headers, text })
+    }
+}

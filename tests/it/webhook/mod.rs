@@ -1,0 +1,8 @@
+//! The webhook server over real TLS, with answers of the tests' own in place of hooks.
+
+mod certificates;
+mod client;
+mod corpus;
+mod hostile;
+mod questions;
+mod stage;

@@ -1,0 +1,202 @@
+//! Questions and their answers; what becomes of failures; shares, deadlines and the end.
+
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use boathook::{model::AdmissionKind, webhook::Settings};
+use http::Request;
+use serde_json::{Value, json};
+
+use super::stage::{Authority, Heard, Stage, review};
+
+#[tokio::test]
+async fn reviews_are_answered_over_both_protocols() {
+    let mut stage = Stage::start().await;
+    let client = stage.client();
+    for mut connection in [client.http1().await.unwrap(), client.http2().await.unwrap()] {
+        let mut ask = async |path: &str| {
+            let answer = connection.post(path, review("u-7").to_string().into_bytes()).await.unwrap();
+            assert_eq!(
+                (answer.status.as_u16(), &answer.headers["content-type"]),
+                (200, &"application/json".parse().unwrap())
+            );
+            answer.json()["response"].clone()
+        };
+        assert_eq!(ask("/validate/h/allow").await, json!({"uid": "u-7", "allowed": true}));
+        let denied = ask("/mutate/h/deny?timeout=5s").await;
+        let status = json!({"status": "Failure", "message": "not today", "reason": "Conflict", "code": 409});
+        assert_eq!(denied, json!({"uid": "u-7", "allowed": false, "status": status, "warnings": ["think twice"]}));
+        let changed = ask("/mutate/h/label").await;
+        let patch: Value =
+            serde_json::from_slice(&STANDARD.decode(changed["patch"].as_str().unwrap()).unwrap()).unwrap();
+        assert_eq!(patch, json!([{"op": "add", "path": "/metadata/labels", "value": {"team": "a"}}]));
+    }
+    let Some(Heard::Review { kind, hook, request, patience }) = stage.heard.recv().await else { panic!() };
+    assert_eq!((kind, hook.as_str(), request.dry_run), (AdmissionKind::Validating, "h", true));
+    assert!(patience <= Duration::from_millis(9_500) && patience > Duration::from_secs(5), "{patience:?}");
+    let Some(Heard::Review { kind, patience, .. }) = stage.heard.recv().await else { panic!() };
+    assert_eq!(kind, AdmissionKind::Mutating);
+    assert!(patience <= Duration::from_millis(4_500), "{patience:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_decision_is_an_error_of_http() {
+    let mut stage = Stage::start().await;
+    let client = stage.client();
+    let table = [
+        ("/validate/h/fail", 500, "hook h, binding fail: it trapped"),
+        ("/validate/h/not-ready", 503, "hook h is not ready"),
+        ("/validate/h/none", 404, "no hook has the binding none"),
+        ("/validate/h/panic", 500, "hook h, binding panic"),
+        ("/mutate/h/misfit", 500, "remove /spec/none"),
+        ("/validate/h/hang?timeout=200ms", 500, "hook h, binding hang: no answer within 200ms"),
+        ("/elsewhere", 404, "no such path"),
+        ("/validate/h", 404, "no such path"),
+    ];
+    for (path, status, text) in table {
+        let answer = client.post(path, review("u")).await;
+        assert_eq!(answer.status.as_u16(), status, "{path}: {}", answer.text);
+        assert!(answer.text.contains(text), "{path}: {}", answer.text);
+        assert_eq!(answer.headers.contains_key("retry-after"), status == 503, "{path}");
+    }
+    let mut unusable = Vec::new();
+    while let Ok(heard) = stage.heard.try_recv() {
+        if let Heard::Unusable(why) = heard {
+            unusable.push(why);
+        }
+    }
+    assert!(unusable.len() == 1 && unusable[0].starts_with("hook h, binding misfit: "), "{unusable:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_question_is_refused() {
+    let stage = Stage::start().await;
+    let client = stage.client();
+    assert_eq!(client.post("/validate/h/allow", "{}").await.status, 400);
+    assert_eq!(client.get("/validate/h/allow").await.status, 405);
+    assert_eq!((client.get("/healthz").await.status.as_u16()), 200);
+    let mut connection = client.http1().await.unwrap();
+    for (content_type, status) in
+        [("text/plain", 415), ("application/json; charset=utf-8", 200), ("application/jsonx", 415)]
+    {
+        let request = Request::post("/validate/h/allow").header("content-type", content_type);
+        let answer = connection.send(request, review("u").to_string().into_bytes()).await.unwrap();
+        assert_eq!(answer.status, status, "{content_type}");
+    }
+}
+
+#[tokio::test]
+async fn conversions_keep_the_rules() {
+    let mut stage = Stage::start().await;
+    let client = stage.client();
+    let object = json!({"apiVersion": "example.com/v1", "kind": "X", "metadata": {"name": "a"}});
+    let request = json!({"uid": "u", "desiredAPIVersion": "example.com/v2", "objects": [object]});
+    let body = json!({"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1", "request": request});
+    let ask =
+        async |crd: &str| client.post(&format!("/convert/{crd}?timeout=30s"), &body).await.json()["response"].take();
+
+    let good = ask("xs.example.com").await;
+    assert_eq!(good["result"], json!({"status": "Success"}));
+    assert_eq!(good["convertedObjects"][0]["apiVersion"], "example.com/v2");
+    let refused = ask("refused.example.com").await;
+    assert_eq!(refused["result"], json!({"status": "Failure", "message": "hook h: object X a has no schedule"}));
+    let renamed = ask("renamed.example.com").await;
+    assert_eq!((&renamed["result"]["status"], &renamed["convertedObjects"]), (&json!("Failure"), &json!([])));
+    let message = renamed["result"]["message"].as_str().unwrap();
+    assert!(message.contains("object 0 (X a): its metadata.name changed from \"a\" to \"b\""), "{message}");
+
+    let Some(Heard::Conversion(request)) = stage.heard.recv().await else { panic!() };
+    assert_eq!((request.crd.as_str(), request.desired.as_str()), ("xs.example.com", "example.com/v2"));
+}
+
+#[tokio::test]
+async fn one_hook_never_takes_all_turns() {
+    let settings = Settings { questions: 4, questions_of_one: 2, ..Settings::default() };
+    let stage = Stage::with(settings, None).await;
+    let client = stage.client();
+    let held: Vec<_> = (0..10)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.post("/validate/greedy/hold?timeout=30s", review("u")).await.status })
+        })
+        .collect();
+    stage.answerer.holding.notified().await;
+    for _ in 0..5 {
+        assert_eq!(client.post("/validate/other/allow", review("u")).await.status, 200);
+    }
+    stage.answerer.held.add_permits(10);
+    for one in held {
+        assert_eq!(one.await.unwrap(), 200);
+    }
+}
+
+#[tokio::test]
+async fn too_many_waiting_questions_are_sent_away() {
+    let settings = Settings { questions_of_one: 1, ..Settings::default() };
+    let stage = Stage::with(settings, None).await;
+    let client = stage.client();
+    let held: Vec<_> = (0..8)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.post("/validate/greedy/hold?timeout=30s", review("u")).await })
+        })
+        .collect();
+    let mut sent_away = 0;
+    let mut answered = 0;
+    for one in futures::stream::StreamExt::collect::<Vec<_>>(futures::stream::iter(held)).await {
+        // One is answered at a time; those that wait are five with it.
+        stage.answerer.held.add_permits(1);
+        let answer = one.await.unwrap();
+        match answer.status.as_u16() {
+            200 => answered += 1,
+            503 => {
+                assert!(answer.text.contains("hook greedy: too many questions"), "{}", answer.text);
+                sent_away += 1;
+            }
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(answered + sent_away, 8);
+    assert!(answered >= 5, "{answered}");
+}
+
+#[tokio::test]
+async fn a_shutdown_lets_answers_end_and_accepts_nothing() {
+    let Stage { server, answerer, authority, .. } = Stage::start().await;
+    let address = server.address();
+    let client = super::client::Client::new(address, &authority.pem, None);
+    let idle = client.http2().await.unwrap();
+    let mut connection = client.http2().await.unwrap();
+    let question = tokio::spawn(async move {
+        connection.post("/validate/h/hold?timeout=30s", review("u").to_string().into_bytes()).await
+    });
+    answerer.holding.notified().await;
+    let shutdown = tokio::spawn(server.shutdown());
+    crate::support::until("the port is closed", async || {
+        tokio::net::TcpStream::connect(address).await.is_err().then_some(())
+    })
+    .await;
+    answerer.held.add_permits(1);
+    assert_eq!(question.await.unwrap().unwrap().status, 200);
+    shutdown.await.unwrap();
+    drop(idle);
+}
+
+#[tokio::test]
+async fn with_an_authority_of_clients_only_they_are_answered() {
+    let theirs = Authority::new();
+    let stage = Stage::with(Settings::default(), Some(&theirs)).await;
+    let client = |identity| super::client::Client::new(stage.server.address(), &stage.authority.pem, identity);
+    let stranger = client(None);
+    assert_eq!(stranger.get("/healthz").await.status, 200);
+    assert_eq!(stranger.post("/validate/h/allow", review("u")).await.status, 401);
+    assert_eq!(stranger.post("/convert/xs.example.com", json!({})).await.status, 401);
+    let known = client(Some(theirs.issue("apiserver")));
+    assert_eq!(known.post("/validate/h/allow", review("u")).await.status, 200);
+    let forged = client(Some(Authority::new().issue("apiserver")));
+    let refused = match forged.http1().await {
+        Ok(mut connection) => connection.post("/validate/h/allow", Vec::new()).await.is_err(),
+        Err(_) => true,
+    };
+    assert!(refused);
+}
