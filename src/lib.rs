@@ -19,6 +19,7 @@
 //! | [`queue`] | stage 3: order, merging, retries |
 //! | [`sandbox`] | stage 4: one run of a hook in a fresh instance |
 //! | [`access`] | stage 5: the hook's calls to Kubernetes, within its grants |
+//! | [`webhook`] | what the API server asks over TLS: admission reviews, conversions; and the certificates |
 //! | [`telemetry`] | logs, metrics, health |
 //! | [`admin`] | the admin socket: views of the operator, commands to it, and the client of both |
 //! | [`app`] | wiring; the only module that names every stage |
@@ -50,3 +51,4 @@ pub mod sandbox;
 pub mod scenario;
 pub mod telemetry;
 pub mod watch;
+pub mod webhook;
