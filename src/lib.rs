@@ -19,12 +19,14 @@
 //! | [`queue`] | stage 3: order, merging, retries |
 //! | [`sandbox`] | stage 4: one run of a hook in a fresh instance |
 //! | [`access`] | stage 5: the hook's calls to Kubernetes, within its grants |
+//! | [`webhook`] | what the API server asks over TLS: admission reviews, conversions; and the certificates |
 //! | [`telemetry`] | logs, metrics, health |
 //! | [`admin`] | the admin socket: views of the operator, commands to it, and the client of both |
 //! | [`app`] | wiring; the only module that names every stage |
 //! | [`rbac`] | the least roles for hooks and their host, and what runs used of them; pure |
 //! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
 //! | [`dev`] | the author's loop: watches sources, builds, swaps, shows runs |
+//! | [`registration`] | what the API server is told of hooks that answer it: webhook configurations, conversions |
 //! | [`record`] | runs written to files, and played again out of them |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
@@ -44,7 +46,9 @@ pub mod model;
 pub mod queue;
 pub mod rbac;
 pub mod record;
+pub mod registration;
 pub mod sandbox;
 pub mod scenario;
 pub mod telemetry;
 pub mod watch;
+pub mod webhook;
