@@ -103,7 +103,8 @@ fn each_object_is_converted_or_named() {
 
 #[test]
 fn a_question_that_can_not_be_is_told() {
-    let tries: [(fn(&mut Kit), &str); 4] = [
+    type Attempt = fn(&mut Kit);
+    let tries: [(Attempt, &str); 4] = [
         (
             |kit| drop(kit.validate(validate, Asked::create("m.example.com", &map("a", json!({}))))),
             "no kubernetesValidating binding \"m.example.com\"",
