@@ -26,6 +26,7 @@
 //! | [`rbac`] | the least roles for hooks and their host, and what runs used of them; pure |
 //! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
 //! | [`dev`] | the author's loop: watches sources, builds, swaps, shows runs |
+//! | [`registration`] | what the API server is told of hooks that answer it: webhook configurations, conversions |
 //! | [`record`] | runs written to files, and played again out of them |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
@@ -45,6 +46,7 @@ pub mod model;
 pub mod queue;
 pub mod rbac;
 pub mod record;
+pub mod registration;
 pub mod sandbox;
 pub mod scenario;
 pub mod telemetry;

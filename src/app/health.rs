@@ -6,6 +6,8 @@ use std::{
     time::Instant,
 };
 
+use tokio::sync::watch;
+
 use crate::{
     filter::BindingStatus,
     model::{BindingName, HookName, HookSpec, KubernetesBinding, QueueName},
@@ -36,6 +38,8 @@ pub struct Health {
     hooks: Mutex<BTreeMap<HookName, HookHealth>>,
     /// Set when all hooks were loaded or refused.
     queue: OnceLock<queue::Handle>,
+    /// Which bindings are listed has changed.
+    changes: watch::Sender<()>,
 }
 
 struct HookHealth {
@@ -51,7 +55,7 @@ impl HookHealth {
 
 impl Health {
     pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics, hooks: Mutex::default(), queue: OnceLock::new() }
+        Self { metrics, hooks: Mutex::default(), queue: OnceLock::new(), changes: watch::Sender::default() }
     }
 
     fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, HookHealth>> {
@@ -73,11 +77,13 @@ impl Health {
             self.metrics.set_enabled(&spec.name, None);
         }
         hooks.insert(spec.name.clone(), HookHealth { since: Instant::now(), bindings });
+        self.changes.send_replace(());
     }
 
     /// A hook was taken out.
     pub fn forget(&self, hook: &HookName) {
         self.hooks().remove(hook);
+        self.changes.send_replace(());
     }
 
     /// All hooks were started.
@@ -91,6 +97,7 @@ impl Health {
         if let Some(binding) = self.hooks().get_mut(hook).and_then(|known| known.binding(binding)) {
             binding.pending = Some(reason.to_owned());
             self.metrics.enable_failed(hook);
+            self.changes.send_replace(());
         }
     }
 
@@ -104,6 +111,22 @@ impl Health {
         if known.bindings.iter().all(|binding| binding.listed) {
             self.metrics.set_enabled(hook, Some(known.since.elapsed()));
         }
+        self.changes.send_replace(());
+    }
+
+    /// Tells when hooks come and go, and when their bindings know their objects.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    /// Those out of these bindings that do not know their objects yet. A kind that is not served has none.
+    pub fn unlisted(&self, hook: &HookName, bindings: &[BindingName]) -> Vec<BindingName> {
+        let hooks = self.hooks();
+        let known = hooks.get(hook).map(|known| known.bindings.as_slice()).unwrap_or_default();
+        let is_listed = |name: &BindingName| {
+            known.iter().any(|binding| binding.name == *name && (binding.listed || binding.pending.is_some()))
+        };
+        bindings.iter().filter(|name| !is_listed(name)).cloned().collect()
     }
 
     /// A binding's kind was found; from now on its status tells.

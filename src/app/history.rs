@@ -13,7 +13,7 @@ use super::{RunEnded, ms};
 use crate::{
     admin::views::{LastRun, RunCounts, RunOutcome, RunResult, RunView, TriggerView},
     model::{
-        BindingName, Cause, HookName, Job, ObjectKey, Outcome, QueueName, Resource, RunId, Trigger, WatchEventKind,
+        BindingName, Cause, Failure, HookName, Job, ObjectKey, QueueName, Resource, RunId, Trigger, WatchEventKind,
     },
     sandbox::RunReport,
 };
@@ -27,11 +27,15 @@ const TRIGGERS: usize = 8;
 /// What is remembered of a back-trace.
 const BACKTRACE: usize = 16 * 1024;
 
+/// Shown as the queue of answers.
+const ANSWERS: &str = "webhook";
+
 /// A run that has not ended.
 pub(super) struct Begun {
     run: RunId,
     hook: HookName,
-    queue: QueueName,
+    /// None: an answer to the API server, which waits in none.
+    queue: Option<QueueName>,
     attempt: u32,
     triggers: usize,
     first: Vec<Why>,
@@ -61,6 +65,8 @@ struct OfHook {
     /// Oldest first. A failed run is in both.
     last: VecDeque<Arc<Ended>>,
     last_failed: VecDeque<Arc<Ended>>,
+    /// Answers to the API server, apart: there may be many in a second.
+    last_answers: VecDeque<Arc<Ended>>,
 }
 
 /// The last runs of all hooks. A hook that was quarantined keeps its own: they may say why.
@@ -90,10 +96,23 @@ impl Begun {
         Self {
             run: run.clone(),
             hook: job.hook.clone(),
-            queue: job.queue.clone(),
+            queue: Some(job.queue.clone()),
             attempt: job.attempt,
             triggers: job.triggers.len(),
             first: job.triggers.iter().take(TRIGGERS).map(why).collect(),
+            started: Timestamp::now(),
+        }
+    }
+
+    /// An answer to the API server, which waits in no queue. `kind` is one word.
+    pub fn answer(run: &RunId, hook: &HookName, binding: &BindingName, kind: &'static str) -> Self {
+        Self {
+            run: run.clone(),
+            hook: hook.clone(),
+            queue: None,
+            attempt: 1,
+            triggers: 1,
+            first: vec![Why { binding: binding.clone(), cause: kind, group: None, object: None }],
             started: Timestamp::now(),
         }
     }
@@ -123,12 +142,12 @@ impl History {
     }
 
     /// A run ended.
-    pub(super) fn ended(&self, begun: Begun, report: &RunReport, allow_failure: bool) {
+    pub(super) fn ended<T>(&self, begun: Begun, report: &RunReport<T>, allow_failure: bool) {
         let ended = Ended {
             duration_ms: ms(report.duration),
             memory_peak: report.memory_peak,
             host_calls: report.host_calls,
-            outcome: outcome(&report.outcome, allow_failure),
+            outcome: outcome(report.outcome.as_ref().err(), allow_failure),
             begun,
         };
         if let Some(listener) = &self.listener {
@@ -144,15 +163,19 @@ impl History {
         let Some((_, known)) = hooks.iter().find(|(name, _)| name.as_str() == hook) else {
             return RunCounts::default();
         };
-        RunCounts { total: known.total, failed: known.failed, last: known.last.back().map(|run| last(run)) }
+        RunCounts { total: known.total, failed: known.failed, last: known.newest().map(last) }
     }
 
     /// The last runs, newest first, of one hook or all; all of them, or those that failed.
     pub fn runs(&self, hook: Option<&str>, failed: bool) -> Vec<RunView> {
         let hooks = self.hooks();
         let wanted = hooks.iter().filter(|(name, _)| hook.is_none_or(|hook| name.as_str() == hook));
-        let mut runs: Vec<Arc<Ended>> =
-            wanted.flat_map(|(_, known)| if failed { &known.last_failed } else { &known.last }).cloned().collect();
+        let of = |known: &OfHook| -> Vec<Arc<Ended>> {
+            let shown =
+                if failed { [Some(&known.last_failed), None] } else { [Some(&known.last), Some(&known.last_answers)] };
+            shown.into_iter().flatten().flatten().cloned().collect()
+        };
+        let mut runs: Vec<Arc<Ended>> = wanted.flat_map(|(_, known)| of(known)).collect();
         drop(hooks);
         runs.sort_by_key(|run| Reverse(run.begun.started));
         runs.iter().map(|run| view(run)).collect()
@@ -160,13 +183,19 @@ impl History {
 }
 
 impl OfHook {
+    fn newest(&self) -> Option<&Ended> {
+        let newest = [self.last.back(), self.last_answers.back()];
+        newest.into_iter().flatten().max_by_key(|run| run.begun.started).map(AsRef::as_ref)
+    }
+
     fn remember(&mut self, ended: Arc<Ended>) {
         self.total += 1;
         if ended.outcome.result != RunResult::Succeeded {
             self.failed += 1;
             push(&mut self.last_failed, ended.clone());
         }
-        push(&mut self.last, ended);
+        let answer = ended.begun.queue.is_none();
+        push(if answer { &mut self.last_answers } else { &mut self.last }, ended);
     }
 }
 
@@ -183,8 +212,8 @@ fn size(run: &Ended) -> usize {
     length(&run.outcome.message) + length(&run.outcome.backtrace)
 }
 
-fn outcome(outcome: &Outcome, allow_failure: bool) -> RunOutcome {
-    let Err(failure) = outcome else {
+fn outcome(failure: Option<&Failure>, allow_failure: bool) -> RunOutcome {
+    let Some(failure) = failure else {
         return RunOutcome { result: RunResult::Succeeded, kind: None, message: None, backtrace: None };
     };
     let result = if allow_failure { RunResult::AllowedFailure } else { RunResult::Failed };
@@ -216,7 +245,7 @@ fn view(run: &Ended) -> RunView {
     RunView {
         id: begun.run.to_string(),
         hook: begun.hook.to_string(),
-        queue: begun.queue.to_string(),
+        queue: begun.queue.as_ref().map_or_else(|| ANSWERS.to_owned(), QueueName::to_string),
         attempt: begun.attempt,
         triggers_count: begun.triggers,
         triggers: begun.first.iter().map(view_of).collect(),
@@ -244,7 +273,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::{Failure, FailureKind, JobId};
+    use crate::model::{FailureKind, JobId, Outcome};
 
     fn run(history: &History, hook: &str, number: u64, outcome: Outcome) {
         let hook = HookName::new(hook).unwrap();

@@ -2,6 +2,7 @@
 //! names every stage; it holds no rule of any.
 
 mod admin;
+mod answers;
 mod barrier;
 mod bindings;
 mod client;
@@ -51,7 +52,9 @@ use crate::{
         server::{Probe, ServerError, Shown},
     },
     watch::Streams,
+    webhook::Answerer,
 };
+use answers::Answers;
 use fleet::Fleet;
 pub use fleet::ReleaseError;
 use health::Health;
@@ -114,6 +117,7 @@ pub struct App {
     roster: Arc<Roster>,
     recorder: Option<Arc<Recorder>>,
     fleet: Arc<Fleet>,
+    answers: Arc<Answers>,
     /// The tasks of telemetry.
     tasks: JoinSet<()>,
     options: Options,
@@ -144,6 +148,15 @@ impl App {
         let recorder = recorder.map(Arc::new);
         let (runner, runs, stages) =
             connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
+        let answers = Arc::new(Answers::new(answers::Parts {
+            roster: roster.clone(),
+            sandbox: sandbox.clone(),
+            operator: stages.operator.clone(),
+            health: health.clone(),
+            metrics: metrics.clone(),
+            history: stages.history.clone(),
+            plan: options.plan,
+        }));
         let fleet = Fleet::new(
             options.hooks.clone(),
             sandbox,
@@ -173,7 +186,7 @@ impl App {
         observers::refresh(&metrics, &stages, &roster);
         tasks.spawn(observers::tick(metrics));
         health.started(runner.handle());
-        Ok(Self { server, admin, health, runner, runs, stages, roster, recorder, fleet, tasks, options })
+        Ok(Self { server, admin, health, runner, runs, stages, roster, recorder, fleet, answers, tasks, options })
     }
 
     /// Where health and metrics are served.
@@ -189,6 +202,16 @@ impl App {
     /// The queues, to ask after them.
     pub fn queue(&self) -> queue::Handle {
         self.runner.handle()
+    }
+
+    /// A hook that runs.
+    pub fn hook(&self, name: &HookName) -> Option<Arc<Hook>> {
+        self.roster.hook(name)
+    }
+
+    /// Answers reviews and conversions by its hooks, as the webhook server asks them.
+    pub fn answerer(&self) -> Arc<dyn Answerer> {
+        self.answers.clone()
     }
 
     /// Has the schedules of this name strike now; with [`Options::schedules_tick`] off, their only ticks.

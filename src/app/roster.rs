@@ -18,6 +18,8 @@ struct Lists {
     live: BTreeMap<HookName, Arc<Hook>>,
     /// By the file's name without `.wasm`, which need not be a valid hook's name.
     quarantined: BTreeMap<String, String>,
+    /// Grows with each change.
+    generation: u64,
 }
 
 impl Roster {
@@ -39,6 +41,11 @@ impl Roster {
         self.read().live.get(name).cloned()
     }
 
+    /// Grows when hooks come, go or are replaced.
+    pub fn generation(&self) -> u64 {
+        self.read().generation
+    }
+
     /// All hooks that may run, by name.
     pub fn live(&self) -> Vec<Arc<Hook>> {
         self.read().live.values().cloned().collect()
@@ -57,6 +64,7 @@ impl Roster {
     /// The hook may run from now on.
     pub fn admit(&self, hook: Arc<Hook>) {
         let mut lists = self.write();
+        lists.generation += 1;
         lists.quarantined.remove(hook.spec.name.as_str());
         lists.live.insert(hook.spec.name.clone(), hook);
     }
@@ -64,6 +72,7 @@ impl Roster {
     /// The hook may not run from now on.
     pub fn quarantine(&self, name: &str, reason: String) {
         let mut lists = self.write();
+        lists.generation += 1;
         lists.live.retain(|live, _| live.as_str() != name);
         lists.quarantined.insert(name.to_owned(), reason);
     }

@@ -9,7 +9,10 @@ use super::{
     bindings::{
         HookPre,
         boathook::hook::types::{Failure, RunInfo},
-        webhooks::exports::boathook::hook::{conversion, mutating, validating},
+        webhooks::{
+            boathook::hook::admission,
+            exports::boathook::hook::{conversion, mutating, validating},
+        },
     },
     store::State,
     trap::NotStarted,
@@ -103,10 +106,10 @@ fn exported<'a, T>(indices: Option<&'a T>, name: &str) -> wasmtime::Result<&'a T
     indices.ok_or_else(|| wasmtime::Error::msg(format!("the component does not export {name}")))
 }
 
-impl From<validating::Verdict> for Verdict {
-    fn from(verdict: validating::Verdict) -> Self {
-        let validating::Verdict { denied, warnings, audit_annotations } = verdict;
-        let denied = denied.map(|validating::Denial { message, code, reason }| Denial { message, code, reason });
+impl From<admission::Verdict> for Verdict {
+    fn from(verdict: admission::Verdict) -> Self {
+        let admission::Verdict { denied, warnings, audit_annotations } = verdict;
+        let denied = denied.map(|admission::Denial { message, code, reason }| Denial { message, code, reason });
         Self { denied, warnings, audit_annotations }
     }
 }

@@ -16,6 +16,7 @@ mod pipeline;
 mod plan;
 mod rbac;
 mod record;
+mod registration;
 mod sandbox;
 mod scenarios;
 mod support;

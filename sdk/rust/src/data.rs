@@ -46,6 +46,13 @@ pub struct DataError {
     source: Option<serde_json::Error>,
 }
 
+impl DataError {
+    /// Something can't be written as JSON.
+    pub(crate) fn unwritable(what: &str, error: serde_json::Error) -> Self {
+        Self { what: what.to_owned(), source: Some(error) }
+    }
+}
+
 impl fmt::Display for DataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.source {

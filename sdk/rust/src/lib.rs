@@ -26,6 +26,7 @@
 //! | --- | --- |
 //! | [`config`] | the configuration document |
 //! | [`context`] | why a run happens |
+//! | [`admission`], [`conversion`] | answers to the API server: may this be, and what is this in another version |
 //! | [`snapshots`] | the objects that bindings match, without a request |
 //! | [`kube`] | the Kubernetes API, within the hook's grants |
 //! | [`metrics`], [`settings`] | what a hook reports, what its admin configured |
@@ -49,9 +50,11 @@ mod error;
 mod host;
 mod logger;
 
+pub mod admission;
 pub mod clock;
 pub mod config;
 pub mod context;
+pub mod conversion;
 pub mod kube;
 pub mod metrics;
 pub mod random;
@@ -73,6 +76,7 @@ pub use serde_json;
 
 /// What most hooks use.
 pub mod prelude {
+    pub use crate::admission::{Mutation, Review, Verdict};
     pub use crate::config::{
         Config, Content, Conversion, FailurePolicy, IntoConfig, Kubernetes, Labels, Limits, MissedRuns, Mutating,
         Permission, Retry, Rule, Schedule, Validating,
@@ -80,7 +84,7 @@ pub mod prelude {
     pub use crate::context::{Cause, Change, Context, Event, Trigger};
     pub use crate::error::{Error, Result, ResultExt};
     pub use crate::kube::{self, ObjectRef};
-    pub use crate::{log, snapshots};
+    pub use crate::{conversion, log, snapshots};
 }
 
 /// Compiles the README's example.

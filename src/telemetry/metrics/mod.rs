@@ -1,6 +1,7 @@
 //! The operator's own metrics: a registry, and one method for each thing that can be recorded. Never
 //! global: every process, and every test, makes its own.
 
+mod answers;
 pub mod names;
 mod register;
 mod samples;
@@ -18,6 +19,7 @@ use std::{
 use prometheus::{CounterVec, Encoder as _, GaugeVec, HistogramVec, IntCounterVec, IntGaugeVec, Registry, TextEncoder};
 
 use crate::model::{BindingName, CallReason, FailureKind, HookName, QueueName};
+pub use answers::{AnswerLabels, AnswerMetrics};
 pub use register::MetricsError;
 use register::{Register, forget};
 pub use samples::{CompileSource, HookCounts, QueueSample, RunLabels, RunResult, RunUsage, WatchError, outcome_label};
@@ -71,6 +73,7 @@ pub struct Metrics {
     hook_metric_series: IntGaugeVec,
     hook_metric_refusals: IntCounterVec,
     watch_errors: IntCounterVec,
+    answers: AnswerMetrics,
     /// Queues that have series now.
     known_queues: Mutex<BTreeSet<QueueName>>,
     refresh: Refresh,
@@ -130,6 +133,7 @@ impl Metrics {
             hook_metric_series: make.vec(&names::HOOK_METRIC_SERIES)?,
             hook_metric_refusals: make.vec(&names::HOOK_METRIC_REFUSALS)?,
             watch_errors: make.vec(&names::WATCH_ERRORS)?,
+            answers: AnswerMetrics::new(&make)?,
             known_queues: Mutex::default(),
             refresh: Refresh::default(),
             registry,
@@ -137,6 +141,11 @@ impl Metrics {
         metrics.live_ticks.with_label_values::<&str>(&[]).reset();
         metrics.set_hooks(HookCounts::default());
         Ok(metrics)
+    }
+
+    /// Those of answers to the API server.
+    pub fn answers(&self) -> &AnswerMetrics {
+        &self.answers
     }
 
     /// From now on, `refresh` sets the gauges before they are shown. It must not block, and must not own
@@ -376,6 +385,7 @@ impl Metrics {
         ] {
             forget(vec, hook);
         }
+        self.answers.forget(hook);
         forget(&self.task_wait, hook);
         forget(&self.enable_seconds, hook);
         for vec in [

@@ -133,6 +133,10 @@ table! {
     HOOK_METRIC_SERIES = gauge("hook_metrics_series", &["hook"], "Series that the hook reports at /metrics/hooks.");
     HOOK_METRIC_REFUSALS = counter("hook_metrics_refused_total", &["hook"], "Metric operations of runs that succeeded that could not be applied.");
     WATCH_ERRORS = counter("kubernetes_client_watch_errors_total", &["error_type"], "Watch streams that ended in an error: expired, eof, unexpected-eof, fail.");
+    ANSWERS = counter("webhook_answers_total", &["hook", "binding", "kind", "outcome"], "Answers to the API server, by kind (validating, mutating, conversion) and outcome: allowed, denied, mutated, converted, refused (a conversion that the hook said is not possible), failed, not-ready.");
+    ANSWER_SECONDS = histogram("webhook_answer_seconds", Buckets::Seconds, &["hook", "binding", "kind"], "Time from the question, read whole, to the hook's answer.");
+    ANSWERS_RUNNING = gauge("webhook_answers_running", &["hook"], "Questions of the API server that the hook is busy with.");
+    CERTIFICATE_EXPIRY = gauge("webhook_certificate_expiry_timestamp_seconds", &[], "When the certificate for the API server expires, in seconds since 1970; 0 without one.");
 }
 
 /// The documentation of all metrics, as Markdown.

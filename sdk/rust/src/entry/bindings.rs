@@ -10,3 +10,44 @@ wit_bindgen::generate!({
     export_macro_name: "export_hook",
     default_bindings_module: "boathook_sdk::entry::bindings",
 });
+
+/// What a component exports besides the world `hook`: only what it has functions for. The linker's tool makes one world
+/// of all.
+macro_rules! answering {
+    ($module:ident, $world:literal, $export:literal, $text:literal $(, $types:literal from $path:path)?) => {
+        pub mod $module {
+            wit_bindgen::generate!({
+                path: "wit",
+                inline: $text,
+                world: $world,
+                with: {
+                    "boathook:hook/types@0.1.0": crate::entry::bindings::boathook::hook::types,
+                    $($types: $path,)?
+                },
+                generate_all,
+                pub_export_macro: true,
+                export_macro_name: $export,
+            });
+        }
+    };
+}
+
+answering!(
+    validate,
+    "boathook:sdk/validate",
+    "export_validate",
+    "package boathook:sdk; world validate { export boathook:hook/validating@0.1.0; }"
+);
+answering!(
+    mutate,
+    "boathook:sdk/mutate",
+    "export_mutate",
+    "package boathook:sdk; world mutate { export boathook:hook/mutating@0.1.0; }",
+    "boathook:hook/admission@0.1.0" from crate::entry::bindings::validate::boathook::hook::admission
+);
+answering!(
+    convert,
+    "boathook:sdk/convert",
+    "export_convert",
+    "package boathook:sdk; world convert { export boathook:hook/conversion@0.1.0; }"
+);

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::logger;
 
+pub mod answers;
 pub mod bindings;
 
 pub use bindings::Guest;
@@ -39,14 +40,56 @@ pub(crate) fn prepare() {
     logger::install();
 }
 
-/// Makes a component of two functions: `config`, which returns a [`Config`](crate::Config) or a
-/// text, and `run`, which takes a [`Context`](crate::Context) and returns a
-/// [`Result<()>`](crate::Result).
+/// Makes a component of functions: `config`, which returns a [`Config`](crate::Config) or a text, and what the hook's
+/// bindings need.
+///
+/// ```
+/// # use boathook_sdk::prelude::*;
+/// # mod both {
+/// # use boathook_sdk::prelude::*;
+/// # fn config() -> Config { Config::new().on_startup(1) }
+/// # fn run(_: Context) -> Result<()> { Ok(()) }
+/// # fn is_allowed(_: Review) -> Result<Verdict> { Ok(Verdict::allow()) }
+/// boathook_sdk::hook!(config, run, validate = is_allowed);
+/// # }
+/// # mod other {
+/// # use boathook_sdk::prelude::*;
+/// # fn config() -> Config { Config::new() }
+/// # fn changed(_: Review) -> Result<Mutation> { Ok(Mutation::unchanged()) }
+/// # fn converted(request: conversion::Request) -> Result<conversion::Converted> { request.each(|_| Ok(())) }
+/// boathook_sdk::hook!(config, mutate = changed, convert = converted);
+/// # }
+/// ```
+///
+/// | function | type | for the bindings |
+/// | --- | --- | --- |
+/// | `run` | `fn(`[`Context`](crate::Context)`) -> `[`Result<()>`](crate::Result) | `onStartup`, `schedule`, `kubernetes` |
+/// | `validate = …` | `fn(`[`Review`](crate::admission::Review)`) -> Result<`[`Verdict`](crate::admission::Verdict)`>` | `kubernetesValidating` |
+/// | `mutate = …` | `fn(Review) -> Result<`[`Mutation`](crate::admission::Mutation)`>` | `kubernetesMutating` |
+/// | `convert = …` | `fn(`[`Request`](crate::conversion::Request)`) -> Result<`[`Converted`](crate::conversion::Converted)`>` | `kubernetesCustomResourceConversion` |
+///
+/// In this order, and only those that the hook has: a component exports no others. A hook without `run` only answers;
+/// triggers of `kubernetes` bindings that it has for their snapshots count as done.
 ///
 /// In a native build it only checks their types; the module `testing` runs them.
 #[macro_export]
 macro_rules! hook {
-    ($config:path, $run:path $(,)?) => {
+    ($config:path $(,)?) => {
+        ::std::compile_error!("hook!(config, run) or, without run, one of validate = …, mutate = …, convert = …");
+    };
+    ($config:path $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(,)?) => {
+        const _: () = {
+            fn run(_: $crate::Context) -> $crate::Result<()> {
+                ::std::result::Result::Ok(())
+            }
+
+            $crate::hook!($config, run $(, validate = $validate)? $(, mutate = $mutate)? $(, convert = $convert)?);
+        };
+    };
+    (
+        $config:path, $run:path
+        $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(,)?
+    ) => {
         const _: () = {
             struct Hook;
 
@@ -72,8 +115,70 @@ macro_rules! hook {
             #[cfg(target_family = "wasm")]
             #[allow(unsafe_code)]
             const _: () = {
-        $crate::entry::export_hook!(Hook with_types_in $crate::entry::bindings);
+                $crate::entry::export_hook!(Hook with_types_in $crate::entry::bindings);
             };
+
+            $($crate::hook!(@validate $validate);)?
+            $($crate::hook!(@mutate $mutate);)?
+            $($crate::hook!(@convert $convert);)?
+        };
+    };
+    (@validate $validate:path) => {
+        impl $crate::entry::answers::Validate for Hook {
+            fn validate(
+                info: $crate::entry::RunInfo,
+                binding: ::std::string::String,
+                request: ::std::string::String,
+            ) -> ::std::result::Result<$crate::entry::answers::WireVerdict, $crate::entry::Failure> {
+                $crate::entry::answers::validate($validate, info, binding, request)
+            }
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn($crate::admission::Review) -> $crate::Result<$crate::admission::Verdict> = $validate;
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code)]
+        const _: () = {
+            $crate::entry::answers::export_validate!(Hook with_types_in $crate::entry::bindings::validate);
+        };
+    };
+    (@mutate $mutate:path) => {
+        impl $crate::entry::answers::Mutate for Hook {
+            fn mutate(
+                info: $crate::entry::RunInfo,
+                binding: ::std::string::String,
+                request: ::std::string::String,
+            ) -> ::std::result::Result<
+                ($crate::entry::answers::WireVerdict, $crate::entry::answers::WireMutation),
+                $crate::entry::Failure,
+            > {
+                $crate::entry::answers::mutate($mutate, info, binding, request)
+            }
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn($crate::admission::Review) -> $crate::Result<$crate::admission::Mutation> = $mutate;
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code)]
+        const _: () = {
+            $crate::entry::answers::export_mutate!(Hook with_types_in $crate::entry::bindings::mutate);
+        };
+    };
+    (@convert $convert:path) => {
+        impl $crate::entry::answers::Convert for Hook {
+            fn convert(
+                binding: ::std::string::String,
+                from: ::std::string::String,
+                to: ::std::string::String,
+                objects: ::std::vec::Vec<::std::string::String>,
+            ) -> ::std::result::Result<::std::vec::Vec<::std::string::String>, ::std::string::String> {
+                $crate::entry::answers::convert($convert, binding, from, to, objects)
+            }
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn($crate::conversion::Request) -> $crate::Result<$crate::conversion::Converted> = $convert;
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code)]
+        const _: () = {
+            $crate::entry::answers::export_convert!(Hook with_types_in $crate::entry::bindings::convert);
         };
     };
 }

@@ -1,0 +1,171 @@
+//! Answers the API server's questions by hooks: who is asked, within which time, and what is told of it.
+//!
+//! An answer waits in no queue. A denial is only ever the hook's own: whatever else goes wrong has no answer, and
+//! the webhook's `failurePolicy` decides.
+//!
+//! Writes of a hook under review are its grants' business, as in a run. In a dry run they are dry runs, too; with
+//! `sideEffects: None`, the hook's author has promised that there are none.
+
+mod chains;
+mod convert;
+mod ledger;
+mod review;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use tokio::time::timeout;
+
+use super::{health::Health, history::History, hooks::Hook, host::Operator, roster::Roster};
+use crate::{
+    model::{AdmissionKind, BindingName, HookName, Limits, Reviewed, RunId},
+    sandbox::{RunReport, Sandbox},
+    telemetry::Metrics,
+    webhook::{AdmissionRequest, Answerer, ConversionRequest, Converted, Unanswered},
+};
+use chains::Chains;
+
+/// What answers are made with, and who is told of them.
+pub(super) struct Parts {
+    pub roster: Arc<Roster>,
+    pub sandbox: Arc<Sandbox>,
+    pub operator: Arc<Operator>,
+    pub health: Arc<Health>,
+    pub metrics: Arc<Metrics>,
+    pub history: Arc<History>,
+    /// Writes are dry runs.
+    pub plan: bool,
+}
+
+/// Answers by hooks.
+pub(super) struct Answers {
+    parts: Parts,
+    /// Distinguishes this process's run ids from those of others.
+    process: String,
+    number: AtomicU64,
+    chains: Mutex<Known>,
+}
+
+/// The conversions of definitions, as long as the hooks are the same.
+#[derive(Default)]
+struct Known {
+    generation: u64,
+    chains: HashMap<String, Arc<Chains>>,
+}
+
+impl Answers {
+    pub fn new(parts: Parts) -> Self {
+        let process = format!("{:08x}", rand::random::<u32>());
+        Self { parts, process, number: AtomicU64::new(1), chains: Mutex::default() }
+    }
+
+    fn next_run(&self) -> RunId {
+        RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The hook, unless it does not answer at the moment.
+    fn hook(&self, name: &str) -> Result<Arc<Hook>, Unanswered> {
+        let found = HookName::new(name).ok().and_then(|name| self.parts.roster.hook(&name));
+        found.ok_or_else(|| {
+            if self.parts.roster.is_quarantined(name) {
+                Unanswered::NotReady(format!("hook {name} is quarantined: it does not run"))
+            } else {
+                Unanswered::Unknown(format!("there is no hook {name}"))
+            }
+        })
+    }
+
+    /// A hook that does not know the objects of its snapshots yet would answer out of nothing.
+    fn check_listed(&self, hook: &HookName, binding: &BindingName, needs: &[BindingName]) -> Result<(), Unanswered> {
+        let unlisted = self.parts.health.unlisted(hook, needs);
+        let Some(first) = unlisted.first() else { return Ok(()) };
+        let text =
+            format!("hook {hook} can't answer for {binding} yet: its binding {first} has not listed its objects");
+        Err(Unanswered::NotReady(text))
+    }
+
+    /// The conversions of a definition, over all hooks.
+    fn chains(&self, crd: &str) -> Option<Arc<Chains>> {
+        let mut known = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        // First: hooks that come later than this make it old.
+        let generation = self.parts.roster.generation();
+        if known.generation != generation {
+            *known = Known { generation, chains: HashMap::new() };
+        }
+        if let Some(chains) = known.chains.get(crd) {
+            return Some(chains.clone());
+        }
+        let hooks = self.parts.roster.live();
+        let chains = Arc::new(Chains::new(crd, hooks.iter().map(|hook| &hook.spec))?);
+        known.chains.insert(crd.to_owned(), chains.clone());
+        Some(chains)
+    }
+}
+
+impl Answerer for Answers {
+    fn review(
+        &self,
+        kind: AdmissionKind,
+        hook: &str,
+        binding: &str,
+        request: AdmissionRequest,
+        patience: Duration,
+    ) -> BoxFuture<'_, Result<Reviewed, Unanswered>> {
+        let found = self.bound(kind, hook, binding);
+        async move {
+            let (hook, binding) = found?;
+            self.decided(&hook, &binding, request, patience).await
+        }
+        .boxed()
+    }
+
+    fn convert(&self, request: ConversionRequest, patience: Duration) -> BoxFuture<'_, Result<Converted, Unanswered>> {
+        self.converted(request, patience).boxed()
+    }
+}
+
+/// What a run may take: what its document says, and no more time than there is.
+fn within(limits: Limits, patience: Duration) -> Limits {
+    Limits { time: limits.time.min(patience), ..limits }
+}
+
+/// Why there is no report.
+enum Stopped {
+    /// The time is over, the wait for a free place included.
+    Late,
+    /// Another version of the hook takes its place.
+    Replaced,
+}
+
+/// Until the time is over or the hook is replaced; the run ends with it.
+async fn bounded<T>(
+    hook: &Hook,
+    patience: Duration,
+    run: impl Future<Output = RunReport<T>>,
+) -> Result<RunReport<T>, Stopped> {
+    tokio::select! {
+        report = timeout(patience, run) => report.map_err(|_| Stopped::Late),
+        () = hook.interrupt.cancelled() => Err(Stopped::Replaced),
+    }
+}
+
+impl Stopped {
+    fn unanswered(&self, hook: &HookName, binding: &BindingName, patience: Duration) -> Unanswered {
+        match self {
+            Self::Late => {
+                let ms = patience.as_millis();
+                Unanswered::Deadline(format!("hook {hook}, binding {binding}: no answer within {ms} ms"))
+            }
+            Self::Replaced => {
+                Unanswered::NotReady(format!("hook {hook}, binding {binding}: a new version takes its place"))
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! One review: from the path to the hook's decision.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use super::{
+    super::{history::Begun, hooks::Hook},
+    Answers, bounded,
+    ledger::{Asked, Entry},
+    within,
+};
+use crate::{
+    model::{AdmissionBinding, AdmissionKind, Caller, Mutation, Review, Reviewed},
+    sandbox::ReviewRequest,
+    webhook::{AdmissionRequest, Unanswered},
+};
+
+impl Answers {
+    /// The hook and its binding at a path.
+    pub(super) fn bound(
+        &self,
+        kind: AdmissionKind,
+        hook: &str,
+        binding: &str,
+    ) -> Result<(Arc<Hook>, AdmissionBinding), Unanswered> {
+        let found = self.hook(hook)?;
+        let of_path = |known: &&AdmissionBinding| known.kind == kind && known.name.as_str() == binding;
+        let binding =
+            found.spec.admission.iter().find(of_path).cloned().ok_or_else(|| {
+                Unanswered::Unknown(format!("hook {hook} has no {} binding {binding}", kind.as_str()))
+            })?;
+        Ok((found, binding))
+    }
+
+    /// The hook's decision.
+    pub(super) async fn decided(
+        &self,
+        hook: &Arc<Hook>,
+        binding: &AdmissionBinding,
+        request: AdmissionRequest,
+        patience: Duration,
+    ) -> Result<Reviewed, Unanswered> {
+        let (name, run, kind) = (&hook.spec.name, self.next_run(), binding.kind.as_str());
+        let asked = Asked { hook: name, run: &run, binding: &binding.name, kind, started: Instant::now() };
+        let question = request.json.clone();
+        let ready = self.check_listed(name, &binding.name, &binding.include_snapshots_from);
+        ready.inspect_err(|error| self.not_ready(&asked, error))?;
+        let _running = self.parts.metrics.answers().begun(name);
+        let begun = Begun::answer(&run, name, &binding.name, word(binding.kind));
+        let dry_run = request.dry_run || self.parts.plan;
+        let review = Review { kind: binding.kind, binding: binding.name.clone(), request: request.json, dry_run };
+        let caller =
+            Caller { hook: name.clone(), run: run.clone(), permissions: hook.spec.permissions.clone(), dry_run };
+        let (snapshots, limits) = (binding.include_snapshots_from.clone(), within(hook.spec.limits, patience));
+        let request = ReviewRequest { caller, review, snapshots, limits };
+        let call = self.parts.sandbox.review(&hook.component, request, self.parts.operator.clone());
+        let report = bounded(hook, patience, call).await.map_err(|stopped| {
+            let error = stopped.unanswered(name, &binding.name, patience);
+            self.stopped(&asked, &error);
+            error
+        })?;
+        let outcome = match &report.outcome {
+            Ok(Reviewed { verdict, .. }) if verdict.denied.is_some() => "denied",
+            Ok(Reviewed { mutation: Mutation::Unchanged, .. }) => "allowed",
+            Ok(_) => "mutated",
+            Err(_) => "failed",
+        };
+        let denied = report.outcome.as_ref().ok().and_then(|reviewed| reviewed.verdict.denied.as_ref());
+        let refusal = denied.map(|denial| denial.message.as_str());
+        self.ended(&asked, begun, &report, Entry { outcome, refusal, question: Some(&question) });
+        let mut reviewed = report
+            .outcome
+            .map_err(|failure| Unanswered::Failed(format!("hook {name}, binding {}: {failure}", binding.name)))?;
+        annotate(&mut reviewed, &binding.audit_annotations);
+        Ok(reviewed)
+    }
+}
+
+/// As `type` in shell-operator's contexts.
+fn word(kind: AdmissionKind) -> &'static str {
+    match kind {
+        AdmissionKind::Validating => "Validating",
+        AdmissionKind::Mutating => "Mutating",
+    }
+}
+
+/// The document's annotations; those of the answer come first.
+fn annotate(reviewed: &mut Reviewed, document: &[(String, String)]) {
+    let own = &mut reviewed.verdict.audit_annotations;
+    for annotation in document {
+        if !own.iter().any(|(key, _)| *key == annotation.0) {
+            own.push(annotation.clone());
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What to do so that the cluster has what is wanted. Pure.
+//!
+//! What belongs to another operator is left alone, and so is what a hook registered that can't answer yet.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{
+    Wanted,
+    conversion::{self, Change},
+    drift,
+    objects::{Kind, label, name},
+    settings::{INSTANCE, Settings},
+    webhooks,
+};
+use crate::model::AdmissionKind;
+
+/// One thing to do.
+pub(super) enum Act {
+    Create(Value),
+    Replace(Value),
+    Delete(Value),
+    /// The definition's name, and what makes it ask us.
+    TakeOver(String, Change),
+    /// The definition's name, and the patch.
+    Restore(String, Value),
+}
+
+/// What another operator has, and a hook of ours wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Foreign {
+    pub what: String,
+    pub instance: String,
+}
+
+/// The things to do with objects of one kind.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub acts: Vec<Act>,
+    pub foreign: Vec<Foreign>,
+}
+
+/// The names of configurations that hooks of ours may have.
+pub(super) fn names(of: AdmissionKind, wanted: &Wanted) -> Vec<String> {
+    let hooks = wanted.hooks.iter().filter(|hook| hook.spec.admission.iter().any(|binding| binding.kind == of));
+    hooks.map(|hook| webhooks::name(&hook.spec.name)).collect()
+}
+
+/// `there`: the configurations of this kind with our labels, or names.
+pub(super) fn configurations(of: AdmissionKind, there: &[Value], wanted: &Wanted, settings: &Settings) -> Plan {
+    let mut plan = Plan::default();
+    let mut left: BTreeMap<&str, &Value> = there.iter().map(|object| (name(object), object)).collect();
+    for hook in &wanted.hooks {
+        let known = left.remove(webhooks::name(&hook.spec.name).as_str());
+        if !hook.ready {
+            continue;
+        }
+        match (known, webhooks::configuration(&hook.spec, of, settings, wanted.ca.as_deref())) {
+            (None, Some(desired)) => plan.acts.push(Act::Create(desired)),
+            (Some(known), Some(desired)) => {
+                if let Some(foreign) = foreign(Kind::Configuration(of), known, settings) {
+                    plan.foreign.push(foreign);
+                } else if !drift::same_configuration(known, &desired) {
+                    plan.acts.push(Act::Replace(replaced(known, desired)));
+                }
+            }
+            (Some(known), None) => drop(left.insert(name(known), known)),
+            (None, None) => {}
+        }
+    }
+    let gone = left.into_values().filter(|object| label(object, INSTANCE) == Some(&settings.instance));
+    plan.acts.extend(gone.cloned().map(Act::Delete));
+    plan
+}
+
+/// What others have added to the metadata stays.
+fn replaced(known: &Value, mut desired: Value) -> Value {
+    let mut metadata = known.get("metadata").cloned().unwrap_or_default();
+    let labels = desired.pointer_mut("/metadata/labels").map(Value::take).unwrap_or_default();
+    match (metadata.get_mut("labels").and_then(Value::as_object_mut), labels) {
+        (Some(there), Value::Object(labels)) => there.extend(labels),
+        (None, labels) => {
+            metadata.as_object_mut().into_iter().for_each(|all| drop(all.insert("labels".into(), labels.clone())))
+        }
+        (Some(_), _) => {}
+    }
+    if let Some(place) = desired.get_mut("metadata") {
+        *place = metadata;
+    }
+    desired
+}
+
+/// The definitions that hooks convert: whether all of a definition's hooks can answer.
+pub(super) fn converted(wanted: &Wanted) -> BTreeMap<&str, bool> {
+    let mut converted = BTreeMap::new();
+    for hook in &wanted.hooks {
+        for binding in &hook.spec.conversions {
+            *converted.entry(&*binding.crd).or_insert(true) &= hook.ready;
+        }
+    }
+    converted
+}
+
+/// `there`: the definitions with our label, and those that hooks convert.
+pub(super) fn definitions(there: &[Value], wanted: &Wanted, settings: &Settings) -> Plan {
+    let (mut plan, converted) = (Plan::default(), converted(wanted));
+    for definition in there {
+        let name = name(definition);
+        let foreign = foreign(Kind::Definition, definition, settings);
+        match (converted.get(name), foreign) {
+            (Some(true), Some(foreign)) => plan.foreign.push(foreign),
+            (Some(true), None) => {
+                let desired = conversion::desired(name, settings, wanted.ca.as_deref());
+                if !conversion::is_in_place(definition, &desired, settings) {
+                    let change = conversion::take_over(definition, desired, settings);
+                    plan.acts.push(Act::TakeOver(name.to_owned(), change));
+                }
+            }
+            (None, None) if label(definition, INSTANCE).is_some() => {
+                plan.acts.push(Act::Restore(name.to_owned(), conversion::restore(definition)));
+            }
+            _ => {}
+        }
+    }
+    plan
+}
+
+fn foreign(kind: Kind, object: &Value, settings: &Settings) -> Option<Foreign> {
+    let instance = label(object, INSTANCE).filter(|instance| *instance != settings.instance)?;
+    Some(Foreign { what: format!("{kind} {}", name(object)), instance: instance.to_owned() })
+}
+
+impl Act {
+    /// The object, and what it is to be: to tell whether that was done before.
+    pub fn aim(&self) -> (String, Value) {
+        match self {
+            Self::Create(object) | Self::Replace(object) => {
+                (name(object).to_owned(), object.get("webhooks").cloned().unwrap_or_default())
+            }
+            Self::TakeOver(name, Change::Apply(body)) => {
+                (name.clone(), body.pointer("/spec/conversion").cloned().unwrap_or_default())
+            }
+            Self::TakeOver(name, Change::Patch(patch)) => {
+                (name.clone(), patch.pointer("/3/value").cloned().unwrap_or_default())
+            }
+            Self::Delete(object) => (name(object).to_owned(), json!(null)),
+            Self::Restore(name, _) => (name.clone(), json!(null)),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Keeps the cluster's registrations as they are wanted: makes, repairs and removes them. Holds no rule: the plan
+//! does.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use serde_json::Value;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+use tracing::{info, warn};
+
+use super::{
+    RegistrationError, Wanted,
+    conversion::Change,
+    objects::{Kind, Objects, name},
+    plan::{self, Act, Foreign, Plan},
+    settings::{INSTANCE, MANAGED_BY, Settings},
+    signals::Signals,
+};
+use crate::model::error_chain;
+
+/// Without any sign of a change, all is looked through after this time.
+const LOOK_THROUGH: Duration = Duration::from_secs(600);
+/// After a call that failed; twice as long each time.
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+const LAST_RETRY: Duration = Duration::from_secs(30);
+/// Repairs in this time slow down those that follow: somebody may insist.
+const MEMORY: Duration = Duration::from_secs(60);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Keeps registrations until it is dropped, and leaves them behind then: a restart must not open the cluster to
+/// what hooks forbid. Does nothing as long as nothing is wanted that is known.
+pub async fn keep(client: kube::Client, settings: Settings, mut wanted: watch::Receiver<Option<Wanted>>) {
+    let Ok(_) = wanted.wait_for(Option::is_some).await.map(drop) else { return };
+    let objects = Objects::new(client);
+    // Before the first look, so that nothing is missed after it.
+    let signals = Signals::start(&objects);
+    let mut upkeep = Upkeep { objects, settings, aims: BTreeMap::new(), told: BTreeSet::new(), calm: Calm::default() };
+    let mut retry = FIRST_RETRY;
+    loop {
+        let now = wanted.borrow_and_update().clone().unwrap_or_default();
+        let next = if upkeep.pass(&now).await {
+            retry = FIRST_RETRY;
+            LOOK_THROUGH
+        } else {
+            let after = retry;
+            retry = (retry * 2).min(LAST_RETRY);
+            after
+        };
+        let (next, calm) = (Instant::now() + next, upkeep.calm.until(Instant::now()));
+        tokio::select! {
+            changed = wanted.changed() => if changed.is_err() { return },
+            () = async { sleep_until(calm).await; signals.changed().await } => {}
+            () = sleep_until(next) => {}
+        }
+    }
+}
+
+struct Upkeep {
+    objects: Objects,
+    settings: Settings,
+    /// What was last made of each object, to tell a repair from a change of ours.
+    aims: BTreeMap<String, Value>,
+    /// Said once, as long as they hold.
+    told: BTreeSet<String>,
+    calm: Calm,
+}
+
+impl Upkeep {
+    /// Looks at everything and does what is to be done. False when something failed.
+    async fn pass(&mut self, wanted: &Wanted) -> bool {
+        let mut problems = BTreeSet::new();
+        for kind in Kind::ALL {
+            match self.plan(kind, wanted).await {
+                Ok(Plan { acts, foreign }) => {
+                    problems.extend(foreign.iter().map(Foreign::to_string));
+                    for act in acts {
+                        if let Err(error) = self.act(kind, act).await {
+                            problems.insert(error_chain(&error));
+                        }
+                    }
+                }
+                Err(error) => drop(problems.insert(error_chain(&error))),
+            }
+        }
+        for problem in problems.difference(&self.told) {
+            warn!(problem, "not everything is registered as it should be: trying until it is");
+        }
+        self.told = problems;
+        self.told.is_empty()
+    }
+
+    async fn plan(&self, kind: Kind, wanted: &Wanted) -> Result<Plan, RegistrationError> {
+        Ok(match kind {
+            Kind::Configuration(of) => {
+                let labels = format!("{}%3D{}", MANAGED_BY.0, MANAGED_BY.1);
+                let there = self.there(kind, &labels, plan::names(of, wanted)).await?;
+                plan::configurations(of, &there, wanted, &self.settings)
+            }
+            Kind::Definition => {
+                let names = plan::converted(wanted).into_keys().map(str::to_owned).collect();
+                let there = self.there(kind, INSTANCE, names).await?;
+                plan::definitions(&there, wanted, &self.settings)
+            }
+        })
+    }
+
+    /// Objects with these labels, and those of these names that have lost them.
+    async fn there(&self, kind: Kind, labels: &str, names: Vec<String>) -> Result<Vec<Value>, RegistrationError> {
+        let mut there = self.objects.list(kind, labels).await?;
+        for wanted in names {
+            if !there.iter().any(|object| name(object) == wanted)
+                && let Some(object) = self.objects.get(kind, &wanted).await?
+            {
+                there.push(object);
+            }
+        }
+        Ok(there)
+    }
+
+    async fn act(&mut self, kind: Kind, act: Act) -> Result<(), RegistrationError> {
+        let (name, aim) = act.aim();
+        let what = format!("{kind} {name}");
+        match &act {
+            Act::Create(object) => self.objects.create(kind, object).await?,
+            Act::Replace(object) => self.objects.replace(kind, object).await?,
+            Act::Delete(object) => self.objects.delete(kind, object).await?,
+            Act::TakeOver(name, Change::Apply(body)) => self.objects.apply(kind, name, body).await?,
+            Act::TakeOver(name, Change::Patch(patch)) | Act::Restore(name, patch) => {
+                self.objects.patch(kind, name, patch).await?;
+            }
+        }
+        match &act {
+            Act::Delete(_) => info!(what, "registration removed"),
+            Act::Restore(..) => info!(what, "conversion given back as it was"),
+            _ if self.aims.get(&what) == Some(&aim) => {
+                warn!(what, "registration repaired: somebody had changed or deleted it");
+                self.calm.repaired(Instant::now());
+            }
+            _ => info!(what, "registered"),
+        }
+        if aim.is_null() {
+            self.aims.remove(&what);
+        } else {
+            self.aims.insert(what, aim);
+        }
+        Ok(())
+    }
+}
+
+/// Slows repairs down while somebody changes things back again and again. Pure.
+#[derive(Debug, Default)]
+struct Calm(Vec<Instant>);
+
+impl Calm {
+    fn repaired(&mut self, now: Instant) {
+        self.0.retain(|then| now.duration_since(*then) < MEMORY);
+        self.0.push(now);
+    }
+
+    /// The next look at what others did comes no earlier.
+    fn until(&self, now: Instant) -> Instant {
+        let recent = self.0.iter().filter(|then| now.duration_since(**then) < MEMORY).count();
+        now + FIRST_PAUSE * 2_u32.pow(recent.min(9) as u32)
+    }
+}
+
+impl std::fmt::Display for Foreign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is another operator's: its label {INSTANCE} is {}", self.what, self.instance)
+    }
+}

@@ -1,0 +1,124 @@
+//! The webhook configurations that a hook's document asks for. Pure; every field with a default is spelled out, so
+//! that what the API server keeps can be compared.
+
+use serde_json::{Map, Value, json};
+
+use super::settings::{HOOK, INSTANCE, MANAGED_BY, Settings};
+use crate::model::{
+    AdmissionBinding, AdmissionKind, FailurePolicy, HookName, HookSpec, MatchPolicy, ReinvocationPolicy, SideEffects,
+};
+
+/// Every namespace has this label with its own name.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
+/// `boathook-HOOK`: the name of a hook's configurations.
+pub(super) fn name(hook: &HookName) -> String {
+    format!("boathook-{hook}")
+}
+
+/// Where a binding is answered.
+pub(super) fn path(hook: &HookName, binding: &AdmissionBinding) -> String {
+    let verb = match binding.kind {
+        AdmissionKind::Validating => "validate",
+        AdmissionKind::Mutating => "mutate",
+    };
+    format!("/{verb}/{hook}/{}", binding.name)
+}
+
+/// The `kind` of a configuration.
+pub(super) fn kind(kind: AdmissionKind) -> &'static str {
+    match kind {
+        AdmissionKind::Validating => "ValidatingWebhookConfiguration",
+        AdmissionKind::Mutating => "MutatingWebhookConfiguration",
+    }
+}
+
+/// The configuration of one kind; `None` when the hook has no such binding.
+pub(super) fn configuration(
+    spec: &HookSpec,
+    of: AdmissionKind,
+    settings: &Settings,
+    ca: Option<&str>,
+) -> Option<Value> {
+    let bindings = spec.admission.iter().filter(|binding| binding.kind == of);
+    let webhooks: Vec<_> = bindings.map(|binding| webhook(&spec.name, binding, settings, ca)).collect();
+    let labels = json!({MANAGED_BY.0: MANAGED_BY.1, INSTANCE: settings.instance, HOOK: spec.name.as_str()});
+    (!webhooks.is_empty()).then(|| {
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind(of),
+            "metadata": {"name": name(&spec.name), "labels": labels},
+            "webhooks": webhooks,
+        })
+    })
+}
+
+fn webhook(hook: &HookName, binding: &AdmissionBinding, settings: &Settings, ca: Option<&str>) -> Value {
+    let rules = binding.rules.iter().map(|rule| {
+        json!({
+            "apiGroups": rule.api_groups,
+            "apiVersions": rule.api_versions,
+            "resources": rule.resources,
+            "operations": rule.operations,
+            "scope": rule.scope,
+        })
+    });
+    let conditions = binding.match_conditions.iter();
+    let conditions = conditions.map(|one| json!({"name": one.name, "expression": one.expression}));
+    let mut webhook = json!({
+        "name": binding.name.as_str(),
+        "clientConfig": settings.endpoint.client_config(&path(hook, binding), ca),
+        "rules": rules.collect::<Vec<_>>(),
+        "failurePolicy": match binding.failure_policy {
+            FailurePolicy::Ignore => "Ignore",
+            FailurePolicy::Fail => "Fail",
+        },
+        "matchPolicy": match binding.match_policy {
+            MatchPolicy::Exact => "Exact",
+            MatchPolicy::Equivalent => "Equivalent",
+        },
+        "sideEffects": match binding.side_effects {
+            SideEffects::None => "None",
+            SideEffects::NoneOnDryRun => "NoneOnDryRun",
+        },
+        "timeoutSeconds": binding.timeout.as_secs(),
+        "admissionReviewVersions": ["v1"],
+        "matchConditions": conditions.collect::<Vec<_>>(),
+        "objectSelector": binding.object_selector.clone().unwrap_or_else(|| json!({})),
+        "namespaceSelector": namespaces(binding, settings),
+    });
+    if binding.kind == AdmissionKind::Mutating {
+        let policy = match binding.reinvocation_policy {
+            ReinvocationPolicy::Never => "Never",
+            ReinvocationPolicy::IfNeeded => "IfNeeded",
+        };
+        insert(&mut webhook, "reinvocationPolicy", json!(policy));
+    }
+    webhook
+}
+
+/// The document's selector, without the namespaces in which a broken hook could lock the cluster.
+fn namespaces(binding: &AdmissionBinding, settings: &Settings) -> Value {
+    let mut selector = binding.namespace_selector.clone().unwrap_or_else(|| json!({}));
+    if binding.include_system {
+        return selector;
+    }
+    let mut names = vec!["kube-system"];
+    if settings.namespace != "kube-system" {
+        names.push(&settings.namespace);
+    }
+    let left_out = json!({"key": NAMESPACE_NAME, "operator": "NotIn", "values": names});
+    match selector.get_mut("matchExpressions").and_then(Value::as_array_mut) {
+        Some(expressions) => expressions.push(left_out),
+        None => insert(&mut selector, "matchExpressions", json!([left_out])),
+    }
+    selector
+}
+
+fn insert(object: &mut Value, key: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(key.to_owned(), value);
+    } else {
+        *object = Value::Object(Map::from_iter([(key.to_owned(), value)]));
+    }
+}
