@@ -12,6 +12,32 @@ const MAX_OPERATIONS: usize = 10_000;
 /// Bytes that copy operations may add in one patch.
 const MAX_COPIED: usize = 3 << 20;
 
+/// Applies the operations of a webhook.
+///
+/// # Errors
+/// Why one cannot be applied.
+pub(crate) fn apply_each(target: &mut Value, operations: Vec<Value>) -> Result<(), String> {
+    for operation in operations {
+        let parsed: PatchOperation = serde_json::from_value(operation).map_err(|error| error.to_string())?;
+        let path = parsed.path().to_string();
+        let what = match &parsed {
+            PatchOperation::Add(_) => "add",
+            PatchOperation::Remove(_) => "remove",
+            PatchOperation::Replace(_) => "replace",
+            PatchOperation::Move(_) => "move",
+            PatchOperation::Copy(_) => "copy",
+            PatchOperation::Test(_) => "testing",
+        };
+        let refused = |_| match what {
+            "testing" => format!("testing value {path} failed: test failed"),
+            "add" => format!("add operation does not apply: doc is missing path: {path:?}: missing value"),
+            _ => format!("{what} operation does not apply: doc is missing key: {path}: missing value"),
+        };
+        json_patch::patch(target, &[parsed]).map_err(refused)?;
+    }
+    super::check_depth(target).map_err(|failure| failure.message().to_owned())
+}
+
 /// Applies the operations in `patch` to `target`.
 pub(crate) fn apply(target: &mut Value, patch: &Value) -> Result<(), Failure> {
     let count = patch.as_array().map_or(0, Vec::len);
