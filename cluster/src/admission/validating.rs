@@ -2,7 +2,8 @@
 //!
 //! Never changes the object.
 
-use futures::future::join_all;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use serde_json::Value;
 
 use super::review::{Outcome, ask};
@@ -32,7 +33,9 @@ pub(super) async fn run(
     });
     let mut refusal = None;
     let mut warnings = Vec::new();
-    for (hook, answer) in join_all(asked).await {
+    // The first that answers comes first.
+    let mut answers: FuturesUnordered<_> = asked.collect();
+    while let Some((hook, answer)) = answers.next().await {
         warnings.extend(answer.warnings);
         let failure = match answer.outcome {
             Outcome::Allowed(_) => continue,
@@ -47,6 +50,7 @@ pub(super) async fn run(
         };
         refusal.get_or_insert(failure);
     }
+    drop(answers);
     drop(relevant);
     admission.warn(warnings);
     refusal.map_or(Ok(()), Err)

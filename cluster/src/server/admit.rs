@@ -8,7 +8,7 @@ use super::call::Call;
 use crate::admission::{Admission, Attributes, Operation};
 use crate::json;
 use crate::kinds::{Sub, scale};
-use crate::lifecycle::Context;
+use crate::lifecycle::{Context, create as creation};
 use crate::status::Failure;
 
 /// `CreateOptions` or `UpdateOptions` as the parameters say them.
@@ -65,10 +65,11 @@ pub(super) fn update<'a>(call: &'a Call<'_>, context: &Context) -> Admission<'a>
 pub(super) fn delete<'a>(call: &'a Call<'_>, given: &Value, context: &Context) -> Admission<'a> {
     let mut options = json!({ "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1" });
     let map = json::object(&mut options);
-    if let Some(seconds) = call.params.grace {
+    let by_parameter = given.is_null();
+    if let Some(seconds) = call.params.grace.filter(|_| by_parameter) {
         map.insert("gracePeriodSeconds".into(), seconds.into());
     }
-    if !call.params.propagation.is_empty() {
+    if by_parameter && !call.params.propagation.is_empty() {
         map.insert("propagationPolicy".into(), call.params.propagation.as_str().into());
     }
     for (key, value) in given.as_object().into_iter().flatten() {
@@ -86,6 +87,7 @@ pub(super) fn delete<'a>(call: &'a Call<'_>, given: &Value, context: &Context) -
 pub(super) async fn body(call: &Call<'_>, body: Value, context: &Context) -> Result<(Value, Vec<String>), Failure> {
     let mut admission = create(call, &body, context);
     let mut body = body;
+    creation::set_namespace(call.resource, &mut body, call.namespace)?;
     if admission.mutates() {
         body = admission.mutate(Some(body), None).await?.unwrap_or_default();
     }

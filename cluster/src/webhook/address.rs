@@ -18,8 +18,8 @@ pub(crate) struct Endpoint {
     pub url: String,
     /// The name that the certificate is for.
     pub host: String,
-    /// What is connected to: `address:port`.
-    pub dial: String,
+    /// What is connected to, `address:port`, or why there is nothing.
+    pub dial: Result<String, String>,
     pub path: String,
     /// The certificates that are trusted, in PEM.
     pub bundle: Vec<u8>,
@@ -33,7 +33,7 @@ impl Endpoint {
     pub(crate) fn of(shared: &Shared, config: &Value) -> Result<Self, String> {
         let bundle = STANDARD.decode(json::text(config, &["caBundle"])).unwrap_or_default();
         match config.get("service").filter(|service| service.is_object()) {
-            Some(service) => Self::service(shared, service, bundle),
+            Some(service) => Ok(Self::service(shared, service, bundle)),
             None => Self::url(json::text(config, &["url"]), bundle),
         }
     }
@@ -46,21 +46,21 @@ impl Endpoint {
         let path = parsed.path().to_owned();
         let dial = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
         let bare = path == "/" && !url.ends_with('/');
-        Ok(Self { url: url.to_owned(), host, dial, path: if bare { String::new() } else { path }, bundle })
+        Ok(Self { url: url.to_owned(), host, dial: Ok(dial), path: if bare { String::new() } else { path }, bundle })
     }
 
-    fn service(shared: &Shared, service: &Value, bundle: Vec<u8>) -> Result<Self, String> {
+    fn service(shared: &Shared, service: &Value, bundle: Vec<u8>) -> Self {
         let (namespace, name) = (json::text(service, &["namespace"]), json::text(service, &["name"]));
         let port = json::int(service, &["port"]).unwrap_or(443);
         let path = json::text(service, &["path"]);
         let path = if path.is_empty() || path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let mapped = shared.options.services.iter().find(|(ns, n, _)| ns == namespace && n == name);
         let dial = match mapped {
-            Some((_, _, address)) => address.to_string(),
-            None => backend(shared, namespace, name, port)?,
+            Some((_, _, address)) => Ok(address.to_string()),
+            None => backend(shared, namespace, name, port),
         };
         let host = format!("{name}.{namespace}.svc");
-        Ok(Self { url: format!("https://{host}:{port}{path}"), host, dial, path, bundle })
+        Self { url: format!("https://{host}:{port}{path}"), host, dial, path, bundle }
     }
 }
 

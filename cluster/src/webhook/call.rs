@@ -21,6 +21,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{self, CertificateError, ClientConfig, RootCertStore};
 
 use super::Endpoint;
+use crate::json;
 
 /// The largest answer in bytes.
 const MAX_ANSWER: usize = 16 << 20;
@@ -30,37 +31,82 @@ const MAX_ANSWER: usize = 16 << 20;
 /// # Errors
 /// Why there is no answer, or none that is JSON with status 200.
 pub(crate) async fn post(endpoint: &Endpoint, review: &Value, timeout: Duration) -> Result<Value, String> {
+    let answer = send(endpoint, review, timeout).await?;
+    fits(review, &answer)?;
+    Ok(answer)
+}
+
+/// Whether the answer is of the same type as what was sent.
+fn fits(review: &Value, answer: &Value) -> Result<(), String> {
+    let typed = |value: &Value| {
+        let (kind, version) = (json::text(value, &["kind"]).to_owned(), json::text(value, &["apiVersion"]).to_owned());
+        (kind, version)
+    };
+    let ((wanted, wanted_version), (kind, version)) = (typed(review), typed(answer));
+    if kind.is_empty() {
+        return Err(format!("Object 'Kind' is missing in '{answer}'"));
+    }
+    let (group, short) = wanted_version.split_once('/').unwrap_or(("", &wanted_version));
+    let known = [format!("{group}/v1"), format!("{group}/v1beta1")];
+    if kind != wanted || !known.contains(&version) {
+        return Err(format!(
+            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+        ));
+    }
+    let got = version.rsplit('/').next().unwrap_or_default();
+    if got != short {
+        return Err(format!("converting ({got}.{kind}) to ({short}.{kind}): unknown conversion"));
+    }
+    Ok(())
+}
+
+async fn send(endpoint: &Endpoint, review: &Value, timeout: Duration) -> Result<Value, String> {
     let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
     let url = format!("{}?timeout={seconds}s", endpoint.url);
     let failed = |why: String| format!("Post \"{url}\": {why}");
-    let body = Bytes::from(crate::json::bytes(review));
+    let body = Bytes::from(json::bytes(review));
     let sent = tokio::time::timeout(timeout, exchange(endpoint, seconds, body)).await;
-    let (status, bytes) = match sent {
+    let Received { status, text, bytes } = match sent {
         Ok(answer) => answer.map_err(failed)?,
         Err(_) => return Err(failed("context deadline exceeded".to_owned())),
     };
-    understand(status, &bytes)
+    understand(status, text, &bytes)
+}
+
+/// What came back.
+struct Received {
+    status: u16,
+    /// It is meant for people.
+    text: bool,
+    bytes: Bytes,
 }
 
 /// The JSON of an answer that is a success.
-fn understand(status: u16, bytes: &Bytes) -> Result<Value, String> {
+fn understand(status: u16, readable: bool, bytes: &Bytes) -> Result<Value, String> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim();
+    let unusable = |why: &str| format!("couldn't get version/kind; json parse error: {why}");
     let parsed: Result<Value, _> = serde_json::from_slice(bytes);
     if (200..300).contains(&status) {
         return parsed.map_err(|error| {
-            let why = crate::server::body::json_error(&error, bytes);
-            format!("couldn't get version/kind; json parse error: {why}")
+            // What is no JSON is read as YAML, in which plain text is a string.
+            if !text.starts_with(['{', '[']) && !text.is_empty() {
+                return unusable(
+                    "json: cannot unmarshal string into Go value of type struct { APIVersion string \
+                     \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
+                );
+            }
+            unusable(&crate::server::body::json_error(&error, bytes))
         });
     }
     // A Status says itself what is wrong.
     if let Ok(given) = &parsed
-        && crate::json::text(given, &["kind"]) == "Status"
-        && !crate::json::text(given, &["message"]).is_empty()
+        && json::text(given, &["kind"]) == "Status"
+        && !json::text(given, &["message"]).is_empty()
     {
-        return Err(crate::json::text(given, &["message"]).to_owned());
+        return Err(json::text(given, &["message"]).to_owned());
     }
-    let shown = if text.is_empty() { "unknown" } else { text };
+    let shown = if readable && !text.is_empty() { text } else { "unknown" };
     Err(match status {
         400 => "the server rejected our request for an unknown reason".to_owned(),
         401 => "the server has asked for the client to provide credentials".to_owned(),
@@ -80,9 +126,10 @@ fn understand(status: u16, bytes: &Bytes) -> Result<Value, String> {
     })
 }
 
-async fn exchange(endpoint: &Endpoint, seconds: u64, body: Bytes) -> Result<(u16, Bytes), String> {
-    let stream = TcpStream::connect(&endpoint.dial).await;
-    let stream = stream.map_err(|error| format!("dial tcp {}: connect: {}", endpoint.dial, plain(&error)))?;
+async fn exchange(endpoint: &Endpoint, seconds: u64, body: Bytes) -> Result<Received, String> {
+    let dial = endpoint.dial.as_ref().map_err(Clone::clone)?;
+    let stream = TcpStream::connect(dial).await;
+    let stream = stream.map_err(|error| format!("dial tcp {dial}: connect: {}", plain(&error)))?;
     let _unneeded = stream.set_nodelay(true);
     let name = ServerName::try_from(endpoint.host.clone()).map_err(|error| error.to_string())?;
     let config = trust(&endpoint.bundle).map_err(|error| error.to_string())?;
@@ -115,10 +162,12 @@ fn request(endpoint: &Endpoint, seconds: u64, body: Bytes) -> Result<Request<Ful
         .map_err(|error| error.to_string())
 }
 
-async fn collect(response: Response<Incoming>) -> Result<(u16, Bytes), String> {
+async fn collect(response: Response<Incoming>) -> Result<Received, String> {
     let status = response.status().as_u16();
+    let media = response.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let text = media.is_empty() || media.starts_with("text/");
     let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await;
-    Ok((status, body.map_err(|error| error.to_string())?.to_bytes()))
+    Ok(Received { status, text, bytes: body.map_err(|error| error.to_string())?.to_bytes() })
 }
 
 /// What a client of the real server says of a connection that ends before the answer.
