@@ -162,12 +162,18 @@ fn patch(response: &Value) -> Outcome {
         return Outcome::Allowed(Vec::new());
     }
     let bytes = STANDARD.decode(text).unwrap_or_default();
-    let operations: Result<Vec<Value>, _> = serde_json::from_slice(&bytes);
+    let undecodable = |why: String| Outcome::Failed(format!("received undecodable patch in webhook response: {why}"));
+    let operations = match serde_json::from_slice(&bytes) {
+        Ok(Value::Array(operations)) => Ok(operations),
+        Ok(Value::Null) => Ok(Vec::new()),
+        Ok(Value::Object(_)) => Err("json: cannot unmarshal object into Go value of type jsonpatch.Patch".to_owned()),
+        Ok(Value::String(_)) => Err("json: cannot unmarshal string into Go value of type jsonpatch.Patch".to_owned()),
+        Ok(Value::Bool(_)) => Err("json: cannot unmarshal bool into Go value of type jsonpatch.Patch".to_owned()),
+        Ok(Value::Number(_)) => Err("json: cannot unmarshal number into Go value of type jsonpatch.Patch".to_owned()),
+        Err(error) => Err(crate::server::body::json_error(&error, &bytes)),
+    };
     match (operations, json::text(response, &["patchType"])) {
-        (Err(error), _) => {
-            let why = crate::server::body::json_error(&error, &bytes);
-            Outcome::Failed(format!("received undecodable patch in webhook response: {why}"))
-        }
+        (Err(why), _) => undecodable(why),
         (Ok(operations), "JSONPatch" | "") => Outcome::Allowed(operations),
         (Ok(operations), _) if operations.is_empty() => Outcome::Allowed(operations),
         (Ok(_), other) => Outcome::Failed(format!("unsupported patch type {other:?}")),

@@ -43,11 +43,6 @@ impl Converter {
     }
 }
 
-/// What is converted, as error texts call it.
-fn named(api_version: &str, kind: &str) -> String {
-    format!("{api_version}, Kind={kind}")
-}
-
 /// The converter of a resource that has one.
 fn converter(resource: &Resource) -> Option<&Arc<Converter>> {
     resource.custom.as_ref()?.converter.as_ref()
@@ -64,16 +59,13 @@ async fn convert(
     converter: &Converter,
     objects: Vec<Value>,
     to: &str,
-    list: Option<&Resource>,
 ) -> Result<Vec<Value>, Failure> {
     let others: Vec<&Value> = objects.iter().filter(|o| json::text(o, &["apiVersion"]) != to).collect();
     let Some(first) = others.first() else {
         return Ok(objects);
     };
-    let subject = match list {
-        Some(resource) => named(&resource.api_version(), &resource.list_kind),
-        None => named(json::text(first, &["apiVersion"]), json::text(first, &["kind"])),
-    };
+    // The real server converts one at a time, and its texts say so.
+    let subject = format!("{}, Kind={}", json::text(first, &["apiVersion"]), json::text(first, &["kind"]));
     let failed = |why: &str| Failure::internal(format!("conversion webhook for {subject} failed: {why}"));
     let uid = uid();
     let review = json!({
@@ -90,15 +82,15 @@ async fn convert(
             others.len()
         )));
     }
-    let mut converted = converted.into_iter().enumerate();
+    let mut converted = converted.into_iter();
     let mut out = Vec::with_capacity(objects.len());
     for object in objects {
         if json::text(&object, &["apiVersion"]) == to {
             out.push(object);
             continue;
         }
-        let Some((index, new)) = converted.next() else { break };
-        let new = review::accepted(&object, new, to, list.is_some().then_some(index));
+        let Some(new) = converted.next() else { break };
+        let new = review::accepted(&object, new, to);
         out.push(new.map_err(|why| Failure::internal(format!("conversion webhook for {subject} returned {why}")))?);
     }
     Ok(out)
@@ -118,7 +110,7 @@ async fn one(shared: &Shared, resource: &Resource, object: Value, to: &str) -> R
     let Some(converter) = converter(resource) else {
         return Ok(object);
     };
-    let mut converted = convert(shared, converter, vec![object], to, None).await?;
+    let mut converted = convert(shared, converter, vec![object], to).await?;
     converted.pop().ok_or_else(|| Failure::internal("a converted object is missing"))
 }
 
@@ -141,7 +133,7 @@ pub(crate) async fn all(
         return Ok(items);
     };
     let values = items.iter().map(|item| item.value()).collect();
-    let values = convert(shared, converter, values, &resource.api_version(), Some(resource)).await?;
+    let values = convert(shared, converter, values, &resource.api_version()).await?;
     Ok(items.iter().zip(&values).map(|(item, value)| rebuilt(resource, item, value)).collect())
 }
 

@@ -19,23 +19,35 @@ const MAX_COPIED: usize = 3 << 20;
 pub(crate) fn apply_each(target: &mut Value, operations: Vec<Value>) -> Result<(), String> {
     for operation in operations {
         let parsed: PatchOperation = serde_json::from_value(operation).map_err(|error| error.to_string())?;
-        let path = parsed.path().to_string();
-        let what = match &parsed {
-            PatchOperation::Add(_) => "add",
-            PatchOperation::Remove(_) => "remove",
-            PatchOperation::Replace(_) => "replace",
-            PatchOperation::Move(_) => "move",
-            PatchOperation::Copy(_) => "copy",
-            PatchOperation::Test(_) => "testing",
-        };
-        let refused = |_| match what {
-            "testing" => format!("testing value {path} failed: test failed"),
-            "add" => format!("add operation does not apply: doc is missing path: {path:?}: missing value"),
-            _ => format!("{what} operation does not apply: doc is missing key: {path}: missing value"),
-        };
-        json_patch::patch(target, &[parsed]).map_err(refused)?;
+        let why = misfit(target, &parsed);
+        json_patch::patch(target, &[parsed]).map_err(|_| why)?;
     }
     super::check_depth(target).map_err(|failure| failure.message().to_owned())
+}
+
+/// What the real server's library says of an operation that does not fit.
+fn misfit(target: &Value, operation: &PatchOperation) -> String {
+    let path = operation.path().to_string();
+    let (parent, key) = path.rsplit_once('/').unwrap_or_default();
+    let has_parent = target.pointer(parent).is_some();
+    match operation {
+        PatchOperation::Test(_) => format!("testing value {path} failed: test failed"),
+        PatchOperation::Add(_) => format!("add operation does not apply: doc is missing path: {path:?}: missing value"),
+        PatchOperation::Remove(_) if has_parent => {
+            format!("error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value")
+        }
+        PatchOperation::Remove(_) => {
+            format!("remove operation does not apply: doc is missing path: {path:?}: missing value")
+        }
+        PatchOperation::Replace(_) if has_parent => {
+            format!("replace operation does not apply: doc is missing key: {path}: missing value")
+        }
+        PatchOperation::Replace(_) => {
+            format!("replace operation does not apply: doc is missing path: {path}: missing value")
+        }
+        PatchOperation::Move(_) => format!("move operation does not apply: doc is missing path: {path}: missing value"),
+        PatchOperation::Copy(_) => format!("copy operation does not apply: doc is missing path: {path}: missing value"),
+    }
 }
 
 /// Applies the operations in `patch` to `target`.

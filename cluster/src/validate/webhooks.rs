@@ -33,8 +33,8 @@ fn hook(hook: &Value, path: &str, causes: &mut Vec<Cause>) {
     for (index, rule) in list(hook, &["rules"]).iter().enumerate() {
         self::rule(rule, &format!("{path}.rules[{index}]"), causes);
     }
-    one_of(hook, "failurePolicy", &format!("{path}.failurePolicy"), &["Fail", "Ignore"], causes);
-    one_of(hook, "matchPolicy", &format!("{path}.matchPolicy"), &["Equivalent", "Exact"], causes);
+    one_of(hook, "failurePolicy", path, &["Fail", "Ignore"], causes);
+    one_of(hook, "matchPolicy", path, &["Equivalent", "Exact"], causes);
     let field = format!("{path}.sideEffects");
     match hook.get("sideEffects").and_then(Value::as_str) {
         None => causes.push(Cause::required(field, "must specify one of None, NoneOnDryRun")),
@@ -45,7 +45,7 @@ fn hook(hook: &Value, path: &str, causes: &mut Vec<Cause>) {
         let why = "the timeout value must be between 1 and 30 seconds";
         causes.push(Cause::invalid(format!("{path}.timeoutSeconds"), &seconds.into(), why));
     }
-    one_of(hook, "reinvocationPolicy", &format!("{path}.reinvocationPolicy"), &["IfNeeded", "Never"], causes);
+    one_of(hook, "reinvocationPolicy", path, &["IfNeeded", "Never"], causes);
     client(hook, &format!("{path}.clientConfig"), causes);
     conditions(hook, &format!("{path}.matchConditions"), causes);
 }
@@ -86,7 +86,7 @@ fn rule(rule: &Value, path: &str, causes: &mut Vec<Cause>) {
     if list(rule, &["resources"]).is_empty() {
         causes.push(Cause::required(format!("{path}.resources"), ""));
     }
-    one_of(rule, "scope", &format!("{path}.scope"), &["*", "Cluster", "Namespaced"], causes);
+    one_of(rule, "scope", path, &["*", "Cluster", "Namespaced"], causes);
 }
 
 fn client(hook: &Value, field: &str, causes: &mut Vec<Cause>) {
@@ -172,5 +172,5 @@ fn compiles(expression: &str) -> Result<(), String> {
     let failed = |why: String| format!("compilation failed: {why}");
     let variables = ["object", "oldObject", "request", "authorizer"].map(|name| (name, Ty::Dyn));
     let found = Program::parse(expression).and_then(|program| program.check(&variables)).map_err(failed)?;
-    if matches!(found.as_str(), "bool" | "dyn") { Ok(()) } else { Err("must evaluate to bool".to_owned()) }
+    if matches!(found.as_str(), "bool" | "dyn") { Ok(()) } else { Err(format!("must evaluate to bool but got {found}")) }
 }
