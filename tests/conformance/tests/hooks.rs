@@ -91,6 +91,11 @@ impl Hooks {
         self.state.lock().unwrap().programs.insert(path.to_owned(), program);
     }
 
+    /// Lets all webhooks below a path do what unprogrammed ones do.
+    pub fn forget(&self, path: &str) {
+        self.state.lock().unwrap().programs.retain(|known, _| !known.starts_with(path));
+    }
+
     /// What was sent to the webhook since the last time.
     pub fn take(&self, path: &str) -> Vec<Value> {
         self.state.lock().unwrap().calls.remove(path).unwrap_or_default()
