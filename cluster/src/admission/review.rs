@@ -85,7 +85,8 @@ pub(super) async fn ask(
     }
     let known = json::list(&hook.written, &["admissionReviewVersions"]).iter().filter_map(Value::as_str);
     let Some(version) = known.into_iter().find(|version| matches!(*version, "v1" | "v1beta1")) else {
-        let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+        let why =
+            "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
         return Answer::without_warnings(Outcome::Failed(why.to_owned()));
     };
     let uid = uid();
@@ -110,9 +111,8 @@ pub(super) async fn ask(
 }
 
 fn read(hook: &Hook, answer: &Value, version: &str, uid: &str, mutating: bool) -> Answer {
-    let invalid = |why: String| {
-        Answer::without_warnings(Outcome::Failed(format!("received invalid webhook response: {why}")))
-    };
+    let invalid =
+        |why: String| Answer::without_warnings(Outcome::Failed(format!("received invalid webhook response: {why}")));
     if let Err(why) = verify(answer, version, uid, mutating) {
         return invalid(why);
     }
@@ -147,7 +147,9 @@ fn verify(answer: &Value, version: &str, uid: &str, mutating: bool) -> Result<()
     let wrong = match (mutating, patched, patch_type) {
         (true, true, None) => "webhook returned response.patch but not response.patchType",
         (true, false, Some(_)) => "webhook returned response.patchType but not response.patch",
-        (true, _, Some(Value::String(text))) if text.is_empty() => "webhook returned invalid response.patchType of \"\"",
+        (true, _, Some(Value::String(text))) if text.is_empty() => {
+            "webhook returned invalid response.patchType of \"\""
+        }
         (false, true, _) => "validating webhook may not return response.patch",
         (false, _, Some(_)) => "validating webhook may not return response.patchType",
         _ => return Ok(()),

@@ -15,6 +15,7 @@ use crate::lifecycle::create::uid;
 use crate::shared::Shared;
 use crate::status::Failure;
 use crate::store::Stored;
+use crate::validate::typed;
 use crate::webhook::{self, Endpoint};
 
 /// How long the real server waits for a converter.
@@ -54,12 +55,7 @@ pub(crate) fn needed(resource: &Resource) -> bool {
 }
 
 /// `objects` of one kind in the version `to`; those that are in it stay as they are.
-async fn convert(
-    shared: &Shared,
-    converter: &Converter,
-    objects: Vec<Value>,
-    to: &str,
-) -> Result<Vec<Value>, Failure> {
+async fn convert(shared: &Shared, converter: &Converter, objects: Vec<Value>, to: &str) -> Result<Vec<Value>, Failure> {
     let others: Vec<&Value> = objects.iter().filter(|o| json::text(o, &["apiVersion"]) != to).collect();
     let Some(first) = others.first() else {
         return Ok(objects);
@@ -96,22 +92,34 @@ async fn convert(
     Ok(out)
 }
 
+/// Objects in the version of `resource`, with its fields only and its defaults.
+async fn shaped(shared: &Shared, resource: &Resource, objects: Vec<Value>) -> Result<Vec<Value>, Failure> {
+    let Some(converter) = converter(resource) else {
+        return Ok(objects);
+    };
+    let mut converted = convert(shared, converter, objects, &resource.api_version()).await?;
+    for object in &mut converted {
+        // Fields of another version are dropped without a word.
+        typed::check(resource, object).map_err(Failure::internal)?;
+    }
+    Ok(converted)
+}
+
 /// One object in the version of `resource`.
 pub(crate) async fn to_version(shared: &Shared, resource: &Resource, object: Value) -> Result<Value, Failure> {
-    one(shared, resource, object, &resource.api_version()).await
+    shaped(shared, resource, vec![object]).await?.pop().ok_or_else(missing)
 }
 
 /// One object in the version in which it is stored.
 pub(crate) async fn to_storage(shared: &Shared, resource: &Resource, object: Value) -> Result<Value, Failure> {
-    one(shared, resource, object, &resource.stored_api_version).await
-}
-
-async fn one(shared: &Shared, resource: &Resource, object: Value, to: &str) -> Result<Value, Failure> {
     let Some(converter) = converter(resource) else {
         return Ok(object);
     };
-    let mut converted = convert(shared, converter, vec![object], to).await?;
-    converted.pop().ok_or_else(|| Failure::internal("a converted object is missing"))
+    convert(shared, converter, vec![object], &resource.stored_api_version).await?.pop().ok_or_else(missing)
+}
+
+fn missing() -> Failure {
+    Failure::internal("a converted object is missing")
 }
 
 /// A stored object as the resource's version shows it.
@@ -129,11 +137,10 @@ pub(crate) async fn all(
     resource: &Resource,
     items: Vec<Arc<Stored>>,
 ) -> Result<Vec<Arc<Stored>>, Failure> {
-    let Some(converter) = converter(resource) else {
+    if !needed(resource) {
         return Ok(items);
-    };
-    let values = items.iter().map(|item| item.value()).collect();
-    let values = convert(shared, converter, values, &resource.api_version()).await?;
+    }
+    let values = shaped(shared, resource, items.iter().map(|item| item.value()).collect()).await?;
     Ok(items.iter().zip(&values).map(|(item, value)| rebuilt(resource, item, value)).collect())
 }
 

@@ -57,8 +57,7 @@ pub(super) fn accepted(from: &Value, mut to: Value, wanted: &str) -> Result<Valu
 
 /// Labels and annotations are the converter's, everything else stays.
 fn restore(from: &Value, to: &mut Value) -> Result<(), String> {
-    let mut kept: Map<String, Value> =
-        from.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut kept: Map<String, Value> = from.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     for key in ["labels", "annotations"] {
         let new = json::at(to, &["metadata", key]).filter(|v| !v.is_null()).cloned();
         match new {

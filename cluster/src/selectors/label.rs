@@ -47,7 +47,8 @@ impl LabelSelector {
 
     /// Reads a `LabelSelector` of the API; what makes no sense in it selects nothing more.
     pub(crate) fn of(written: &Value) -> Self {
-        let words = |v: &Value| json::list(v, &["values"]).iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let words =
+            |v: &Value| json::list(v, &["values"]).iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let labels = written.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
         let labels = labels.map(|(k, v)| (k.clone(), Test::In(vec![v.as_str().unwrap_or_default().to_owned()])));
         let expressions = json::list(written, &["matchExpressions"]).iter().filter_map(|expression| {

@@ -18,10 +18,9 @@ fn options(call: &Call<'_>, kind: &str, context: &Context) -> Value {
     if context.dry_run {
         map.insert("dryRun".into(), json!(["All"]));
     }
-    for (key, value) in [
-        ("fieldManager", &call.params.field_manager),
-        ("fieldValidation", &call.params.given_validation),
-    ] {
+    for (key, value) in
+        [("fieldManager", &call.params.field_manager), ("fieldValidation", &call.params.given_validation)]
+    {
         if !value.is_empty() {
             map.insert(key.into(), value.as_str().into());
         }

@@ -172,5 +172,9 @@ fn compiles(expression: &str) -> Result<(), String> {
     let failed = |why: String| format!("compilation failed: {why}");
     let variables = ["object", "oldObject", "request", "authorizer"].map(|name| (name, Ty::Dyn));
     let found = Program::parse(expression).and_then(|program| program.check(&variables)).map_err(failed)?;
-    if matches!(found.as_str(), "bool" | "dyn") { Ok(()) } else { Err(format!("must evaluate to bool but got {found}")) }
+    if matches!(found.as_str(), "bool" | "dyn") {
+        Ok(())
+    } else {
+        Err(format!("must evaluate to bool but got {found}"))
+    }
 }

@@ -119,8 +119,10 @@ fn understand(status: u16, readable: bool, bytes: &Bytes) -> Result<Value, Strin
         422 => "the server rejected our request due to an error in our request".to_owned(),
         429 => "the server has received too many requests and has asked us to try again later".to_owned(),
         503 => "the server is currently unable to handle the request".to_owned(),
-        504 => "the server was unable to return a response in the time allotted, but may still be processing the request"
-            .to_owned(),
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be processing the request"
+                .to_owned()
+        }
         500.. => format!("an error on the server ({shown:?}) has prevented the request from succeeding"),
         _ => format!("the server responded with the status code {status} but did not return more information"),
     })

@@ -67,7 +67,8 @@ impl Hooks {
         let made = made.expect("make a certificate");
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
-        let builder = builder.with_safe_default_protocol_versions().expect("know versions of TLS").with_no_client_auth();
+        let builder =
+            builder.with_safe_default_protocol_versions().expect("know versions of TLS").with_no_client_auth();
         let config = builder.with_single_cert(vec![made.cert.der().clone()], key).expect("use a certificate");
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("listen");
@@ -112,7 +113,8 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, state: Arc<Mutex<St
                 let state = state.clone();
                 async move { Ok::<_, Infallible>(answer(&state, request).await) }
             });
-            let _ended = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            let _ended =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
