@@ -10,12 +10,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::json;
-use crate::kinds::Resource;
+use crate::kinds::{Resource, structural};
 use crate::lifecycle::create::uid;
 use crate::shared::Shared;
 use crate::status::Failure;
 use crate::store::Stored;
-use crate::validate::typed;
 use crate::webhook::{self, Endpoint};
 
 /// How long the real server waits for a converter.
@@ -92,17 +91,21 @@ async fn convert(shared: &Shared, converter: &Converter, objects: Vec<Value>, to
     Ok(out)
 }
 
-/// Objects in the version of `resource`, with its fields only and its defaults.
+/// Objects in the version of `resource`, with its fields only.
 async fn shaped(shared: &Shared, resource: &Resource, objects: Vec<Value>) -> Result<Vec<Value>, Failure> {
     let Some(converter) = converter(resource) else {
         return Ok(objects);
     };
     let mut converted = convert(shared, converter, objects, &resource.api_version()).await?;
-    for object in &mut converted {
-        // Fields of another version are dropped without a word.
-        typed::check(resource, object).map_err(Failure::internal)?;
-    }
+    converted.iter_mut().for_each(|object| prune(resource, object));
     Ok(converted)
+}
+
+/// Drops the fields of other versions without a word. Defaults are for what clients write.
+fn prune(resource: &Resource, object: &mut Value) {
+    if let Some(schema) = resource.custom.as_ref().and_then(|custom| custom.schema.as_ref()) {
+        structural::prune(object, schema, true, &mut Vec::new(), &mut Vec::new());
+    }
 }
 
 /// One object in the version of `resource`.
@@ -115,7 +118,13 @@ pub(crate) async fn to_storage(shared: &Shared, resource: &Resource, object: Val
     let Some(converter) = converter(resource) else {
         return Ok(object);
     };
-    convert(shared, converter, vec![object], &resource.stored_api_version).await?.pop().ok_or_else(missing)
+    let converted = convert(shared, converter, vec![object], &resource.stored_api_version).await?.pop();
+    let mut converted = converted.ok_or_else(missing)?;
+    let version = resource.stored_api_version.rsplit('/').next().unwrap_or_default();
+    if let Some(stored) = shared.registry().find(&resource.group, version, &resource.plural) {
+        prune(stored, &mut converted);
+    }
+    Ok(converted)
 }
 
 fn missing() -> Failure {
