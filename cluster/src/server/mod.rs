@@ -3,6 +3,7 @@
 //! Never decides what an object may look like; `lifecycle` and `validate` do.
 
 mod admit;
+mod applied;
 pub(crate) mod body;
 mod call;
 mod delete;
