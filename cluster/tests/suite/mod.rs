@@ -14,3 +14,4 @@ mod owners;
 mod state;
 mod support;
 mod watches;
+mod webhooks;
