@@ -232,6 +232,7 @@ pub enum Output {
 #[command(after_help = "Examples:
   boathook test hooks-wasm                            # NAME/scenarios/*.yaml, with dist/NAME.wasm
   boathook test target/wasm32-wasip2/release/copy.wasm --scenarios scenarios
+  boathook test web/scenarios/shop.yaml
   boathook test hooks --filter 'new namespace' -o json
   boathook test hooks --update                        # takes the objects that are found for the expected ones
   boathook test --schema > scenario.schema.json
@@ -240,8 +241,8 @@ Each scenario has an empty cluster of its own in this process, and an operator w
 
 Exit codes: 0 when all scenarios passed, 1 when one did not, 2 when there is none, or a file is wrong: nothing is played then.")]
 pub struct Test {
-    /// A directory with hooks' folders, a hook's folder, or a component
-    #[arg(value_name = "DIR|FILE.wasm", default_value = ".")]
+    /// A directory with hooks' folders, a hook's folder, a component, or one scenario
+    #[arg(value_name = "DIR|FILE.wasm|FILE.yaml", default_value = ".")]
     pub path: PathBuf,
     /// Directory of the components, each NAME.wasm [default: beside the scenarios' folder, in
     /// `target/boathook` there, or in a folder `dist` at or above it]
@@ -249,7 +250,7 @@ pub struct Test {
     pub hooks: Option<PathBuf>,
     /// A component's scenarios [default: the folder `scenarios` beside it, or NAME/scenarios beside it or
     /// above]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR|FILE.yaml")]
     pub scenarios: Option<PathBuf>,
     /// Play only scenarios whose file or name contains this
     #[arg(long, value_name = "TEXT")]

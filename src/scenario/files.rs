@@ -57,9 +57,12 @@ fn paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// The scenarios below a directory or of a component, by file. `hooks` is where components are,
-/// `scenarios` where a component's scenarios are.
+/// The scenarios below a directory or of a component, or one of them, by file. `hooks` is where
+/// components are, `scenarios` where a component's scenarios are.
 pub fn find(path: &Path, hooks: Option<&Path>, scenarios: Option<&Path>) -> Result<Vec<Case>, FindError> {
+    let only = [Some(path), scenarios].into_iter().flatten().find(|path| is_scenario(path)).and_then(Path::file_name);
+    let (path, scenarios) = (&folder_of(path), scenarios.map(folder_of));
+    let scenarios = scenarios.as_deref();
     let folders = if path.extension().is_some_and(|extension| extension == "wasm") {
         of_component(path, scenarios)?
     } else {
@@ -67,13 +70,26 @@ pub fn find(path: &Path, hooks: Option<&Path>, scenarios: Option<&Path>) -> Resu
     };
     let mut cases = Vec::new();
     for (folder, (hook, component)) in folders {
-        for file in files(&folder)? {
+        for file in files(&folder)?.into_iter().filter(|file| only.is_none() || file.file_name() == only) {
             let text = std::fs::read_to_string(&file).map_err(|error| FindError::Unreadable(file.clone(), error))?;
             let scenario = Scenario::parse(&text);
             cases.push(Case { file, text, scenario, hook: hook.clone(), component: component.clone() });
         }
     }
     if cases.is_empty() { Err(FindError::None(path.to_owned())) } else { Ok(cases) }
+}
+
+fn is_scenario(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// A scenario's folder; anything else as it is.
+fn folder_of(path: &Path) -> PathBuf {
+    if !is_scenario(path) {
+        return path.to_owned();
+    }
+    let named = path.parent().filter(|parent| !parent.as_os_str().is_empty()).map(Path::to_owned);
+    named.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
 }
 
 type Folders = BTreeMap<PathBuf, (HookName, PathBuf)>;
@@ -171,7 +187,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, FindError> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+        if is_scenario(&path) {
             files.push(path);
         }
     }

@@ -39,6 +39,15 @@ impl ListMeta {
         }
         Value::Object(map)
     }
+
+    /// The same; lists of custom resources always say whether they go on.
+    fn of_objects(&self, resource: &Resource) -> Value {
+        let mut json = self.json();
+        if let (Some(_), None, Value::Object(map)) = (&resource.custom, &self.next, &mut json) {
+            map.insert("continue".into(), "".into());
+        }
+        json
+    }
 }
 
 /// An object's bytes in the resource's version.
@@ -150,16 +159,17 @@ pub(crate) fn list(
         Shape::Object if accept.yaml => {
             let items: Vec<Value> = items.iter().map(|o| resource.value(o)).collect();
             let list = json!({
-                "kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": meta.json(), "items": items,
+                "kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": meta.of_objects(resource),
+                "items": items,
             });
             respond::value(200, &list, accept)
         }
         Shape::Metadata | Shape::MetadataList => {
-            let head = head("PartialObjectMetadataList", "meta.k8s.io/v1", meta);
+            let head = head("PartialObjectMetadataList", "meta.k8s.io/v1", &meta.json());
             streamed(&head, items, put_metadata)
         }
         Shape::Object => {
-            let head = head(&resource.list_kind, &resource.api_version(), meta);
+            let head = head(&resource.list_kind, &resource.api_version(), &meta.of_objects(resource));
             let resource = resource.clone();
             streamed(&head, items, move |buffer, item| put_object(buffer, &resource, item))
         }
@@ -167,9 +177,9 @@ pub(crate) fn list(
 }
 
 /// A list up to its first item.
-fn head(kind: &str, api_version: &str, meta: &ListMeta) -> String {
+fn head(kind: &str, api_version: &str, metadata: &Value) -> String {
     let (kind, api_version) = (Value::from(kind), Value::from(api_version));
-    format!("{{\"kind\":{kind},\"apiVersion\":{api_version},\"metadata\":{},\"items\":[", meta.json())
+    format!("{{\"kind\":{kind},\"apiVersion\":{api_version},\"metadata\":{metadata},\"items\":[")
 }
 
 fn put_object(buffer: &mut BytesMut, resource: &Resource, item: &Stored) {

@@ -10,14 +10,13 @@ use crate::json::{int, text};
 use crate::jsonpath;
 use crate::kinds::{crd::Custom, published};
 
-/// Of the age that stands in for columns that a definition does not give.
-const AGE: &str = "";
-
 pub(crate) fn columns(custom: &Custom) -> Value {
-    // The definition of a name column is the same for all kinds.
-    let name = published::columns("v1", "configmaps").and_then(<[Value]>::first).cloned();
+    // The definitions of names and ages are the same for all kinds.
+    let known = published::columns("v1", "configmaps").unwrap_or_default();
+    let name = known.first().cloned();
     if custom.columns.is_empty() {
-        let age = json!({ "name": "Age", "type": "date", "format": "", "description": AGE, "priority": 0 });
+        let about = known.last().map_or("", |age| text(age, &["description"]));
+        let age = json!({ "name": "Age", "type": "date", "format": "", "description": about, "priority": 0 });
         return name.into_iter().chain([age]).collect();
     }
     let definition = |c: &Value| {

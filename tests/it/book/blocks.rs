@@ -30,6 +30,19 @@ fn blocks_are_what_they_say() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Rustdoc takes an indented block for Rust.
+#[test]
+fn no_block_of_the_book_is_made_by_indenting() {
+    let mut indented = Vec::new();
+    for page in pages().iter().filter(|page| page.path.starts_with("docs")) {
+        let prose = page.prose();
+        let lines = prose.lines().zip(prose.lines().skip(1)).zip(2..);
+        let found = lines.filter(|((before, line), _)| before.trim().is_empty() && line.starts_with("    "));
+        indented.extend(found.map(|(_, number)| format!("{}:{number}", page.path.display())));
+    }
+    assert!(indented.is_empty(), "fence these blocks, and say what they are: {indented:?}");
+}
+
 fn check(page: &Page, block: &Block) -> Result<(), String> {
     let text = &block.text;
     match block.info.as_str() {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use boathook::telemetry::metrics::names::TABLE;
+use boathook::{record::RecordConfig, telemetry::metrics::names::TABLE};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -11,6 +11,7 @@ use tokio::{
 
 use super::{
     fixture::{Operator, Pipeline, config_map, guests},
+    swap::put,
     written::{Deed, hook},
 };
 use crate::support::{cluster::TestCluster, until};
@@ -199,7 +200,9 @@ async fn every_metric_of_the_operator_is_recorded() {
     hooks.push(("waits", hook(&maps("labelSelector: {matchLabels: {wakes: waits}}"), &Deed::WaitsFor("gate"))));
     hooks.push(("filters", hook(&maps("jqFilter: 'error(\"no\")'"), &Deed::Says("woken"))));
     hooks.push(("lost", hook("configVersion: v1\nkubernetes: [{apiVersion: g.io/v1, kind: Lost}]", &Deed::Says("x"))));
+    let records = tempfile::tempdir().unwrap();
     let pipeline = Pipeline::on(TestCluster::start().await, &hooks, |options| {
+        options.record = Some(RecordConfig::new(records.path().join("records"), &options.hooks));
         options.hook_metrics_series = 2;
         options.queue.max_pending = 1;
         options.streams.silence = Duration::from_secs(1);
@@ -209,6 +212,8 @@ async fn every_metric_of_the_operator_is_recorded() {
     operator.told("binding enabled", "waits", 1).await;
     pipeline.create(config_map("fails", ("test", "fail"), json!({"mode": "permanent"}))).await;
     pipeline.create(config_map("forbidden", ("e2e", "forbidden"), json!({}))).await;
+    let newer = hook(&maps("jqFilter: 'error(\"no\")'"), &Deed::Says("swapped"));
+    operator.app.swap(put(operator, "filters", &newer)).await.unwrap();
     // The first run fills what the hook may report; that the second has no room shows at its end.
     let set = |name: &str, group: Value| json!({"set": name, "value": 1, "group": group});
     pipeline.create(order("fill", json!([set("a", Value::Null), set("b", Value::Null)]), json!({}))).await;

@@ -21,7 +21,7 @@ fn marked(mut bytes: Vec<u8>, mark: u8) -> Vec<u8> {
     bytes
 }
 
-fn put(operator: &Operator, name: &str, bytes: &[u8]) -> PathBuf {
+pub fn put(operator: &Operator, name: &str, bytes: &[u8]) -> PathBuf {
     let path = operator.hooks().join(format!("{name}.wasm"));
     std::fs::write(&path, bytes).unwrap();
     path

@@ -72,6 +72,19 @@ async fn test_guests() {
     }
 }
 
+#[tokio::test]
+async fn one_file_is_one_scenario() {
+    let good = "name: nothing happens\nsteps: []\n";
+    let author = Author::of("noop", &[("a", good), ("b", good)]).await;
+    let component = author.folder.path().join("noop.wasm");
+    let file = author.file("b");
+    for arguments in [vec![&*file], vec![&*component, Path::new("--scenarios"), &*file]] {
+        let ended = test(arguments.into_iter().chain([Path::new("--list")])).await;
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(ended.stdout.contains("b.yaml") && !ended.stdout.contains("a.yaml"), "{}", ended.stdout);
+    }
+}
+
 /// Those of one hook, where its author has them.
 async fn play_all(hook: &str) {
     play_all_in(&Path::new("hooks-wasm").join(hook), hook).await;
