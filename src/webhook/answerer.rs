@@ -23,6 +23,12 @@ pub trait Answerer: Send + Sync + 'static {
 
     /// Objects in the version that `request` wants, as many and in the same order.
     fn convert(&self, request: ConversionRequest, patience: Duration) -> BoxFuture<'_, Result<Converted, Unanswered>>;
+
+    /// Told when a decision couldn't be used after all, say because its patch doesn't apply: the API server
+    /// got an error, `why`.
+    fn unusable(&self, kind: AdmissionKind, hook: &str, binding: &str, why: &str) {
+        let _ = (kind, hook, binding, why);
+    }
 }
 
 /// A request under review.

@@ -3,5 +3,14 @@
 //! Never decides one and never runs a hook: [`Answerer`] does. Never registers itself in a cluster.
 
 mod answerer;
+mod certs;
+mod conversion;
+mod patch;
+mod review;
+mod server;
 
 pub use answerer::{AdmissionRequest, Answerer, ConversionRequest, Converted, Unanswered, Versioned};
+pub use certs::{CaBundle, CertificateError, Certificates, Clock, Expiry, Lifetimes, Managed};
+pub use conversion::{ConversionProblem, ConversionReview, problems as conversion_problems};
+pub use review::{AdmissionReview, ReviewError, ReviewVersion};
+pub use server::{Server, ServerError, Settings};

@@ -1,0 +1,146 @@
+//! What is to be done about the certificates now. Pure.
+//!
+//! Authorities overlap: a new one is registered for a while before anything is served that it signed, and the old
+//! one is known for as long afterwards, so that replicas and API servers that are behind still agree.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// How long things live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// An authority; 1 year.
+    pub authority: Duration,
+    /// A serving certificate; 90 days.
+    pub serving: Duration,
+    /// Between a new authority and its first serving certificate, and between that and the end of the old
+    /// authority; 10 minutes.
+    pub overlap: Duration,
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        Self { authority: DAY * 365, serving: DAY * 90, overlap: Duration::from_secs(600) }
+    }
+}
+
+/// From when until when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Validity {
+    pub from: Timestamp,
+    pub until: Timestamp,
+}
+
+impl Validity {
+    pub fn holds(&self, now: Timestamp) -> bool {
+        self.from <= now && now < self.until
+    }
+
+    /// No more than a third of its life is left.
+    fn is_due(&self, now: Timestamp) -> bool {
+        let (from, until) = (self.from.as_second(), self.until.as_second());
+        now.as_second() >= until - (until - from) / 3
+    }
+
+    fn is_older_than(&self, age: Duration, now: Timestamp) -> bool {
+        now.duration_since(self.from) >= jiff::SignedDuration::try_from(age).unwrap_or(jiff::SignedDuration::MAX)
+    }
+}
+
+/// What there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct State {
+    /// The newest authority, when its key is there and its own.
+    pub signer: Option<Validity>,
+    /// There are older authorities.
+    pub older: bool,
+    /// The serving certificate, when it has all names, its key, and an authority of the bundle.
+    pub serving: Option<Validity>,
+    /// It is signed by the newest authority.
+    pub by_newest: bool,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    Keep,
+    /// A new authority, beside the others.
+    AddAuthority,
+    /// A new serving certificate of the newest authority.
+    RenewServing,
+    /// Only the newest authority stays.
+    DropOlder,
+}
+
+/// Decides; to be asked again after each step.
+pub(super) fn decide(now: Timestamp, state: State, lifetimes: &Lifetimes) -> Decision {
+    let Some(signer) = state.signer.filter(|signer| signer.holds(now) && !signer.is_due(now)) else {
+        return Decision::AddAuthority;
+    };
+    let Some(serving) = state.serving.filter(|serving| serving.holds(now)) else {
+        return Decision::RenewServing;
+    };
+    let known = !state.older || signer.is_older_than(lifetimes.overlap, now);
+    if known && (!state.by_newest || serving.is_due(now)) {
+        return Decision::RenewServing;
+    }
+    if state.older && state.by_newest && serving.is_older_than(lifetimes.overlap, now) {
+        return Decision::DropOlder;
+    }
+    Decision::Keep
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    const LIVES: Lifetimes = Lifetimes {
+        authority: Duration::from_secs(3000),
+        serving: Duration::from_secs(900),
+        overlap: Duration::from_secs(10),
+    };
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_000_000 + second).unwrap()
+    }
+
+    fn validity(from: i64, until: i64) -> Option<Validity> {
+        Some(Validity { from: at(from), until: at(until) })
+    }
+
+    #[test]
+    fn each_thing_in_its_time() {
+        let settled = State { signer: validity(0, 3000), older: false, serving: validity(0, 900), by_newest: true };
+        let added =
+            State { signer: validity(2000, 5000), older: true, serving: validity(1500, 2400), by_newest: false };
+        let renewed = State { serving: validity(2010, 2910), by_newest: true, ..added };
+        let table = [
+            (0, State::default(), Decision::AddAuthority),
+            (0, State { serving: None, ..settled }, Decision::RenewServing),
+            (0, settled, Decision::Keep),
+            (599, settled, Decision::Keep),
+            (600, settled, Decision::RenewServing),
+            (1000, settled, Decision::RenewServing),
+            (2000, State { serving: validity(1500, 2400), ..settled }, Decision::AddAuthority),
+            (100, State { signer: None, ..settled }, Decision::AddAuthority),
+            // A new authority isn't used before others know it, unless nothing else can be served.
+            (2009, added, Decision::Keep),
+            (2009, State { serving: validity(0, 2009), ..added }, Decision::RenewServing),
+            (2009, State { serving: validity(1000, 2400), ..added }, Decision::Keep),
+            (2010, added, Decision::RenewServing),
+            // And the old one stays until nothing is served by it.
+            (2019, renewed, Decision::Keep),
+            (2020, renewed, Decision::DropOlder),
+            (2020, State { older: false, ..renewed }, Decision::Keep),
+            // Clocks that went back: what isn't valid yet is made anew.
+            (-1, settled, Decision::AddAuthority),
+        ];
+        for (now, state, expected) in table {
+            assert_eq!(decide(at(now), state, &LIVES), expected, "at {now}: {state:?}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The Secret as material, and the other way round.
+//!
+//! Never touches other keys of it, and never one that others made.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{ByteString, api::core::v1::Secret};
+
+use super::material::Material;
+
+const AUTHORITIES: &str = "ca.crt";
+const SIGNING_KEY: &str = "ca.key";
+const CERTIFICATE: &str = "tls.crt";
+const KEY: &str = "tls.key";
+
+const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "boathook");
+
+/// What the Secret has; `None` when it has certificates of others.
+pub(super) fn read(secret: &Secret) -> Option<Material> {
+    let text = |key: &str| {
+        let bytes = secret.data.as_ref().and_then(|data| data.get(key));
+        bytes.and_then(|bytes| String::from_utf8(bytes.0.clone()).ok()).unwrap_or_default()
+    };
+    let material = Material {
+        authorities: text(AUTHORITIES),
+        signing_key: text(SIGNING_KEY),
+        certificate: text(CERTIFICATE),
+        key: text(KEY),
+    };
+    // A chart may have made it, empty.
+    let empty = material.certificate.trim().is_empty() && material.key.trim().is_empty();
+    let labels = secret.metadata.labels.as_ref();
+    let ours = labels.and_then(|labels| labels.get(MANAGED_BY.0)).is_some_and(|by| by == MANAGED_BY.1);
+    (ours || empty).then_some(material)
+}
+
+/// The Secret with this in it.
+pub(super) fn write(secret: &mut Secret, material: &Material) {
+    let data = secret.data.get_or_insert_with(BTreeMap::new);
+    for (key, text) in [
+        (AUTHORITIES, &material.authorities),
+        (SIGNING_KEY, &material.signing_key),
+        (CERTIFICATE, &material.certificate),
+        (KEY, &material.key),
+    ] {
+        data.insert(key.to_owned(), ByteString(text.as_bytes().to_vec()));
+    }
+    let labels = secret.metadata.labels.get_or_insert_with(BTreeMap::new);
+    labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
+}
+
+/// One that isn't there yet.
+pub(super) fn new(namespace: &str, name: &str) -> Secret {
+    let mut secret = Secret { type_: Some("kubernetes.io/tls".to_owned()), ..Secret::default() };
+    secret.metadata.namespace = Some(namespace.to_owned());
+    secret.metadata.name = Some(name.to_owned());
+    secret
+}

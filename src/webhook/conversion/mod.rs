@@ -1,0 +1,193 @@
+//! ConversionReviews: in, and their answers.
+//!
+//! Never converts anything; [`problems`] says what is wrong with what a hook made.
+
+mod check;
+
+pub use check::{ConversionProblem, problems};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{
+    ConversionRequest, Converted, Versioned,
+    review::{ReviewError, ReviewVersion, found, object},
+};
+
+const GROUP: &str = "apiextensions.k8s.io";
+const KIND: &str = "ConversionReview";
+
+/// A question of the API server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversionReview {
+    /// Which version the answer is to have.
+    pub version: ReviewVersion,
+    /// What is asked.
+    pub request: ConversionRequest,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(borrow, default)]
+    request: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a> {
+    #[serde(default)]
+    uid: String,
+    #[serde(default, rename = "desiredAPIVersion")]
+    desired: String,
+    #[serde(borrow, default)]
+    objects: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    #[serde(default)]
+    api_version: String,
+}
+
+impl ConversionReview {
+    /// Reads a body that came for the definition `crd`.
+    pub fn parse(body: &[u8], crd: &str) -> Result<Self, ReviewError> {
+        let shape = |source| ReviewError::Shape { kind: KIND, source };
+        let missing = |missing: String| ReviewError::Missing { kind: KIND, missing };
+        let body: &RawValue = serde_json::from_slice(body).map_err(shape)?;
+        let body: Body<'_> = serde_json::from_str(object(body, || "the body".to_owned())?).map_err(shape)?;
+        let version = ReviewVersion::of(&body.api_version, GROUP).filter(|_| body.kind == KIND);
+        let version = version.ok_or_else(|| ReviewError::Kind {
+            found: found(&body.api_version, &body.kind),
+            wanted: "ConversionReview of apiextensions.k8s.io/v1 or v1beta1",
+        })?;
+        let request = body.request.ok_or_else(|| missing("request".into()))?;
+        let request = object(request, || "request".to_owned())?;
+        let Request { uid, desired, objects } = serde_json::from_str(request).map_err(shape)?;
+        if uid.is_empty() {
+            return Err(missing("request.uid".into()));
+        }
+        if desired.is_empty() {
+            return Err(missing("request.desiredAPIVersion".into()));
+        }
+        let versioned = |(at, json): (usize, &RawValue)| {
+            let json = object(json, || format!("request.objects[{at}]"))?;
+            let Head { api_version } = serde_json::from_str(json).map_err(shape)?;
+            if api_version.is_empty() {
+                return Err(missing(format!("request.objects[{at}].apiVersion")));
+            }
+            Ok(Versioned { api_version, json: json.to_owned() })
+        };
+        let objects = objects.into_iter().enumerate().map(versioned).collect::<Result<_, _>>()?;
+        Ok(Self { version, request: ConversionRequest { crd: crd.to_owned(), uid, desired, objects } })
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    kind: &'static str,
+    api_version: String,
+    response: Response<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Response<'a> {
+    uid: &'a str,
+    result: Status<'a>,
+    converted_objects: Vec<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+struct Status<'a> {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+}
+
+/// The body of the answer. The objects must have been checked: they are put in as they are.
+pub(super) fn answer(review: &ConversionReview, converted: Converted) -> Result<Vec<u8>, serde_json::Error> {
+    let (objects, failure) = match converted {
+        Converted::Objects(objects) => (objects, None),
+        Converted::Failed(message) => (Vec::new(), Some(message)),
+    };
+    let message = failure.as_deref();
+    let result = Status { status: if message.is_some() { "Failure" } else { "Success" }, message };
+    let converted_objects = objects.into_iter().map(RawValue::from_string).collect::<Result<_, _>>()?;
+    let response = Response { uid: &review.request.uid, result, converted_objects };
+    let api_version = format!("{GROUP}/{}", review.version.as_str());
+    serde_json::to_vec(&Answer { kind: KIND, api_version, response })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn review(request: Value) -> Result<ConversionReview, ReviewError> {
+        let body = json!({"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1", "request": request});
+        ConversionReview::parse(body.to_string().as_bytes(), "crontabs.example.com")
+    }
+
+    #[test]
+    fn reads_objects_as_they_came() {
+        let object = r#"{"z": 1.0, "apiVersion":"example.com/v1"}"#;
+        let body = format!(
+            r#"{{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"ConversionReview","request":{{"uid":"u",
+                "desiredAPIVersion":"example.com/v2","objects":[{object}]}}}}"#
+        );
+        let review = ConversionReview::parse(body.as_bytes(), "crontabs.example.com").unwrap();
+        assert_eq!(review.version, ReviewVersion::V1Beta1);
+        assert_eq!(review.request.crd, "crontabs.example.com");
+        assert_eq!(review.request.desired, "example.com/v2");
+        let expected = Versioned { api_version: "example.com/v1".into(), json: object.into() };
+        assert_eq!(review.request.objects, [expected]);
+    }
+
+    #[test]
+    fn what_is_no_review_is_told_apart() {
+        let good = json!({"uid": "u", "desiredAPIVersion": "a/v1", "objects": []});
+        assert!(review(good.clone()).is_ok());
+        let with = |key: &str, value: Value| {
+            let mut request = good.clone();
+            request[key] = value;
+            review(request).unwrap_err().to_string()
+        };
+        for (key, value, expected) in [
+            ("uid", json!(""), "no request.uid"),
+            ("desiredAPIVersion", json!(""), "no request.desiredAPIVersion"),
+            ("objects", json!([{"apiVersion": "a/v1"}, {}]), "no request.objects[1].apiVersion"),
+            ("objects", json!([{"apiVersion": "a/v1"}, ["a/v1"]]), "request.objects[1] is not a JSON object"),
+            ("objects", json!({}), "is not a ConversionReview"),
+        ] {
+            let error = with(key, value);
+            assert!(error.contains(expected), "{key}: {error}");
+        }
+        let other = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {}});
+        let error = ConversionReview::parse(other.to_string().as_bytes(), "x").unwrap_err().to_string();
+        assert!(error.contains("admission.k8s.io/v1, Kind=AdmissionReview"), "{error}");
+    }
+
+    #[test]
+    fn answers_in_the_words_of_the_question() {
+        let review = review(json!({"uid": "u", "desiredAPIVersion": "a/v1", "objects": []})).unwrap();
+        let answered = |converted| serde_json::from_slice::<Value>(&answer(&review, converted).unwrap()).unwrap();
+        let good = answered(Converted::Objects(vec![r#"{"a":1}"#.into()]));
+        let response = json!({"uid": "u", "result": {"status": "Success"}, "convertedObjects": [{"a": 1}]});
+        let expected =
+            json!({"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1", "response": response});
+        assert_eq!(good, expected);
+        let bad = answered(Converted::Failed("no way".into()));
+        let result = json!({"status": "Failure", "message": "no way"});
+        assert_eq!(bad["response"], json!({"uid": "u", "result": result, "convertedObjects": []}));
+    }
+}

@@ -1,0 +1,262 @@
+//! Which request is what question, and what its answer is in HTTP.
+//!
+//! Never makes a denial: whatever goes wrong is an HTTP error, and the `failurePolicy` decides.
+
+use std::{future::Future, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use axum::{
+    Extension, Router,
+    body::Body,
+    extract::{Path, RawQuery, Request, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use futures::FutureExt as _;
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    Settings,
+    body::{self, Bodies, BodyError},
+    deadline::{less_margin, patience},
+    shares::{Shares, Turn},
+};
+use crate::{
+    model::{AdmissionKind, format_duration},
+    webhook::{
+        AdmissionReview, Answerer, ConversionReview, Converted, Unanswered, conversion,
+        review::{self, ReviewError},
+    },
+};
+
+/// Whether the client showed a certificate; rustls has checked it then.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShownCertificate(pub bool);
+
+#[derive(Clone)]
+struct Site {
+    answerer: Arc<dyn Answerer>,
+    bodies: Bodies,
+    shares: Arc<Shares>,
+    patience: Duration,
+    certificates_needed: bool,
+}
+
+pub(super) fn router(settings: &Settings, certificates_needed: bool, answerer: Arc<dyn Answerer>) -> Router {
+    let site = Site {
+        answerer,
+        bodies: Bodies::new(settings.body, settings.bodies),
+        shares: Shares::new(settings.questions, settings.questions_of_one),
+        patience: settings.patience,
+        certificates_needed,
+    };
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/validate/{hook}/{binding}", post(validate))
+        .route("/mutate/{hook}/{binding}", post(mutate))
+        .route("/convert/{crd}", post(convert))
+        .fallback(|| async { refused(StatusCode::NOT_FOUND, "there is no such path") })
+        .with_state(site)
+}
+
+type Names = Path<(String, String)>;
+
+async fn validate(
+    State(site): State<Site>,
+    Path(names): Names,
+    Extension(shown): Extension<ShownCertificate>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Response {
+    let call = Call::new(&site, query.as_deref());
+    or_refused(admission(&site, AdmissionKind::Validating, names, call, shown, request).await)
+}
+
+async fn mutate(
+    State(site): State<Site>,
+    Path(names): Names,
+    Extension(shown): Extension<ShownCertificate>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Response {
+    let call = Call::new(&site, query.as_deref());
+    or_refused(admission(&site, AdmissionKind::Mutating, names, call, shown, request).await)
+}
+
+async fn convert(
+    State(site): State<Site>,
+    Path(crd): Path<String>,
+    Extension(shown): Extension<ShownCertificate>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Response {
+    let call = Call::new(&site, query.as_deref());
+    or_refused(conversion(&site, crd, call, shown, request).await)
+}
+
+/// The times of one request.
+#[derive(Clone, Copy)]
+struct Call {
+    patience: Duration,
+    /// For the hook.
+    answer: Instant,
+    /// For everything.
+    end: Instant,
+}
+
+impl Call {
+    fn new(site: &Site, query: Option<&str>) -> Self {
+        let (now, patience) = (Instant::now(), patience(query, site.patience));
+        let answer = less_margin(patience);
+        Self { patience, answer: now + answer, end: now + answer + (patience - answer) / 2 }
+    }
+
+    fn left(&self) -> Duration {
+        self.answer.saturating_duration_since(Instant::now())
+    }
+
+    /// An answer in time. Whatever the answerer does, it harms this question alone.
+    async fn answered<T>(
+        &self,
+        whose: &str,
+        work: impl Future<Output = Result<T, Unanswered>>,
+    ) -> Result<T, Unanswered> {
+        let took = || Unanswered::Deadline(format!("{whose}: no answer within {}", format_duration(self.patience)));
+        let answered = timeout_at(self.end, AssertUnwindSafe(work).catch_unwind()).await.map_err(|_| took())?;
+        answered.unwrap_or_else(|_| Err(Unanswered::Failed(format!("{whose}: an error of Boathook itself"))))
+    }
+}
+
+/// An answer that isn't one.
+enum Refusal {
+    Unanswered(Unanswered),
+    Other(StatusCode, String),
+}
+
+impl From<Unanswered> for Refusal {
+    fn from(unanswered: Unanswered) -> Self {
+        Self::Unanswered(unanswered)
+    }
+}
+
+impl From<ReviewError> for Refusal {
+    fn from(error: ReviewError) -> Self {
+        Self::Other(StatusCode::BAD_REQUEST, error.to_string())
+    }
+}
+
+async fn admission(
+    site: &Site,
+    kind: AdmissionKind,
+    (hook, binding): (String, String),
+    call: Call,
+    shown: ShownCertificate,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let body = read(site, call, shown, request).await?;
+    let review = AdmissionReview::parse(&body.bytes)?;
+    let _turn = turn(site, call, &hook).await?;
+    let whose = format!("hook {hook}, binding {binding}");
+    let question = site.answerer.review(kind, &hook, &binding, review.request.clone(), call.left());
+    let reviewed = call.answered(&whose, question).await?;
+    let answer = review::answer(&review, kind, &reviewed).map_err(|error| {
+        let why = review::unusable(&hook, &binding, &error);
+        site.answerer.unusable(kind, &hook, &binding, &why);
+        Unanswered::Failed(why)
+    })?;
+    Ok(json(answer))
+}
+
+async fn conversion(
+    site: &Site,
+    crd: String,
+    call: Call,
+    shown: ShownCertificate,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let body = read(site, call, shown, request).await?;
+    let review = ConversionReview::parse(&body.bytes, &crd)?;
+    drop(body);
+    // No hook's name has a slash.
+    let _turn = turn(site, call, &format!("/{crd}")).await?;
+    let whose = format!("conversion of {crd}");
+    let question = site.answerer.convert(review.request.clone(), call.left());
+    let converted = checked(&review, call.answered(&whose, question).await?);
+    let answer = conversion::answer(&review, converted);
+    Ok(json(answer.map_err(|error| Unanswered::Failed(format!("{whose}: {error}")))?))
+}
+
+/// What breaks Kubernetes' rules fails, with a text that names the objects.
+fn checked(review: &ConversionReview, converted: Converted) -> Converted {
+    /// Problems that a text names.
+    const NAMED: usize = 10;
+    let Converted::Objects(objects) = &converted else { return converted };
+    let sources: Vec<_> = review.request.objects.iter().map(|object| object.json.as_str()).collect();
+    let problems = conversion::problems(&review.request.desired, &sources, objects);
+    if problems.is_empty() {
+        return converted;
+    }
+    let mut text: Vec<_> = problems.iter().take(NAMED).map(ToString::to_string).collect();
+    if problems.len() > NAMED {
+        text.push(format!("and {} more", problems.len() - NAMED));
+    }
+    Converted::Failed(format!("conversion of {}: {}", review.request.crd, text.join("; ")))
+}
+
+async fn read(site: &Site, call: Call, shown: ShownCertificate, request: Request) -> Result<body::Body, Refusal> {
+    if site.certificates_needed && !shown.0 {
+        return Err(Refusal::Other(StatusCode::UNAUTHORIZED, "a client certificate is needed".to_owned()));
+    }
+    let (parts, incoming): (_, Body) = request.into_parts();
+    if !is_json(&parts.headers) {
+        return Err(Refusal::Other(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json".to_owned()));
+    }
+    let late = || Refusal::Other(StatusCode::REQUEST_TIMEOUT, "the body did not come in time".to_owned());
+    let read = timeout_at(call.answer, site.bodies.read(&parts.headers, incoming)).await.map_err(|_| late())?;
+    read.map_err(|error| match &error {
+        BodyError::TooLarge(_) => Refusal::Other(StatusCode::PAYLOAD_TOO_LARGE, error.to_string()),
+        BodyError::Overloaded => Unanswered::Overloaded(error.to_string()).into(),
+        BodyError::Broken(_) => Refusal::Other(StatusCode::BAD_REQUEST, error.to_string()),
+    })
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = given.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}
+
+async fn turn(site: &Site, call: Call, of: &str) -> Result<Turn, Unanswered> {
+    let turn = timeout_at(call.answer, site.shares.turn(of)).await.ok().flatten();
+    let whose = of.strip_prefix('/').map_or_else(|| format!("hook {of}"), |crd| format!("conversion of {crd}"));
+    turn.ok_or_else(|| Unanswered::Overloaded(format!("{whose}: too many questions are waiting")))
+}
+
+fn or_refused(answer: Result<Response, Refusal>) -> Response {
+    match answer {
+        Ok(response) => response,
+        Err(Refusal::Other(status, text)) => refused(status, &text),
+        Err(Refusal::Unanswered(unanswered)) => {
+            let text = unanswered.to_string();
+            match unanswered {
+                Unanswered::Unknown(_) => refused(StatusCode::NOT_FOUND, &text),
+                Unanswered::Failed(_) | Unanswered::Deadline(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, &text),
+                Unanswered::NotReady(_) | Unanswered::Overloaded(_) => {
+                    let mut response = refused(StatusCode::SERVICE_UNAVAILABLE, &text);
+                    // The API server asks again within its patience.
+                    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                    response
+                }
+            }
+        }
+    }
+}
+
+fn refused(status: StatusCode, text: &str) -> Response {
+    tracing::debug!(status = status.as_u16(), error = text, "a webhook's question was not answered");
+    (status, format!("{text}\n")).into_response()
+}
+
+fn json(body: Vec<u8>) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response()
+}
