@@ -51,6 +51,9 @@ pub struct Options {
     pub users: Vec<(String, User)>,
     /// What it does by itself besides. Default nothing; with RBAC, always [`Controller::ClusterRoles`].
     pub controllers: Vec<Controller>,
+    /// Where services are when webhooks are called by service: namespace, name and address. Default none; a service
+    /// that is not listed is looked up by its EndpointSlices or Endpoints.
+    pub services: Vec<(String, String, SocketAddr)>,
     /// The objects it starts with, besides the namespaces every cluster has. Default none.
     pub state: State,
 }
@@ -68,6 +71,7 @@ impl Default for Options {
             rbac: false,
             users: Vec::new(),
             controllers: Vec::new(),
+            services: Vec::new(),
             state: State::default(),
         }
     }
@@ -120,6 +124,13 @@ impl Options {
     #[must_use]
     pub fn controllers(mut self, controllers: impl IntoIterator<Item = Controller>) -> Self {
         self.controllers = controllers.into_iter().collect();
+        self
+    }
+
+    /// The options with the address at which webhooks of a service are called, whatever port they name.
+    #[must_use]
+    pub fn service(mut self, namespace: impl Into<String>, name: impl Into<String>, address: SocketAddr) -> Self {
+        self.services.push((namespace.into(), name.into(), address));
         self
     }
 

@@ -1,7 +1,7 @@
 //! A Kubernetes API server in one process, in memory, for development and tests.
 //!
 //! [`Cluster::start`] gives kubectl, kube-rs and any other client a server on loopback, with no etcd, no container
-//! and no certificates. It never leaves loopback and never writes to disk. Namespaces and CustomResourceDefinitions
+//! and no certificates. It listens on loopback only, calls nobody but webhooks, and never writes to disk. Namespaces and CustomResourceDefinitions
 //! empty themselves when they are deleted, and dependents go with their owners; who may do what, and other
 //! controllers, are options.
 //!
@@ -15,16 +15,18 @@
 //! ```
 //!
 //! Where things live: `server` speaks HTTP, `auth` knows who asks and what they may, `kinds` knows what is served,
-//! `lifecycle` prepares objects before they are stored, `controllers` do what a cluster does by itself, `store` keeps
+//! `lifecycle` prepares objects before they are stored, `admission` and `conversion` ask webhooks, `controllers` do what a cluster does by itself, `store` keeps
 //! objects and their history, `patch` computes changes and who owns which field, `selectors` and `table` choose and
 //! show, `state` reads and writes the whole as YAML.
 
+mod admission;
 mod auth;
 #[cfg(feature = "client")]
 mod cel;
 mod client;
 mod cluster;
 mod controllers;
+mod conversion;
 mod json;
 mod jsonpath;
 mod kinds;
@@ -40,6 +42,7 @@ mod store;
 mod table;
 mod time;
 mod validate;
+mod webhook;
 
 pub use auth::user::User;
 pub use cluster::{Cluster, Error, Options};

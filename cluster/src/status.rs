@@ -29,6 +29,8 @@ struct Inner {
     details: Option<Value>,
     metadata: Value,
     warnings: Vec<String>,
+    /// The whole Status, when somebody else has written it.
+    given: Option<Value>,
 }
 
 /// One cause of an `Invalid` status.
@@ -116,7 +118,15 @@ impl Failure {
             details: None,
             metadata: json!({}),
             warnings: Vec::new(),
+            given: None,
         }))
+    }
+
+    /// A Status that a webhook has written.
+    pub(crate) fn given(code: u16, status: Value) -> Self {
+        let mut failure = Self::new(code, "", crate::json::text(&status, &["message"]));
+        failure.0.given = Some(status);
+        failure
     }
 
     fn with_details(mut self, details: Value) -> Self {
@@ -127,6 +137,15 @@ impl Failure {
     /// The failed request is warned as well.
     pub(crate) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
         self.0.warnings = warnings;
+        self
+    }
+
+    /// The failed request was warned before it failed.
+    pub(crate) fn after_warnings(mut self, earlier: &[String]) -> Self {
+        let later = std::mem::take(&mut self.0.warnings);
+        self.0.warnings = earlier.to_vec();
+        let news: Vec<String> = later.into_iter().filter(|warning| !earlier.contains(warning)).collect();
+        self.0.warnings.extend(news);
         self
     }
 
@@ -319,6 +338,9 @@ impl Failure {
 
     pub(crate) fn to_value(&self) -> Value {
         let inner = &self.0;
+        if let Some(given) = &inner.given {
+            return given.clone();
+        }
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": inner.metadata, "status": "Failure", "message": inner.message,
         });

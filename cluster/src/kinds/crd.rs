@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::rules::Rules;
 use super::schema::Schema;
 use super::{Conversion, Resource, Sub, builtin, group_version};
+use crate::conversion::Converter;
 use crate::json;
 use crate::validate::Naming;
 
@@ -46,6 +47,8 @@ pub(crate) struct Custom {
     pub scale: Option<ScalePaths>,
     /// `additionalPrinterColumns`, as they stand.
     pub columns: Vec<Value>,
+    /// Who turns the versions into each other, unless they differ by name only.
+    pub converter: Option<Arc<Converter>>,
     rules: Arc<OnceLock<Rules>>,
 }
 
@@ -95,7 +98,9 @@ pub(crate) fn resources(definition: &Value, schema: &Arc<Schema>) -> Vec<Arc<Res
         return Vec::new();
     };
     let served = versions.iter().filter(|v| v.get("served") == Some(&Value::Bool(true)));
-    let conversion = if versions.len() == 1 { Conversion::Same } else { Conversion::ApiVersion };
+    // A converter is asked where objects are read and written, which leaves nothing to do in between.
+    let alone = versions.len() == 1 || Converter::of(definition).is_some();
+    let conversion = if alone { Conversion::Same } else { Conversion::ApiVersion };
     served.map(|version| Arc::new(resource(definition, version, stored, conversion, schema))).collect()
 }
 
@@ -137,6 +142,7 @@ fn resource(
             schema: json::at(version, &["schema", "openAPIV3Schema"]).cloned(),
             scale,
             columns: json::list(version, &["additionalPrinterColumns"]).to_vec(),
+            converter: Converter::of(definition).filter(|_| json::list(definition, &["spec", "versions"]).len() > 1),
             rules: Arc::default(),
         }),
         delete_returns_object: false,

@@ -121,6 +121,12 @@ impl Resource {
         group_version(&self.group, &self.version)
     }
 
+    /// The version in which managers' fields are recorded: a converter may call them differently in each.
+    pub(crate) fn written_api_version(&self) -> String {
+        let converted = self.custom.as_ref().is_some_and(|custom| custom.converter.is_some());
+        if converted { self.api_version() } else { self.stored_api_version.clone() }
+    }
+
     pub(crate) fn gr(&self) -> GroupResource<'_> {
         GroupResource { group: &self.group, resource: &self.plural }
     }

@@ -66,6 +66,10 @@ impl Registry {
         self.by_path.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.resources.iter()
+    }
+
     /// A resource of the group in any version.
     pub(crate) fn any_version(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.resources.iter().find(|r| r.group == group && r.plural == plural)

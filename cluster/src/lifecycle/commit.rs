@@ -34,6 +34,11 @@ fn check_namespace(inner: &Inner, resource: &Resource, namespace: &str, name: &s
     }
 }
 
+/// What is wrong with the namespace of a new object, before anybody is asked about it.
+pub(crate) fn namespace_ready(shared: &Shared, resource: &Resource, namespace: &str, name: &str) -> Result<(), Failure> {
+    check_namespace(&shared.store.write(), resource, namespace, name)
+}
+
 /// Stores a new object.
 pub(crate) fn insert(
     shared: &Shared,

@@ -114,7 +114,7 @@ pub(crate) fn prepare(
     for key in SYSTEM {
         meta.shift_remove(*key);
     }
-    if origin != Origin::Apply {
+    if origin.writes_managers() {
         meta.shift_remove("managedFields");
     }
     meta.insert("uid".into(), uid().into());
@@ -139,12 +139,46 @@ pub(crate) fn prepare(
     if !causes.is_empty() {
         return Err(resource.invalid(json::text(object, &["metadata", "name"]), &causes));
     }
-    if origin != Origin::Apply {
+    if origin.writes_managers() {
         managed::on_update(resource, None, object, "", context);
     }
     kinds::admit(resource, object);
     Ok(warnings)
 }
+
+/// Readies a decoded body for the eyes of webhooks: typed, with defaults and managedFields, in the resource's version.
+/// Returns warnings about fields that were dropped.
+pub(crate) fn draft(
+    resource: &Resource,
+    object: &mut Value,
+    namespace: &str,
+    origin: Origin,
+    context: &Context,
+) -> Result<Vec<String>, Failure> {
+    check_type(resource, object)?;
+    set_namespace(resource, object, namespace)?;
+    let meta = json::metadata(object);
+    meta.retain(|key, value| !value.is_null() && !WIPED.contains(&key.as_str()));
+    if origin.writes_managers() {
+        meta.shift_remove("managedFields");
+    }
+    resource.to_storage(object);
+    let warnings = check_fields(resource, object, context)?;
+    defaults::apply(resource, object);
+    if origin.writes_managers() {
+        let mut whole = object.clone();
+        kinds::on_create(resource, &mut whole);
+        managed::on_update(resource, None, &mut whole, "", context);
+        if let Some(fields) = json::at(&whole, &["metadata", "managedFields"]) {
+            json::metadata(object).insert("managedFields".into(), fields.clone());
+        }
+    }
+    resource.show_stored(object);
+    Ok(warnings)
+}
+
+/// Metadata that no webhook sees of a new object.
+const WIPED: &[&str] = &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
 
 /// What is wrong with the start of a generated name. It may end in a dash, as more follows.
 fn prefix_problems(resource: &Resource, prefix: &str) -> Vec<Cause> {

@@ -72,7 +72,8 @@ pub(crate) fn delete(
     }
 }
 
-fn check(resource: &Resource, current: &Stored, preconditions: &Preconditions) -> Result<(), Failure> {
+/// Whether the object is the one that is meant.
+pub(crate) fn check(resource: &Resource, current: &Stored, preconditions: &Preconditions) -> Result<(), Failure> {
     let kind = GroupResource { group: &resource.group, resource: &resource.kind };
     if let Some(uid) = preconditions.uid.as_ref().filter(|uid| **uid != *current.uid) {
         let why = format!(

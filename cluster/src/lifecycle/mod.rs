@@ -14,6 +14,7 @@ mod kinds;
 pub(crate) mod seed;
 pub(crate) mod update;
 
+pub(crate) use defaults::apply as defaults;
 pub(crate) use seed::seed;
 
 /// What happens to fields that a kind does not have.

@@ -23,6 +23,71 @@ pub(crate) enum Origin {
     Patch,
     /// Server-side apply, which has written managedFields already.
     Apply,
+    /// Webhooks have seen it, and managedFields had been written before.
+    Admitted {
+        /// The body was the whole object.
+        put: bool,
+    },
+}
+
+impl Origin {
+    /// Whether managedFields are to be written.
+    pub(crate) fn writes_managers(self) -> bool {
+        matches!(self, Self::Put | Self::Patch)
+    }
+
+    fn is_put(self) -> bool {
+        matches!(self, Self::Put | Self::Admitted { put: true })
+    }
+
+    /// The same once webhooks have seen the object.
+    pub(crate) fn admitted(self) -> Self {
+        Self::Admitted { put: self.is_put() }
+    }
+}
+
+/// Readies `new`, given in the resource's version, for the eyes of webhooks: typed, with defaults and managedFields,
+/// still in that version. Returns warnings about fields that were dropped.
+pub(crate) fn draft(
+    resource: &Resource,
+    old: &Value,
+    new: &mut Value,
+    sub: Option<Sub>,
+    origin: Origin,
+    context: &Context,
+) -> Result<Vec<String>, Failure> {
+    create::check_type(resource, new)?;
+    create::set_namespace(resource, new, json::text(old, &["metadata", "namespace"]))?;
+    resource.to_storage(new);
+    let warnings = create::check_fields(resource, new, context)?;
+    defaults::apply(resource, new);
+    if origin.writes_managers() {
+        let mut whole = new.clone();
+        keep_system_metadata(old, &mut whole);
+        keep_managers(old, &mut whole, origin);
+        complete(resource, old, &mut whole, sub);
+        managed::on_update(resource, Some(old), &mut whole, sub.map_or("", Sub::name), context);
+        copy(&whole, new, "managedFields");
+    }
+    resource.show_stored(new);
+    Ok(warnings)
+}
+
+/// Ownership as the client gives it, resets it or leaves it alone.
+fn keep_managers(old: &Value, new: &mut Value, origin: Origin) {
+    if origin.writes_managers() && is_reset(json::metadata(new).get("managedFields")) {
+        json::metadata(new).shift_remove("managedFields");
+    } else if origin == Origin::Put && json::at(new, &["metadata", "managedFields"]).is_none() {
+        copy(old, new, "managedFields");
+    }
+}
+
+/// What follows from what the client wrote, and what it may not touch.
+fn complete(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>) {
+    separate(resource, old, new, sub);
+    kinds::carry_over(resource, old, new, sub);
+    defaults::apply(resource, new);
+    kinds::on_update(resource, new, sub);
 }
 
 /// Completes `new`, given in the resource's version, on top of `old`, given in the storage version. Returns warnings
@@ -44,16 +109,9 @@ pub(crate) fn prepare(
     let rewritten =
         given.filter(|given| !given.is_null() && Some(given) != json::at(old, &["metadata", "deletionTimestamp"]));
     keep_system_metadata(old, new);
-    if origin != Origin::Apply && is_reset(json::metadata(new).get("managedFields")) {
-        json::metadata(new).shift_remove("managedFields");
-    } else if origin == Origin::Put && json::at(new, &["metadata", "managedFields"]).is_none() {
-        copy(old, new, "managedFields");
-    }
+    keep_managers(old, new, origin);
     let mut warnings = create::check_fields(resource, new, context)?;
-    separate(resource, old, new, sub);
-    kinds::carry_over(resource, old, new, sub);
-    defaults::apply(resource, new);
-    kinds::on_update(resource, new, sub);
+    complete(resource, old, new, sub);
     let mut causes = metadata::common(resource, new);
     causes.extend(finalizer_problem(old, new));
     if let Some(given) = rewritten {
@@ -79,7 +137,7 @@ pub(crate) fn prepare(
         return Err(resource.invalid(&name, &causes).with_warnings(warnings));
     }
     count_generation(resource, old, new);
-    if origin != Origin::Apply {
+    if origin.writes_managers() {
         managed::on_update(resource, Some(old), new, sub.map_or("", Sub::name), context);
     }
     kinds::admit(resource, new);
@@ -107,7 +165,7 @@ fn check_identity(resource: &Resource, old: &Value, new: &Value, name: &str, ori
     }
     let (uid, wanted) = (json::text(new, &["metadata", "uid"]), json::text(old, &["metadata", "uid"]));
     if !uid.is_empty() && uid != wanted {
-        if origin == Origin::Put {
+        if origin.is_put() {
             return Err(uid_conflict(resource, old, uid, wanted));
         }
         let cause = Cause::invalid("metadata.uid", &uid.into(), "field is immutable");
@@ -115,7 +173,7 @@ fn check_identity(resource: &Resource, old: &Value, new: &Value, name: &str, ori
     }
     let version = json::text(new, &["metadata", "resourceVersion"]);
     if version.is_empty() || version == "0" {
-        if origin == Origin::Put && must_be_conditional(resource) {
+        if origin.is_put() && must_be_conditional(resource) {
             let cause = Cause {
                 reason: "FieldValueInvalid",
                 message: "Invalid value: 0: must be specified for an update".into(),

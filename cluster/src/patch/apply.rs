@@ -36,7 +36,7 @@ pub(crate) fn apply(
     let mut mine = Entry {
         manager: context.manager.clone(),
         operation: "Apply".into(),
-        api_version: resource.stored_api_version.clone(),
+        api_version: resource.written_api_version(),
         subresource: sub.to_owned(),
         time: context.stamp(),
         fields,
@@ -82,7 +82,7 @@ fn before_first(resource: &Resource, live: &Value, shape: Shape<'_>, context: &C
     let entry = Entry {
         manager: "before-first-apply".to_owned(),
         operation: "Update".to_owned(),
-        api_version: resource.stored_api_version.clone(),
+        api_version: resource.written_api_version(),
         subresource: String::new(),
         time: context.stamp(),
         fields,

@@ -103,7 +103,7 @@ pub(crate) fn on_update(resource: &Resource, old: Option<&Value>, new: &mut Valu
     let mut mine = Entry {
         manager: context.manager.clone(),
         operation: "Update".into(),
-        api_version: resource.stored_api_version.clone(),
+        api_version: resource.written_api_version(),
         subresource: sub.to_owned(),
         time: if sub == "scale" { String::new() } else { context.stamp() },
         fields: FieldSet::default(),
@@ -120,7 +120,7 @@ pub(crate) fn on_update(resource: &Resource, old: Option<&Value>, new: &mut Valu
     mine.fields.union(&difference.changed);
     mine.fields.subtract(&difference.removed);
     entries.push(mine);
-    fold_ancient(&mut entries, &resource.stored_api_version);
+    fold_ancient(&mut entries, &resource.written_api_version());
     set_entries(new, entries);
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Never touches objects: it asks for one label's value at a time.
 
+use serde_json::Value;
+
+use crate::json;
 use crate::status::Failure;
 
 #[derive(Debug)]
@@ -40,6 +43,24 @@ impl LabelSelector {
             }
         }
         Ok(Self(terms))
+    }
+
+    /// Reads a `LabelSelector` of the API; what makes no sense in it selects nothing more.
+    pub(crate) fn of(written: &Value) -> Self {
+        let words = |v: &Value| json::list(v, &["values"]).iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let labels = written.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
+        let labels = labels.map(|(k, v)| (k.clone(), Test::In(vec![v.as_str().unwrap_or_default().to_owned()])));
+        let expressions = json::list(written, &["matchExpressions"]).iter().filter_map(|expression| {
+            let test = match json::text(expression, &["operator"]) {
+                "In" => Test::In(words(expression)),
+                "NotIn" => Test::NotIn(words(expression)),
+                "Exists" => Test::Exists,
+                "DoesNotExist" => Test::Absent,
+                _ => return None,
+            };
+            Some((json::text(expression, &["key"]).to_owned(), test))
+        });
+        Self(labels.chain(expressions).collect())
     }
 
     pub(crate) fn is_everything(&self) -> bool {

@@ -11,10 +11,12 @@ use super::negotiate::Accept;
 use super::params::Params;
 use super::respond::Body;
 use crate::auth::user::User;
+use crate::conversion;
 use crate::kinds::{Resource, Sub};
 use crate::lifecycle::Context;
 use crate::shared::Shared;
-use crate::store::key;
+use crate::status::Failure;
+use crate::store::{Stored, key};
 
 pub(crate) struct Call<'a> {
     pub shared: &'a Arc<Shared>,
@@ -29,9 +31,32 @@ pub(crate) struct Call<'a> {
     pub user: &'a User,
 }
 
+/// A stored object.
+pub(crate) struct Found {
+    /// As it is stored.
+    pub raw: Arc<Stored>,
+    /// As a converter, if there is one, shows it in the version of the request.
+    pub seen: Arc<Stored>,
+}
+
 impl Call<'_> {
     pub(crate) fn key(&self) -> String {
         key(self.namespace, self.name)
+    }
+
+    /// The object of the path, if there is one.
+    pub(crate) async fn find(&self) -> Result<Option<Found>, Failure> {
+        let Some(raw) = self.shared.store.get(&self.resource.storage, &self.key()) else {
+            return Ok(None);
+        };
+        let seen = conversion::shown(self.shared, self.resource, raw.clone()).await?;
+        Ok(Some(Found { raw, seen }))
+    }
+
+    /// The same when it has to be there.
+    pub(crate) async fn found(&self) -> Result<Found, Failure> {
+        let found = self.find().await?;
+        found.ok_or_else(|| Failure::not_found(self.resource.gr(), self.name))
     }
 
     pub(crate) fn sub_name(&self) -> &'static str {

@@ -10,16 +10,20 @@ use serde_json::Value;
 use super::call::{Call, warn};
 use super::params::{self, Params};
 use super::respond::{self, Body};
-use super::{body, list, render};
+use super::{admit, body, list, render};
+use crate::conversion;
 use crate::json;
-use crate::lifecycle::delete::{DeleteOptions, Outcome, Preconditions, Propagation, delete};
+use crate::lifecycle::Context;
+use crate::lifecycle::delete::{DeleteOptions, Outcome, Preconditions, Propagation, check, delete};
 use crate::status::{self, Cause, Failure};
-use crate::store::Query;
+use crate::store::{Query, Stored};
 
 /// What a deletion's body and parameters say.
 pub(crate) struct Options {
     pub wish: DeleteOptions,
     pub dry_run: bool,
+    /// The body.
+    pub given: Value,
     /// The client asks for `orphanDependents=false`; only that client is told when the object is not gone yet.
     pub cascades: bool,
 }
@@ -53,6 +57,7 @@ pub(crate) fn parse(given: &Value, params: &Params) -> Result<Options, Failure> 
     Ok(Options {
         wish: DeleteOptions { preconditions, propagation: propagation(given, params)?, grace },
         dry_run,
+        given: given.clone(),
         cascades,
     })
 }
@@ -92,9 +97,15 @@ pub(crate) async fn one(call: &Call<'_>, request: Request<Incoming>) -> Result<R
     let options = options(&bytes, &media, call)?;
     context.dry_run = options.dry_run;
     let resource = call.resource;
+    let mut warnings = Vec::new();
+    if let Some(current) = call.find().await? {
+        check(resource, &current.raw, &options.wish.preconditions)?;
+        warnings = admitted(call, &options.given, &current.seen, &context).await?;
+    }
     let response = match delete(call.shared, resource, &call.key(), &options.wish, &context)? {
         Outcome::Held(stored) => {
             let code = if options.cascades { 202 } else { 200 };
+            let stored = conversion::shown(call.shared, resource, stored).await?;
             render::one(code, resource, &stored, call.params, call.accept)
         }
         Outcome::Gone(stored) if resource.delete_returns_object => {
@@ -105,7 +116,25 @@ pub(crate) async fn one(call: &Call<'_>, request: Request<Incoming>) -> Result<R
         }
     };
     let warns = resource.is("batch", "jobs") && options.wish.propagation.is_none();
-    Ok(if warns { warn(response, &[JOB_WARNING.to_owned()]) } else { response })
+    warnings.extend(warns.then(|| JOB_WARNING.to_owned()));
+    Ok(warn(response, &warnings))
+}
+
+/// Asks webhooks about a deletion; gives their warnings.
+async fn admitted(
+    call: &Call<'_>,
+    given: &Value,
+    current: &Stored,
+    context: &Context,
+) -> Result<Vec<String>, Failure> {
+    let mut admission = admit::delete(call, given, context);
+    if !admission.mutates() && !admission.validates() {
+        return Ok(Vec::new());
+    }
+    let old = admit::shown(call, &current.value());
+    admission.mutate(None, Some(&old)).await?;
+    admission.validate(None, Some(&old)).await?;
+    Ok(admission.warnings().to_vec())
 }
 
 pub(crate) async fn collection(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
@@ -120,15 +149,19 @@ pub(crate) async fn collection(call: &Call<'_>, request: Request<Incoming>) -> R
     let query = Query { prefix: &prefix, after: None, at: None, limit: 0, matches: &|o| selection.matches(o) };
     let page = call.shared.store.list(&resource.storage, &query);
     let page = page.map_err(|_| Failure::internal("the newest state is always there"))?;
-    let mut deleted = Vec::with_capacity(page.items.len());
-    for item in &page.items {
+    let items = conversion::all(call.shared, resource, page.items).await?;
+    let mut deleted = Vec::with_capacity(items.len());
+    let mut warnings: Vec<String> = Vec::new();
+    for item in &items {
+        let more = admitted(call, &options.given, item, &context).await?;
+        warnings.extend(more.into_iter().filter(|warning| !warnings.contains(warning)).collect::<Vec<_>>());
         match delete(call.shared, resource, &item.key, &options.wish, &context) {
             Ok(Outcome::Gone(_)) => deleted.push(item.clone()),
-            Ok(Outcome::Held(held)) => deleted.push(held),
+            Ok(Outcome::Held(held)) => deleted.push(conversion::shown(call.shared, resource, held).await?),
             Err(failure) if failure.code() == 404 => {}
             Err(failure) => return Err(failure),
         }
     }
     let meta = render::ListMeta { revision: page.revision, next: None, remaining: None };
-    Ok(render::list(resource, deleted, &meta, call.params, call.accept))
+    Ok(warn(render::list(resource, deleted, &meta, call.params, call.accept), &warnings))
 }

@@ -13,13 +13,14 @@ use super::negotiate::Shape;
 use super::params::Params;
 use super::render::{self, ListMeta};
 use super::respond::Body;
+use crate::conversion;
 use crate::json;
 use crate::kinds::Resource;
 use crate::selectors::{FieldSelector, LabelSelector, Selection};
 use crate::status::{Cause, Failure};
 use crate::store::{OutOfRange, Query};
 
-pub(crate) fn get(call: &Call<'_>) -> Result<Response<Body>, Failure> {
+pub(crate) async fn get(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let resource = call.resource;
     call.accept.check(false, &internal_type(resource))?;
     check_table(call)?;
@@ -29,9 +30,8 @@ pub(crate) fn get(call: &Call<'_>) -> Result<Response<Body>, Failure> {
             return Err(Failure::future_revision(asked, current));
         }
     }
-    let stored = call.shared.store.get(&resource.storage, &call.key());
-    let stored = stored.ok_or_else(|| Failure::not_found(resource.gr(), call.name))?;
-    Ok(render::one(200, resource, &stored, call.params, call.accept))
+    let found = call.found().await?;
+    Ok(render::one(200, resource, &found.seen, call.params, call.accept))
 }
 
 /// The type of an object in the real server, which error texts show.
@@ -158,7 +158,7 @@ fn decode_continue(token: &str) -> Result<(Option<u64>, String), Failure> {
     Ok((u64::try_from(rv).ok(), last.to_owned()))
 }
 
-pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, Failure> {
+pub(crate) async fn list(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let Call { shared, resource, params, .. } = call;
     call.accept.check(true, "")?;
     check_table(call)?;
@@ -183,7 +183,8 @@ pub(crate) fn list(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let next = page.items.last().filter(|_| more).map(|last| encode_continue(Some(page.revision), &last.key));
     let remaining = (more && selection.is_everything()).then_some(page.remaining);
     let meta = ListMeta { revision: page.revision, next, remaining };
-    Ok(render::list(resource, page.items, &meta, params, call.accept))
+    let items = conversion::all(shared, resource, page.items).await?;
+    Ok(render::list(resource, items, &meta, params, call.accept))
 }
 
 #[cfg(test)]

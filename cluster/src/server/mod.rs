@@ -2,6 +2,7 @@
 //!
 //! Never decides what an object may look like; `lifecycle` and `validate` do.
 
+mod admit;
 pub(crate) mod body;
 mod call;
 mod delete;
@@ -175,9 +176,9 @@ async fn resource(
     }
     let method = request.method().clone();
     match (method, path.name.is_some()) {
-        (Method::GET, _) if params.watch => watch::start(&call),
-        (Method::GET, false) => list::list(&call),
-        (Method::GET, true) => list::get(&call),
+        (Method::GET, _) if params.watch => watch::start(&call).await,
+        (Method::GET, false) => list::list(&call).await,
+        (Method::GET, true) => list::get(&call).await,
         (Method::POST, false) if resource.namespaced && path.namespace.is_none() => Err(Failure::method_not_allowed()),
         (Method::POST, false) => write::create(&call, request).await,
         (Method::PUT, true) => write::put(&call, request).await,

@@ -23,6 +23,8 @@ pub(crate) struct Params {
     pub force: Option<bool>,
     pub include_object: String,
     pub field_validation: Validation,
+    /// The same as the client wrote it.
+    pub given_validation: String,
     pub propagation: String,
     pub orphan_dependents: Option<bool>,
     pub grace: Option<i64>,
@@ -53,7 +55,10 @@ impl Params {
                 "fieldManager" => p.field_manager = text,
                 "force" => p.force = Some(flag(&text)),
                 "includeObject" => p.include_object = text,
-                "fieldValidation" => p.field_validation = validation(&text)?,
+                "fieldValidation" => {
+                    p.field_validation = validation(&text)?;
+                    p.given_validation = text;
+                }
                 "orphanDependents" => p.orphan_dependents = Some(flag(&text)),
                 "gracePeriodSeconds" if !text.is_empty() => p.grace = Some(signed(&text)?),
                 "propagationPolicy" => p.propagation = text,

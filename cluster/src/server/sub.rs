@@ -2,17 +2,15 @@
 //!
 //! Never serves a subresource that the kind's table does not list.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::call::{Call, warn};
 use super::respond::{self, Body};
 use super::write::{self, PatchType};
-use super::{body, delete, list};
+use super::{admit, body, delete, list};
 use crate::auth::reviews;
 use crate::json;
 use crate::kinds::{Sub, scale};
@@ -21,16 +19,15 @@ use crate::lifecycle::delete::delete as remove;
 use crate::lifecycle::update::Origin;
 use crate::patch::apply;
 use crate::status::{self, Failure, GroupResource};
-use crate::store::Stored;
 
 pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     match (call.sub, request.method().clone()) {
-        (Some(Sub::Status | Sub::EphemeralContainers), Method::GET) => list::get(call),
+        (Some(Sub::Status | Sub::EphemeralContainers), Method::GET) => list::get(call).await,
         (Some(Sub::Status | Sub::EphemeralContainers), Method::PUT) => write::put(call, request).await,
         (Some(Sub::Status | Sub::EphemeralContainers), Method::PATCH) => write::patch(call, request).await,
         (Some(Sub::Finalize), Method::PUT) => write::put(call, request).await,
         (Some(Sub::Scale), Method::GET) => {
-            let stored = find(call)?;
+            let stored = call.found().await?.seen;
             if let Some(failure) = scale::missing(call.resource, &call.resource.value(&stored)) {
                 return Err(failure);
             }
@@ -48,11 +45,6 @@ pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Resul
     }
 }
 
-fn find(call: &Call<'_>) -> Result<Arc<Stored>, Failure> {
-    let stored = call.shared.store.get(&call.resource.storage, &call.key());
-    stored.ok_or_else(|| Failure::not_found(call.resource.gr(), call.name))
-}
-
 /// Writes the replica count, given as a whole Scale or as a patch of one.
 async fn change_scale(
     call: &Call<'_>,
@@ -63,8 +55,8 @@ async fn change_scale(
     let context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     for _ in 0..100 {
-        let current = find(call)?;
-        let before = scale::read(call.resource, &call.resource.value(&current));
+        let current = call.found().await?;
+        let before = scale::read(call.resource, &call.resource.value(&current.seen));
         let wanted = wanted_scale(call, kind, &bytes, &media, &before)?;
         if kind == Some(PatchType::Apply) {
             let config = scale::applied(call.resource, &wanted);
@@ -74,7 +66,7 @@ async fn change_scale(
                 call.resource.show_stored(&mut merged);
                 Ok(merged)
             };
-            if let Some((stored, _)) = write::write(call, &current, Origin::Apply, &context, merge)? {
+            if let Some((stored, _)) = write::write(call, &current, Origin::Apply, &context, merge).await? {
                 return Ok(respond::value(
                     200,
                     &scale::read(call.resource, &call.resource.value(&stored)),
@@ -89,11 +81,11 @@ async fn change_scale(
         }
         let replicas = json::int(&wanted, &["spec", "replicas"]).unwrap_or_default();
         let change = |_: &Value| {
-            let mut object = call.resource.value(&current);
+            let mut object = call.resource.value(&current.seen);
             scale::write(call.resource, &mut object, replicas)?;
             Ok(object)
         };
-        if let Some((stored, _)) = write::write(call, &current, Origin::Patch, &context, change)? {
+        if let Some((stored, _)) = write::write(call, &current, Origin::Patch, &context, change).await? {
             return Ok(respond::value(200, &scale::read(call.resource, &call.resource.value(&stored)), call.accept));
         }
     }
@@ -129,8 +121,9 @@ async fn evict(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<B
     }
     let options = delete::parse(eviction.get("deleteOptions").unwrap_or(&Value::Null), call.params)?;
     context.dry_run |= options.dry_run;
+    let (_, warnings) = admit::body(call, eviction, &context).await?;
     remove(call.shared, call.resource, &call.key(), &options.wish, &context)?;
-    Ok(respond::value(201, &status::success(201), call.accept))
+    Ok(warn(respond::value(201, &status::success(201), call.accept), &warnings))
 }
 
 async fn bind(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
@@ -138,9 +131,10 @@ async fn bind(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Bo
     let context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let binding = body::object(&bytes, &media, "Binding", &call.resource.schema)?;
+    let (binding, warnings) = admit::body(call, binding, &context).await?;
     let node = json::text(&binding, &["target", "name"]).to_owned();
     for _ in 0..100 {
-        let current = find(call)?;
+        let current = call.found().await?.raw;
         let assign = |old: &Value| {
             let assigned = json::text(old, &["spec", "nodeName"]);
             if !assigned.is_empty() {
@@ -159,7 +153,7 @@ async fn bind(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Bo
         // Nobody owns where a pod runs.
         let pod = assign(&current.value())?;
         if commit::replace(call.shared, call.resource, &current, pod, &context).is_ok() {
-            return Ok(respond::value(201, &status::success(201), call.accept));
+            return Ok(warn(respond::value(201, &status::success(201), call.accept), &warnings));
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))

@@ -21,6 +21,7 @@ use super::negotiate::Shape;
 use super::params::Params;
 use super::render::{self, Renderer};
 use super::respond::{self, Body};
+use crate::conversion;
 use crate::json;
 use crate::kinds::Resource;
 use crate::selectors::Selection;
@@ -63,7 +64,7 @@ struct Watch {
     expired: Option<u64>,
 }
 
-pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
+pub(crate) async fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let Call { shared, resource, params, .. } = *call;
     call.accept.check_watch()?;
     call.accept.check(false, &internal_type(resource))?;
@@ -87,7 +88,8 @@ pub(crate) fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
             return Err(Failure::future_revision(asked, page.revision));
         }
         let announce_end = params.send_initial_events == Some(true) && params.bookmarks;
-        (Phase::Initial { items: page.items.into(), announce_end }, page.revision)
+        let items = conversion::all(shared, resource, page.items).await?;
+        (Phase::Initial { items: items.into(), announce_end }, page.revision)
     } else {
         let start = from.filter(|v| *v > 0).unwrap_or_else(|| shared.store.revision());
         match shared.store.check_start(&resource.storage, start) {
@@ -162,7 +164,7 @@ impl Watch {
             self.expire(&mut buffer, oldest);
         }
         loop {
-            self.fill(&mut buffer);
+            self.fill(&mut buffer).await;
             if !buffer.is_empty() {
                 return Some(Ok(buffer.freeze()));
             }
@@ -195,7 +197,7 @@ impl Watch {
     }
 
     /// Renders what is pending, up to a chunk.
-    fn fill(&mut self, buffer: &mut BytesMut) {
+    async fn fill(&mut self, buffer: &mut BytesMut) {
         while buffer.len() < CHUNK {
             match &mut self.phase {
                 Phase::Ended => return,
@@ -215,7 +217,7 @@ impl Watch {
                         Ok(changes) => {
                             let idle = changes.events.is_empty();
                             for event in &changes.events {
-                                self.event(buffer, event);
+                                self.event(buffer, event).await;
                             }
                             self.cursor = self.cursor.max(changes.seen);
                             if idle {
@@ -237,24 +239,38 @@ impl Watch {
         self.phase = Phase::Ended;
     }
 
-    fn event(&mut self, buffer: &mut BytesMut, event: &Event) {
+    async fn event(&mut self, buffer: &mut BytesMut, event: &Event) {
         if !event.object.key.starts_with(&self.prefix) {
             return;
         }
         let before = event.previous.as_ref().filter(|p| self.selection.matches(p));
         let now = !event.deleted && self.selection.matches(&event.object);
         match (before, now) {
-            (None, true) => self.write(buffer, "ADDED", &event.object),
-            (Some(_), true) => self.write(buffer, "MODIFIED", &event.object),
-            (Some(_), false) if event.deleted => self.write(buffer, "DELETED", &event.object),
+            (None, true) => self.convert(buffer, "ADDED", event.object.clone()).await,
+            (Some(_), true) => self.convert(buffer, "MODIFIED", event.object.clone()).await,
+            (Some(_), false) if event.deleted => self.convert(buffer, "DELETED", event.object.clone()).await,
             (Some(previous), false) => {
                 // It left the selection: its last selected state, at the revision of the change.
                 let mut value = previous.value();
                 json::metadata(&mut value).insert("resourceVersion".into(), event.revision.to_string().into());
                 let last = Stored::build(&value, event.revision, self.resource.index(&value));
-                self.write(buffer, "DELETED", &last);
+                self.convert(buffer, "DELETED", Arc::new(last)).await;
             }
             (None, false) => {}
+        }
+    }
+
+    /// Writes an object in the version of the watch; one that cannot be had in it ends the watch.
+    async fn convert(&mut self, buffer: &mut BytesMut, kind: &str, stored: Arc<Stored>) {
+        if matches!(self.phase, Phase::Ended) {
+            return;
+        }
+        match conversion::shown(&self.shared, &self.resource, stored).await {
+            Ok(stored) => self.write(buffer, kind, &stored),
+            Err(failure) => {
+                line(buffer, "ERROR", &json::bytes(&failure.to_value()));
+                self.phase = Phase::Ended;
+            }
         }
     }
 

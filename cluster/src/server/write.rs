@@ -9,10 +9,11 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 
-use super::call::{Call, warn};
+use super::call::{Call, Found, warn};
 use super::respond::Body;
-use super::{body, render};
+use super::{admit, body, render};
 use crate::auth::escalation;
+use crate::conversion;
 use crate::json;
 use crate::kinds::{Resource, Sub};
 use crate::lifecycle::update::Origin;
@@ -35,30 +36,64 @@ pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Resul
     check_manager(call, "CreateOptions")?;
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let (object, repeated) = body::written(&bytes, &media, call)?;
-    let (stored, warnings) = insert(call, object, Origin::Put, &context)?;
+    let (stored, warnings) = insert(call, object, Origin::Put, &context).await?;
     let answer = render::one(201, call.resource, &stored, call.params, call.accept);
     Ok(warn(answer, &[warnings, repeated].concat()))
 }
 
 /// Creates an object, trying again when a generated name is taken.
-fn insert(call: &Call<'_>, object: Value, origin: Origin, context: &Context) -> Result<Written, Failure> {
+async fn insert(call: &Call<'_>, object: Value, origin: Origin, context: &Context) -> Result<Written, Failure> {
     let generated = json::text(&object, &["metadata", "name"]).is_empty()
         && !json::text(&object, &["metadata", "generateName"]).is_empty();
     if generated {
         for _ in 1..NAME_ATTEMPTS {
-            match insert_once(call, object.clone(), origin, context) {
+            match insert_once(call, object.clone(), origin, context).await {
                 Err(failure) if failure.reason() == "AlreadyExists" => {}
                 result => return result,
             }
         }
     }
-    insert_once(call, object, origin, context)
+    insert_once(call, object, origin, context).await
 }
 
-fn insert_once(call: &Call<'_>, mut object: Value, origin: Origin, context: &Context) -> Result<Written, Failure> {
-    let warnings = creation::prepare(call.resource, &mut object, call.namespace, origin, context)?;
+async fn insert_once(
+    call: &Call<'_>,
+    mut object: Value,
+    mut origin: Origin,
+    context: &Context,
+) -> Result<Written, Failure> {
+    let mut admission = admit::create(call, &object, context);
+    if admission.mutates() || admission.validates() {
+        let name = json::text(&object, &["metadata", "name"]);
+        commit::namespace_ready(call.shared, call.resource, call.namespace, name)?;
+    }
+    let mut warnings = Vec::new();
+    if admission.mutates() {
+        warnings = creation::draft(call.resource, &mut object, call.namespace, origin, context)?;
+        let mutated = admission.mutate(Some(object), None).await;
+        object = mutated.map_err(|failure| failure.after_warnings(&warnings))?.unwrap_or_default();
+        warnings.extend_from_slice(admission.warnings());
+        origin = origin.admitted();
+    }
+    let prepared = creation::prepare(call.resource, &mut object, call.namespace, origin, context);
+    warnings.extend(prepared.map_err(|failure| failure.after_warnings(&warnings))?);
     escalation::check(call.shared, call.user, call.resource, None, &object, call.name)?;
-    Ok((commit::insert(call.shared, call.resource, object, context)?, warnings))
+    if admission.validates() {
+        admission.name_if_none(json::text(&object, &["metadata", "name"]));
+        let shown = admit::shown(call, &object);
+        let validated = admission.validate(Some(&shown), None).await;
+        validated.map_err(|failure| failure.after_warnings(&warnings))?;
+        add_news(&mut warnings, admission.warnings());
+    }
+    let object = conversion::to_storage(call.shared, call.resource, object).await?;
+    let stored = commit::insert(call.shared, call.resource, object, context);
+    let stored = stored.map_err(|failure| failure.after_warnings(&warnings))?;
+    Ok((conversion::shown(call.shared, call.resource, stored).await?, warnings))
+}
+
+fn add_news(warnings: &mut Vec<String>, more: &[String]) {
+    let news: Vec<String> = more.iter().filter(|warning| !warnings.contains(warning)).cloned().collect();
+    warnings.extend(news);
 }
 
 pub(crate) async fn put(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
@@ -68,11 +103,11 @@ pub(crate) async fn put(call: &Call<'_>, request: Request<Incoming>) -> Result<R
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let (object, repeated) = body::written(&bytes, &media, call)?;
     for _ in 0..ATTEMPTS {
-        let Some(current) = call.shared.store.get(&call.resource.storage, &call.key()) else {
-            return upsert(call, object, &context);
+        let Some(current) = call.find().await? else {
+            return upsert(call, object, &context).await;
         };
         let next = |_: &Value| Ok(object.clone());
-        if let Some((stored, warnings)) = write(call, &current, Origin::Put, &context, next)? {
+        if let Some((stored, warnings)) = write(call, &current, Origin::Put, &context, next).await? {
             let answer = render::one(200, call.resource, &stored, call.params, call.accept);
             return Ok(warn(answer, &[warnings, repeated].concat()));
         }
@@ -80,7 +115,7 @@ pub(crate) async fn put(call: &Call<'_>, request: Request<Incoming>) -> Result<R
     Err(Failure::modified(call.resource.gr(), call.name))
 }
 
-fn upsert(call: &Call<'_>, object: Value, context: &Context) -> Result<Response<Body>, Failure> {
+async fn upsert(call: &Call<'_>, object: Value, context: &Context) -> Result<Response<Body>, Failure> {
     if !call.resource.create_on_update || call.sub.is_some() {
         return Err(Failure::not_found(call.resource.gr(), call.name));
     }
@@ -94,27 +129,49 @@ fn upsert(call: &Call<'_>, object: Value, context: &Context) -> Result<Response<
             call.name
         )));
     }
-    let (stored, warnings) = insert(call, object, Origin::Put, context)?;
+    let (stored, warnings) = insert(call, object, Origin::Put, context).await?;
     Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
 }
 
 /// Makes and commits the next version of `current`; none when somebody else was faster.
-pub(crate) fn write(
+pub(crate) async fn write(
     call: &Call<'_>,
-    current: &Arc<Stored>,
-    origin: Origin,
+    current: &Found,
+    mut origin: Origin,
     context: &Context,
     next: impl FnOnce(&Value) -> Result<Value, Failure>,
 ) -> Result<Option<Written>, Failure> {
-    let old = current.value();
+    let old = current.seen.value();
     let mut new = next(&old)?;
-    let warnings = update::prepare(call.resource, &old, &mut new, call.sub, origin, context)?;
-    escalation::check(call.shared, call.user, call.resource, Some(&old), &new, call.name)?;
-    if old == new {
-        return Ok(Some((current.clone(), warnings)));
+    let mut admission = admit::update(call, context);
+    let old_shown = admit::shown(call, &old);
+    let mut warnings = Vec::new();
+    if admission.mutates() {
+        warnings = update::draft(call.resource, &old, &mut new, call.sub, origin, context)?;
+        let shown = if call.sub == Some(Sub::Scale) { admit::shown(call, &new) } else { new.clone() };
+        let mutated = admission.mutate(Some(shown), Some(&old_shown)).await;
+        let mutated = mutated.map_err(|failure| failure.after_warnings(&warnings))?.unwrap_or_default();
+        new = admit::taken(call, new, mutated)?;
+        warnings.extend_from_slice(admission.warnings());
+        origin = origin.admitted();
     }
-    let committed = commit::replace(call.shared, call.resource, current, new, context);
-    Ok(committed.ok().map(|stored| (stored, warnings)))
+    let prepared = update::prepare(call.resource, &old, &mut new, call.sub, origin, context);
+    warnings.extend(prepared.map_err(|failure| failure.after_warnings(&warnings))?);
+    escalation::check(call.shared, call.user, call.resource, Some(&old), &new, call.name)?;
+    if admission.validates() {
+        let shown = admit::shown(call, &new);
+        let validated = admission.validate(Some(&shown), Some(&old_shown)).await;
+        validated.map_err(|failure| failure.after_warnings(&warnings))?;
+        add_news(&mut warnings, admission.warnings());
+    }
+    if old == new {
+        return Ok(Some((current.seen.clone(), warnings)));
+    }
+    let new = conversion::to_storage(call.shared, call.resource, new).await?;
+    match commit::replace(call.shared, call.resource, &current.raw, new, context) {
+        Ok(stored) => Ok(Some((conversion::shown(call.shared, call.resource, stored).await?, warnings))),
+        Err(commit::Lost) => Ok(None),
+    }
 }
 
 /// The kinds of patch.
@@ -190,7 +247,7 @@ pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result
     let strict = context.validation == crate::lifecycle::Validation::Strict;
     let config = if kind == PatchType::Apply { Some(configuration(call, &patch)?) } else { None };
     for _ in 0..ATTEMPTS {
-        let Some(current) = call.shared.store.get(&call.resource.storage, &call.key()) else {
+        let Some(current) = call.find().await? else {
             let Some(config) = config.filter(|_| call.sub.is_none()) else {
                 return Err(Failure::not_found(call.resource.gr(), call.name));
             };
@@ -203,13 +260,16 @@ pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result
                     format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
                 return Err(Failure::conflict(call.resource.gr(), call.name, &why));
             }
-            return create_applied(call, &config, &context);
+            return create_applied(call, &config, &context).await;
         };
         let written = match &config {
-            Some(config) => write(call, &current, Origin::Apply, &context, |old| applied(call, old, config, &context))?,
-            None => write(call, &current, Origin::Patch, &context, |_| {
-                patched(call.resource, &current, kind, &patch, strict)
-            })?,
+            Some(config) => {
+                write(call, &current, Origin::Apply, &context, |old| applied(call, old, config, &context)).await?
+            }
+            None => {
+                let next = |_: &Value| patched(call.resource, &current.seen, kind, &patch, strict);
+                write(call, &current, Origin::Patch, &context, next).await?
+            }
         };
         if let Some((stored, warnings)) = written {
             return Ok(warn(render::one(200, call.resource, &stored, call.params, call.accept), &warnings));
@@ -306,9 +366,9 @@ fn applied(call: &Call<'_>, old: &Value, config: &Value, context: &Context) -> R
     Ok(merged)
 }
 
-fn create_applied(call: &Call<'_>, config: &Value, context: &Context) -> Result<Response<Body>, Failure> {
+async fn create_applied(call: &Call<'_>, config: &Value, context: &Context) -> Result<Response<Body>, Failure> {
     let merged = applied(call, &json!({}), config, context)?;
-    let (stored, warnings) = insert(call, merged, Origin::Apply, context)?;
+    let (stored, warnings) = insert(call, merged, Origin::Apply, context).await?;
     Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
 }
 

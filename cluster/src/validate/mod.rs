@@ -9,5 +9,6 @@ pub(crate) mod objects;
 mod pods;
 mod quantity;
 pub(crate) mod typed;
+mod webhooks;
 
 pub(crate) use names::{Naming, label_value, qualified_name};

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::names::config_key;
-use super::{kinds, pods};
+use super::{kinds, pods, webhooks};
 use crate::json::{at, int, is_empty, list, text};
 use crate::kinds::{Resource, definition};
 use crate::status::Cause;
@@ -27,6 +27,8 @@ pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>)
         "leases.coordination.k8s.io" => kinds::lease(object),
         "horizontalpodautoscalers.autoscaling" => kinds::autoscaler(object),
         "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => kinds::rules(object),
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+        | "validatingwebhookconfigurations.admissionregistration.k8s.io" => webhooks::configuration(object),
         _ => Vec::new(),
     }
 }

@@ -64,8 +64,27 @@ pub struct Step {
     pub until: Option<Until>,
     /// Compares only these parts of the body; a segment `[KEY=VALUE]` chooses the item of a list.
     pub select: Vec<String>,
+    /// Programs the webhook of this name with `body`.
+    pub hook: Option<String>,
+    /// Creates a configuration of webhooks, and waits until the server heeds it.
+    pub configure: Option<Configure>,
+    /// Takes what the webhook of this name was sent since the last time.
+    pub calls: Option<String>,
     pub during: Vec<Step>,
     pub events: usize,
+}
+
+/// A configuration of webhooks; each one's fields win over those that all have.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configure {
+    /// `Validating` or `Mutating`.
+    pub kind: String,
+    /// Its name begins with the case's namespace and ends in this.
+    #[serde(default)]
+    pub name: String,
+    /// Fields of the API, with `path`, the name of a programmed webhook, for `clientConfig`.
+    pub hooks: Vec<Value>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

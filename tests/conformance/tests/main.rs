@@ -4,6 +4,7 @@
 
 mod case;
 mod diff;
+mod hooks;
 mod normal;
 mod play;
 mod published;
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
 }
 
 async fn one(case: &Case, servers: &Servers, known: &Known) -> (Row, Result<(), Failed>) {
-    let (local, real) = futures::join!(play::play(case, &servers.local), play::play(case, &servers.real));
+    let (local, real) = futures::join!(play::play(case, &servers.local, &servers.hooks), play::play(case, &servers.real, &servers.hooks));
     let differences = diff::differences(&local.steps, &real.steps, &case.ignore);
     let reason = known.get(&case.id());
     let row = Row::new(case, &local, &real, reason);

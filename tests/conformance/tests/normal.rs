@@ -15,6 +15,14 @@ pub struct Normal {
     names: Vec<(String, String)>,
 }
 
+impl Normal {
+    /// With names that are the same for both servers in the place of these.
+    pub fn with(names: &[(&str, &str)]) -> Self {
+        let names = names.iter().map(|(name, shown)| ((*name).to_owned(), (*shown).to_owned())).collect();
+        Self { names, ..Self::default() }
+    }
+}
+
 fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }

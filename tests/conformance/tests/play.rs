@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::case::{Case, Step, Until};
+use crate::case::{Case, Configure, Step, Until};
+use crate::hooks::Hooks;
 use crate::normal::Normal;
 use crate::request::{Saved, fill, request, target, text};
 use crate::servers::Server;
@@ -29,8 +30,11 @@ pub struct Transcript {
     pub broken: Option<String>,
 }
 
-pub async fn play(case: &Case, server: &Server) -> Transcript {
-    let mut player = Player { server, saved: Saved::new(), normal: Normal::default(), out: Transcript::default() };
+pub async fn play(case: &Case, server: &Server, hooks: &Hooks) -> Transcript {
+    let normal = Normal::with(&[(&server.hooks, "<hooks>")]);
+    let mut player = Player { server, hooks, saved: Saved::new(), normal, out: Transcript::default() };
+    player.saved.insert("hooks".to_owned(), server.hooks.clone());
+    player.saved.insert("ca".to_owned(), hooks.bundle());
     player.saved.insert("ns".to_owned(), case.namespace.clone());
     if let Err(broken) = player.all(case).await {
         player.out.steps.push(json!({ "step": "broken", "because": broken }));
@@ -47,6 +51,7 @@ struct Answer {
 
 struct Player<'a> {
     server: &'a Server,
+    hooks: &'a Hooks,
     saved: Saved,
     normal: Normal,
     out: Transcript,
@@ -60,10 +65,17 @@ impl Player<'_> {
         if made.status != 201 {
             return Err(format!("its namespace was not made: {}", made.body));
         }
+        let mut played = Ok(());
         for step in &case.steps {
-            Box::pin(self.step(step)).await?;
+            played = Box::pin(self.step(step)).await;
+            if played.is_err() {
+                break;
+            }
         }
-        Ok(())
+        for configuration in configurations(case) {
+            self.send(&Step { delete: Some(configuration), ..Step::default() }).await?;
+        }
+        played
     }
 
     async fn step(&mut self, step: &Step) -> Result<(), String> {
@@ -72,6 +84,21 @@ impl Player<'_> {
         }
         if step.watch.is_some() {
             return self.watch(step).await;
+        }
+        if let Some(name) = &step.hook {
+            let program = text(step.body.as_ref().unwrap_or(&Value::Null), &self.saved);
+            let program = serde_json::from_str(&program).map_err(|error| format!("webhook {name}: {error}"))?;
+            self.hooks.program(&self.path(name), program);
+            return Ok(());
+        }
+        if let Some(name) = &step.calls {
+            let calls = Value::Array(self.hooks.take(&self.path(name)));
+            let calls = self.normal.value(&calls);
+            self.out.steps.push(json!({ "step": format!("calls of {name}"), "status": 0, "body": calls }));
+            return Ok(());
+        }
+        if let Some(configure) = &step.configure {
+            return self.configure(configure).await;
         }
         let answer = self.settled(step).await?;
         for (name, pointer) in &step.save {
@@ -90,6 +117,58 @@ impl Player<'_> {
         let (headers, body) = (self.normal.value(&answer.headers), self.normal.value(&body));
         let entry = json!({ "step": title(step), "status": answer.status, "headers": headers, "body": body });
         self.out.steps.push(entry);
+        Ok(())
+    }
+
+    /// The path of a webhook of this case, as this server calls it.
+    fn path(&self, name: &str) -> String {
+        let side = self.server.hooks.rsplit('/').next().unwrap_or_default();
+        format!("/{side}/{}/{name}", self.saved["ns"])
+    }
+
+    /// Creates a configuration with one more webhook, which says when the server heeds it.
+    async fn configure(&mut self, configure: &Configure) -> Result<(), String> {
+        let ready = format!("ready{}", configure.name);
+        let common = |path: &str| {
+            json!({
+                "name": "hook.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+                "clientConfig": { "url": format!("{{hooks}}/{{ns}}/{path}"), "caBundle": "{ca}" },
+                "namespaceSelector": { "matchLabels": { "kubernetes.io/metadata.name": "{ns}" } },
+                "rules": [{ "apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"] }],
+            })
+        };
+        // The probe comes first, so that it is asked whatever the others do.
+        let mut probe = common(&ready);
+        probe["name"] = "ready.example.com".into();
+        probe["objectSelector"] = json!({ "matchLabels": { "probe": ready } });
+        let mut hooks = vec![probe];
+        for written in &configure.hooks {
+            let mut hook = common(written["path"].as_str().unwrap_or("hook"));
+            for (key, value) in written.as_object().into_iter().flatten().filter(|(key, _)| *key != "path") {
+                hook[key] = value.clone();
+            }
+            hooks.push(hook);
+        }
+        let body = json!({ "metadata": { "name": format!("{{ns}}{}", configure.name) }, "webhooks": hooks });
+        let step = Step { post: Some(collection(&configure.kind)), body: Some(body), ..Step::default() };
+        let made = self.send(&step).await?;
+        if made.status != 201 {
+            return Err(format!("the configuration was not made: {}", made.body));
+        }
+        let probe = json!({ "metadata": { "name": "probe", "labels": { "probe": ready } } });
+        let path = "/api/v1/namespaces/{ns}/configmaps?dryRun=All".to_owned();
+        let step = Step { post: Some(path), body: Some(probe), ..Step::default() };
+        let deadline = Instant::now() + PATIENCE;
+        while self.hooks.take(&self.path(&ready)).is_empty() {
+            if Instant::now() > deadline {
+                return Err(format!("the server does not heed {:?}", configure.name));
+            }
+            self.send(&step).await?;
+            tokio::time::sleep(PAUSE).await;
+        }
+        for hook in &configure.hooks {
+            self.hooks.take(&self.path(hook["path"].as_str().unwrap_or("hook")));
+        }
         Ok(())
     }
 
@@ -194,6 +273,16 @@ impl Player<'_> {
         self.out.steps.push(step);
         Ok(())
     }
+}
+
+fn collection(kind: &str) -> String {
+    format!("/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations", kind.to_lowercase())
+}
+
+/// The paths of what the case configures.
+fn configurations(case: &Case) -> impl Iterator<Item = String> {
+    let made = case.steps.iter().filter_map(|step| step.configure.as_ref());
+    made.map(|made| format!("{}/{{ns}}{}", collection(&made.kind), made.name))
 }
 
 fn title(step: &Step) -> String {

@@ -10,6 +10,8 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tempfile::TempDir;
 
+use crate::hooks::Hooks;
+
 const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,deployment-controller,\
                            replicaset-controller,serviceaccount-controller,\
                            clusterrole-aggregation-controller,job-controller";
@@ -21,11 +23,14 @@ pub struct Server {
     pub kubeconfig: PathBuf,
     /// A directory of its own for kubectl.
     pub home: PathBuf,
+    /// How the webhooks' addresses begin that this server is to call.
+    pub hooks: String,
 }
 
 pub struct Servers {
     pub local: Server,
     pub real: Server,
+    pub hooks: Hooks,
     _cluster: Cluster,
     process: Child,
     _dir: TempDir,
@@ -42,8 +47,9 @@ impl Servers {
         let options = Options::default().rbac(true).controllers(controllers());
         let cluster = Cluster::start(options).await.expect("start the local cluster");
         std::fs::write(local.join("kubeconfig"), cluster.kubeconfig()).expect("write a kubeconfig");
-        let (local, real) = (server(local).await, server(real).await);
-        Self { local, real, _cluster: cluster, process, _dir: dir }
+        let hooks = Hooks::start().await;
+        let (local, real) = (server(local, hooks.url("local")).await, server(real, hooks.url("real")).await);
+        Self { local, real, hooks, _cluster: cluster, process, _dir: dir }
     }
 }
 
@@ -60,7 +66,7 @@ impl Drop for Servers {
     }
 }
 
-async fn server(home: PathBuf) -> Server {
+async fn server(home: PathBuf, hooks: String) -> Server {
     let kubeconfig = home.join("kubeconfig");
     let config = Kubeconfig::read_from(&kubeconfig).expect("read a kubeconfig");
     let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
@@ -69,7 +75,7 @@ async fn server(home: PathBuf) -> Server {
     bare.auth_info = kube::config::AuthInfo::default();
     let client = Client::try_from(config).expect("make a client");
     let stranger = Client::try_from(bare).expect("make a client");
-    Server { client, stranger, kubeconfig, home }
+    Server { client, stranger, kubeconfig, home, hooks }
 }
 
 /// Returns when it is ready. Its log lies beside its kubeconfig.

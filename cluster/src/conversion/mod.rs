@@ -1,0 +1,149 @@
+//! Custom objects in another version than they are in, by the webhook that their definition names.
+//!
+//! Never converts what no webhook is asked for: `kinds` knows how versions become each other then.
+
+mod review;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::json;
+use crate::kinds::Resource;
+use crate::lifecycle::create::uid;
+use crate::shared::Shared;
+use crate::status::Failure;
+use crate::store::Stored;
+use crate::webhook::{self, Endpoint};
+
+/// How long the real server waits for a converter.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The webhook of a definition.
+#[derive(Clone, Debug)]
+pub(crate) struct Converter {
+    /// `spec.conversion.webhook.clientConfig`.
+    pub client: Value,
+    /// The version of the review that both sides know.
+    pub review: String,
+}
+
+impl Converter {
+    /// The webhook of a definition that has one.
+    pub(crate) fn of(definition: &Value) -> Option<Arc<Self>> {
+        let conversion = json::at(definition, &["spec", "conversion"])?;
+        if json::text(conversion, &["strategy"]) != "Webhook" {
+            return None;
+        }
+        let known = json::list(conversion, &["webhook", "conversionReviewVersions"]).iter().filter_map(Value::as_str);
+        let review = known.into_iter().find(|version| matches!(*version, "v1" | "v1beta1"))?.to_owned();
+        let client = json::at(conversion, &["webhook", "clientConfig"])?.clone();
+        Some(Arc::new(Self { client, review }))
+    }
+}
+
+/// The converter of a resource that has one.
+fn converter(resource: &Resource) -> Option<&Arc<Converter>> {
+    resource.custom.as_ref()?.converter.as_ref()
+}
+
+/// Whether stored objects of the resource may have to be converted before they are shown.
+pub(crate) fn needed(resource: &Resource) -> bool {
+    converter(resource).is_some()
+}
+
+/// `objects` of one kind in the version `to`; those that are in it stay as they are.
+async fn convert(
+    shared: &Shared,
+    converter: &Converter,
+    objects: Vec<Value>,
+    to: &str,
+) -> Result<Vec<Value>, Failure> {
+    let others: Vec<&Value> = objects.iter().filter(|o| json::text(o, &["apiVersion"]) != to).collect();
+    let Some(first) = others.first() else {
+        return Ok(objects);
+    };
+    // The real server converts one at a time, and its texts say so.
+    let subject = format!("{}, Kind={}", json::text(first, &["apiVersion"]), json::text(first, &["kind"]));
+    let failed = |why: &str| Failure::internal(format!("conversion webhook for {subject} failed: {why}"));
+    let uid = uid();
+    let review = json!({
+        "kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{}", converter.review),
+        "request": { "uid": uid, "desiredAPIVersion": to, "objects": others },
+    });
+    let endpoint = Endpoint::of(shared, &converter.client).map_err(|why| failed(&why))?;
+    let answer = webhook::post(&endpoint, &review, PATIENCE).await.map_err(|why| failed(&why))?;
+    let converted = review::objects(&answer, &converter.review, &uid).map_err(|why| failed(&why))?;
+    if converted.len() != others.len() {
+        return Err(Failure::internal(format!(
+            "conversion webhook for {subject} returned {} objects, expected {}",
+            converted.len(),
+            others.len()
+        )));
+    }
+    let mut converted = converted.into_iter();
+    let mut out = Vec::with_capacity(objects.len());
+    for object in objects {
+        if json::text(&object, &["apiVersion"]) == to {
+            out.push(object);
+            continue;
+        }
+        let Some(new) = converted.next() else { break };
+        let new = review::accepted(&object, new, to);
+        out.push(new.map_err(|why| Failure::internal(format!("conversion webhook for {subject} returned {why}")))?);
+    }
+    Ok(out)
+}
+
+/// One object in the version of `resource`.
+pub(crate) async fn to_version(shared: &Shared, resource: &Resource, object: Value) -> Result<Value, Failure> {
+    one(shared, resource, object, &resource.api_version()).await
+}
+
+/// One object in the version in which it is stored.
+pub(crate) async fn to_storage(shared: &Shared, resource: &Resource, object: Value) -> Result<Value, Failure> {
+    one(shared, resource, object, &resource.stored_api_version).await
+}
+
+async fn one(shared: &Shared, resource: &Resource, object: Value, to: &str) -> Result<Value, Failure> {
+    let Some(converter) = converter(resource) else {
+        return Ok(object);
+    };
+    let mut converted = convert(shared, converter, vec![object], to).await?;
+    converted.pop().ok_or_else(|| Failure::internal("a converted object is missing"))
+}
+
+/// A stored object as the resource's version shows it.
+pub(crate) async fn shown(shared: &Shared, resource: &Resource, stored: Arc<Stored>) -> Result<Arc<Stored>, Failure> {
+    if !needed(resource) {
+        return Ok(stored);
+    }
+    let value = to_version(shared, resource, stored.value()).await?;
+    Ok(rebuilt(resource, &stored, &value))
+}
+
+/// The items of a list as the resource's version shows them, converted by one call.
+pub(crate) async fn all(
+    shared: &Shared,
+    resource: &Resource,
+    items: Vec<Arc<Stored>>,
+) -> Result<Vec<Arc<Stored>>, Failure> {
+    let Some(converter) = converter(resource) else {
+        return Ok(items);
+    };
+    let values = items.iter().map(|item| item.value()).collect();
+    let values = convert(shared, converter, values, &resource.api_version()).await?;
+    Ok(items.iter().zip(&values).map(|(item, value)| rebuilt(resource, item, value)).collect())
+}
+
+fn rebuilt(resource: &Resource, stored: &Stored, value: &Value) -> Arc<Stored> {
+    let mut typed = serde_json::Map::new();
+    for key in ["kind", "apiVersion"] {
+        typed.extend(value.get(key).map(|v| (key.to_owned(), v.clone())));
+    }
+    let fields = value.as_object().into_iter().flatten().filter(|(k, _)| !matches!(k.as_str(), "kind" | "apiVersion"));
+    typed.extend(fields.map(|(k, v)| (k.clone(), v.clone())));
+    let value = Value::Object(typed);
+    Arc::new(Stored::build(&value, stored.revision, resource.index(&value)))
+}

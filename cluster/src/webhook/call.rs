@@ -1,0 +1,205 @@
+//! One POST of a review over TLS, and its answer, with errors in the words of the real server's client.
+//!
+//! Never keeps a connection: a webhook may change its certificate at any time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{self, CertificateError, ClientConfig, RootCertStore};
+
+use super::Endpoint;
+use crate::json;
+
+/// The largest answer in bytes.
+const MAX_ANSWER: usize = 16 << 20;
+
+/// Sends `review` and gives the answer's JSON; both within `timeout`.
+///
+/// # Errors
+/// Why there is no answer, or none that is JSON with status 200.
+pub(crate) async fn post(endpoint: &Endpoint, review: &Value, timeout: Duration) -> Result<Value, String> {
+    let answer = send(endpoint, review, timeout).await?;
+    fits(review, &answer)?;
+    Ok(answer)
+}
+
+/// Whether the answer is of the same type as what was sent.
+fn fits(review: &Value, answer: &Value) -> Result<(), String> {
+    let typed = |value: &Value| {
+        let (kind, version) = (json::text(value, &["kind"]).to_owned(), json::text(value, &["apiVersion"]).to_owned());
+        (kind, version)
+    };
+    let ((wanted, wanted_version), (kind, version)) = (typed(review), typed(answer));
+    if kind.is_empty() {
+        return Err(format!("Object 'Kind' is missing in '{answer}'"));
+    }
+    let (group, short) = wanted_version.split_once('/').unwrap_or(("", &wanted_version));
+    let known = [format!("{group}/v1"), format!("{group}/v1beta1")];
+    if kind != wanted || !known.contains(&version) {
+        return Err(format!(
+            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+        ));
+    }
+    let got = version.rsplit('/').next().unwrap_or_default();
+    if got != short {
+        return Err(format!("converting ({got}.{kind}) to ({short}.{kind}): unknown conversion"));
+    }
+    Ok(())
+}
+
+async fn send(endpoint: &Endpoint, review: &Value, timeout: Duration) -> Result<Value, String> {
+    let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
+    let url = format!("{}?timeout={seconds}s", endpoint.url);
+    let failed = |why: String| format!("Post \"{url}\": {why}");
+    let body = Bytes::from(json::bytes(review));
+    let sent = tokio::time::timeout(timeout, exchange(endpoint, seconds, body)).await;
+    let Received { status, text, bytes } = match sent {
+        Ok(answer) => answer.map_err(failed)?,
+        Err(_) => return Err(failed("context deadline exceeded".to_owned())),
+    };
+    understand(status, text, &bytes)
+}
+
+/// What came back.
+struct Received {
+    status: u16,
+    /// It is meant for people.
+    text: bool,
+    bytes: Bytes,
+}
+
+/// The JSON of an answer that is a success.
+fn understand(status: u16, readable: bool, bytes: &Bytes) -> Result<Value, String> {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim();
+    let unusable = |why: &str| format!("couldn't get version/kind; json parse error: {why}");
+    let parsed: Result<Value, _> = serde_json::from_slice(bytes);
+    if (200..300).contains(&status) {
+        return parsed.map_err(|error| {
+            // What is no JSON is read as YAML, in which plain text is a string.
+            if !text.starts_with(['{', '[']) && !text.is_empty() {
+                return unusable(
+                    "json: cannot unmarshal string into Go value of type struct { APIVersion string \
+                     \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
+                );
+            }
+            unusable(&crate::server::body::json_error(&error, bytes))
+        });
+    }
+    // A Status says itself what is wrong.
+    if let Ok(given) = &parsed
+        && json::text(given, &["kind"]) == "Status"
+        && !json::text(given, &["message"]).is_empty()
+    {
+        return Err(json::text(given, &["message"]).to_owned());
+    }
+    let shown = if readable && !text.is_empty() { text } else { "unknown" };
+    Err(match status {
+        400 => "the server rejected our request for an unknown reason".to_owned(),
+        401 => "the server has asked for the client to provide credentials".to_owned(),
+        403 => shown.to_owned(),
+        404 => "the server could not find the requested resource".to_owned(),
+        405 => "the server does not allow this method on the requested resource".to_owned(),
+        409 => "the server reported a conflict".to_owned(),
+        410 => "the server is no longer able to serve that resource".to_owned(),
+        413 => "Request entity too large".to_owned(),
+        422 => "the server rejected our request due to an error in our request".to_owned(),
+        429 => "the server has received too many requests and has asked us to try again later".to_owned(),
+        503 => "the server is currently unable to handle the request".to_owned(),
+        504 => "the server was unable to return a response in the time allotted, but may still be processing the request"
+            .to_owned(),
+        500.. => format!("an error on the server ({shown:?}) has prevented the request from succeeding"),
+        _ => format!("the server responded with the status code {status} but did not return more information"),
+    })
+}
+
+async fn exchange(endpoint: &Endpoint, seconds: u64, body: Bytes) -> Result<Received, String> {
+    let dial = endpoint.dial.as_ref().map_err(Clone::clone)?;
+    let stream = TcpStream::connect(dial).await;
+    let stream = stream.map_err(|error| format!("dial tcp {dial}: connect: {}", plain(&error)))?;
+    let _unneeded = stream.set_nodelay(true);
+    let name = ServerName::try_from(endpoint.host.clone()).map_err(|error| error.to_string())?;
+    let config = trust(&endpoint.bundle).map_err(|error| error.to_string())?;
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
+    let stream = stream.map_err(|error| handshake(&error))?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
+    let request = request(endpoint, seconds, body)?;
+    let answer = async {
+        let response = sender.send_request(request).await.map_err(|error| lost(&error))?;
+        collect(response).await
+    };
+    // The connection works as long as somebody looks at it; it ends with the answer.
+    let mut connection = std::pin::pin!(connection);
+    let mut answer = std::pin::pin!(answer);
+    tokio::select! {
+        answer = &mut answer => answer,
+        _ended = &mut connection => answer.await,
+    }
+}
+
+fn request(endpoint: &Endpoint, seconds: u64, body: Bytes) -> Result<Request<Full<Bytes>>, String> {
+    let path = if endpoint.path.is_empty() { "/" } else { &endpoint.path };
+    let authority = endpoint.url.split('/').nth(2).unwrap_or(&endpoint.host);
+    Request::post(format!("{path}?timeout={seconds}s"))
+        .header(HOST, authority)
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "application/json, */*")
+        .header(http::header::USER_AGENT, "kube-apiserver-admission")
+        .body(Full::new(body))
+        .map_err(|error| error.to_string())
+}
+
+async fn collect(response: Response<Incoming>) -> Result<Received, String> {
+    let status = response.status().as_u16();
+    let media = response.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let text = media.is_empty() || media.starts_with("text/");
+    let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await;
+    Ok(Received { status, text, bytes: body.map_err(|error| error.to_string())?.to_bytes() })
+}
+
+/// What a client of the real server says of a connection that ends before the answer.
+fn lost(error: &hyper::Error) -> String {
+    if error.is_incomplete_message() || error.is_closed() { "EOF".to_owned() } else { error.to_string() }
+}
+
+fn plain(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn handshake(error: &std::io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "tls: failed to verify certificate: x509: certificate signed by unknown authority".to_owned()
+        }
+        Some(rustls::Error::InvalidCertificate(other)) => format!("tls: failed to verify certificate: x509: {other}"),
+        Some(other) => other.to_string(),
+        None if error.kind() == std::io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
+        None => error.to_string(),
+    }
+}
+
+/// Trusts the bundle and nobody else.
+fn trust(bundle: &[u8]) -> Result<ClientConfig, rustls::Error> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(CertificateDer::pem_slice_iter(bundle).filter_map(Result::ok));
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions()?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
