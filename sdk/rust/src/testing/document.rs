@@ -13,6 +13,12 @@ pub(super) struct Document {
     pub on_startup: Option<f64>,
     pub kubernetes: Vec<Binding>,
     pub schedule: Vec<Schedule>,
+    #[serde(rename = "kubernetesValidating")]
+    pub validating: Vec<Answering>,
+    #[serde(rename = "kubernetesMutating")]
+    pub mutating: Vec<Answering>,
+    #[serde(rename = "kubernetesCustomResourceConversion")]
+    pub conversions: Vec<Answering>,
     permissions: Permissions,
 }
 
@@ -41,6 +47,26 @@ pub(super) struct Schedule {
     pub group: Option<String>,
     #[serde(default)]
     pub include_snapshots_from: Vec<String>,
+}
+
+/// A binding by which the API server asks.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Answering {
+    pub name: String,
+    group: Option<String>,
+    #[serde(default)]
+    include_snapshots_from: Vec<String>,
+    #[serde(default)]
+    pub conversions: Vec<Step>,
+}
+
+/// What a conversion binding can do at once.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Step {
+    pub from_version: String,
+    pub to_version: String,
 }
 
 /// A `kubernetes` binding.
@@ -106,13 +132,24 @@ impl Document {
         let included = included.or(scheduled.map(|schedule| &schedule.include_snapshots_from));
         let mut names: Vec<String> = own.iter().map(|own| own.name.clone()).collect();
         names.extend(included.into_iter().flatten().cloned());
-        if let Some(group) = self.group(binding) {
-            let members = self.kubernetes.iter().filter(|binding| binding.group.as_ref() == Some(&group));
-            names.extend(members.map(|binding| binding.name.clone()));
-        }
+        names.extend(self.members(self.group(binding).as_deref()));
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// The snapshots that an answer for this binding may open.
+    pub fn answer_snapshots(&self, binding: &Answering) -> Vec<String> {
+        let mut names = binding.include_snapshots_from.clone();
+        names.extend(self.members(binding.group.as_deref()));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn members(&self, group: Option<&str>) -> impl Iterator<Item = String> {
+        let members = self.kubernetes.iter().filter(move |it| group.is_some() && it.group.as_deref() == group);
+        members.map(|binding| binding.name.clone())
     }
 
     /// The group of a binding.

@@ -55,6 +55,12 @@ impl Kit {
         Self { document, hook: run, filters, cluster, checked: true, settings, faults, series, random: 0, runs: 0 }
     }
 
+    /// A kit of a hook that has no function `run`, and only answers.
+    #[track_caller]
+    pub fn answering<C: IntoConfig>(config: fn() -> C) -> Self {
+        Self::new(config, |_| Ok(()))
+    }
+
     /// What the `jqFilter` of a binding gives, in Rust: jq does not run natively. Needed for each binding with a
     /// `jqFilter` that a run hears of or whose snapshot it may open. A scenario shows that the two agree.
     #[track_caller]
@@ -151,10 +157,22 @@ impl Kit {
     /// `jqFilter` whose result nobody told; and if the hook asked for something that needs a real API server.
     #[track_caller]
     pub fn run(&mut self, run: Run) -> Ran {
-        crate::entry::prepare();
         let contexts = self.contexts(&run);
         let names = contexts.iter().flat_map(|context| context.snapshots.clone()).collect::<Vec<_>>();
-        let moment = names.into_iter().map(|name| (name.clone(), self.items(&name, &run))).collect();
+        let hook = self.hook;
+        self.call(&names, &run, |info| hook(Context::from_wire(info, contexts)))
+    }
+
+    /// Calls one function of the hook, with a host that shows it these snapshots.
+    #[track_caller]
+    pub(super) fn call<T>(
+        &mut self,
+        snapshots: &[String],
+        run: &Run,
+        function: impl FnOnce(wire::RunInfo) -> Result<T>,
+    ) -> Ran<T> {
+        crate::entry::prepare();
+        let moment = snapshots.iter().map(|name| (name.clone(), self.items(name, run))).collect();
         self.runs += 1;
         let info = wire::RunInfo {
             run_id: format!("run-{}", self.runs),
@@ -179,7 +197,7 @@ impl Kit {
             unable: Vec::new(),
         };
         let entered = Entered::new(host);
-        let result = (self.hook)(Context::from_wire(info, contexts));
+        let result = function(info);
         match entered.leave() {
             Some(host) => self.take_back(host, result),
             None => failed("the hook ran another hook of the kit"),
@@ -187,7 +205,7 @@ impl Kit {
     }
 
     #[track_caller]
-    fn take_back(&mut self, host: Host, result: Result<()>) -> Ran {
+    fn take_back<T>(&mut self, host: Host, result: Result<T>) -> Ran<T> {
         if let Some(what) = host.unable.first() {
             failed(what);
         }

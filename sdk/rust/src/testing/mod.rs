@@ -58,6 +58,27 @@
 //! assert!(ran.error().to_string().contains(r#"add {apiGroups: [""], resources: [pods], verbs: [delete]"#));
 //! ```
 //!
+//! A hook that the API server asks is given an [`Asked`]; it answers with its verdict, and what becomes of the object:
+//!
+//! ```
+//! # use boathook_sdk::prelude::*;
+//! # use boathook_sdk::serde_json::json;
+//! # use boathook_sdk::testing::{Asked, Kit};
+//! fn config() -> Config {
+//!     Config::new().validating(Validating::new("owner.example.com").rule(Rule::new(["CREATE"], ["configmaps"])))
+//! }
+//!
+//! fn validate(review: Review) -> Result<Verdict> {
+//!     let map: kube::Object = review.object()?;
+//!     Ok(if map.label("owner").is_some() { Verdict::allow() } else { Verdict::deny("whose is it?") })
+//! }
+//!
+//! let mut kit = Kit::answering(config);
+//! let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "web", "name": "m"}});
+//! let ran = kit.validate(validate, Asked::create("owner.example.com", &map).user("jane", ["developers"]));
+//! assert_eq!(ran.answer().denied.as_ref().map(|denied| denied.message.as_str()), Some("whose is it?"));
+//! ```
+//!
 //! # What is not as in a cluster
 //!
 //! - `jqFilter`s do not run. [`Kit::filter`] says in Rust what one gives.
@@ -74,6 +95,7 @@
 //! that the hook works, and here how it decides.
 
 mod answer;
+mod asked;
 mod cluster;
 mod document;
 mod grants;
@@ -88,6 +110,7 @@ mod selector;
 mod triggers;
 mod write;
 
+pub use asked::{Asked, Mutated};
 pub use kit::Kit;
 pub use ran::{Emitted, Line, Ran, Verb, Write};
 pub use run::Run;

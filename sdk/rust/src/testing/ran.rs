@@ -9,11 +9,11 @@ use crate::kube::{EventType, ObjectRef};
 use serde::de::DeserializeOwned;
 use std::fmt;
 
-/// A run that has ended.
+/// A run that has ended; or another call, which answers with a `T`.
 #[derive(Debug)]
-pub struct Ran {
-    /// How it ended: what the hook's `run` returned.
-    pub result: Result<(), Error>,
+pub struct Ran<T = ()> {
+    /// How it ended: what the hook's function returned.
+    pub result: Result<T, Error>,
     /// What it asked Kubernetes to write, in order, with what was refused too.
     pub writes: Vec<Write>,
     /// The Kubernetes Events that it emitted, in order.
@@ -115,7 +115,7 @@ impl Write {
     }
 }
 
-impl Ran {
+impl<T> Ran<T> {
     /// Asserts that it succeeded.
     #[track_caller]
     pub fn ok(self) -> Self {
@@ -125,12 +125,21 @@ impl Ran {
         self
     }
 
+    /// What the hook answered. Panics if it failed.
+    #[track_caller]
+    pub fn answer(&self) -> &T {
+        match &self.result {
+            Ok(answer) => answer,
+            Err(error) => failed(&format!("the hook failed: {error:?}\n{}", self.told())),
+        }
+    }
+
     /// Asserts that it failed, and tells how.
     #[track_caller]
     pub fn error(&self) -> &Error {
         match &self.result {
             Err(error) => error,
-            Ok(()) => failed(&format!("the run succeeded, though it should not\n{}", self.told())),
+            Ok(_) => failed(&format!("the run succeeded, though it should not\n{}", self.told())),
         }
     }
 
