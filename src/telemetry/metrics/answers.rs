@@ -5,7 +5,7 @@ use std::time::Duration;
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
 use super::{
-    names,
+    Metrics, names,
     register::{MetricsError, Register, forget},
 };
 use crate::model::{BindingName, HookName};
@@ -19,6 +19,13 @@ pub struct AnswerLabels<'a> {
     pub binding: &'a BindingName,
     /// `validating`, `mutating` or `conversion`.
     pub kind: &'static str,
+}
+
+impl Metrics {
+    /// Those of answers to the API server.
+    pub fn answers(&self) -> &AnswerMetrics {
+        &self.answers
+    }
 }
 
 /// Metrics of answers.
