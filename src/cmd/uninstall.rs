@@ -3,10 +3,7 @@
 use std::process::ExitCode;
 
 use super::{connect, runtime::block_on, serve};
-use crate::{
-    cli::webhooks::Uninstall,
-    registration::{Removed, remove},
-};
+use crate::{cli::webhooks::Uninstall, registration::remove};
 
 /// There is something to remove, and nobody said that it may go.
 const UNCONFIRMED: u8 = 2;
@@ -17,8 +14,9 @@ pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
         let (client, server) = connect::client(&args.connection).await?;
         let instance = args.instance.unwrap_or_else(|| client.default_namespace().to_owned());
         let removed = remove(client, &instance, !args.yes).await?;
-        if removed == Removed::default() {
+        if removed.is_nothing() {
             println!("operator {instance} has nothing registered at {server}");
+            removed.others.iter().for_each(|other| println!("operator {other} has: --instance {other}"));
             return Ok(ExitCode::SUCCESS);
         }
         let (deleted, restored) = if args.yes {
