@@ -160,6 +160,10 @@ async fn what_a_quarantined_hook_registered_goes_and_comes_back_with_it() {
 
 #[tokio::test]
 async fn objects_are_converted_over_several_steps_when_the_cluster_asks() {
+    let versions = ["v1", "v2", "v3"].map(|name| {
+        let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        json!({"name": name, "served": true, "storage": name == "v2", "schema": schema})
+    });
     let widgets = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -168,10 +172,7 @@ async fn objects_are_converted_over_several_steps_when_the_cluster_asks() {
             "group": "reviewer.test",
             "scope": "Namespaced",
             "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
-            "versions": ["v1", "v2", "v3"].map(|name| json!({
-                "name": name, "served": true, "storage": name == "v2",
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-            })),
+            "versions": versions,
         },
     });
     let pipeline = reviewer(async |cluster| drop(cluster.admin.create(&widgets).await.unwrap())).await;
