@@ -249,6 +249,11 @@ impl App {
         self.runner.handle()
     }
 
+    /// A hook that runs.
+    pub fn hook(&self, name: &HookName) -> Option<Arc<Hook>> {
+        self.roster.hook(name)
+    }
+
     /// Answers reviews and conversions by its hooks, as the webhook server asks them.
     pub fn answerer(&self) -> Arc<dyn Answerer> {
         self.answers.clone()

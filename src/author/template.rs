@@ -17,6 +17,8 @@ pub enum Template {
     Schedule,
     /// Something to be done when the operator starts.
     Startup,
+    /// A question of the API server: may this be?
+    Validating,
 }
 
 /// Where a project finds the SDK.
@@ -69,6 +71,11 @@ const STARTUP: &[Source] = &[
     ("scenarios/missing.yaml", include_str!("../../templates/rust/startup/scenarios/missing.yaml")),
 ];
 
+const VALIDATING: &[Source] = &[
+    (LIB, include_str!("../../templates/rust/validating/src/lib.rs")),
+    ("scenarios/team.yaml", include_str!("../../templates/rust/validating/scenarios/team.yaml")),
+];
+
 const LIB: &str = "src/lib.rs";
 
 impl Template {
@@ -94,6 +101,7 @@ impl Template {
             Self::LabelWatcher => LABEL_WATCHER,
             Self::Schedule => SCHEDULE,
             Self::Startup => STARTUP,
+            Self::Validating => VALIDATING,
         }
     }
 }
@@ -125,8 +133,12 @@ mod tests {
 
     use super::*;
 
-    const ALL: [(Template, &str); 3] =
-        [(Template::LabelWatcher, "label-watcher"), (Template::Schedule, "schedule"), (Template::Startup, "startup")];
+    const ALL: [(Template, &str); 4] = [
+        (Template::LabelWatcher, "label-watcher"),
+        (Template::Schedule, "schedule"),
+        (Template::Startup, "startup"),
+        (Template::Validating, "validating"),
+    ];
 
     fn text(files: &[File], path: &str) -> String {
         files.iter().find(|file| file.path == path).unwrap().text.clone()

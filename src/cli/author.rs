@@ -58,6 +58,8 @@ pub enum Template {
     Schedule,
     /// A namespace is made when the operator starts
     Startup,
+    /// Namespaces need a label to be made
+    Validating,
 }
 
 /// `boathook build`

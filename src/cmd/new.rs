@@ -35,6 +35,7 @@ fn template(name: cli::Template) -> Template {
         cli::Template::LabelWatcher => Template::LabelWatcher,
         cli::Template::Schedule => Template::Schedule,
         cli::Template::Startup => Template::Startup,
+        cli::Template::Validating => Template::Validating,
     }
 }
 

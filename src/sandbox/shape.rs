@@ -10,7 +10,7 @@ const WORLD: &str = "boathook:hook@0.1.0";
 
 /// Our package, and the interfaces that a hook may import of it.
 const PACKAGE: &str = "boathook:hook";
-const INTERFACES: [&str; 6] = ["types", "log", "kube", "snapshots", "metrics", "settings"];
+const INTERFACES: [&str; 7] = ["types", "admission", "log", "kube", "snapshots", "metrics", "settings"];
 
 /// Our versions are compatible within this prefix, as semver has it for 0.x.
 const COMPATIBLE: &str = "0.1.";

@@ -126,7 +126,8 @@ impl Admin {
         }
     }
 
-    async fn kind(&self, object: &Value) -> Result<(ApiResource, Scope), AdminError> {
+    /// What its kind is served as.
+    pub async fn kind(&self, object: &Value) -> Result<(ApiResource, Scope), AdminError> {
         let version = text(object, "/apiVersion").unwrap_or_default();
         let kind = text(object, "/kind").unwrap_or_default();
         let key = (version.to_owned(), kind.to_owned());

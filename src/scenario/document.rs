@@ -7,6 +7,7 @@ use std::{fmt, time::Duration};
 use serde_json::Value;
 
 use super::{
+    ask::{Admission, Conversion, Question},
     expect::Expect,
     faults::{ANSWERS, VERBS},
     problem::{Place, Problem, Problems},
@@ -19,8 +20,20 @@ pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
 /// No more time passes at once.
 pub(super) const MAX_PASS: Duration = Duration::from_secs(366 * 24 * 3600);
 /// The keys of a step, of which it has one.
-pub(super) const ACTIONS: [&str; 10] =
-    ["create", "apply", "patch", "delete", "tick", "pass", "wait", "fault", "restart", "expect"];
+pub(super) const ACTIONS: [&str; 12] = [
+    "create",
+    "apply",
+    "patch",
+    "delete",
+    "tick",
+    "pass",
+    "wait",
+    "fault",
+    "restart",
+    "admission",
+    "conversion",
+    "expect",
+];
 /// No fault comes more often.
 pub(super) const MAX_TIMES: usize = 1000;
 
@@ -56,6 +69,8 @@ pub(super) enum Action {
     Fault(Fault),
     /// The operator is stopped and started again.
     Restart,
+    /// The hook is asked as the API server would ask it.
+    Ask(Question),
     Expect(Box<Expect>),
 }
 
@@ -144,6 +159,14 @@ fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
         .or_else(|| fault(fields.take("fault")?, &fields.child("fault"), problems).map(Action::Fault))
         .or_else(|| fields.word("restart", &["operator"]).map(|_| Action::Restart))
         .or_else(|| {
+            let asked = Admission::read(fields.take("admission")?, &fields.child("admission"), problems);
+            asked.map(|asked| Action::Ask(Question::Admission(Box::new(asked))))
+        })
+        .or_else(|| {
+            let asked = Conversion::read(fields.take("conversion")?, &fields.child("conversion"), problems);
+            asked.map(|asked| Action::Ask(Question::Conversion(asked)))
+        })
+        .or_else(|| {
             let expect = Expect::read(fields.take("expect")?, &fields.child("expect"), problems);
             expect.map(|expect| Action::Expect(Box::new(expect)))
         })?;
@@ -180,7 +203,7 @@ pub(super) fn objects(fields: &Fields<'_>, key: &'static str) -> Vec<Object> {
     items.filter_map(|(node, path)| object(node, &path, fields.problems())).collect()
 }
 
-fn object(node: &Node, path: &str, problems: &Problems) -> Option<Object> {
+pub(super) fn object(node: &Node, path: &str, problems: &Problems) -> Option<Object> {
     let Kind::Map(_) = &node.kind else {
         problems.add(node.place, path, format!("must be an object, not {}", describe(node)));
         return None;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{
+    answered::{Converted, Reviewed},
     document::{MAX_WAIT, Object, objects},
     problem::Problems,
     reader::{Fields, describe},
@@ -39,6 +40,10 @@ pub(super) struct Expect {
     pub only_writes: Option<Vec<Write>>,
     pub metrics: Vec<Metric>,
     pub failures: Vec<Failures>,
+    /// The answer to the last admission.
+    pub admission: Option<Reviewed>,
+    /// The answer to the last conversion.
+    pub conversion: Option<Converted>,
     /// It holds within this time after the step begins.
     pub within: Duration,
 }
@@ -88,7 +93,8 @@ pub(super) struct Failures {
 impl Expect {
     pub fn read(node: &Node, path: &str, problems: &Problems) -> Option<Self> {
         let fields = Fields::of(node, path, problems)?;
-        let parts = ["present", "absent", "logged", "writes", "onlyWrites", "metrics", "failures"];
+        let parts =
+            ["present", "absent", "logged", "writes", "onlyWrites", "metrics", "failures", "admission", "conversion"];
         if !parts.iter().any(|key| has(&fields, key)) {
             fields.wrong(format!("expect needs something in one of {}", parts.join(", ")));
         }
@@ -100,6 +106,8 @@ impl Expect {
             only_writes: each(&fields, "onlyWrites", write),
             metrics: each(&fields, "metrics", metric).unwrap_or_default(),
             failures: each(&fields, "failures", failures).unwrap_or_default(),
+            admission: one(&fields, "admission", Reviewed::read),
+            conversion: one(&fields, "conversion", Converted::read),
             within: fields.duration("within", MAX_WAIT).unwrap_or(WITHIN),
         };
         fields.finish();
@@ -111,6 +119,10 @@ impl Expect {
 fn has(fields: &Fields<'_>, key: &&'static str) -> bool {
     let empty = |node: &Node| matches!(&node.kind, Kind::List(items) if items.is_empty());
     fields.take(key).is_some_and(|node| *key == "onlyWrites" || !empty(node))
+}
+
+fn one<T>(fields: &Fields<'_>, key: &'static str, read: impl Fn(&Node, &str, &Problems) -> Option<T>) -> Option<T> {
+    read(fields.take(key)?, &fields.child(key), fields.problems())
 }
 
 fn each<T>(

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{
+    answers::Answer,
     expect::{Count, Expect, Failures, Line, Metric, Write},
     log::{Log, Written},
     matcher::{Difference, differences, shown},
@@ -17,6 +18,8 @@ pub(super) struct Seen {
     pub absent: Vec<Option<Value>>,
     /// Series as text; empty when no metric is expected.
     pub metrics: String,
+    /// What came of the last question.
+    pub answer: Option<Answer>,
 }
 
 /// One thing that is not as expected.
@@ -24,8 +27,19 @@ pub(super) struct Seen {
 pub(super) struct Wrong {
     /// What, and how it differs, over several lines.
     pub text: String,
-    /// Of the object `present[index]`: where it differs. What can be accepted.
-    pub differs: Option<(usize, Vec<Difference>)>,
+    /// Of an expected object: where it differs. What can be accepted.
+    pub differs: Option<(Spot, Vec<Difference>)>,
+}
+
+/// An expected object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// `present[index]`
+    Present(usize),
+    /// `admission.object`
+    Reviewed,
+    /// `conversion.objects[index]`
+    Converted(usize),
 }
 
 impl From<String> for Wrong {
@@ -45,10 +59,22 @@ pub(super) fn judge(expect: &Expect, seen: &Seen, log: &Log, hook: &str) -> Vec<
     wrong.extend(expect.metrics.iter().filter_map(|metric| metric.differs(&seen.metrics)).map(Wrong::from));
     let failures = log.failures(hook);
     wrong.extend(expect.failures.iter().filter_map(|wanted| wanted.differs(&failures)).map(Wrong::from));
+    wrong.extend(answer(expect, seen.answer.as_ref()));
     if log.is_full() {
         wrong.push("the operator logged more than can be judged".to_owned().into());
     }
     wrong
+}
+
+/// What is not as expected of the answer to the last question.
+pub(super) fn answer(expect: &Expect, answer: Option<&Answer>) -> Vec<Wrong> {
+    let asked = expect.admission.is_some() || expect.conversion.is_some();
+    let Some(answer) = answer else {
+        let nothing = || "no step has asked the hook since the operator started".to_owned().into();
+        return asked.then(nothing).into_iter().collect();
+    };
+    let reviewed = expect.admission.iter().flat_map(|wanted| wanted.differs(answer));
+    reviewed.chain(expect.conversion.iter().flat_map(|wanted| wanted.differs(answer))).collect()
 }
 
 fn objects(expect: &Expect, seen: &Seen) -> Vec<Wrong> {
@@ -61,7 +87,10 @@ fn objects(expect: &Expect, seen: &Seen) -> Vec<Wrong> {
         let all = differences(&object.value, found);
         if !all.is_empty() {
             let lines: String = all.iter().map(diff).collect();
-            wrong.push(Wrong { text: format!("present[{index}] {object}:{lines}"), differs: Some((index, all)) });
+            wrong.push(Wrong {
+                text: format!("present[{index}] {object}:{lines}"),
+                differs: Some((Spot::Present(index), all)),
+            });
         }
     }
     for (index, (object, found)) in expect.absent.iter().zip(&seen.absent).enumerate() {
@@ -70,7 +99,7 @@ fn objects(expect: &Expect, seen: &Seen) -> Vec<Wrong> {
     wrong
 }
 
-fn diff(difference: &Difference) -> String {
+pub(super) fn diff(difference: &Difference) -> String {
     let Difference { expected, found, .. } = difference;
     format!("\n  {}\n    - expected {}\n    + found    {}", difference.place(), shown(expected), shown(found))
 }
@@ -185,7 +214,8 @@ mod tests {
 
     fn expected(writes: Vec<Write>, only_writes: Option<Vec<Write>>) -> Expect {
         let (present, absent, logged, metrics, failures, within) = Default::default();
-        Expect { present, absent, logged, writes, only_writes, metrics, failures, within }
+        let (admission, conversion) = (None, None);
+        Expect { present, absent, logged, writes, only_writes, metrics, failures, admission, conversion, within }
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! Never prints anything, and never reaches another cluster.
 
 mod admin;
+mod answered;
+mod answers;
+mod ask;
 mod contexts;
 mod document;
 mod edit;

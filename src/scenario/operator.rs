@@ -4,6 +4,7 @@
 
 use std::{
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -12,8 +13,9 @@ use kube::Client;
 
 use super::{log::Log, play::Settings};
 use crate::{
-    app::{App, Options},
+    app::{App, Hook, Options},
     model::{HookName, error_chain},
+    webhook::Answerer,
 };
 
 /// The first second of 2026, in UTC: the time of schedules when a scenario begins.
@@ -79,6 +81,16 @@ impl Operator {
         let all = self.app.pass(&self.hook, self.now, until, MAX_TICKS);
         self.now = until;
         if all { Ok(()) } else { Err(format!("the hook's schedules strike more than {MAX_TICKS} times in it")) }
+    }
+
+    /// The hook, if it runs.
+    pub fn loaded(&self) -> Option<Arc<Hook>> {
+        self.app.hook(&self.hook)
+    }
+
+    /// Who answers for it.
+    pub fn answerer(&self) -> Arc<dyn Answerer> {
+        self.app.answerer()
     }
 
     pub fn hook(&self) -> &str {

@@ -11,11 +11,13 @@ use boathook_cluster::Cluster;
 
 use super::{
     admin::{Admin, AdminError},
+    answers::{self, Answer},
+    ask::Question,
     document::{Action, Fault, Object, Scenario, Step},
     edit::{self, Edit},
     expect::Expect,
     faults::{Armed, Faults},
-    judge::{Seen, Wrong, judge},
+    judge::{self, Seen, Spot, Wrong, judge},
     log::Log,
     operator::Operator,
 };
@@ -26,6 +28,8 @@ use crate::{
 
 /// How often an expectation is looked at that does not hold yet.
 const GLANCE: Duration = Duration::from_millis(5);
+/// How often the hook is asked again whose answer is not as expected: a snapshot may be behind.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// How scenarios are played.
 #[derive(Clone)]
@@ -67,6 +71,8 @@ struct Play<'p> {
     faults: Faults,
     settings: &'p Settings,
     edits: Vec<Edit>,
+    /// The last question, and what came of it.
+    asked: Option<(Question, Answer)>,
 }
 
 /// Plays on this thread, which must have a runtime of its own.
@@ -92,7 +98,7 @@ pub(super) async fn play(
     let ticks = scenario.ticks_by_itself();
     let operator =
         Operator::start(hook, hooks, faults.client(client), settings, ticks, log.clone()).await.map_err(early)?;
-    let mut play = Play { admin, operator, faults, settings, edits: Vec::new() };
+    let mut play = Play { admin, operator, faults, settings, edits: Vec::new(), asked: None };
     for (n, step) in scenario.steps.iter().enumerate() {
         let failed = |text| Failure { step: Some((n, step.place.line)), text, log: log.tail() };
         play = play.take(step).await.map_err(failed)?;
@@ -135,16 +141,45 @@ impl Play<'_> {
             Action::Wait(time) => tokio::time::sleep(*time).await,
             Action::Restart => {
                 let operator = self.operator.restarted().await.map_err(|error| format!("restart operator: {error}"))?;
-                return Ok(Self { operator, ..self });
+                return Ok(Self { operator, asked: None, ..self });
+            }
+            Action::Ask(question) => {
+                let answer = self.ask(question).await?;
+                self.asked = Some((question.clone(), answer));
             }
             Action::Expect(expect) => self.wait_for(expect).await?,
         }
         Ok(self)
     }
 
+    async fn ask(&self, question: &Question) -> Result<Answer, String> {
+        let key = match question {
+            Question::Admission(_) => "admission",
+            Question::Conversion(_) => "conversion",
+        };
+        let answer = answers::ask(question, &self.operator, &self.admin).await;
+        answer.map_err(|error| format!("{key}: {error}"))
+    }
+
+    /// Asks the last question once more if its answer is not as expected.
+    async fn ask_again(&mut self, expect: &Expect) -> Result<(), String> {
+        let wrong = |(_, answer): &&(Question, Answer)| !judge::answer(expect, Some(answer)).is_empty();
+        if let Some((question, _)) = self.asked.as_ref().filter(wrong) {
+            let question = question.clone();
+            let answer = self.ask(&question).await?;
+            self.asked = Some((question, answer));
+        }
+        Ok(())
+    }
+
     async fn wait_for(&mut self, expect: &Expect) -> Result<(), String> {
         let began = Instant::now();
+        let mut asked = began;
         loop {
+            if asked.elapsed() > AGAIN {
+                self.ask_again(expect).await?;
+                asked = Instant::now();
+            }
             let late = began.elapsed() > expect.within;
             let seen = self.look(expect).await?;
             let wrong = judge(expect, &seen, &self.operator.log, self.operator.hook());
@@ -163,7 +198,8 @@ impl Play<'_> {
     async fn look(&self, expect: &Expect) -> Result<Seen, String> {
         let metrics = if expect.metrics.is_empty() { String::new() } else { self.operator.metrics().await? };
         let (present, absent) = (self.read(&expect.present).await?, self.read(&expect.absent).await?);
-        Ok(Seen { present, absent, metrics })
+        let answer = self.asked.as_ref().map(|(_, answer)| answer.clone());
+        Ok(Seen { present, absent, metrics, answer })
     }
 
     async fn read(&self, objects: &[Object]) -> Result<Vec<Option<serde_json::Value>>, String> {
@@ -177,8 +213,13 @@ impl Play<'_> {
     /// Takes what was found for what is expected; false when that is not wanted, or not possible.
     fn accept(&mut self, expect: &Expect, wrong: &[Wrong]) -> bool {
         let edits = |wrong: &Wrong| {
-            let (index, differences) = wrong.differs.as_ref()?;
-            edit::edits(&expect.present.get(*index)?.node, differences)
+            let (spot, differences) = wrong.differs.as_ref()?;
+            let node = match spot {
+                Spot::Present(index) => &expect.present.get(*index)?.node,
+                Spot::Reviewed => expect.admission.as_ref()?.object.as_ref()?,
+                Spot::Converted(index) => expect.conversion.as_ref()?.objects.get(*index)?,
+            };
+            edit::edits(node, differences)
         };
         if !self.settings.accept || wrong.is_empty() {
             return false;

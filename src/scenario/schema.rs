@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
+    ask::OPERATIONS,
     document::{ACTIONS, MAX_TIMES},
     expect::{FAILURES, VERBS},
     faults,
@@ -26,6 +27,8 @@ pub fn schema() -> Value {
         let definitions = json!({
             "object": object(), "step": step(), "expect": expect(), "line": line(), "write": write(),
             "metric": metric(), "fault": fault(), "failures": failures(), "duration": duration(),
+            "admission": admission(), "conversion": conversion(),
+            "reviewed": reviewed(), "converted": converted(), "part": part(),
         });
         schema.insert("$defs".to_owned(), definitions);
     }
@@ -74,6 +77,8 @@ fn step() -> Value {
         "wait" => reference("duration", "Waits so long, in real time."),
         "fault" => reference("fault", "The operator's next calls of this sort get this answer."),
         "restart" => word(&["operator"], "Ends the operator in good order and starts it again; its log begins anew."),
+        "admission" => reference("admission", "Asks the hook about a request, as the API server would."),
+        "conversion" => reference("conversion", "Asks the hook for objects in another version."),
         _ => reference("expect", "What must hold, all of it at one time."),
     };
     let properties: Map<String, Value> = ACTIONS.iter().map(|action| ((*action).to_owned(), about(action))).collect();
@@ -96,6 +101,8 @@ fn expect() -> Value {
             "onlyWrites": list("write", "The same, and there are no others."),
             "metrics": list("metric", "Series that the hook has reported."),
             "failures": list("failures", "Failed runs of the hook since the operator started."),
+            "admission": reference("reviewed", "The answer to the last admission."),
+            "conversion": reference("converted", "The answer to the last conversion."),
             "within": reference("duration", "It holds within this time, 10s if it is not said."),
         }),
     );
@@ -103,7 +110,7 @@ fn expect() -> Value {
         let some = |key: &str| json!({ "required": [key], "properties": { key: { "minItems": 1 } } });
         let mut any: Vec<Value> =
             ["present", "absent", "logged", "writes", "metrics", "failures"].iter().map(|key| some(key)).collect();
-        any.push(json!({ "required": ["onlyWrites"] }));
+        any.extend(["onlyWrites", "admission", "conversion"].map(|key| json!({ "required": [key] })));
         expect.insert("anyOf".to_owned(), any.into());
     }
     expect
@@ -178,6 +185,98 @@ fn failures() -> Value {
         failures.insert("not".to_owned(), json!({ "required": ["atLeast", "times"] }));
     }
     failures
+}
+
+fn part() -> Value {
+    json!({ "type": "object", "description": "Has at least these fields; null is for one that is not there." })
+}
+
+fn flag(description: &str) -> Value {
+    json!({ "type": "boolean", "description": description })
+}
+
+fn texts(description: &str) -> Value {
+    json!({ "type": "array", "items": { "type": "string" }, "description": description })
+}
+
+fn admission() -> Value {
+    let mut admission = mapping(
+        &["operation"],
+        json!({
+            "operation": word(&OPERATIONS, "What is to be done."),
+            "object": reference("object", "The object as it is to be."),
+            "oldObject": reference("object", "The object as it is."),
+            "subresource": text("status, scale, …"),
+            "user": text("Who asks; kubernetes-admin if it is not said."),
+            "groups": texts("The groups of the user."),
+            "dryRun": flag("Nothing will be stored. Default false."),
+            "binding": text("Only this binding is asked. Without it, every one whose rules match, mutating ones first."),
+        }),
+    );
+    let shape = |operations: &[&str], required: &[&str], without: Option<&str>| {
+        let mut then = json!({ "required": required });
+        if let (Some(key), Value::Object(then)) = (without, &mut then) {
+            then.insert("not".to_owned(), json!({ "required": [key] }));
+        }
+        json!({ "if": { "properties": { "operation": { "enum": operations } } }, "then": then })
+    };
+    if let Value::Object(admission) = &mut admission {
+        let all = [
+            shape(&["CREATE", "CONNECT"], &["object"], Some("oldObject")),
+            shape(&["UPDATE"], &["object", "oldObject"], None),
+            shape(&["DELETE"], &["oldObject"], Some("object")),
+        ];
+        admission.insert("allOf".to_owned(), json!(all));
+    }
+    admission
+}
+
+fn conversion() -> Value {
+    mapping(
+        &["to", "objects"],
+        json!({
+            "to": text("v1, or with its group before it: stable.example.com/v1."),
+            "objects": list("object", "In any versions that the hook converts."),
+            "crd": text("The definition's name, where the hook converts more than one kind of a group."),
+        }),
+    )
+}
+
+fn reviewed() -> Value {
+    let mut reviewed = mapping(
+        &[],
+        json!({
+            "allowed": flag("Whether the request goes on."),
+            "message": text("The denial's message contains it."),
+            "code": { "type": "integer", "minimum": 0, "description": "The denial's HTTP status; 403 where it says none." },
+            "reason": text("The denial's reason; Forbidden where it says none."),
+            "warnings": texts("There are as many, in this order, each containing its text."),
+            "audit": {
+                "type": "object", "additionalProperties": { "type": "string" },
+                "description": "Audit annotations: at least these.",
+            },
+            "object": reference("part", "The object after all changes."),
+            "failed": text("The hook gives no answer, for a reason that contains this."),
+        }),
+    );
+    if let Value::Object(reviewed) = &mut reviewed {
+        reviewed.insert("minProperties".to_owned(), 1.into());
+    }
+    reviewed
+}
+
+fn converted() -> Value {
+    let mut converted = mapping(
+        &[],
+        json!({
+            "objects": list("part", "The objects in their new version, in order: as many as there are."),
+            "failed": text("They can't be converted, for a reason that contains this."),
+        }),
+    );
+    if let Value::Object(converted) = &mut converted {
+        converted.insert("oneOf".to_owned(), json!([{ "required": ["objects"] }, { "required": ["failed"] }]));
+    }
+    converted
 }
 
 fn duration() -> Value {

@@ -44,7 +44,7 @@ const MAY_IMPORT: [(&str, &[&str]); 22] = [
         ],
     ),
     ("dev", &["admin", "app", "author", "effect", "model"]),
-    ("scenario", &["app", "model", "hooks", "sandbox", "telemetry"]),
+    ("scenario", &["app", "model", "hooks", "sandbox", "telemetry", "webhook"]),
     (
         "cmd",
         &[

@@ -48,18 +48,25 @@ fn is_privileged(container: &Value) -> bool {
 
 /// The mapping behind a key, made if it is not there.
 fn child<'v>(value: &'v mut Value, key: &str) -> &'v mut Value {
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    let child = &mut value[key];
-    if child.is_null() {
-        *child = Value::Object(Map::new());
-    }
+    let child = map(value).entry(key).or_insert(Value::Null);
+    map(child);
     child
 }
 
-fn or_insert(map: &mut Value, key: &str, value: Value) {
-    if map.get(key).is_none_or(Value::is_null) {
-        map[key] = value;
+fn or_insert(value: &mut Value, key: &str, wanted: Value) {
+    let field = map(value).entry(key).or_insert(Value::Null);
+    if field.is_null() {
+        *field = wanted;
+    }
+}
+
+/// What is no mapping becomes an empty one.
+fn map(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => map,
+        _ => unreachable!("it is one now"),
     }
 }

@@ -121,6 +121,15 @@ async fn a_startup_builds_and_passes_its_scenarios() {
     assert_eq!(facts["document"]["onStartup"], 10);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validating_hook_builds_and_passes_its_scenarios() {
+    let facts = new_builds_and_passes("validating").await;
+    assert_eq!(facts["document"]["kubernetesValidating"][0]["name"], "team-label.example.com");
+    let exports: Vec<_> = facts["exports"].as_array().unwrap().iter().filter_map(|it| it.as_str()).collect();
+    let answers: Vec<_> = exports.into_iter().filter(|export| export.contains('/')).collect();
+    assert_eq!(answers, ["boathook:hook/validating@0.1.0"]);
+}
+
 pub fn edit(file: &Path, from: &str, to: &str) {
     let text = fs::read_to_string(file).unwrap();
     assert!(text.contains(from), "no {from:?} in {}", file.display());

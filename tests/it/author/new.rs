@@ -72,7 +72,7 @@ async fn what_can_not_be_made_is_told_with_what_can() {
         (&["new", ""], 1, "lower-case letters"),
         (&["new"], 2, "<NAME>"),
         (&["new", "web", "--lang", "cobol"], 2, "[possible values: rust]"),
-        (&["new", "web", "--from", "scratch"], 2, "[possible values: label-watcher, schedule, startup]"),
+        (&["new", "web", "--from", "scratch"], 2, "[possible values: label-watcher, schedule, startup, validating]"),
         (&["new", "web", "--sdk-path", "nowhere"], 1, "can't use the SDK in nowhere"),
         (&["new", "web", "--sdk-path", "."], 1, "no SDK in .: it has no Cargo.toml"),
     ] {

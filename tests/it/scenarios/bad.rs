@@ -12,7 +12,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Texts that are no scenario, and the whole complaint.
-pub(super) const WRONG: [(&str, &str); 38] = [
+pub(super) const WRONG: [(&str, &str); 47] = [
     ("", "1:1: the file: is empty"),
     ("steps: []", "1:1: the file: name is missing"),
     ("name: x", "1:1: the file: steps is missing"),
@@ -43,6 +43,24 @@ pub(super) const WRONG: [(&str, &str); 38] = [
     ("name: x\nsteps: []\nfaults: [{verb: get, answer: 409, object: Node n}]", "faults[0].object: must be an object"),
     ("name: x\nsteps: [{tick: ''}]", "2:16: steps[0].tick: must be a text"),
     ("name: x\nsteps: [{restart: cluster}]", "2:19: steps[0].restart: is \"cluster\"; allowed: operator"),
+    ("name: x\nsteps: [{admission: {dryRun: true}}]", "2:21: steps[0].admission: operation is missing"),
+    ("name: x\nsteps: [{admission: {operation: PATCH}}]", "admission.operation: is \"PATCH\"; allowed: CREATE, UPDATE"),
+    (
+        "name: x\nsteps: [{admission: {operation: CREATE}}]",
+        "steps[0].admission: CREATE and CONNECT have just an object",
+    ),
+    (
+        "name: x\nsteps: [{admission: {operation: UPDATE, object: {apiVersion: v1, kind: Node, metadata: {name: n}}}}]",
+        "steps[0].admission: UPDATE has an object and an oldObject",
+    ),
+    (
+        "name: x\nsteps: [{admission: {operation: DELETE, object: {apiVersion: v1, kind: Node, metadata: {name: n}}}}]",
+        "steps[0].admission: DELETE has just an oldObject",
+    ),
+    ("name: x\nsteps: [{conversion: {to: v1}}]", "2:22: steps[0].conversion: objects is missing"),
+    ("name: x\nsteps: [{expect: {admission: {}}}]", "2:30: steps[0].expect.admission: needs at least one key"),
+    ("name: x\nsteps: [{expect: {admission: {allowed: no way}}}]", "allowed: must be true or false, not \"no way\""),
+    ("name: x\nsteps: [{expect: {conversion: {}}}]", "expect.conversion: has just one of objects and failed"),
     ("name: x\nsteps:\n- {}", "3:3: steps[0]: a step has just one of create, apply"),
     ("name: x\nsteps: [{tick: x, wait: 1s}]", "2:9: steps[0]: a step has just one of"),
     ("name: x\nsteps: [{apply: {apiVersion: v1, kind: Node}}]", "2:17: steps[0].apply: an object needs metadata.name"),

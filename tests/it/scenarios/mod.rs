@@ -51,8 +51,23 @@ async fn pods_monitor() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn image_policy() {
+    play_all("image-policy").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pod_defaults() {
+    play_all("pod-defaults").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crontab_conversion() {
+    play_all("crontab-conversion").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn test_guests() {
-    for hook in ["fail", "forbidden", "metrics"] {
+    for hook in ["fail", "forbidden", "metrics", "reviewer"] {
         play_all_in(&Path::new("hooks-wasm/test").join(hook), hook).await;
     }
 }

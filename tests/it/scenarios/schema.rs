@@ -25,6 +25,12 @@ steps:
   - wait: 1m0.5s
   - fault: {verb: get, object: *secret, answer: 503}
   - restart: operator
+  - admission: {operation: UPDATE, object: *secret, oldObject: *secret, subresource: status, user: u, groups: [g], dryRun: true, binding: b}
+  - admission: {operation: DELETE, oldObject: *secret}
+  - conversion: {to: v1, objects: [*secret], crd: secrets.example.com}
+  - expect: {admission: {allowed: false, message: m, code: 422, reason: Invalid, warnings: [w], audit: {a: b}, object: {data: {a: null}}}}
+  - expect: {admission: {failed: f}, conversion: {objects: []}}
+  - expect: {conversion: {failed: f}}
   - expect:
       present: [*secret]
       absent: [*secret]

@@ -52,10 +52,11 @@ pub(crate) fn prepare() {
 /// # fn is_allowed(_: Review) -> Result<Verdict> { Ok(Verdict::allow()) }
 /// boathook_sdk::hook!(config, run, validate = is_allowed);
 /// # }
+/// # mod other {
+/// # use boathook_sdk::prelude::*;
 /// # fn config() -> Config { Config::new() }
 /// # fn changed(_: Review) -> Result<Mutation> { Ok(Mutation::unchanged()) }
 /// # fn converted(request: conversion::Request) -> Result<conversion::Converted> { request.each(|_| Ok(())) }
-/// # mod other { use super::*;
 /// boathook_sdk::hook!(config, mutate = changed, convert = converted);
 /// # }
 /// ```

@@ -11,7 +11,7 @@ use crate::conversion::{Converted, Request};
 use crate::error::Result;
 use crate::kube::Object;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A request to the API server, of which a binding asks.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Asked {
     operation: &'static str,
     object: Option<Object>,
     old: Option<Object>,
-    fields: Value,
+    fields: Map<String, Value>,
     run: Run,
 }
 
@@ -60,26 +60,25 @@ impl Asked {
     }
 
     fn new(binding: &str, operation: &'static str, object: Option<Object>, old: Option<Object>) -> Self {
-        let fields = json!({"userInfo": {"username": "kubernetes-admin", "groups": ["system:masters"]}});
-        Self { binding: binding.to_owned(), operation, object, old, fields, run: Run::new() }
+        let (binding, fields) = (binding.to_owned(), Map::new());
+        let asked = Self { binding, operation, object, old, fields, run: Run::new() };
+        asked.user("kubernetes-admin", ["system:masters"])
     }
 
     /// Who asks; an admin without it.
-    pub fn user<S: Into<String>>(mut self, name: &str, groups: impl IntoIterator<Item = S>) -> Self {
+    pub fn user<S: Into<String>>(self, name: &str, groups: impl IntoIterator<Item = S>) -> Self {
         let groups: Vec<String> = groups.into_iter().map(Into::into).collect();
-        self.fields["userInfo"] = json!({"username": name, "groups": groups});
-        self
+        self.field("userInfo", json!({"username": name, "groups": groups}))
     }
 
     /// It is about `status`, `scale`, …
-    pub fn subresource(mut self, name: &str) -> Self {
-        self.fields["subResource"] = name.into();
-        self
+    pub fn subresource(self, name: &str) -> Self {
+        self.field("subResource", name.into())
     }
 
     /// Any field of the AdmissionRequest, like `options`.
     pub fn field(mut self, name: &str, value: Value) -> Self {
-        self.fields[name] = value;
+        self.fields.insert(name.to_owned(), value);
         self
     }
 
@@ -109,8 +108,8 @@ impl Asked {
             "resource": {"group": group, "version": short, "resource": plural},
             "object": self.object, "oldObject": self.old, "dryRun": self.run.dry_run,
         });
-        for (key, value) in self.fields.as_object().into_iter().flatten() {
-            request[key] = value.clone();
+        if let Some(request) = request.as_object_mut() {
+            request.extend(self.fields.clone());
         }
         request.to_string()
     }
