@@ -88,7 +88,7 @@ async fn a_hook_allows_denies_and_mutates_what_the_cluster_asks_it() {
     assert_eq!(code, 500);
     assert!(message.contains("failed calling webhook") && message.contains("oh no"), "{message}");
     let lines = pipeline.operator.told("refused by the hook", "reviewer", 1).await;
-    let told = ["binding", "operation", "object", "message"].map(|key| lines[0][key].as_str().unwrap());
+    let told = ["binding", "operation", "object", "refusal"].map(|key| lines[0][key].as_str().unwrap());
     assert_eq!(told, [VALIDATE, "CREATE", "ConfigMap default/denied", "not here"]);
     let failed = pipeline.operator.told("no answer", "reviewer", 1).await;
     assert_eq!((&failed[0]["why"], &failed[0]["object"]), (&json!("trap"), &json!("ConfigMap default/trapped")));
