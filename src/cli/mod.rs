@@ -25,7 +25,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the operator: watch the cluster and run hooks
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Run a Kubernetes API server in this process, for development and tests
     Cluster(Cluster),
     /// Show what a component is, what wakes it and what it asks for

@@ -29,7 +29,7 @@ use crate::cli::{Command, author::Author, record::Record, webhooks::Remove};
 /// Runs a subcommand to its end.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(*args),
         Command::Cluster(args) => cluster::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Schema => schema::run(),
