@@ -39,12 +39,14 @@ pub struct AnswerMetrics {
 
 impl AnswerMetrics {
     pub(super) fn new(make: &Register<'_>) -> Result<Self, MetricsError> {
-        Ok(Self {
+        let metrics = Self {
             answers: make.vec(&names::ANSWERS)?,
             seconds: make.vec(&names::ANSWER_SECONDS)?,
             running: make.vec(&names::ANSWERS_RUNNING)?,
             expiry: make.vec(&names::CERTIFICATE_EXPIRY)?,
-        })
+        };
+        metrics.set_certificate_expiry(0);
+        Ok(metrics)
     }
 
     /// A hook is asked, until the guard is dropped.
