@@ -20,12 +20,14 @@ pub mod once;
 mod options;
 mod patches;
 mod plan;
+mod registrations;
 mod replace;
 mod roster;
 mod runs;
 mod schedules;
 mod spans;
 mod swap;
+mod webhooks;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -66,6 +68,8 @@ use patches::PatchPrograms;
 pub use replace::{SwapError, Swapped};
 use roster::Roster;
 use runs::Runs;
+use webhooks::Webhooks;
+pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
 
 /// After the last run, for the records that are not written yet.
 const RECORDS_GRACE: Duration = Duration::from_secs(5);
@@ -86,6 +90,8 @@ pub enum AppError {
     Records(#[from] record::DirectoryError),
     /// The hooks directory can't be read.
     Hooks(#[from] DirectoryError),
+    /// Webhooks can't be served.
+    Webhooks(#[from] WebhookError),
 }
 
 /// What the tasks of bindings and schedules work with.
@@ -118,6 +124,7 @@ pub struct App {
     recorder: Option<Arc<Recorder>>,
     fleet: Arc<Fleet>,
     answers: Arc<Answers>,
+    webhooks: Option<Webhooks>,
     /// The tasks of telemetry.
     tasks: JoinSet<()>,
     options: Options,
@@ -177,6 +184,20 @@ impl App {
             )));
         }
 
+        let webhooks = options.webhooks.clone().filter(|_| !options.plan && !options.hold);
+        let webhooks = webhooks.map(|webhooks| webhooks::Parts {
+            client: options.client.clone(),
+            options: webhooks,
+            answers: answers.clone(),
+            roster: roster.clone(),
+            health: health.clone(),
+            metrics: metrics.clone(),
+        });
+        let webhooks = match webhooks {
+            Some(parts) => Some(Webhooks::start(parts).await?),
+            None => None,
+        };
+
         let mut tasks = JoinSet::new();
         let namespace = options.client.default_namespace().to_owned();
         if !options.plan {
@@ -186,12 +207,36 @@ impl App {
         observers::refresh(&metrics, &stages, &roster);
         tasks.spawn(observers::tick(metrics));
         health.started(runner.handle());
-        Ok(Self { server, admin, health, runner, runs, stages, roster, recorder, fleet, answers, tasks, options })
+        Ok(Self {
+            server,
+            admin,
+            health,
+            runner,
+            runs,
+            stages,
+            roster,
+            recorder,
+            fleet,
+            answers,
+            webhooks,
+            tasks,
+            options,
+        })
     }
 
     /// Where health and metrics are served.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
+    }
+
+    /// Where webhooks are served, once they are.
+    pub fn webhook_address(&self) -> Option<SocketAddr> {
+        self.webhooks.as_ref().and_then(Webhooks::address)
+    }
+
+    /// Whether a hook waits for questions of the API server.
+    pub fn binds_webhooks(&self) -> bool {
+        webhooks::needed(&self.roster)
     }
 
     /// What is still waited for, and the hooks that do not run.
@@ -253,6 +298,9 @@ impl App {
 
     /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.
     pub async fn shutdown(mut self) -> Drained {
+        if let Some(webhooks) = self.webhooks.take() {
+            webhooks.shutdown().await;
+        }
         // Runs first: they read the snapshots that bindings keep.
         let drained = self.runner.drain(self.options.grace_period).await;
         self.fleet.shutdown().await;

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use super::webhooks::WebhookOptions;
 use crate::{
     access::AccessConfig,
     admin::{Socket, views::RunView},
@@ -55,6 +56,8 @@ pub struct Options {
     pub keep_last_run: bool,
     /// Records runs. Default: none.
     pub record: Option<RecordConfig>,
+    /// Serves webhooks and registers hooks for them, unless it is a plan or holds its hooks. Default: none.
+    pub webhooks: Option<WebhookOptions>,
     /// Stage 1.
     pub streams: StreamConfig,
     /// Stage 2.
@@ -88,6 +91,7 @@ impl Options {
             run_ended: None,
             keep_last_run: false,
             record: None,
+            webhooks: None,
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,
             queue: QueueConfig::default(),

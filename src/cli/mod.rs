@@ -6,6 +6,7 @@ pub mod dev;
 pub mod rbac;
 pub mod record;
 pub mod run;
+pub mod webhooks;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -24,7 +25,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the operator: watch the cluster and run hooks
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Run a Kubernetes API server in this process, for development and tests
     Cluster(Cluster),
     /// Show what a component is, what wakes it and what it asks for
@@ -49,6 +50,9 @@ pub enum Command {
     /// Records of runs.
     #[command(flatten)]
     Record(record::Record),
+    /// What takes an operator's traces out of a cluster.
+    #[command(flatten)]
+    Remove(webhooks::Remove),
     /// What is asked of a running operator.
     #[command(flatten)]
     Admin(admin::Admin),
@@ -78,6 +82,7 @@ pub struct CompileWorker {
   boathook serve --hooks ./hooks                      # the cluster of the current kubeconfig context
   boathook serve --hooks /hooks --log-format json     # in a cluster, with the Pod's ServiceAccount
   boathook serve --kubeconfig dev.yaml --hooks hooks-wasm/dist --listen 127.0.0.1:0
+  boathook serve --hooks ./hooks --webhook-url https://10.0.0.7:9443      # hooks that validate, from outside
   boathook serve --hooks ./hooks --plan               # shows what hooks would write, and writes nothing
 
 Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 3 when runs had to be interrupted on shutdown.")]
@@ -127,6 +132,9 @@ pub struct Serve {
     /// Records of runs.
     #[command(flatten)]
     pub recording: record::Recording,
+    /// Webhooks.
+    #[command(flatten)]
+    pub webhooks: webhooks::Webhooks,
     /// On shutdown, how long running hooks may take to end (at most 30s)
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = grace, env = "BOATHOOK_GRACE_PERIOD")]
     pub grace_period: std::time::Duration,

@@ -20,15 +20,16 @@ mod schema;
 mod serve;
 mod summary;
 mod test;
+mod uninstall;
 
 use std::process::ExitCode;
 
-use crate::cli::{Command, author::Author, record::Record};
+use crate::cli::{Command, author::Author, record::Record, webhooks::Remove};
 
 /// Runs a subcommand to its end.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(*args),
         Command::Cluster(args) => cluster::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Schema => schema::run(),
@@ -42,6 +43,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Author(Author::Build(args)) => build::run(args),
         Command::Author(Author::Completion(args)) => completion::run(&args),
         Command::Record(Record::Replay(args)) => replay::run(&args),
+        Command::Remove(Remove::Uninstall(args)) => uninstall::run(args),
         Command::Admin(args) => admin::run(args),
         Command::FilterWorker => Ok(filter_worker::run()),
     }

@@ -15,8 +15,8 @@ use super::{
     runtime::{Stop, block_on},
 };
 use crate::{
-    app::{App, Options},
-    cli::{self, Serve},
+    app::{App, CertificateSource, Options, Reached, WebhookOptions},
+    cli::{self, Serve, webhooks::Webhooks},
     record::{RecordConfig, Which},
     sandbox::CompilerConfig,
     telemetry::{LogControl, LogFormat, Traces, log},
@@ -29,7 +29,9 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
     block_on(async {
         let (log, traces) = init_telemetry(&args)?;
         let mut stop = Stop::new()?;
+        let no_webhooks = args.webhooks.no_webhooks;
         let options = Options { log: Some(log), ..options(args).await? };
+        let unasked = options.webhooks.is_none() && !options.plan && !no_webhooks;
         // Loading may take long: each hook is compiled, and asked for its document.
         if options.plan {
             info!("a plan: nothing is written, each write is a server-side dry run");
@@ -41,6 +43,9 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::SUCCESS);
             }
         };
+        if unasked && app.binds_webhooks() {
+            warn!("hooks bind webhooks, and none are registered: give --webhook-service or --webhook-url");
+        }
         stop.requested().await;
         info!("shutting down");
         let drained = tokio::select! {
@@ -85,8 +90,10 @@ fn format(args: &cli::Log) -> LogFormat {
 async fn options(args: Serve) -> anyhow::Result<Options> {
     let (client, server) = connect::client(&args.connection).await?;
     let record = record(args.recording, &args.hooks);
+    let webhooks = webhooks(args.webhooks, client.default_namespace())?;
     let mut options = Options::new(client, args.hooks).context("can't find this program's own file")?;
     options.record = record;
+    options.webhooks = webhooks;
     options.server = server;
     if args.plan {
         let text = args.log.log_format == cli::LogFormat::Text;
@@ -105,6 +112,30 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     options.sandbox.cache_dir = args.cache_dir.or_else(cache_dir);
     options.access.reporting_instance = std::env::var("HOSTNAME").unwrap_or(options.access.reporting_instance);
     Ok(options)
+}
+
+/// None as long as nobody says how the API server gets here: registered webhooks that it can't reach would hold
+/// up the cluster.
+fn webhooks(args: Webhooks, namespace: &str) -> anyhow::Result<Option<WebhookOptions>> {
+    let reached = match (args.webhook_service, args.webhook_url) {
+        _ if args.no_webhooks => return Ok(None),
+        (Some(service), _) => Reached::Service(service),
+        (None, Some(url)) => Reached::Url(url),
+        (None, None) => return Ok(None),
+    };
+    let read = |file: &PathBuf| std::fs::read(file).with_context(|| format!("can't read {}", file.display()));
+    Ok(Some(WebhookOptions {
+        listen: args.webhook_listen,
+        settings: Default::default(),
+        instance: args.instance.unwrap_or_else(|| namespace.to_owned()),
+        namespace: namespace.to_owned(),
+        reached,
+        certificates: match args.webhook_certs {
+            Some(directory) => CertificateSource::Files(directory),
+            None => CertificateSource::Secret(args.webhook_secret),
+        },
+        client_ca: args.webhook_client_ca.as_ref().map(read).transpose()?,
+    }))
 }
 
 fn record(args: cli::record::Recording, hooks: &Path) -> Option<RecordConfig> {

@@ -20,6 +20,11 @@ pub struct RegistrationError {
 }
 
 impl RegistrationError {
+    /// The operator may not do this.
+    pub fn is_refused(&self) -> bool {
+        self.is(403)
+    }
+
     /// The API server's answer had this status.
     fn is(&self, code: u16) -> bool {
         matches!(&self.source, kube::Error::Api(status) if status.code == code)

@@ -1,8 +1,10 @@
 //! Takes back everything that an operator registered. Never touches another's.
 
+use std::collections::BTreeSet;
+
 use super::{
     RegistrationError, Wanted,
-    objects::{Kind, Objects, name},
+    objects::{Kind, Objects, label, name},
     plan::{self, Act},
     settings::{Endpoint, INSTANCE, MANAGED_BY, Settings},
 };
@@ -14,6 +16,15 @@ pub struct Removed {
     pub deleted: Vec<String>,
     /// Definitions that have their former conversion again.
     pub restored: Vec<String>,
+    /// Other operators that have something registered.
+    pub others: BTreeSet<String>,
+}
+
+impl Removed {
+    /// There was nothing of the operator.
+    pub fn is_nothing(&self) -> bool {
+        self.deleted.is_empty() && self.restored.is_empty()
+    }
 }
 
 /// Deletes the webhook configurations of an operator, and gives definitions their former conversion back. With
@@ -23,12 +34,16 @@ pub async fn remove(client: kube::Client, instance: &str, dry_run: bool) -> Resu
     let (nothing, endpoint) = (Wanted::default(), Endpoint::Url(String::new()));
     let settings = Settings { instance: instance.to_owned(), namespace: String::new(), endpoint };
     for kind in Kind::ALL {
+        let labels = match kind {
+            Kind::Configuration(_) => format!("{}%3D{}", MANAGED_BY.0, MANAGED_BY.1),
+            Kind::Definition => INSTANCE.to_owned(),
+        };
+        let there = objects.list(kind, &labels).await?;
+        let instances = there.iter().filter_map(|object| label(object, INSTANCE));
+        removed.others.extend(instances.filter(|other| *other != instance).map(str::to_owned));
         let plan = match kind {
-            Kind::Configuration(of) => {
-                let there = objects.list(kind, &format!("{}%3D{}", MANAGED_BY.0, MANAGED_BY.1)).await?;
-                plan::configurations(of, &there, &nothing, &settings)
-            }
-            Kind::Definition => plan::definitions(&objects.list(kind, INSTANCE).await?, &nothing, &settings),
+            Kind::Configuration(of) => plan::configurations(of, &there, &nothing, &settings),
+            Kind::Definition => plan::definitions(&there, &nothing, &settings),
         };
         for act in plan.acts {
             match act {

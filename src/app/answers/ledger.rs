@@ -67,9 +67,9 @@ impl Answers {
         let (ms, host_calls, memory_peak) = (ms(report.duration), report.host_calls, report.memory_peak);
         match (&report.outcome, refusal) {
             (Ok(_), None) => debug!(%hook, %run, %binding, kind, outcome, ms, memory_peak, host_calls, "answered"),
-            (_, Some(message)) => {
+            (_, Some(refusal)) => {
                 let About { operation, object, user } = About::of(question);
-                info!(%hook, %run, %binding, kind, operation, object, user, ms, message, outcome, "refused by the hook");
+                info!(%hook, %run, %binding, kind, operation, object, user, ms, refusal, outcome, "refused by the hook");
             }
             (Err(failure), None) => {
                 let About { operation, object, user } = About::of(question);

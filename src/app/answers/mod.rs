@@ -22,6 +22,7 @@ use std::{
 
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::time::timeout;
+use tracing::warn;
 
 use super::{health::Health, history::History, hooks::Hook, host::Operator, roster::Roster};
 use crate::{
@@ -128,6 +129,10 @@ impl Answerer for Answers {
 
     fn convert(&self, request: ConversionRequest, patience: Duration) -> BoxFuture<'_, Result<Converted, Unanswered>> {
         self.converted(request, patience).boxed()
+    }
+
+    fn unusable(&self, kind: AdmissionKind, hook: &str, binding: &str, why: &str) {
+        warn!(hook, binding, kind = kind.as_str(), error = why, "the answer can't be used");
     }
 }
 

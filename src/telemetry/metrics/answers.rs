@@ -5,7 +5,7 @@ use std::time::Duration;
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
 use super::{
-    names,
+    Metrics, names,
     register::{MetricsError, Register, forget},
 };
 use crate::model::{BindingName, HookName};
@@ -21,6 +21,13 @@ pub struct AnswerLabels<'a> {
     pub kind: &'static str,
 }
 
+impl Metrics {
+    /// Those of answers to the API server.
+    pub fn answers(&self) -> &AnswerMetrics {
+        &self.answers
+    }
+}
+
 /// Metrics of answers.
 #[derive(Debug)]
 pub struct AnswerMetrics {
@@ -32,12 +39,14 @@ pub struct AnswerMetrics {
 
 impl AnswerMetrics {
     pub(super) fn new(make: &Register<'_>) -> Result<Self, MetricsError> {
-        Ok(Self {
+        let metrics = Self {
             answers: make.vec(&names::ANSWERS)?,
             seconds: make.vec(&names::ANSWER_SECONDS)?,
             running: make.vec(&names::ANSWERS_RUNNING)?,
             expiry: make.vec(&names::CERTIFICATE_EXPIRY)?,
-        })
+        };
+        metrics.set_certificate_expiry(0);
+        Ok(metrics)
     }
 
     /// A hook is asked, until the guard is dropped.

@@ -143,11 +143,6 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Those of answers to the API server.
-    pub fn answers(&self) -> &AnswerMetrics {
-        &self.answers
-    }
-
     /// From now on, `refresh` sets the gauges before they are shown. It must not block, and must not own
     /// this value. Only the first call counts.
     pub fn refresh_with(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {

@@ -69,6 +69,10 @@ fn record_all(metrics: &Metrics, name: &str) {
     // A total that has not grown counts nothing.
     metrics.filter_errors_reached(&labels.0, &labels.1, 1);
     metrics.watch_failed(WatchError::UnexpectedEof);
+    drop(metrics.answers().begun(&labels.0));
+    let answer = AnswerLabels { hook: &labels.0, binding: &labels.1, kind: "validating" };
+    metrics.answers().ended(answer, "allowed", Duration::from_millis(1));
+    metrics.answers().set_certificate_expiry(1_900_000_000);
 }
 
 #[test]

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use boathook::{record::RecordConfig, telemetry::metrics::names::TABLE};
+use boathook::{
+    record::RecordConfig,
+    telemetry::metrics::names::TABLE,
+    webhook::{ConversionRequest, Versioned},
+};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -196,7 +200,7 @@ async fn every_metric_of_the_operator_is_recorded() {
              executeHookOnSynchronization: false}}]\n"
         )
     };
-    let mut hooks = guests(["fail", "forbidden", "metrics"]);
+    let mut hooks = guests(["fail", "forbidden", "metrics", "reviewer"]);
     hooks.push(("waits", hook(&maps("labelSelector: {matchLabels: {wakes: waits}}"), &Deed::WaitsFor("gate"))));
     hooks.push(("filters", hook(&maps("jqFilter: 'error(\"no\")'"), &Deed::Says("woken"))));
     hooks.push(("lost", hook("configVersion: v1\nkubernetes: [{apiVersion: g.io/v1, kind: Lost}]", &Deed::Says("x"))));
@@ -230,6 +234,14 @@ async fn every_metric_of_the_operator_is_recorded() {
     }
     pipeline.create(wake("b", "1")).await;
     pipeline.cluster.cluster.disconnect_watches();
+    let widget = json!({"apiVersion": "reviewer.test/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}});
+    let question = ConversionRequest {
+        crd: "widgets.reviewer.test".to_owned(),
+        uid: "u".to_owned(),
+        desired: "reviewer.test/v2".to_owned(),
+        objects: vec![Versioned { api_version: "reviewer.test/v1".to_owned(), json: widget.to_string() }],
+    };
+    operator.app.answerer().convert(question, Duration::from_secs(30)).await.unwrap();
 
     let (mut seen, all) = (BTreeSet::new(), TABLE.iter().map(|def| def.name).collect::<BTreeSet<_>>());
     let complete = async {

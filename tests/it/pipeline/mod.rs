@@ -2,6 +2,7 @@
 //!
 //! Never looks into a stage: what counts is what hooks are told, what the cluster holds, what is logged.
 
+mod admission;
 mod calls;
 mod changes;
 mod cli;

@@ -2,7 +2,7 @@
 //!
 //! Never asks a hook: documents are enough.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use boathook::{
     hooks::parse,
@@ -212,7 +212,8 @@ async fn another_operators_are_left_alone() {
     assert_eq!(ca(&found), "theirs");
     let removed = remove(cluster.admin.client.clone(), "ops", false).await.unwrap();
     let deleted = ["validatingwebhookconfigurations boathook-mine", "mutatingwebhookconfigurations boathook-mine"];
-    assert_eq!((removed.deleted, removed.restored), (deleted.map(str::to_owned).into(), vec![]));
+    assert_eq!((&removed.deleted, &removed.restored), (&deleted.map(str::to_owned).to_vec(), &vec![]));
+    assert_eq!(removed.others, BTreeSet::from(["other".to_owned()]));
     let still = cluster.admin.get(&definition()).await.unwrap().unwrap();
     assert_eq!(still["spec"]["conversion"], theirs["spec"]["conversion"]);
 }
@@ -259,6 +260,7 @@ async fn everything_is_taken_back_on_request() {
             "mutatingwebhookconfigurations boathook-policy".to_owned(),
         ],
         restored: vec![CRD.to_owned()],
+        others: BTreeSet::new(),
     };
     let client = || cluster.admin.client.clone();
     assert_eq!(remove(client(), "ops", true).await.unwrap(), expected);

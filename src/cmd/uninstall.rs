@@ -1,0 +1,35 @@
+//! `boathook uninstall`: takes back what an operator registered. Never stops one.
+
+use std::process::ExitCode;
+
+use super::{connect, runtime::block_on, serve};
+use crate::{cli::webhooks::Uninstall, registration::remove};
+
+/// There is something to remove, and nobody said that it may go.
+const UNCONFIRMED: u8 = 2;
+
+pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        serve::init_log(&args.log)?;
+        let (client, server) = connect::client(&args.connection).await?;
+        let instance = args.instance.unwrap_or_else(|| client.default_namespace().to_owned());
+        let removed = remove(client, &instance, !args.yes).await?;
+        if removed.is_nothing() {
+            println!("operator {instance} has nothing registered at {server}");
+            removed.others.iter().for_each(|other| println!("operator {other} has: --instance {other}"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let (deleted, restored) = if args.yes {
+            ("deleted", "restored the conversion of")
+        } else {
+            ("would delete", "would restore the conversion of")
+        };
+        removed.deleted.iter().for_each(|what| println!("{deleted} {what}"));
+        removed.restored.iter().for_each(|name| println!("{restored} {name}"));
+        if args.yes {
+            return Ok(ExitCode::SUCCESS);
+        }
+        eprintln!("nothing was changed: stop the operator {instance}, and give --yes");
+        Ok(ExitCode::from(UNCONFIRMED))
+    })
+}

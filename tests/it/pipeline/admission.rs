@@ -1,0 +1,259 @@
+//! Hooks that answer the API server: over TLS, registered by the operator, asked by the cluster.
+
+use std::{sync::Arc, time::Duration};
+
+use boathook::{
+    app::{CertificateSource, Options, Reached, WebhookOptions},
+    model::{AdmissionKind, HookName},
+    webhook::{AdmissionRequest, Settings, Unanswered},
+};
+use kube::{Client, Error};
+use serde_json::{Value, json};
+
+use super::fixture::{Pipeline, guests};
+use crate::support::{cluster::TestCluster, guests::guest_file, until};
+
+const VALIDATE: &str = "validate.reviewer.test";
+const MUTATE: &str = "mutate.reviewer.test";
+/// Of the operator; its own requests are not reviewed.
+const OWN: &str = "boathook";
+
+fn webhooks(options: &mut Options) {
+    options.webhooks = Some(WebhookOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        settings: Settings::default(),
+        instance: OWN.to_owned(),
+        namespace: OWN.to_owned(),
+        reached: Reached::Address,
+        certificates: CertificateSource::Secret("certificates".to_owned()),
+        client_ca: None,
+    });
+}
+
+fn configuration(kind: &str) -> Value {
+    let metadata = json!({"name": "boathook-reviewer"});
+    json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": metadata})
+}
+
+/// The reviewer at work, and the cluster asking it.
+async fn reviewer(on: impl AsyncFnOnce(&TestCluster)) -> Pipeline {
+    let cluster = TestCluster::start().await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OWN}});
+    cluster.admin.create(&namespace).await.unwrap();
+    on(&cluster).await;
+    let pipeline = Pipeline::on(cluster, &guests(["reviewer"]), webhooks).await;
+    pipeline.operator.ready().await;
+    for kind in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
+        until("the hook is registered", async || pipeline.get(configuration(kind)).await).await;
+    }
+    pipeline
+}
+
+fn config_map(name: &str, wishes: &[(&str, &str, &str)]) -> Value {
+    let annotations: serde_json::Map<String, Value> =
+        wishes.iter().map(|(binding, key, value)| (format!("{binding}/{key}"), json!(value))).collect();
+    let metadata = json!({"namespace": "default", "name": name, "annotations": annotations});
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+}
+
+/// Creates a ConfigMap in `default`; the error is the API server's code and message.
+async fn create(client: &Client, object: &Value, query: &str) -> Result<Value, (u16, String)> {
+    let request = http::Request::post(format!("/api/v1/namespaces/default/configmaps{query}"))
+        .header("content-type", "application/json")
+        .body(object.to_string().into_bytes())
+        .unwrap();
+    client.request(request).await.map_err(|error| match error {
+        Error::Api(status) => (status.code, status.message),
+        error => panic!("{error}"),
+    })
+}
+
+#[tokio::test]
+async fn a_hook_allows_denies_and_mutates_what_the_cluster_asks_it() {
+    let pipeline = reviewer(async |_| ()).await;
+    let client = &pipeline.cluster.admin.client;
+    let create = async |name, wishes: &[_]| create(client, &config_map(name, wishes), "").await;
+    assert!(create("plain", &[]).await.is_ok());
+    let denied = create("denied", &[(VALIDATE, "deny", "not here"), (VALIDATE, "code", "422")]).await;
+    let (code, message) = denied.unwrap_err();
+    assert_eq!(code, 422);
+    assert!(
+        message.contains("validate.reviewer.test") && message.ends_with("denied the request: not here"),
+        "{message}"
+    );
+    let mutated = create("mutated", &[(MUTATE, "label", "yes")]).await.unwrap();
+    assert_eq!(mutated["metadata"]["labels"]["reviewed"], "yes");
+    // A trap is no decision: the policy is Fail.
+    let (code, message) = create("trapped", &[(VALIDATE, "trap", "oh no")]).await.unwrap_err();
+    assert_eq!(code, 500);
+    assert!(message.contains("failed calling webhook") && message.contains("oh no"), "{message}");
+    let lines = pipeline.operator.told("refused by the hook", "reviewer", 1).await;
+    let told = ["binding", "operation", "object", "refusal"].map(|key| lines[0][key].as_str().unwrap());
+    assert_eq!(told, [VALIDATE, "CREATE", "ConfigMap default/denied", "not here"]);
+    let failed = pipeline.operator.told("no answer", "reviewer", 1).await;
+    assert_eq!((&failed[0]["why"], &failed[0]["object"]), (&json!("trap"), &json!("ConfigMap default/trapped")));
+    let metrics = pipeline.operator.page("/metrics").await;
+    for (binding, kind, outcome, count) in [
+        (VALIDATE, "validating", "denied", 1),
+        (VALIDATE, "validating", "failed", 1),
+        (MUTATE, "mutating", "mutated", 1),
+        (VALIDATE, "validating", "allowed", 2),
+    ] {
+        let labels = format!(r#"{{binding="{binding}",hook="reviewer",kind="{kind}",outcome="{outcome}"}}"#);
+        let line = format!("boathook_webhook_answers_total{labels} {count}");
+        assert!(metrics.contains(&line), "{line} in\n{metrics}");
+    }
+    assert!(metrics.contains(r#"boathook_webhook_answers_running{hook="reviewer"} 0"#));
+    let expiry =
+        metrics.lines().find(|line| line.starts_with("boathook_webhook_certificate_expiry_timestamp_seconds "));
+    assert!(expiry.is_some_and(|line| !line.ends_with(" 0")), "{expiry:?}");
+}
+
+#[tokio::test]
+async fn a_review_sees_snapshots_and_writes_nothing_in_a_dry_run() {
+    let wishes = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"namespace": "default", "name": "reviewer", "labels": {"reviewer": "all"}}});
+    let pipeline = reviewer(async |cluster| drop(cluster.admin.create(&wishes).await.unwrap())).await;
+    let client = &pipeline.cluster.admin.client;
+    let object = |name, written| config_map(name, &[(VALIDATE, "tell", "1"), (VALIDATE, "write", written)]);
+    create(client, &object("dry", "from-dry"), "?dryRun=All").await.unwrap();
+    create(client, &object("wet", "from-wet"), "").await.unwrap();
+    let said = pipeline.operator.until("both were asked about", |operator| {
+        let said: Vec<Value> = (operator.log.said("reviewer").iter())
+            .filter_map(|line| serde_json::from_str(line.strip_prefix("asked ")?).ok())
+            .collect();
+        (said.len() >= 2).then_some(said)
+    });
+    let said: Vec<_> =
+        said.await.into_iter().map(|asked| (asked["dryRun"].clone(), asked["snapshot"].clone())).collect();
+    assert_eq!(said, [(json!(true), json!(["reviewer"])), (json!(false), json!(["reviewer"]))]);
+    assert!(pipeline.get(config_map("from-wet", &[])).await.is_some());
+    assert!(pipeline.get(config_map("from-dry", &[])).await.is_none());
+}
+
+#[tokio::test]
+async fn what_a_quarantined_hook_registered_goes_and_comes_back_with_it() {
+    let pipeline = reviewer(async |_| ()).await;
+    let client = pipeline.cluster.admin.client.clone();
+    let name = HookName::new("reviewer").unwrap();
+    assert!(pipeline.operator.app.quarantine(&name, "as the test wants it"));
+    let kind = || configuration("ValidatingWebhookConfiguration");
+    for kind in [kind(), configuration("MutatingWebhookConfiguration")] {
+        until("the registration is gone", async || pipeline.get(kind.clone()).await.is_none().then_some(())).await;
+    }
+    let object = config_map("let-through", &[(VALIDATE, "deny", "no")]);
+    create(&client, &object, "").await.unwrap();
+    pipeline.operator.app.release("reviewer").await.unwrap();
+    until("the hook is registered again", async || pipeline.get(kind()).await).await;
+    let object = config_map("refused", &[(VALIDATE, "deny", "no")]);
+    let denied = |answer: Result<Value, (u16, String)>| answer.unwrap_err().1.ends_with("denied the request: no");
+    assert!(denied(create(&client, &object, "").await));
+    // A new version goes on under the same registration.
+    let swapped = pipeline.operator.app.swap(guest_file("reviewer")).await.unwrap();
+    assert_eq!(swapped.hook, name);
+    assert!(denied(create(&client, &object, "").await));
+    let uid = pipeline.get(kind()).await.unwrap()["metadata"]["uid"].clone();
+    pipeline.operator.shutdown().await;
+    let left = pipeline.cluster.admin.get(&kind()).await.unwrap().unwrap();
+    assert_eq!(left["metadata"]["uid"], uid, "a restart must not open the cluster");
+}
+
+#[tokio::test]
+async fn objects_are_converted_over_several_steps_when_the_cluster_asks() {
+    let versions = ["v1", "v2", "v3"].map(|name| {
+        let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        json!({"name": name, "served": true, "storage": name == "v2", "schema": schema})
+    });
+    let widgets = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.reviewer.test"},
+        "spec": {
+            "group": "reviewer.test",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": versions,
+        },
+    });
+    let pipeline = reviewer(async |cluster| drop(cluster.admin.create(&widgets).await.unwrap())).await;
+    until("the definition asks the hook", async || {
+        let found = pipeline.get(widgets.clone()).await?;
+        (found["spec"]["conversion"]["strategy"] == "Webhook").then_some(())
+    })
+    .await;
+    let widget = |version: &str, annotations: Value| {
+        let metadata = json!({"namespace": "default", "name": "w", "annotations": annotations});
+        json!({"apiVersion": format!("reviewer.test/{version}"), "kind": "Widget", "metadata": metadata})
+    };
+    let mut first = widget("v1", json!({}));
+    first["spec"] = json!({"size": 7});
+    assert_eq!(pipeline.create(first).await["spec"], json!({"size": 7}));
+    let get = async |version| pipeline.get(widget(version, json!({}))).await.unwrap()["spec"].clone();
+    assert_eq!(get("v2").await, json!({"dimensions": {"size": 7}}));
+    assert_eq!(get("v3").await, json!({"dimensions": {"sizes": [7]}}));
+    // Its steps, in the order in which they are done.
+    let answerer = pipeline.operator.app.answerer();
+    let versioned = |version: &str, spec: Value| {
+        let mut object = widget(version, json!({}));
+        object["spec"] = spec;
+        boathook::webhook::Versioned { api_version: format!("reviewer.test/{version}"), json: object.to_string() }
+    };
+    let request = |desired: &str| boathook::webhook::ConversionRequest {
+        crd: "widgets.reviewer.test".to_owned(),
+        uid: "u".to_owned(),
+        desired: desired.to_owned(),
+        objects: vec![
+            versioned("v3", json!({"dimensions": {"sizes": [3]}})),
+            versioned("v1", json!({"size": 1})),
+            versioned("v3", json!({"dimensions": {"sizes": [33]}})),
+            versioned("v2", json!({"dimensions": {"size": 2}})),
+        ],
+    };
+    let converted = answerer.convert(request("reviewer.test/v1"), Duration::from_secs(30)).await.unwrap();
+    let boathook::webhook::Converted::Objects(objects) = converted else { panic!("{converted:?}") };
+    let sizes: Vec<Value> =
+        objects.iter().map(|object| serde_json::from_str::<Value>(object).unwrap()["spec"]["size"].clone()).collect();
+    assert_eq!(sizes, [json!(3), json!(1), json!(33), json!(2)]);
+    let refused = answerer.convert(request("reviewer.test/v9"), Duration::from_secs(30)).await.unwrap();
+    let boathook::webhook::Converted::Failed(text) = refused else { panic!("{refused:?}") };
+    assert!(text.contains("to v9: hooks convert v1 to v2, v2 to v1, v2 to v3, v3 to v2"), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_no_decision_is_told_apart() {
+    let pipeline = Pipeline::on(TestCluster::start().await, &guests(["reviewer"]), |_| ()).await;
+    pipeline.operator.ready().await;
+    let answerer = pipeline.operator.app.answerer();
+    let ask = async |hook: &str, binding: &str, wishes: &[_], patience| {
+        let object = config_map("x", wishes);
+        let request = json!({"uid": "u", "operation": "CREATE", "namespace": "default", "name": "x",
+            "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+            "resource": {"group": "", "version": "v1", "resource": "configmaps"},
+            "userInfo": {"username": "jane"}, "object": object, "dryRun": false});
+        let request = AdmissionRequest {
+            uid: "u".to_owned(),
+            dry_run: false,
+            operation: "CREATE".to_owned(),
+            has_object: true,
+            json: Arc::from(request.to_string()),
+        };
+        answerer.review(AdmissionKind::Validating, hook, binding, request, Duration::from_millis(patience)).await
+    };
+    let long = 30_000;
+    assert!(ask("reviewer", VALIDATE, &[], long).await.unwrap().verdict.denied.is_none());
+    let unknown = ask("nobody", VALIDATE, &[], long).await.unwrap_err();
+    assert_eq!(unknown, Unanswered::Unknown("there is no hook nobody".to_owned()));
+    let unbound = ask("reviewer", MUTATE, &[], long).await.unwrap_err();
+    assert!(
+        matches!(&unbound, Unanswered::Unknown(text) if text.contains("no validating binding mutate.")),
+        "{unbound:?}"
+    );
+    let failed = ask("reviewer", VALIDATE, &[(VALIDATE, "fail", "no luck")], long).await.unwrap_err();
+    let expected = format!("hook reviewer, binding {VALIDATE}: no luck");
+    assert_eq!(failed, Unanswered::Failed(expected));
+    let late = ask("reviewer", VALIDATE, &[(VALIDATE, "sleep", "60000")], 300).await.unwrap_err();
+    assert!(matches!(&late, Unanswered::Failed(_) | Unanswered::Deadline(_)), "{late:?}");
+    assert!(pipeline.operator.app.quarantine(&HookName::new("reviewer").unwrap(), "as the test wants it"));
+    let quarantined = ask("reviewer", VALIDATE, &[], long).await.unwrap_err();
+    assert!(matches!(&quarantined, Unanswered::NotReady(text) if text.contains("quarantined")), "{quarantined:?}");
+}
