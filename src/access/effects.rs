@@ -133,13 +133,7 @@ impl Audit<'_> {
 impl Intent<'_> {
     /// The object, with `?` for what is not known of it.
     pub(super) fn reference(&self) -> ObjectRef {
-        let target = match self.operation {
-            Operation::Create(create) => create.subresource.as_ref().map(|(_, target)| target),
-            Operation::Patch(patch) => Some(&patch.target),
-            Operation::Delete(delete) => Some(&delete.target),
-            Operation::Update(_) => None,
-        };
-        match (target, &self.head) {
+        match (self.target(), &self.head) {
             (Some(target), _) => target.clone(),
             (None, Ok(head)) => head.reference(),
             (None, Err(_)) => {

@@ -13,7 +13,7 @@ use super::{
     request::{Head, Named, encoded},
     send::{JSON, Wire},
 };
-use crate::model::{CallError, Caller, HookName, Operation, Patch, PatchBody};
+use crate::model::{CallError, Caller, HookName, ObjectRef, Operation, Patch, PatchBody};
 
 /// An operation, and the identity out of its body where it has one.
 pub(super) struct Intent<'a> {
@@ -41,14 +41,18 @@ impl<'a> Intent<'a> {
         }
     }
 
-    fn object(&self) -> String {
-        let target = match self.operation {
+    /// What it names besides its body.
+    pub(super) fn target(&self) -> Option<&'a ObjectRef> {
+        match self.operation {
             Operation::Create(create) => create.subresource.as_ref().map(|(_, target)| target),
             Operation::Patch(patch) => Some(&patch.target),
             Operation::Delete(delete) => Some(&delete.target),
             Operation::Update(_) => None,
-        };
-        match (target, &self.head) {
+        }
+    }
+
+    fn object(&self) -> String {
+        match (self.target(), &self.head) {
             (Some(target), _) => Named::object(target, None).to_string(),
             (None, Ok(head)) => head.describe(),
             (None, Err(_)) => "? ?".to_owned(),
