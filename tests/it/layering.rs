@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 20] = [
+const MAY_IMPORT: [(&str, &[&str]); 21] = [
     ("model", &[]),
     ("effect", &["model"]),
     ("discovery", &["model"]),
@@ -20,6 +20,7 @@ const MAY_IMPORT: [(&str, &[&str]); 20] = [
     ("telemetry", &["model"]),
     ("admin", &["model"]),
     ("author", &["model"]),
+    ("bundle", &["model"]),
     ("rbac", &["model"]),
     ("cli", &[]),
     (
@@ -47,6 +48,7 @@ const MAY_IMPORT: [(&str, &[&str]); 20] = [
             "admin",
             "app",
             "author",
+            "bundle",
             "cli",
             "dev",
             "effect",
@@ -64,7 +66,7 @@ const MAY_IMPORT: [(&str, &[&str]); 20] = [
 ];
 
 /// Paths into other crates that only some modules may name.
-const ONLY_IN: [(&str, &[&str]); 9] = [
+const ONLY_IN: [(&str, &[&str]); 11] = [
     ("wasmtime::", &["sandbox"]),
     ("wasmtime_wasi::", &["sandbox"]),
     ("clap::", &["cli", "main"]),
@@ -74,6 +76,8 @@ const ONLY_IN: [(&str, &[&str]); 9] = [
     ("kube::Config", &["cmd", "scenario"]),
     ("axum::", &["telemetry", "admin"]),
     ("prometheus::", &["telemetry"]),
+    ("ring::", &["bundle"]),
+    ("rustls::", &["bundle"]),
 ];
 
 const KUBERNETES: &[&str] = &["discovery", "watch", "access", "app", "scenario", "cmd"];
