@@ -25,6 +25,7 @@
 //! | [`app`] | wiring; the only module that names every stage |
 //! | [`rbac`] | the least roles for hooks and their host, and what runs used of them; pure |
 //! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
+//! | [`bundle`] | sets of hooks as one OCI artifact: packed, pushed, pulled, trusted or refused |
 //! | [`dev`] | the author's loop: watches sources, builds, swaps, shows runs |
 //! | [`registration`] | what the API server is told of hooks that answer it: webhook configurations, conversions |
 //! | [`record`] | runs written to files, and played again out of them |
@@ -35,6 +36,7 @@ pub mod access;
 pub mod admin;
 pub mod app;
 pub mod author;
+pub mod bundle;
 pub mod cli;
 pub mod cmd;
 pub mod dev;

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod author;
+pub mod bundle;
 pub mod dev;
 pub mod rbac;
 pub mod record;
@@ -44,6 +45,9 @@ pub enum Command {
     Demo(Demo),
     /// Print the least roles for hooks, or with --check what differs from them
     Rbac(rbac::Rbac),
+    /// Sets of hooks as one artifact in a registry: pack, push, pull, inspect, verify, sign
+    #[command(arg_required_else_help = true)]
+    Bundle(bundle::Bundle),
     /// From nothing to a component.
     #[command(flatten)]
     Author(author::Author),

@@ -2,6 +2,7 @@
 
 mod admin;
 mod build;
+mod bundle;
 mod cluster;
 mod compile_worker;
 mod completion;
@@ -37,6 +38,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Rbac(args) => rbac::run(args),
+        Command::Bundle(args) => bundle::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
         Command::Dev(args) => dev::run(args),
         Command::Author(Author::New(args)) => new::run(args),

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 22] = [
+const MAY_IMPORT: [(&str, &[&str]); 23] = [
     ("model", &[]),
     ("effect", &["model"]),
     ("discovery", &["model"]),
@@ -21,6 +21,7 @@ const MAY_IMPORT: [(&str, &[&str]); 22] = [
     ("webhook", &["model"]),
     ("admin", &["model"]),
     ("author", &["model"]),
+    ("bundle", &["model"]),
     ("rbac", &["model"]),
     ("registration", &["model"]),
     ("cli", &[]),
@@ -51,6 +52,7 @@ const MAY_IMPORT: [(&str, &[&str]); 22] = [
             "admin",
             "app",
             "author",
+            "bundle",
             "cli",
             "dev",
             "effect",
@@ -69,7 +71,7 @@ const MAY_IMPORT: [(&str, &[&str]); 22] = [
 ];
 
 /// Paths into other crates that only some modules may name.
-const ONLY_IN: [(&str, &[&str]); 9] = [
+const ONLY_IN: [(&str, &[&str]); 11] = [
     ("wasmtime::", &["sandbox"]),
     ("wasmtime_wasi::", &["sandbox"]),
     ("clap::", &["cli", "main"]),
@@ -79,6 +81,8 @@ const ONLY_IN: [(&str, &[&str]); 9] = [
     ("kube::Config", &["cmd", "scenario"]),
     ("axum::", &["telemetry", "admin", "webhook"]),
     ("prometheus::", &["telemetry"]),
+    ("ring::", &["bundle"]),
+    ("rustls::", &["bundle"]),
 ];
 
 const KUBERNETES: &[&str] = &["discovery", "watch", "webhook", "access", "registration", "app", "scenario", "cmd"];

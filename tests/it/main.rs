@@ -5,6 +5,7 @@ mod access;
 mod admin;
 mod author;
 mod book;
+mod bundle;
 mod dev;
 mod discovery;
 mod document;

@@ -1,0 +1,136 @@
+//! The documents of the OCI image format that bundles use, and the bounds of their sizes. Reads and writes them;
+//! what is in a bundle is decided elsewhere.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Digest;
+
+/// `artifactType` of bundles.
+pub const BUNDLE_TYPE: &str = "application/vnd.boathook.bundle.v1+json";
+/// Media type of a bundle's config.
+pub const CONFIG_TYPE: &str = "application/vnd.boathook.bundle.config.v1+json";
+/// Media type of a component.
+pub const WASM_TYPE: &str = "application/wasm";
+/// Media type of a JSON Schema in a bundle.
+pub const SCHEMA_TYPE: &str = "application/vnd.boathook.schema.v1+json";
+/// Media type of a text in Markdown in a bundle.
+pub const DOCS_TYPE: &str = "text/markdown";
+/// Config of a single component, as the CNCF's layout has it.
+pub const CNCF_CONFIG_TYPE: &str = "application/vnd.wasm.config.v0+json";
+pub(super) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(super) const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
+pub(super) const IMAGE_CONFIG_TYPE: &str = "application/vnd.oci.image.config.v1+json";
+/// Annotation of a layer with its file's name.
+pub const TITLE: &str = "org.opencontainers.image.title";
+/// Annotation of an entry of a layout's index with its tag.
+pub(super) const REF_NAME: &str = "org.opencontainers.image.ref.name";
+pub(super) const CREATED: &str = "org.opencontainers.image.created";
+pub(super) const SOURCE: &str = "org.opencontainers.image.source";
+
+/// Bytes of a manifest or an index.
+pub(super) const MAX_MANIFEST: u64 = 4 << 20;
+/// Bytes of a config, a signature or another small document.
+pub(super) const MAX_CONFIG: u64 = 4 << 20;
+/// Bytes of one layer.
+pub const MAX_LAYER: u64 = 256 << 20;
+/// Bytes of all layers together.
+pub const MAX_TOTAL: u64 = 1 << 30;
+/// Layers of one bundle; some registries take no more.
+pub const MAX_LAYERS: usize = 500;
+
+/// Names content by its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    /// What it is.
+    pub media_type: String,
+    /// SHA-256 of the content.
+    pub digest: Digest,
+    /// Its bytes.
+    pub size: u64,
+    /// The kind of artifact, when it names a manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_type: Option<String>,
+    /// Further words.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl Descriptor {
+    /// Describes bytes.
+    pub fn of(media_type: &str, bytes: &[u8]) -> Self {
+        Self {
+            media_type: media_type.to_owned(),
+            digest: Digest::of(bytes),
+            size: bytes.len() as u64,
+            artifact_type: None,
+            annotations: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn annotated(mut self, key: &str, value: &str) -> Self {
+        self.annotations.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// The file's name that a layer should have; its digest, if it has none.
+    pub(super) fn title(&self) -> &str {
+        self.annotations.get(TITLE).map_or(self.digest.as_str(), String::as_str)
+    }
+}
+
+/// An image manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    pub(super) schema_version: u32,
+    #[serde(default)]
+    pub(super) media_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) artifact_type: Option<String>,
+    pub(super) config: Descriptor,
+    #[serde(default)]
+    pub(super) layers: Vec<Descriptor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) subject: Option<Descriptor>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) annotations: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    pub(super) fn new(artifact_type: Option<&str>, config: Descriptor, layers: Vec<Descriptor>) -> Self {
+        Self {
+            schema_version: 2,
+            media_type: Some(MANIFEST_TYPE.to_owned()),
+            artifact_type: artifact_type.map(str::to_owned),
+            config,
+            layers,
+            subject: None,
+            annotations: BTreeMap::new(),
+        }
+    }
+}
+
+/// An image index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Index {
+    pub schema_version: u32,
+    #[serde(default)]
+    pub media_type: Option<String>,
+    #[serde(default)]
+    pub manifests: Vec<Descriptor>,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Self { schema_version: 2, media_type: Some(INDEX_TYPE.to_owned()), manifests: Vec::new() }
+    }
+}
+
+/// The bytes that a document has wherever it is written: the same for the same document.
+pub(super) fn bytes_of<T: Serialize>(document: &T) -> Result<Vec<u8>, serde_json::Error> {
+    serde_json::to_vec(document)
+}

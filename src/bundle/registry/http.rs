@@ -1,0 +1,190 @@
+//! HTTP to registries: TLS, timeouts, redirects, bounded reading. Knows no paths and no logins.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header, uri::Authority};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
+use tokio::time::timeout;
+
+use super::{Connect, RegistryProblem};
+
+/// Until a connection stands.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Until an answer begins.
+const ANSWER: Duration = Duration::from_secs(60);
+/// Between two pieces of an answer.
+pub(super) const IDLE: Duration = Duration::from_secs(30);
+/// More is sent per second than this, or the upload is given up.
+const SLOWEST_UPLOAD: u64 = 64 * 1024;
+const MAX_REDIRECTS: usize = 5;
+/// Bytes of an error's text that are read.
+const MAX_TEXT: u64 = 16 * 1024;
+
+#[derive(Debug)]
+pub(super) struct Http {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    plain: bool,
+}
+
+impl Http {
+    pub fn new(connect: &Connect) -> Result<Self, RegistryProblem> {
+        let mut http = HttpConnector::new();
+        http.set_connect_timeout(Some(CONNECT));
+        http.enforce_http(false);
+        let tls = HttpsConnectorBuilder::new().with_tls_config(tls(&connect.ca)?);
+        let connector = tls.https_or_http().enable_http1().wrap_connector(http);
+        Ok(Self { client: Client::builder(TokioExecutor::new()).build(connector), plain: connect.plain_http })
+    }
+
+    /// Sends one request; follows where a GET is sent on to, without the login when that is another host.
+    pub async fn send(
+        &self,
+        method: &Method,
+        url: &str,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, RegistryProblem> {
+        let mut url: Uri = url.parse().map_err(|_| RegistryProblem::Address(url.to_owned()))?;
+        let mut headers = headers.clone();
+        for _ in 0..MAX_REDIRECTS {
+            let answer = self.once(method, &url, &headers, body.clone()).await?;
+            let next = answer.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+            let Some(next) = next.filter(|_| method == Method::GET && answer.status().is_redirection()) else {
+                return Ok(answer);
+            };
+            let next = join(&url, next)?;
+            if next.authority() != url.authority() {
+                headers.remove(header::AUTHORIZATION);
+            }
+            url = next;
+        }
+        Err(RegistryProblem::Redirects(MAX_REDIRECTS))
+    }
+
+    async fn once(
+        &self,
+        method: &Method,
+        url: &Uri,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, RegistryProblem> {
+        if url.scheme_str() != Some("https") && !self.plain {
+            return Err(RegistryProblem::Plain(url.to_string()));
+        }
+        let patience = ANSWER + Duration::from_secs(body.len() as u64 / SLOWEST_UPLOAD);
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = url.clone();
+        headers.clone_into(request.headers_mut());
+        request.headers_mut().insert(header::USER_AGENT, AGENT);
+        let answer = timeout(patience, self.client.request(request)).await;
+        let answer = answer.map_err(|_| RegistryProblem::Stalled(patience.as_secs()))?;
+        answer.map_err(|error| {
+            let host = url.authority().map(Authority::to_string).unwrap_or_default();
+            match error.is_connect() {
+                true => RegistryProblem::Unreachable { host, source: error.into() },
+                false => RegistryProblem::Lost(error.into()),
+            }
+        })
+    }
+}
+
+const AGENT: header::HeaderValue = header::HeaderValue::from_static(concat!("boathook/", env!("CARGO_PKG_VERSION")));
+
+fn tls(own: &[u8]) -> Result<ClientConfig, RegistryProblem> {
+    let mut roots = RootCertStore::empty();
+    // A machine without certificates can still use --ca or --plain-http.
+    let system = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(system.certs);
+    if !own.is_empty() {
+        let read = CertificateDer::pem_slice_iter(own).collect::<Result<Vec<_>, _>>();
+        let read = read.ok().filter(|read| !read.is_empty()).ok_or(RegistryProblem::Authority)?;
+        for certificate in read {
+            roots.add(certificate).map_err(RegistryProblem::Tls)?;
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    Ok(config.map_err(RegistryProblem::Tls)?.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Where a `Location` leads.
+pub(super) fn join(base: &Uri, location: &str) -> Result<Uri, RegistryProblem> {
+    let bad = || RegistryProblem::Address(location.to_owned());
+    if location.starts_with("http://") || location.starts_with("https://") {
+        return location.parse().map_err(|_| bad());
+    }
+    if !location.starts_with('/') || location.starts_with("//") {
+        return Err(bad());
+    }
+    let (scheme, authority) = (base.scheme_str().unwrap_or("https"), base.authority().ok_or_else(bad)?);
+    format!("{scheme}://{authority}{location}").parse().map_err(|_| bad())
+}
+
+/// The next piece of an answer; nothing at its end.
+pub(super) async fn next(body: &mut Incoming) -> Result<Option<Bytes>, RegistryProblem> {
+    loop {
+        let frame = timeout(IDLE, body.frame()).await.map_err(|_| RegistryProblem::Stalled(IDLE.as_secs()))?;
+        match frame {
+            None => return Ok(None),
+            Some(Err(error)) => return Err(RegistryProblem::Lost(error.into())),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+/// All of an answer, if it is no longer than `max` bytes.
+pub(super) async fn read(answer: Response<Incoming>, max: u64) -> Result<Bytes, RegistryProblem> {
+    let mut body = answer.into_body();
+    let mut all = Vec::new();
+    while let Some(piece) = next(&mut body).await? {
+        if all.len() as u64 + piece.len() as u64 > max {
+            return Err(RegistryProblem::TooLarge(max));
+        }
+        all.extend_from_slice(&piece);
+    }
+    Ok(all.into())
+}
+
+/// The answer, if its status is among those; else what the registry says is wrong.
+pub(super) async fn expect(
+    answer: Response<Incoming>,
+    good: &[StatusCode],
+) -> Result<Response<Incoming>, RegistryProblem> {
+    let status = answer.status();
+    if good.contains(&status) {
+        return Ok(answer);
+    }
+    if status == StatusCode::NOT_FOUND {
+        return Err(RegistryProblem::Missing);
+    }
+    let bytes = read(answer, MAX_TEXT).await.unwrap_or_default();
+    Err(RegistryProblem::Status { status: status.as_u16(), text: text(&bytes) })
+}
+
+/// `{"errors": [{"code", "message"}]}` in words, without what could move a terminal's cursor.
+fn text(bytes: &[u8]) -> String {
+    let body: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let said = |key: &str| body.pointer(&format!("/errors/0/{key}")).and_then(serde_json::Value::as_str);
+    let text = match (said("code"), said("message")) {
+        (None, None) => String::from_utf8_lossy(bytes).into_owned(),
+        (code, message) => format!("{} {}", code.unwrap_or_default(), message.unwrap_or_default()),
+    };
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect();
+    if clean.trim().is_empty() { "it says no reason".to_owned() } else { clean.trim().to_owned() }
+}

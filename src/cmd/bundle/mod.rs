@@ -1,0 +1,134 @@
+//! `boathook bundle`: packs, pushes, pulls, shows, checks and signs. Decides nothing about trust: `bundle` does.
+
+mod hooks;
+mod place;
+mod show;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+
+use super::{runtime::block_on, serve::cache_dir};
+use crate::{
+    bundle::{self, BundleError, Layout, NamedKey, Policy, PrivateKey, Progress, PublicKey, Store},
+    cli::bundle::{Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Trust, Verify},
+    model::error_chain,
+};
+
+/// `verify` refuses.
+const REFUSED: u8 = 1;
+/// `verify` can say nothing.
+const UNKNOWN: u8 = 2;
+
+pub(super) fn run(args: Bundle) -> anyhow::Result<ExitCode> {
+    let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
+    match args.command {
+        BundleCommand::Pack(args) => done(block_on(pack(&args))),
+        BundleCommand::Push(args) => done(block_on(push(&args))),
+        BundleCommand::Pull(args) => done(block_on(pull(&args))),
+        BundleCommand::Inspect(args) => done(block_on(inspect(&args))),
+        BundleCommand::Sign(args) => done(block_on(sign(&args))),
+        BundleCommand::Verify(args) => Ok(match block_on(verify(&args)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {}", error_chain(error.as_ref()));
+                ExitCode::from(if is_refusal(&error) { REFUSED } else { UNKNOWN })
+            }
+        }),
+    }
+}
+
+fn is_refusal(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<BundleError>(), Some(BundleError::Trust { .. }))
+}
+
+async fn pack(args: &Pack) -> anyhow::Result<()> {
+    let packed = bundle::pack(hooks::input(&args.directory, args.source.clone()).await?)?;
+    let layout = Layout::create(&args.output)?;
+    bundle::save(&packed, &layout, Some(&args.tag))?;
+    println!("{}", packed.manifest.digest);
+    Ok(())
+}
+
+async fn push(args: &Push) -> anyhow::Result<()> {
+    let at = place::reference(&args.to)?;
+    if at.digest().is_some() {
+        bail!("{at} has a digest, which a push can't choose: leave it out");
+    }
+    let to = place::registry(&at, &args.registry)?;
+    let progress = Progress::default();
+    let pushed = if Layout::is_at(&args.from) {
+        let from = bundle::Place::layout(Layout::open(&args.from, args.tag.as_deref())?);
+        show::during(&progress, bundle::copy(&from, &to, &progress)).await?
+    } else {
+        let packed = bundle::pack(hooks::input(&args.from, args.source.clone()).await?)?;
+        show::during(&progress, bundle::push(&packed, &to, &progress)).await?
+    };
+    eprintln!("pushed: {} blobs sent, {} there already, {} signatures", pushed.sent, pushed.present, pushed.signatures);
+    println!("{}", at.pinned(&pushed.digest));
+    Ok(())
+}
+
+async fn pull(args: &Pull) -> anyhow::Result<()> {
+    let policy = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
+    let from = place::named(&args.from, &args.registry)?;
+    let usual = || cache_dir().map(|directory| directory.with_file_name("boathook-bundles"));
+    let store = args.store.clone().or_else(usual).context("there is no cache directory: name one with --store")?;
+    let store = Store::open(&store)?;
+    let progress = Progress::default();
+    let pulled = show::during(&progress, bundle::pull(&from, &store, &policy, &progress)).await?;
+    let unpacked = bundle::unpack(&pulled, &args.output)?;
+    if pulled.verified.is_unchecked() {
+        eprintln!("warning: nothing was checked about who made it");
+    }
+    eprintln!(
+        "{} hooks, {} layers brought, {} there already, {} files of the version before removed",
+        pulled.hooks.len(),
+        pulled.fetched,
+        pulled.reused,
+        unpacked.removed.len()
+    );
+    println!("{}", pulled.seen.digest);
+    store.collect(args.store_size.saturating_mul(1 << 20), std::time::SystemTime::now())?;
+    Ok(())
+}
+
+async fn inspect(args: &InspectBundle) -> anyhow::Result<()> {
+    let from = place::named(&args.from, &args.registry)?;
+    let seen = bundle::look(&from).await?;
+    show::print(args.output, &serde_json::to_value(&seen)?, || show::seen(&seen))
+}
+
+async fn verify(args: &Verify) -> anyhow::Result<()> {
+    let policy = policy(&args.trust, "")?;
+    let from = place::named(&args.from, &args.registry)?;
+    let (seen, verified) = bundle::verify(&from, &policy).await?;
+    let data = serde_json::json!({ "reference": seen.reference, "digest": seen.digest, "verified": verified });
+    show::print(args.output, &data, || show::verified(&seen, &verified))
+}
+
+async fn sign(args: &Sign) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(&args.key).with_context(|| format!("can't read {}", args.key.display()))?;
+    let key = PrivateKey::from_pem(&text).with_context(|| format!("{} can't be used", args.key.display()))?;
+    let at = place::named(&args.from, &args.registry)?;
+    let signed = bundle::sign(&at, &key).await?;
+    eprintln!("signed: {} signatures under the tag {}", signed.signatures, signed.tag);
+    println!("{}", signed.digest);
+    Ok(())
+}
+
+fn policy(trust: &Trust, or: &str) -> anyhow::Result<Policy> {
+    if let Some(path) = &trust.policy {
+        return Ok(Policy::read(path)?);
+    }
+    if trust.key.is_empty() && trust.digest.is_empty() {
+        bail!("nothing says what to trust: add --key, --digest or --policy {or}");
+    }
+    let digests = trust.digest.iter().map(|text| bundle::Digest::parse(text)).collect::<Result<_, _>>()?;
+    let keys = trust.key.iter().map(|path| {
+        let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        let key = PublicKey::from_pem(&text).with_context(|| format!("{} can't be used", path.display()))?;
+        Ok(NamedKey { name: path.display().to_string(), key, may: None })
+    });
+    Ok(Policy::of(digests, keys.collect::<anyhow::Result<_>>()?))
+}

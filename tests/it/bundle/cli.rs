@@ -1,0 +1,119 @@
+//! The commands, as a person types them, with real hooks and a real registry.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use super::registry::Registry;
+
+struct Desk {
+    directory: tempfile::TempDir,
+    registry: Registry,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let desk = Self { directory: tempfile::tempdir().unwrap(), registry: Registry::start() };
+        let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks-wasm/dist");
+        fs::create_dir(desk.at("hooks")).unwrap();
+        for name in ["registry-secret.wasm", "node-taint.wasm"] {
+            fs::copy(dist.join(name), desk.at("hooks").join(name)).expect("build the guests: make guests");
+        }
+        fs::write(desk.at("hooks/README.md"), "# Hooks\n").unwrap();
+        desk
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn reference(&self, tag: &str) -> String {
+        format!("{}/team/hooks:{tag}", self.registry.host)
+    }
+
+    fn run(&self, line: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_boathook"))
+            .arg("bundle")
+            .args(line.split(' ').map(|word| word.replace("REF", &self.reference(""))))
+            .current_dir(self.directory.path())
+            .env("BOATHOOK_BUNDLE_STORE", self.at("store"))
+            .env_remove("SOURCE_DATE_EPOCH")
+            .output()
+            .unwrap()
+    }
+
+    fn good(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn bad(&self, line: &str, code: i32) -> String {
+        let output = self.run(line);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{line}: {text}");
+        text
+    }
+
+    fn keys(&self, name: &str) {
+        let pem = super::trust::p256_pem();
+        let public = boathook::bundle::PrivateKey::from_pem(&pem).unwrap().public().to_pem();
+        fs::write(self.at(&format!("{name}.key")), pem).unwrap();
+        fs::write(self.at(&format!("{name}.pub")), public).unwrap();
+    }
+}
+
+#[test]
+fn from_hooks_to_hooks() {
+    let desk = Desk::new();
+    let digest = desk.good("pack hooks -o team.bundle --tag v1");
+    assert_eq!(desk.good("pack hooks -o again.bundle"), digest);
+    let pinned = desk.good("push team.bundle REFv1 --plain-http");
+    assert_eq!(pinned, format!("{}@{digest}", desk.reference("v1")));
+    assert_eq!(desk.good("push hooks REFv2 --plain-http"), format!("{}@{digest}", desk.reference("v2")));
+
+    let text = desk.good("inspect REFv1 --plain-http");
+    assert!(text.contains(&digest) && text.contains("secrets"), "{text}");
+    let data: serde_json::Value = serde_json::from_str(&desk.good("inspect team.bundle -o json")).unwrap();
+    assert_eq!(data["digest"], digest.as_str());
+    assert_eq!(data["hooks"][1]["name"], "registry-secret");
+
+    assert_eq!(desk.good("pull REFv1 -o pulled --plain-http --unverified"), digest);
+    for name in ["registry-secret.wasm", "node-taint.wasm", "README.md"] {
+        let read = |folder: &str| fs::read(desk.at(folder).join(name)).unwrap();
+        assert!(read("hooks") == read("pulled"), "{name}");
+    }
+    // What was pulled packs to the same again.
+    assert_eq!(desk.good("pack pulled -o third.bundle"), digest);
+}
+
+#[test]
+fn signed_verified_and_refused() {
+    let desk = Desk::new();
+    desk.keys("team");
+    desk.keys("other");
+    desk.good("push hooks REFv1 --plain-http");
+    let text = desk.bad("verify REFv1 --plain-http --key team.pub", 1);
+    assert!(text.contains("has no signature"), "{text}");
+    desk.good("sign REFv1 --plain-http --key team.key");
+    let text = desk.good("verify REFv1 --plain-http --key team.pub");
+    assert!(text.starts_with("trusted:"), "{text}");
+    desk.good("pull REFv1 -o pulled --plain-http --key team.pub");
+
+    let text = desk.bad("pull REFv1 -o other --plain-http --key other.pub", 1);
+    assert!(text.contains("another key") && !desk.at("other").exists(), "{text}");
+    let text = desk.bad("verify REFnone --plain-http --key team.pub", 2);
+    assert!(text.contains("push it first"), "{text}");
+    let text = desk.bad("pull REFv1 -o other --plain-http", 1);
+    assert!(text.contains("--key, --digest or --policy or --unverified"), "{text}");
+}
+
+#[test]
+fn what_is_no_hook_is_not_packed() {
+    let desk = Desk::new();
+    fs::write(desk.at("hooks/broken.wasm"), "no component").unwrap();
+    let text = desk.bad("pack hooks -o team.bundle", 1);
+    assert!(text.contains("broken.wasm") && !desk.at("team.bundle").exists(), "{text}");
+}

@@ -1,0 +1,161 @@
+//! What a bundle is made of, and what is refused of others' artifacts.
+
+use boathook::bundle::{BUNDLE_TYPE, CONFIG_TYPE, Digest, Input, Layout, Place, WASM_TYPE, look, pack, save};
+use serde_json::{Value, json};
+
+use super::{file, hook, version, words};
+
+#[test]
+fn the_same_input_in_any_order_is_the_same_bundle() {
+    let input = |turn: bool| {
+        let mut hooks = vec![hook("a", b"1", "pods"), hook("b", b"2", "pods"), hook("c", b"1", "nodes")];
+        let mut files = vec![file("a.md", "a"), file("s.json", "{}")];
+        if turn {
+            hooks.reverse();
+            files.reverse();
+        }
+        Input { hooks, files, source: Some("https://git.example.com/x".to_owned()), ..Input::default() }
+    };
+    let (one, two) = (pack(input(false)).unwrap(), pack(input(true)).unwrap());
+    assert_eq!(one.manifest.digest, two.manifest.digest);
+    let other = pack(Input { created: "2026-01-01T00:00:00Z".parse().unwrap(), ..input(false) }).unwrap();
+    assert_ne!(one.manifest.digest, other.manifest.digest);
+    // Two hooks of one component are one layer.
+    let manifest: Value = serde_json::from_slice(&one.bytes).unwrap();
+    assert_eq!(manifest["artifactType"], BUNDLE_TYPE);
+    assert_eq!(manifest["config"]["mediaType"], CONFIG_TYPE);
+    assert_eq!(manifest["layers"].as_array().unwrap().len(), 4);
+    assert_eq!(manifest["layers"][0]["mediaType"], WASM_TYPE);
+    assert_eq!(manifest["annotations"]["org.opencontainers.image.created"], "1970-01-01T00:00:00Z");
+}
+
+/// A change of it changes what is signed everywhere.
+#[test]
+fn the_digest_of_a_known_bundle_stays() {
+    let known = pack(Input { hooks: vec![hook("a", b"1", "pods")], ..Input::default() }).unwrap();
+    assert_eq!(
+        known.manifest.digest.as_str(),
+        "sha256:54314169b22825be95f43787681bbdad3df3153c65dffad6ab62b62087c71c94"
+    );
+}
+
+#[test]
+fn what_can_not_be_packed_is_named() {
+    let error = |hooks| pack(Input { hooks, ..Input::default() }).unwrap_err().to_string();
+    assert!(error(vec![]).contains("no hook"));
+    assert!(error(vec![hook("a", b"1", "pods"), hook("a", b"2", "pods")]).contains("\"a\""));
+    let many: Vec<_> = (0..501).map(|n| hook(&format!("h{n}"), b"1", "pods")).collect();
+    assert!(error(many).contains("501"));
+}
+
+#[tokio::test]
+async fn a_layout_shows_what_was_packed() {
+    let directory = tempfile::tempdir().unwrap();
+    let layout = Layout::create(directory.path()).unwrap();
+    save(&version("v1"), &layout, Some("v1")).unwrap();
+    let seen = look(&Place::layout(layout.clone())).await.unwrap();
+    assert_eq!(seen.digest, version("v1").manifest.digest);
+    let names: Vec<_> = seen.contents.hooks.iter().map(|hook| hook.name.as_str()).collect();
+    assert_eq!(names, ["own", "same"]);
+    assert_eq!(seen.contents.hooks[0].permissions.as_ref().unwrap()[0].resources, ["secrets"]);
+    assert_eq!(seen.contents.files.len(), 1);
+
+    save(&version("v2"), &layout, Some("v2")).unwrap();
+    let error = look(&Place::layout(layout)).await.unwrap_err();
+    assert!(words(&error).contains("several bundles (v1, v2)"), "{}", words(&error));
+    let two = Layout::open(directory.path(), Some("v2")).unwrap();
+    assert_eq!(look(&Place::layout(two)).await.unwrap().digest, version("v2").manifest.digest);
+    // The same tag again takes the place of the old one.
+    save(&version("v3"), &Layout::open(directory.path(), None).unwrap(), Some("v2")).unwrap();
+    let two = Layout::open(directory.path(), Some("v2")).unwrap();
+    assert_eq!(look(&Place::layout(two)).await.unwrap().digest, version("v3").manifest.digest);
+}
+
+#[tokio::test]
+async fn a_changed_byte_on_disk_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let layout = Layout::create(directory.path()).unwrap();
+    let packed = version("v1");
+    save(&packed, &layout, None).unwrap();
+    let path = directory.path().join("blobs/sha256").join(packed.manifest.digest.hex());
+    let text = std::fs::read_to_string(&path).unwrap().replace("README", "readme");
+    std::fs::write(&path, text).unwrap();
+    let error = look(&Place::layout(layout)).await.unwrap_err();
+    assert!(words(&error).contains("tampered"), "{}", words(&error));
+}
+
+/// Artifacts that others made, as layouts.
+async fn artifact(manifest: impl FnOnce(&Value) -> Value, config: &Value) -> Result<boathook::bundle::Seen, String> {
+    let directory = tempfile::tempdir().unwrap();
+    let blobs = directory.path().join("blobs/sha256");
+    std::fs::create_dir_all(&blobs).unwrap();
+    let put = |bytes: &[u8]| {
+        let digest = Digest::of(bytes);
+        std::fs::write(blobs.join(digest.hex()), bytes).unwrap();
+        json!({"digest": digest.as_str(), "size": bytes.len(), "mediaType": "x"})
+    };
+    let config = put(config.to_string().as_bytes());
+    let manifest = put(manifest(&config).to_string().as_bytes());
+    std::fs::write(
+        directory.path().join("index.json"),
+        json!({"schemaVersion": 2, "manifests": [manifest]}).to_string(),
+    )
+    .unwrap();
+    std::fs::write(directory.path().join("oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#).unwrap();
+    let layout = Layout::open(directory.path(), None).unwrap();
+    look(&Place::layout(layout)).await.map_err(|error| words(&error))
+}
+
+fn typed(mut descriptor: Value, kind: &str) -> Value {
+    descriptor["mediaType"] = kind.into();
+    descriptor
+}
+
+fn layer(size: u64) -> Value {
+    json!({"mediaType": WASM_TYPE, "digest": Digest::of(b"code").as_str(), "size": size})
+}
+
+#[tokio::test]
+async fn a_single_component_is_a_bundle_of_one() {
+    let config = json!({"created": "2026-01-01T00:00:00Z", "architecture": "wasm", "os": "wasip2",
+        "layerDigests": [Digest::of(b"code").as_str()], "component": {"exports": [], "imports": []}});
+    let named = |title: Option<&str>| {
+        let mut layer = layer(4);
+        if let Some(title) = title {
+            layer["annotations"] = json!({"org.opencontainers.image.title": title});
+        }
+        move |config: &Value| json!({"schemaVersion": 2, "config": typed(config.clone(), "application/vnd.wasm.config.v0+json"), "layers": [layer]})
+    };
+    let seen = artifact(named(Some("copy.wasm")), &config).await.unwrap();
+    assert_eq!(seen.contents.hooks[0].name.as_str(), "copy");
+    assert_eq!(seen.contents.hooks[0].permissions, None);
+    let error = artifact(named(Some("../x.wasm")), &config).await.unwrap_err();
+    assert!(error.contains("../x"), "{error}");
+    assert!(artifact(named(None), &config).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_no_right_bundle_says_why() {
+    let bundle = |layers: Value| move |config: &Value| json!({"schemaVersion": 2, "artifactType": BUNDLE_TYPE, "config": typed(config.clone(), CONFIG_TYPE), "layers": layers});
+    let config =
+        |digest: &Digest| json!({"created": "", "hooks": {"a": {"layer": digest.as_str(), "permissions": []}}});
+    let good = config(&Digest::of(b"code"));
+    assert!(artifact(bundle(json!([layer(4)])), &good).await.is_ok());
+    let image = |config: &Value| json!({"schemaVersion": 2, "config": config, "layers": []});
+    let extra = json!({"mediaType": WASM_TYPE, "digest": Digest::of(b"more").as_str(), "size": 4});
+    let cases = [
+        (artifact(image, &json!({})).await, "it is no bundle of hooks"),
+        (artifact(bundle(json!([])), &good).await, "the manifest has no such layer"),
+        (artifact(bundle(json!([layer(4), extra])), &good).await, "the config does not name"),
+        (artifact(bundle(json!([layer(u64::MAX), layer(4)])), &good).await, "268435456 are allowed"),
+        (artifact(bundle(Value::Array(vec![layer(1 << 28); 5])), &good).await, "all of it is 1342177280 bytes"),
+        (artifact(bundle(Value::Array(vec![layer(4); 501])), &good).await, "501 layers"),
+        (artifact(bundle(json!([])), &json!({"created": "", "hooks": {}})).await, "it has no hook"),
+        (artifact(bundle(json!([layer(4)])), &json!([])).await, "its config can't be read"),
+        (artifact(bundle(json!([{"digest": "md5:x"}])), &good).await, "its manifest can't be read"),
+    ];
+    for (result, what) in cases {
+        let error = result.unwrap_err();
+        assert!(error.contains(what), "{error}");
+    }
+}

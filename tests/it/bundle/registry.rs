@@ -1,0 +1,107 @@
+//! A real registry on a free loopback port, which ends with the test.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use boathook::bundle::{Connect, Credentials, Place, Reference};
+use tempfile::TempDir;
+
+/// `team:secret`, as htpasswd -B writes it.
+const PASSWORDS: &str = "team:$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n";
+
+pub struct Registry {
+    child: Child,
+    directory: TempDir,
+    pub host: String,
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Registry {
+    pub fn start() -> Self {
+        Self::with("")
+    }
+
+    /// Which wants a login.
+    pub fn private() -> Self {
+        Self::with("auth: {htpasswd: {realm: test, path: PASSWORDS}}\n")
+    }
+
+    /// With TLS by an authority of its own; gives the authority's certificate.
+    pub fn tls() -> (Self, Vec<u8>) {
+        let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        let files = tempfile::tempdir().unwrap();
+        let (certificate, key) = (files.path().join("tls.crt"), files.path().join("tls.key"));
+        std::fs::write(&certificate, own.cert.pem()).unwrap();
+        std::fs::write(&key, own.signing_key.serialize_pem()).unwrap();
+        let tls = format!("  tls: {{certificate: {}, key: {}}}\n", certificate.display(), key.display());
+        (Self::with(&tls), own.cert.pem().into_bytes())
+    }
+
+    fn with(more: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let passwords = root.join("passwords");
+        std::fs::write(&passwords, PASSWORDS).unwrap();
+        let more = more.replace("PASSWORDS", passwords.to_str().unwrap());
+        let config = format!(
+            "version: 0.1\nlog: {{level: info}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\nhttp:\n  addr: '127.0.0.1:0'\n{more}",
+            root.join("data").display()
+        );
+        let file = root.join("config.yml");
+        std::fs::write(&file, config).unwrap();
+        let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/docker-registry");
+        let mut child = Command::new(tool)
+            .args(["serve".as_ref(), file.as_os_str()])
+            .env("OTEL_TRACES_EXPORTER", "none")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        let host = loop {
+            let Some(Ok(line)) = lines.next() else { panic!("the registry did not start:\n{}", said.join("\n")) };
+            if let Some((_, rest)) = line.split_once("listening on ") {
+                break rest.split(['"', ' ', ',']).next().unwrap().to_owned();
+            }
+            said.push(line);
+        };
+        // It stops when nobody reads what it says.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, directory, host }
+    }
+
+    pub fn reference(&self, rest: &str) -> Reference {
+        format!("{}/{rest}", self.host).parse().unwrap()
+    }
+
+    pub fn place(&self, rest: &str) -> Place {
+        Place::registry(&self.reference(rest), &plain("")).unwrap()
+    }
+
+    /// The registry's file of a blob.
+    pub fn file(&self, digest: &str) -> std::path::PathBuf {
+        let hex = digest.strip_prefix("sha256:").unwrap();
+        let below = format!("data/docker/registry/v2/blobs/sha256/{}/{hex}/data", &hex[..2]);
+        self.directory.path().join(below)
+    }
+}
+
+/// Without TLS, with the logins of a docker config.
+pub fn plain(config: &str) -> Connect {
+    let credentials = match config {
+        "" => Credentials::default(),
+        config => Credentials::from_docker_config(config.as_bytes()).unwrap(),
+    };
+    Connect { plain_http: true, credentials, ..Connect::default() }
+}
