@@ -24,6 +24,12 @@ impl World {
                 self.paused.insert(hook(HOOKS[at].0));
             }
             Op::Resume(at) => self.resume(&hook(HOOKS[at].0)),
+            Op::Hold(at) => {
+                assert!(self.state.hold(&hook(HOOKS[at].0)));
+                self.held.insert(hook(HOOKS[at].0));
+            }
+            Op::Release(at) => self.release(&hook(HOOKS[at].0)),
+            Op::Revise(at, binding) => self.revise(&hook(HOOKS[at].0), binding),
             Op::Expect(at, binding) => self.expect(&hook(HOOKS[at].0), binding),
             Op::Listed(at, binding) => self.listed(&hook(HOOKS[at].0), binding),
             Op::RetryDead(at) => self.retry_dead(at.map(|at| hook(HOOKS[at].0))),
@@ -116,6 +122,33 @@ impl World {
     pub(super) fn resume(&mut self, name: &HookName) {
         assert!(self.state.resume(name));
         self.paused.remove(name);
+    }
+
+    pub(super) fn release(&mut self, name: &HookName) {
+        assert!(self.state.release(name));
+        self.held.remove(name);
+    }
+
+    /// Only done while nothing of the hook runs.
+    pub(super) fn revise(&mut self, name: &HookName, binding: usize) {
+        if self.jobs.values().any(|job| job.hook == *name && job.due.is_none()) {
+            return;
+        }
+        let gone = |entry: &Entry| entry.hook == *name && entry.binding == binding;
+        let open = self.entries.iter().filter(|entry| gone(entry) && entry.open()).count();
+        let refused = binding_name(binding);
+        let dropped = self.state.revise(name, terms(name), &mut |trigger| trigger.binding != refused);
+        assert!(self.folding || dropped == open, "{dropped} of {open}");
+        for entry in self.entries.iter_mut().filter(|entry| gone(entry)) {
+            if entry.open() || matches!(entry.life, Life::Dead(_)) {
+                entry.life = Life::Dropped;
+            }
+        }
+        let Self { jobs, entries, .. } = self;
+        for job in jobs.values_mut().filter(|job| job.hook == *name) {
+            job.ids.retain(|id| entries[*id].life != Life::Dropped);
+        }
+        jobs.retain(|_, job| !job.ids.is_empty() || job.orphan);
     }
 
     pub(super) fn take(&mut self) -> bool {
@@ -264,6 +297,7 @@ impl World {
         of_hook.for_each(|entry| entry.life = Life::Dropped);
         self.since.insert(name.clone(), self.entries.len());
         self.paused.remove(name);
+        self.held.remove(name);
         self.starts.remove(name);
         self.expected.retain(|(hook, _), _| hook != name);
     }
@@ -292,6 +326,7 @@ impl World {
     pub(super) fn settle(&mut self) {
         for (name, ..) in HOOKS {
             self.resume(&hook(name));
+            self.release(&hook(name));
             (0..BINDINGS.len()).for_each(|binding| self.listed(&hook(name), binding));
         }
         self.run_all();

@@ -16,7 +16,7 @@ impl World {
             assert_eq!(job.attempt, 1);
         }
         assert!(ids.starts_with(&before), "a retry lost or moved triggers");
-        assert!(!self.paused.contains(&job.hook), "{} is paused", job.hook);
+        assert!(!self.stands_still(&job.hook), "{} is paused or held", job.hook);
         assert!(self.has_token(&job.hook), "{} has no token", job.hook);
         self.starts.entry(job.hook.clone()).or_default().push(self.now);
         self.check_told(job, &ids);
@@ -116,10 +116,14 @@ impl World {
         ids
     }
 
-    /// Those that a paused hook does not take out of the way.
+    pub(super) fn stands_still(&self, name: &HookName) -> bool {
+        self.paused.contains(name) || self.held.contains(name)
+    }
+
+    /// Those that a hook which stands still does not take out of the way.
     fn pending_unpaused(&self, queue: &QueueName) -> Vec<usize> {
         let pending = self.pending(queue);
-        pending.into_iter().filter(|id| !self.paused.contains(&self.entries[*id].hook)).collect()
+        pending.into_iter().filter(|id| !self.stands_still(&self.entries[*id].hook)).collect()
     }
 
     fn jobs_of<'a>(&'a self, queue: &'a QueueName) -> impl Iterator<Item = (&'a JobId, &'a ModelJob)> {
@@ -156,7 +160,7 @@ impl World {
         let running = others.iter().filter(|other| other.due.is_none()).count();
         assert!(running < concurrency(&job.queue), "too many jobs in {}", job.queue);
         if concurrency(&job.queue) == 1 && new {
-            assert!(others.iter().all(|other| self.paused.contains(&other.hook)), "{} ran past a job", job.queue);
+            assert!(others.iter().all(|other| self.stands_still(&other.hook)), "{} ran past a job", job.queue);
         }
         if concurrency(&job.queue) > 1 {
             let objects: BTreeSet<u8> = ids.iter().filter_map(|id| self.entries[*id].object()).collect();
@@ -173,7 +177,7 @@ impl World {
             if jobs.iter().filter(|job| job.due.is_none()).count() >= concurrency(&queue) {
                 continue;
             }
-            let waiting: Vec<_> = jobs.iter().filter(|job| !self.paused.contains(&job.hook)).collect();
+            let waiting: Vec<_> = jobs.iter().filter(|job| !self.stands_still(&job.hook)).collect();
             let is_due = |job: &ModelJob| job.due.is_some_and(|due| due <= self.now);
             // A job that others passed waits behind the one that has the line.
             let may = |job: &ModelJob| is_due(job) && self.has_token(&job.hook);
