@@ -162,6 +162,7 @@ impl App {
             health: health.clone(),
             metrics: metrics.clone(),
             history: stages.history.clone(),
+            recorder: recorder.clone(),
             plan: options.plan,
         }));
         let fleet = Fleet::new(

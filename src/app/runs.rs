@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use tracing::{
@@ -28,7 +28,7 @@ use crate::{
         WatchEventKind,
     },
     record::{Recorder, secrets::bindings_of_secrets},
-    sandbox::{RunReport, RunRequest, Sandbox},
+    sandbox::{Host, RunReport, RunRequest, Sandbox},
     telemetry::{
         Metrics, TRACE_TARGET,
         metrics::{RunLabels, RunResult, RunUsage},
@@ -101,11 +101,7 @@ impl Runs {
         self.parts.last.ran(&caller.hook, &job.triggers);
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
-        let began = Instant::now();
-        let report = tokio::select! {
-            report = self.recorded(&hook, request).instrument(span.clone()) => report,
-            () = hook.interrupt.cancelled() => interrupted(began.elapsed()),
-        };
+        let report = self.recorded(&hook, request).instrument(span.clone()).await;
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
         let usage = RunUsage {
@@ -125,14 +121,24 @@ impl Runs {
 
     /// Runs, and has that recorded if it is to be.
     async fn recorded(&self, hook: &Hook, request: RunRequest) -> RunReport {
-        let Some(recorder) = &self.parts.recorder else {
-            return self.parts.sandbox.run(&hook.component, request, self.parts.operator.clone()).await;
-        };
+        let operator = self.parts.operator.clone();
+        let Some(recorder) = &self.parts.recorder else { return self.interruptible(hook, request, operator).await };
         let secrets = bindings_of_secrets(&hook.spec);
-        let begun = recorder.begin(self.parts.operator.clone(), hook.component.digest(), secrets, &request);
-        let report = self.parts.sandbox.run(&hook.component, request, begun.host()).await;
-        recorder.end(begun, &report);
+        let begun = recorder.begin(operator, hook.component.digest(), secrets, request.clone());
+        let report = self.interruptible(hook, request, begun.host()).await;
+        begun.end(&report);
         report
+    }
+
+    async fn interruptible(&self, hook: &Hook, request: RunRequest, host: Arc<dyn Host>) -> RunReport {
+        let began = Instant::now();
+        tokio::select! {
+            report = self.parts.sandbox.run(&hook.component, request, host) => report,
+            () = hook.interrupt.cancelled() => {
+                let message = "the run was interrupted because a new version of the hook takes its place";
+                RunReport::interrupted(message.to_owned(), began.elapsed())
+            }
+        }
     }
 
     /// A hook that was taken out meanwhile reports nothing more.
@@ -168,21 +174,6 @@ fn ended(span: &Span, outcome: &Outcome) {
     if let Err(failure) = outcome {
         span.record("otel.status_code", "ERROR");
         span.record("otel.status_description", failure.message.as_str());
-    }
-}
-
-/// What it did until then is not known any more.
-fn interrupted(duration: Duration) -> RunReport {
-    let message = "the run was interrupted because a new version of the hook takes its place".to_owned();
-    RunReport {
-        outcome: Err(Failure { kind: FailureKind::Interrupted, message, backtrace: None }),
-        duration,
-        cpu: Duration::ZERO,
-        memory_peak: 0,
-        host_calls: 0,
-        host_bytes: 0,
-        log_bytes: 0,
-        metrics: Vec::new(),
     }
 }
 

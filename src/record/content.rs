@@ -4,19 +4,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::trigger::{RecordedBinding, RecordedItem, RecordedTrigger};
+use super::{
+    question::{RecordedAnswer, RecordedQuestion},
+    trigger::{RecordedBinding, RecordedItem, RecordedTrigger},
+};
 use crate::model::{
-    CallError, EmitEvent, Failure, FailureKind, Limits, ListQuery, ObjectRef, Operation, Outcome, Page, Permission,
+    CallError, EmitEvent, Failure, FailureKind, Limits, ListQuery, ObjectRef, Operation, Page, Permission,
 };
 
-/// One run of a hook.
+/// One run of a hook, or one answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     /// What ran, when, and how the record was made.
     pub header: Header,
-    /// Why it ran, oldest first.
+    /// Why it ran, oldest first. Empty for an answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<RecordedTrigger>,
+    /// What it was asked. Absent for a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<RecordedQuestion>,
     /// The snapshots that it opened, whole.
     pub snapshots: Vec<RecordedSnapshot>,
     /// What it asked of the host, in order.
@@ -41,9 +48,9 @@ pub struct Header {
     pub component: String,
     /// The hook's name.
     pub hook: String,
-    /// The first trigger's binding.
+    /// The first trigger's binding, or that of the question.
     pub binding: String,
-    /// The queue, as it is shown: `main`, `hook/NAME`.
+    /// The queue, as it is shown: `main`, `hook/NAME`. Empty for an answer, which waits in none.
     pub queue: String,
     /// The run's id.
     pub run: String,
@@ -223,6 +230,9 @@ pub struct LogLine {
 pub struct End {
     /// Absent after success.
     pub failure: Option<RecordedFailure>,
+    /// What it answered, if it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<RecordedAnswer>,
     /// Its metrics, one operation a line, in order.
     pub metrics: Vec<String>,
     /// Microseconds from start to end.
@@ -251,7 +261,7 @@ pub struct RecordedFailure {
 
 impl RecordedFailure {
     /// Of a run that may have failed.
-    pub fn of(outcome: &Outcome) -> Option<Self> {
+    pub fn of<T>(outcome: &Result<T, Failure>) -> Option<Self> {
         let Failure { kind, message, backtrace } = outcome.as_ref().err()?.clone();
         Some(Self { kind, message, backtrace })
     }

@@ -16,8 +16,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::content::Record;
 
-/// The version that is written, and the only one that is read.
-pub const VERSION: u32 = 1;
+/// The version that is written. Since version 2 there are records of answers, too.
+pub const VERSION: u32 = 2;
+
+/// The oldest version that is read.
+pub const OLDEST: u32 = 1;
 
 /// The most that a body may hold, unpacked. What is written stays far below.
 pub const MAX_UNPACKED: u64 = 256 * 1024 * 1024;
@@ -35,7 +38,9 @@ pub enum FormatError {
     #[error("it is no record of a run")]
     NoRecord,
     /// Made by another Boathook.
-    #[error("it is of version {0}; this boathook reads {VERSION}: use the boathook that wrote it, or record anew")]
+    #[error(
+        "it is of version {0}; this boathook reads {OLDEST} to {VERSION}: use the boathook that wrote it, or record anew"
+    )]
     Version(u32),
     /// Its end is missing.
     #[error("it is cut short after {found} of {whole} bytes")]
@@ -115,7 +120,7 @@ impl Head {
         }
         let cut = || FormatError::CutShort { found: bytes.len() as u64, whole: HEAD as u64 };
         let version = u32::from_le_bytes(*array(bytes, 8).ok_or_else(cut)?);
-        if version != VERSION {
+        if !(OLDEST..=VERSION).contains(&version) {
             return Err(FormatError::Version(version));
         }
         let body = u64::from_le_bytes(*array(bytes, 12).ok_or_else(cut)?);
@@ -133,8 +138,10 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
 
 /// What a writer that is not ours may have got wrong.
 fn check(record: &Record) -> Result<(), FormatError> {
-    if record.triggers.is_empty() {
-        return Err(FormatError::Contradiction("a run without a trigger".to_owned()));
+    if record.triggers.is_empty() == record.question.is_none() {
+        let what =
+            if record.triggers.is_empty() { "neither triggers nor a question" } else { "triggers and a question" };
+        return Err(FormatError::Contradiction(what.to_owned()));
     }
     let misfit = |call: &super::Call| call.answer.as_ref().is_some_and(|answer| !answer.fits(&call.request));
     match record.calls.iter().position(misfit) {

@@ -9,10 +9,12 @@
 //! Never keeps a run waiting: what the writer can't take is dropped and counted. Never talks to a
 //! cluster.
 
+mod asked;
 mod content;
 mod directory;
 mod file;
 mod format;
+mod question;
 mod recorder;
 mod recording;
 pub mod replay;
@@ -21,12 +23,14 @@ mod tape;
 mod trigger;
 mod writer;
 
+pub use asked::{Asked, Given};
 pub use content::{
     AmbientValues, Answer, Call, End, Header, LogLine, Record, RecordedFailure, RecordedSnapshot, Request,
 };
 pub use directory::{COMPONENTS, DirectoryError, KEY, component_file, read_key};
 pub use file::{FileName, ReadError, SUFFIX, read};
-pub use format::{FormatError, MAX_UNPACKED, VERSION, decode, encode};
+pub use format::{FormatError, MAX_UNPACKED, OLDEST, VERSION, decode, encode};
+pub use question::{Asks, RecordedAnswer, RecordedDenial, RecordedQuestion};
 pub use recorder::{Begun, RecordConfig, RecordObserver, Recorder, Which};
 pub use recording::Recording;
 pub use trigger::{RecordedBinding, RecordedCause, RecordedEvent, RecordedItem, RecordedTrigger};

@@ -14,13 +14,14 @@ use std::{
 };
 
 use super::{
+    asked::{Asked, Given},
     directory::{Directory, DirectoryError},
     recording::Recording,
     writer::{Taken, Writer},
 };
 use crate::{
     model::{BindingName, HookName},
-    sandbox::{Host, RunReport, RunRequest},
+    sandbox::{Host, RunReport},
 };
 
 const MIB: usize = 1024 * 1024;
@@ -95,10 +96,11 @@ pub struct Recorder {
     writer: Mutex<Option<WriterThread>>,
 }
 
-/// A run that is being recorded.
+/// A run or an answer that is being recorded. Dropped before its end, it was interrupted, and is recorded so.
 pub struct Begun {
+    recorder: Arc<Recorder>,
     host: Arc<Recording>,
-    request: RunRequest,
+    asked: Option<Asked>,
     component: String,
     secrets: Vec<BindingName>,
     started: SystemTime,
@@ -108,6 +110,32 @@ impl Begun {
     /// What the run must have as its host.
     pub fn host(&self) -> Arc<dyn Host> {
         self.host.clone()
+    }
+
+    /// After the run.
+    pub fn end<T: Clone + Into<Given>>(mut self, report: &RunReport<T>) {
+        if self.recorder.which == Which::All || report.outcome.is_err() {
+            self.take(report.clone().map(Into::into));
+        }
+        self.asked = None;
+    }
+
+    fn take(&mut self, report: RunReport<Given>) {
+        let Some(asked) = self.asked.take() else { return };
+        let (notes, hook) = (self.host.take(), asked.caller().hook.clone());
+        let (component, secrets) = (std::mem::take(&mut self.component), std::mem::take(&mut self.secrets));
+        let bytes = notes.bytes;
+        let taken = Box::new(Taken { asked, component, secrets, started: self.started, notes, report });
+        if !self.recorder.send(taken, bytes) {
+            self.recorder.observer.dropped(&hook);
+        }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let message = "it was interrupted before its end".to_owned();
+        self.take(RunReport::interrupted(message, self.started.elapsed().unwrap_or_default()));
     }
 }
 
@@ -141,32 +169,19 @@ impl Recorder {
 
     /// Before a run. `component` is its digest; `secrets` are its hook's bindings that match Secrets.
     pub fn begin(
-        &self,
+        self: &Arc<Self>,
         host: Arc<dyn Host>,
         component: &str,
         secrets: Vec<BindingName>,
-        request: &RunRequest,
+        asked: impl Into<Asked>,
     ) -> Begun {
         Begun {
+            recorder: self.clone(),
             host: Arc::new(Recording::new(host, self.max_bytes)),
-            request: request.clone(),
+            asked: Some(asked.into()),
             component: component.to_owned(),
             secrets,
             started: SystemTime::now(),
-        }
-    }
-
-    /// After it. One that never ends, because it was interrupted, leaves no record.
-    pub fn end(&self, begun: Begun, report: &RunReport) {
-        if self.which == Which::Failed && report.outcome.is_ok() {
-            return;
-        }
-        let Begun { host, request, component, secrets, started } = begun;
-        let notes = host.take();
-        let (bytes, hook) = (notes.bytes, request.caller.hook.clone());
-        let taken = Box::new(Taken { request, component, secrets, started, notes, report: report.clone() });
-        if !self.send(taken, bytes) {
-            self.observer.dropped(&hook);
         }
     }
 

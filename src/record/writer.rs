@@ -10,27 +10,29 @@ use std::{
 
 use super::{
     Record, RecordObserver,
+    asked::{Asked, Given},
     content::{End, Header, RecordedFailure, RecordedSnapshot},
     directory::Directory,
     file::FileName,
     format::encode,
+    question::{RecordedAnswer, RecordedQuestion},
     secrets::{Key, redact},
     tape::{Notes, metric_line},
     trigger::{RecordedItem, RecordedTrigger},
 };
 use crate::{
-    model::{BindingName, Items},
-    sandbox::{ENGINE, RunReport, RunRequest},
+    model::{BindingName, Items, Trigger},
+    sandbox::{ENGINE, RunReport},
 };
 
 /// A run that has ended.
 pub(super) struct Taken {
-    pub request: RunRequest,
+    pub asked: Asked,
     pub component: String,
     pub secrets: Vec<BindingName>,
     pub started: SystemTime,
     pub notes: Notes,
-    pub report: RunReport,
+    pub report: RunReport<Given>,
 }
 
 pub(super) struct Writer {
@@ -45,7 +47,7 @@ pub(super) struct Writer {
 impl Writer {
     /// Writes one, and tells how that went.
     pub fn take(&mut self, taken: Taken) {
-        let hook = taken.request.caller.hook.clone();
+        let hook = taken.asked.caller().hook.clone();
         let component = taken.component.clone();
         match self.write(taken) {
             Ok(bytes) => self.observer.written(&hook, bytes),
@@ -73,27 +75,31 @@ impl Writer {
 }
 
 fn record(taken: Taken, max_bytes: usize) -> Record {
-    let Taken { request, component, started, mut notes, report, .. } = taken;
-    let first = request.triggers.first();
-    let triggers: Vec<RecordedTrigger> = request.triggers.iter().map(RecordedTrigger::from).collect();
+    let Taken { asked, component, started, mut notes, report, .. } = taken;
+    let waited: &[Trigger] = if let Asked::Run(request) = &asked { &request.triggers } else { &[] };
+    let triggers: Vec<RecordedTrigger> = waited.iter().map(RecordedTrigger::from).collect();
+    let (question, caller) = (RecordedQuestion::of(&asked), asked.caller());
+    let end = end(&report);
     let mut header = Header {
         boathook: env!("CARGO_PKG_VERSION").to_owned(),
         engine: ENGINE.to_owned(),
         component,
-        hook: request.caller.hook.to_string(),
-        binding: first.map(|trigger| trigger.binding.to_string()).unwrap_or_default(),
-        queue: first.map(|trigger| trigger.queue.to_string()).unwrap_or_default(),
-        run: request.caller.run.to_string(),
-        attempt: request.attempt,
+        hook: caller.hook.to_string(),
+        binding: asked.binding().map(ToString::to_string).unwrap_or_default(),
+        queue: waited.first().map(|trigger| trigger.queue.to_string()).unwrap_or_default(),
+        run: caller.run.to_string(),
+        attempt: asked.attempt(),
         started: millis(started),
-        limits: request.limits,
-        permissions: request.caller.permissions.to_vec(),
-        dry_run: request.caller.dry_run,
+        limits: asked.limits(),
+        permissions: caller.permissions.to_vec(),
+        dry_run: caller.dry_run,
         redacted: false,
         incomplete: None,
     };
     let shared: usize = notes.snapshots.iter().filter_map(|(_, items)| items.as_ref()).map(size).sum();
-    let given: usize = triggers.iter().map(RecordedTrigger::bytes).sum();
+    let told: usize = triggers.iter().map(RecordedTrigger::bytes).sum();
+    let asked = question.as_ref().map_or(0, RecordedQuestion::bytes);
+    let given = told + asked + end.answer.as_ref().map_or(0, RecordedAnswer::bytes);
     if notes.full || notes.bytes.saturating_add(shared).saturating_add(given) > max_bytes {
         header.incomplete = Some(format!("it would have more than {max_bytes} bytes"));
         notes.snapshots.clear();
@@ -102,17 +108,19 @@ fn record(taken: Taken, max_bytes: usize) -> Record {
     Record {
         header,
         triggers,
+        question,
         snapshots: snapshots(&notes),
         calls: notes.calls,
         ambient,
         log: notes.log,
-        end: end(&report),
+        end,
     }
 }
 
-fn end(report: &RunReport) -> End {
+fn end(report: &RunReport<Given>) -> End {
     End {
         failure: RecordedFailure::of(&report.outcome),
+        answer: report.outcome.as_ref().ok().and_then(RecordedAnswer::of),
         metrics: report.metrics.iter().map(metric_line).collect(),
         duration_us: micros(report.duration),
         cpu_us: micros(report.cpu),

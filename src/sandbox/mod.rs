@@ -335,6 +335,19 @@ impl Sandbox {
 }
 
 impl<T> RunReport<T> {
+    /// Another view of what it gave.
+    pub fn map<U>(self, view: impl FnOnce(T) -> U) -> RunReport<U> {
+        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics } = self;
+        let outcome = outcome.map(view);
+        RunReport { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics }
+    }
+
+    /// Of a call that was ended from outside. What it did until then is not known any more.
+    pub fn interrupted(message: String, duration: Duration) -> Self {
+        let failure = Failure { kind: FailureKind::Interrupted, message, backtrace: None };
+        Self { duration, ..Self::not_started(failure) }
+    }
+
     fn not_started(failure: Failure) -> Self {
         Self {
             outcome: Err(failure),

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::{
     super::{history::Begun, hooks::Hook},
-    Answers, bounded,
+    Answers,
     chains::{Chains, Step},
     ledger::{Asked, Entry},
     within,
@@ -106,8 +106,8 @@ impl Answers {
         let caller = Caller { hook: name.clone(), run: run.clone(), permissions: Arc::new([]), dry_run: true };
         let (snapshots, limits) = (binding.include_snapshots_from.clone(), within(hook.spec.limits, patience));
         let question = Question { caller, conversion, snapshots, limits };
-        let call = self.parts.sandbox.convert(&hook.component, question, self.parts.operator.clone());
-        let report = bounded(&hook, patience, call).await.map_err(|stopped| {
+        let call = |question, host| self.parts.sandbox.convert(&hook.component, question, host);
+        let report = self.asked(&hook, question, patience, call).await.map_err(|stopped| {
             let error = stopped.unanswered(name, &binding.name, patience);
             self.stopped(&asked, &error);
             Failed::Unanswered(error)

@@ -27,7 +27,8 @@ use tracing::warn;
 use super::{health::Health, history::History, hooks::Hook, host::Operator, roster::Roster};
 use crate::{
     model::{AdmissionKind, BindingName, HookName, Limits, Reviewed, RunId},
-    sandbox::{RunReport, Sandbox},
+    record::{Asked, Given, Recorder, secrets::bindings_of_secrets},
+    sandbox::{Host, RunReport, Sandbox},
     telemetry::Metrics,
     webhook::{AdmissionRequest, Answerer, ConversionRequest, Converted, Unanswered},
 };
@@ -41,6 +42,7 @@ pub(super) struct Parts {
     pub health: Arc<Health>,
     pub metrics: Arc<Metrics>,
     pub history: Arc<History>,
+    pub recorder: Option<Arc<Recorder>>,
     /// Writes are dry runs.
     pub plan: bool,
 }
@@ -90,6 +92,32 @@ impl Answers {
         let text =
             format!("hook {hook} can't answer for {binding} yet: its binding {first} has not listed its objects");
         Err(Unanswered::NotReady(text))
+    }
+
+    /// Asks the hook within its time, and has that recorded if it is to be.
+    async fn asked<Q, T, F>(
+        &self,
+        hook: &Hook,
+        question: Q,
+        patience: Duration,
+        call: impl FnOnce(Q, Arc<dyn Host>) -> F,
+    ) -> Result<RunReport<T>, Stopped>
+    where
+        Q: Clone + Into<Asked>,
+        T: Clone + Into<Given>,
+        F: Future<Output = RunReport<T>>,
+    {
+        let operator = self.parts.operator.clone();
+        let Some(recorder) = &self.parts.recorder else {
+            return bounded(hook, patience, call(question, operator)).await;
+        };
+        let secrets = bindings_of_secrets(&hook.spec);
+        let begun = recorder.begin(operator, hook.component.digest(), secrets, question.clone());
+        let ended = bounded(hook, patience, call(question, begun.host())).await;
+        if let Ok(report) = &ended {
+            begun.end(report);
+        }
+        ended
     }
 
     /// The conversions of a definition, over all hooks.

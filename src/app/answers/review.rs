@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     super::{history::Begun, hooks::Hook},
-    Answers, bounded,
+    Answers,
     ledger::{Asked, Entry},
     within,
 };
@@ -55,8 +55,8 @@ impl Answers {
             Caller { hook: name.clone(), run: run.clone(), permissions: hook.spec.permissions.clone(), dry_run };
         let (snapshots, limits) = (binding.include_snapshots_from.clone(), within(hook.spec.limits, patience));
         let request = ReviewRequest { caller, review, snapshots, limits };
-        let call = self.parts.sandbox.review(&hook.component, request, self.parts.operator.clone());
-        let report = bounded(hook, patience, call).await.map_err(|stopped| {
+        let call = |request, host| self.parts.sandbox.review(&hook.component, request, host);
+        let report = self.asked(hook, request, patience, call).await.map_err(|stopped| {
             let error = stopped.unanswered(name, &binding.name, patience);
             self.stopped(&asked, &error);
             error

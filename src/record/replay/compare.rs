@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::operation::{self, Written};
 use crate::record::{
-    Request,
+    RecordedAnswer, Request,
     secrets::{Key, reconcile},
 };
 
@@ -75,6 +75,11 @@ pub enum Difference {
         /// As above.
         now: String,
     },
+    /// Another answer.
+    Answer {
+        /// How.
+        fields: Vec<Change>,
+    },
     /// Other metrics.
     Metrics {
         /// Lines that are not reported any more.
@@ -100,6 +105,16 @@ pub(super) fn same_call(recorded: &Request, now: &Request, secrets: Secrets<'_>)
     }
     let changes = diff(&operation::request(recorded), operation::request(now), secrets);
     if changes.is_empty() { Ok(()) } else { Err(changes) }
+}
+
+/// How two answers differ. One that is missing differs in its outcome.
+pub(super) fn answers(
+    recorded: Option<&RecordedAnswer>,
+    now: Option<&RecordedAnswer>,
+    secrets: Secrets<'_>,
+) -> Option<Difference> {
+    let fields = diff(&operation::answer(recorded?), operation::answer(now?), secrets);
+    (!fields.is_empty()).then_some(Difference::Answer { fields })
 }
 
 /// How writes differ, object by object. The order of writes counts among those of one object.

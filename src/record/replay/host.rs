@@ -14,6 +14,7 @@ use super::{
     ambient::Replayed,
     compare::{Difference, Secrets, same_call},
     found::Found,
+    interrupted,
 };
 use crate::{
     model::{
@@ -96,7 +97,7 @@ impl ReplayHost {
             Mode::Matching => Some(state.found.answer(&request)),
         };
         state.made.push(request);
-        if answer.is_none() {
+        if answer.is_none() || state.over {
             self.stop.notify_one();
         }
         answer
@@ -112,7 +113,9 @@ impl ReplayHost {
         let fields = match call.map(|call| same_call(&call.request, request, secrets)) {
             Some(Ok(())) => {
                 let answer = call.and_then(|call| call.answer.clone());
-                state.over = answer.is_none();
+                // Nobody knows what an interrupted run would have done next.
+                let last = number + 1 == self.record.calls.len();
+                state.over = answer.is_none() || (last && interrupted(&self.record));
                 return answer;
             }
             Some(Err(fields)) => fields,

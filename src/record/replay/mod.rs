@@ -19,9 +19,9 @@ pub use host::Mode;
 
 use ambient::Replayed;
 use compare::Secrets;
-use host::ReplayHost;
+use host::{ReplayHost, Seen};
 
-use super::{Record, content::RecordedFailure, secrets::Key, tape::metric_line};
+use super::{Asked, Given, Record, RecordedAnswer, content::RecordedFailure, secrets::Key, tape::metric_line};
 use crate::{
     model::{Caller, FailureKind, HookName, InvalidName, Limit, Limits, RunId},
     sandbox::{LoadedHook, RunReport, RunRequest, Sandbox},
@@ -55,14 +55,21 @@ pub async fn replay(
     mode: Mode,
     key: Option<&Key>,
 ) -> Result<Vec<Difference>, Unusable> {
-    let request = request(&record)?;
+    let asked = asked(&record)?;
+    if interrupted(&record) && mode == Mode::Matching {
+        let why = "the run was interrupted, so what it would have written is not known";
+        return Err(Unusable::Incomplete(why.to_owned()));
+    }
+    if interrupted(&record) && record.calls.is_empty() {
+        return Ok(Vec::new());
+    }
     let ambient = Replayed::new(&record.ambient, record.header.started).ok_or(Unusable::Random)?;
     let key = key.filter(|_| record.header.redacted);
     let host = Arc::new(ReplayHost::new(record.clone(), key.cloned(), mode, ambient));
     let report = tokio::select! {
         biased;
         () = host.stopped() => None,
-        report = sandbox.run(component, request, host.clone()) => Some(report),
+        report = asked.call(sandbox, component, host.clone()) => Some(report),
     };
     let seen = host.seen();
     if let Some(difference) = seen.difference {
@@ -71,18 +78,32 @@ pub async fn replay(
     if seen.over {
         return Ok(Vec::new());
     }
-    let Some(report) = report else { return Ok(Vec::new()) };
-    let mut differences = Vec::new();
     let secrets = Secrets { key, made: record.header.redacted && record.ambient.random.is_none() };
+    Ok(report.map(|report| differences(&record, &seen, &report, mode, secrets)).unwrap_or_default())
+}
+
+/// Of a run that came to its end.
+fn differences(
+    record: &Record,
+    seen: &Seen,
+    report: &RunReport<Given>,
+    mode: Mode,
+    secrets: Secrets<'_>,
+) -> Vec<Difference> {
+    let mut differences = Vec::new();
     match mode {
-        Mode::Exact => differences.extend(unmade(&record, seen.made.len())),
+        Mode::Exact => differences.extend(unmade(record, seen.made.len())),
         Mode::Matching => {
             let now: Vec<_> = seen.made.iter().flat_map(operation::of_request).collect();
-            differences.extend(compare::writes(&operation::recorded(&record), &now, secrets));
+            differences.extend(compare::writes(&operation::recorded(record), &now, secrets));
         }
     }
-    differences.extend(ends(&record, &report, mode));
-    Ok(differences)
+    if !interrupted(record) {
+        let now = report.outcome.as_ref().ok().and_then(RecordedAnswer::of);
+        differences.extend(compare::answers(record.end.answer.as_ref(), now.as_ref(), secrets));
+        differences.extend(ends(record, report, mode));
+    }
+    differences
 }
 
 fn unmade(record: &Record, made: usize) -> Option<Difference> {
@@ -95,7 +116,12 @@ fn unmade(record: &Record, made: usize) -> Option<Difference> {
     })
 }
 
-fn ends(record: &Record, report: &RunReport, mode: Mode) -> Vec<Difference> {
+/// Nobody knows what such a run would have done next.
+fn interrupted(record: &Record) -> bool {
+    record.end.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Interrupted)
+}
+
+fn ends(record: &Record, report: &RunReport<Given>, mode: Mode) -> Vec<Difference> {
     let now = RecordedFailure::of(&report.outcome);
     let recorded = &record.end.failure;
     let mut differences = Vec::new();
@@ -119,7 +145,7 @@ fn said(failure: Option<&RecordedFailure>, mode: Mode) -> String {
     }
 }
 
-fn request(record: &Record) -> Result<RunRequest, Unusable> {
+fn asked(record: &Record) -> Result<Asked, Unusable> {
     let header = &record.header;
     if let Some(reason) = &header.incomplete {
         return Err(Unusable::Incomplete(reason.clone()));
@@ -129,15 +155,20 @@ fn request(record: &Record) -> Result<RunRequest, Unusable> {
     let (process, number) = number.ok_or_else(|| Unusable::Run(header.run.clone()))?;
     let ran_out = record.end.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Limit(Limit::Time));
     let time = if ran_out { header.limits.time } else { header.limits.time.max(TIME) };
-    Ok(RunRequest {
-        caller: Caller {
-            hook: hook.clone(),
-            run: RunId::new(process, number),
-            permissions: header.permissions.clone().into(),
-            dry_run: header.dry_run,
-        },
-        attempt: header.attempt,
-        triggers: record.triggers.iter().map(|trigger| trigger.restore(&hook, &header.queue)).collect(),
-        limits: Limits { time, ..header.limits },
+    let limits = Limits { time, ..header.limits };
+    let caller = Caller {
+        hook: hook.clone(),
+        run: RunId::new(process, number),
+        permissions: header.permissions.clone().into(),
+        dry_run: header.dry_run,
+    };
+    Ok(match &record.question {
+        Some(question) => question.restore(caller, limits),
+        None => Asked::Run(RunRequest {
+            caller,
+            attempt: header.attempt,
+            triggers: record.triggers.iter().map(|trigger| trigger.restore(&hook, &header.queue)).collect(),
+            limits,
+        }),
     })
 }

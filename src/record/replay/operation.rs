@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::{
     model::{EmitEvent, ObjectRef, Operation, PatchBody},
-    record::{Record, Request},
+    record::{Record, RecordedAnswer, Request},
 };
 
 /// Fields of operations that hold JSON as text.
-const TEXTS: [&str; 4] = ["object", "json", "merge", "strategic"];
+const TEXTS: [&str; 5] = ["object", "json", "merge", "strategic", "patch"];
 
 /// One write, as it is compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +48,15 @@ pub(super) fn of_request(request: &Request) -> Vec<Written> {
 /// A request with its objects as JSON.
 pub(super) fn request(request: &Request) -> Value {
     readable(request)
+}
+
+/// An answer with its objects as JSON.
+pub(super) fn answer(answer: &RecordedAnswer) -> Value {
+    let json = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str()));
+    match answer {
+        RecordedAnswer::Review { .. } => readable(answer),
+        RecordedAnswer::Objects { objects } => objects.iter().map(json).collect(),
+    }
 }
 
 /// A text that is equal for equal requests, however their JSON is written.

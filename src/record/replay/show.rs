@@ -46,6 +46,10 @@ impl fmt::Display for Difference {
             Self::Outcome { recorded, now } => {
                 writeln!(f, "it ended otherwise\n    - {}\n    + {}", plain(recorded), plain(now))
             }
+            Self::Answer { fields } => {
+                writeln!(f, "it answered otherwise")?;
+                changes(f, fields)
+            }
             Self::Metrics { recorded, now } => {
                 writeln!(f, "it reported other metrics")?;
                 recorded.iter().try_for_each(|line| writeln!(f, "    - {}", plain(line)))?;

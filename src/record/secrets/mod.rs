@@ -18,6 +18,7 @@ use walk::Pass;
 
 use super::{
     content::{Answer, Record, Request},
+    question::{Asks, RecordedAnswer, RecordedQuestion},
     trigger::{RecordedCause, RecordedItem},
 };
 use crate::model::{BindingName, CallError, HookSpec, KubernetesBinding, Operation, PatchBody};
@@ -34,7 +35,7 @@ pub fn bindings_of_secrets(spec: &HookSpec) -> Vec<BindingName> {
 pub fn redact(mut record: Record, key: &Key, bindings: &[BindingName]) -> Result<Record, serde_json::Error> {
     let mut pass = Pass::new(key);
     inputs(&mut record, &mut pass, bindings);
-    let made = calls(&mut record, &mut pass);
+    let made = calls(&mut record, &mut pass) | answer(&mut record, &mut pass);
     if made {
         record.ambient.random = None;
     }
@@ -56,6 +57,8 @@ fn inputs(record: &mut Record, pass: &mut Pass<'_>, bindings: &[BindingName]) {
         }
         item(&mut event.item, pass, secret);
     }
+    let asked = record.question.as_mut().map(RecordedQuestion::texts).into_iter().flatten();
+    asked.for_each(|text| pass.json(text));
     for snapshot in &mut record.snapshots {
         let secret = bindings.contains(&(&snapshot.binding).into());
         snapshot.items.iter_mut().flatten().for_each(|one| item(one, pass, secret));
@@ -104,6 +107,29 @@ fn calls(record: &mut Record, pass: &mut Pass<'_>) -> bool {
         made |= programs && pass.found_new;
     }
     made
+}
+
+/// Whether the answer holds a value of a Secret that was not in the question.
+fn answer(record: &mut Record, pass: &mut Pass<'_>) -> bool {
+    pass.found_new = false;
+    let of_secret = record.question.as_ref().is_some_and(about_secret);
+    match &mut record.end.answer {
+        Some(RecordedAnswer::Review { patch, object, .. }) => {
+            patch.iter_mut().for_each(|patch| if of_secret { pass.secret(patch) } else { pass.json(patch) });
+            object.iter_mut().for_each(|object| pass.json(object));
+        }
+        Some(RecordedAnswer::Objects { objects }) => objects.iter_mut().for_each(|object| pass.json(object)),
+        None => {}
+    }
+    pass.found_new
+}
+
+/// Whether a review is about a Secret: its patch does not say so itself.
+fn about_secret(question: &RecordedQuestion) -> bool {
+    let (Asks::Validating { request } | Asks::Mutating { request }) = &question.asks else { return false };
+    let kind = serde_json::from_str::<Value>(request).map(|request| request.pointer("/kind/kind").cloned());
+    // What can't be read is taken for the worst.
+    kind.map_or(true, |kind| kind.as_ref().and_then(Value::as_str) == Some("Secret"))
 }
 
 /// What it makes of a Secret is seen in its answer only.

@@ -5,8 +5,8 @@ use std::path::Path;
 use boathook::{
     model::{CallError, CallReason, Create, IfExists, Limits, ObjectRef, Operation},
     record::{
-        AmbientValues, Answer, Call, End, FormatError, Header, LogLine, Record, RecordedBinding, RecordedCause,
-        RecordedTrigger, Request, decode, encode,
+        AmbientValues, Answer, Asks, Call, End, FormatError, Header, LogLine, Record, RecordedAnswer, RecordedBinding,
+        RecordedCause, RecordedDenial, RecordedQuestion, RecordedTrigger, Request, decode, encode,
     },
 };
 use proptest::prelude::*;
@@ -44,6 +44,7 @@ fn example() -> Record {
             snapshots: vec![binding],
             allow_failure: false,
         }],
+        question: None,
         snapshots: Vec::new(),
         calls: vec![
             Call { request: Request::Get { target, subresource: None }, answer: Some(Answer::Object(Err(missing))) },
@@ -53,6 +54,7 @@ fn example() -> Record {
         log: vec![LogLine { level: "INFO".into(), message: "hello".into(), fields: String::new() }],
         end: End {
             failure: None,
+            answer: None,
             metrics: Vec::new(),
             duration_us: 1,
             cpu_us: 1,
@@ -68,14 +70,43 @@ fn what_is_written_is_read() {
     assert_eq!(decode(&encode(&example()).unwrap()).unwrap(), example());
 }
 
-/// A record that an earlier Boathook wrote. When this fails, the format is another one and needs another version.
+/// Of an answer, which version 1 did not know.
+fn answer() -> Record {
+    let (binding, request) = (RecordedBinding { name: "a.b.c".into(), nth: 1 }, r#"{"uid":"u"}"#.to_owned());
+    let denied = RecordedDenial { message: "no".into(), code: Some(422), reason: None };
+    let answer = RecordedAnswer::Review {
+        denied: Some(denied),
+        warnings: vec!["w".into()],
+        audit_annotations: vec![("k".into(), "v".into())],
+        patch: None,
+        object: None,
+    };
+    let question = RecordedQuestion { binding, snapshots: Vec::new(), asks: Asks::Validating { request } };
+    let end = End { answer: Some(answer), ..example().end };
+    Record { triggers: Vec::new(), question: Some(question), end, ..example() }
+}
+
+/// Records that earlier Boathooks wrote. When this fails, the format is another one and needs another version.
 #[test]
-fn a_record_of_version_1_is_read_for_ever() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/records/version-1.record");
-    if std::env::var_os("BOATHOOK_UPDATE_DOCS").is_some() && !path.exists() {
-        std::fs::write(&path, encode(&example()).unwrap()).unwrap();
+fn records_of_all_versions_are_read_for_ever() {
+    for (version, expected) in [(1, example()), (2, answer())] {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/records/version-{version}.record"));
+        if std::env::var_os("BOATHOOK_UPDATE_DOCS").is_some() && !path.exists() {
+            std::fs::write(&path, encode(&expected).unwrap()).unwrap();
+        }
+        assert_eq!(decode(&std::fs::read(path).unwrap()).unwrap(), expected);
     }
-    assert_eq!(decode(&std::fs::read(path).unwrap()).unwrap(), example());
+}
+
+#[test]
+fn a_record_is_of_a_run_or_of_an_answer() {
+    let both = Record { triggers: example().triggers, ..answer() };
+    let neither = Record { question: None, ..answer() };
+    for (record, said) in [(both, "triggers and a question"), (neither, "neither triggers nor a question")] {
+        let error = decode(&encode(&record).unwrap()).unwrap_err();
+        assert!(matches!(&error, FormatError::Contradiction(what) if what == said), "{error}");
+    }
 }
 
 #[test]
@@ -111,7 +142,7 @@ fn another_version_is_told_from_damage() {
     let mut bytes = encode(&example()).unwrap();
     bytes[8] = 3;
     let error = decode(&bytes).unwrap_err().to_string();
-    assert!(error.starts_with("it is of version 3; this boathook reads 1"), "{error}");
+    assert!(error.starts_with("it is of version 3; this boathook reads 1 to 2"), "{error}");
 }
 
 proptest! {

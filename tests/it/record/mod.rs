@@ -2,6 +2,7 @@
 //!
 //! Never looks into a file but through `record::read`.
 
+mod answers;
 mod bad;
 mod replays;
 mod rings;
@@ -107,4 +108,14 @@ async fn replayed(arguments: &[&str]) -> (Option<i32>, Value) {
 
 fn labelled(kind: &str, name: &str, labels: Value) -> Value {
     json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "labels": labels}})
+}
+
+/// The component with one text for another of the same length.
+fn altered(component: &[u8], from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let mut bytes = component.to_vec();
+    let places: Vec<_> = (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes())).collect();
+    assert!(!places.is_empty(), "{from} is not in the component");
+    places.iter().for_each(|at| bytes[*at..*at + to.len()].copy_from_slice(to.as_bytes()));
+    bytes
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use boathook::model::Operation;
 use serde_json::{Value, json};
 
-use super::{Recorded, labelled, names, of_hook, records, replay, replayed};
+use super::{Recorded, altered, labelled, names, of_hook, records, replay, replayed};
 use crate::{
     pipeline::{
         fixture::{config_map, guests},
@@ -36,16 +36,6 @@ fn credentials() -> Value {
         "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/dockerconfigjson",
         "data": {".dockerconfigjson": "eyJhdXRocyI6eyJyLmV4YW1wbGUiOnsiYXV0aCI6ImRYTmxjanB3WVhOeiJ9fX0="},
     })
-}
-
-/// The component with one text for another of the same length.
-fn altered(component: &[u8], from: &str, to: &str) -> Vec<u8> {
-    assert_eq!(from.len(), to.len());
-    let mut bytes = component.to_vec();
-    let places: Vec<_> = (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes())).collect();
-    assert!(!places.is_empty(), "{from} is not in the component");
-    places.iter().for_each(|at| bytes[*at..*at + to.len()].copy_from_slice(to.as_bytes()));
-    bytes
 }
 
 #[tokio::test]
