@@ -163,6 +163,7 @@ impl App {
             metrics: metrics.clone(),
             history: stages.history.clone(),
             plan: options.plan,
+            effects: options.effects.clone(),
         }));
         let fleet = Fleet::new(
             options.hooks.clone(),

@@ -8,6 +8,7 @@
 
 mod chains;
 mod convert;
+mod effects;
 mod ledger;
 mod review;
 
@@ -26,6 +27,7 @@ use tracing::warn;
 
 use super::{health::Health, history::History, hooks::Hook, host::Operator, roster::Roster};
 use crate::{
+    effect::{Effect, Sink},
     model::{AdmissionKind, BindingName, HookName, Limits, Reviewed, RunId},
     sandbox::{RunReport, Sandbox},
     telemetry::Metrics,
@@ -43,6 +45,8 @@ pub(super) struct Parts {
     pub history: Arc<History>,
     /// Writes are dry runs.
     pub plan: bool,
+    /// Is told what answers do to objects.
+    pub effects: Option<Arc<dyn Sink>>,
 }
 
 /// Answers by hooks.
@@ -67,6 +71,13 @@ impl Answers {
         Self { parts, process, number: AtomicU64::new(1), chains: Mutex::default() }
     }
 
+    /// Those who watch, if any, are told.
+    fn tell<E: IntoIterator<Item = Effect>>(&self, effects: impl FnOnce() -> E) {
+        if let Some(sink) = &self.parts.effects {
+            effects().into_iter().for_each(|effect| sink.effect(effect));
+        }
+    }
+
     fn next_run(&self) -> RunId {
         RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed))
     }
@@ -83,8 +94,24 @@ impl Answers {
         })
     }
 
-    /// A hook that does not know the objects of its snapshots yet would answer out of nothing.
-    fn check_listed(&self, hook: &HookName, binding: &BindingName, needs: &[BindingName]) -> Result<(), Unanswered> {
+    /// A hook that does not know the objects of its snapshots yet would answer out of nothing, so it is waited for.
+    async fn listed(
+        &self,
+        hook: &HookName,
+        binding: &BindingName,
+        needs: &[BindingName],
+        patience: Duration,
+    ) -> Result<(), Unanswered> {
+        let mut changes = self.parts.health.changes();
+        let wait = async {
+            while !self.parts.health.unlisted(hook, needs).is_empty() {
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        // Half of the time is left for the answer.
+        let _ = timeout(patience / 2, wait).await;
         let unlisted = self.parts.health.unlisted(hook, needs);
         let Some(first) = unlisted.first() else { return Ok(()) };
         let text =
@@ -141,36 +168,15 @@ fn within(limits: Limits, patience: Duration) -> Limits {
     Limits { time: limits.time.min(patience), ..limits }
 }
 
-/// Why there is no report.
-enum Stopped {
-    /// The time is over, the wait for a free place included.
-    Late,
-    /// Another version of the hook takes its place.
-    Replaced,
-}
-
-/// Until the time is over or the hook is replaced; the run ends with it.
+/// Until the time is over; the run ends with it. A new version of the hook ends no answer of the old one: these are
+/// short, and whoever asked waits.
 async fn bounded<T>(
-    hook: &Hook,
+    (hook, binding): (&HookName, &BindingName),
     patience: Duration,
     run: impl Future<Output = RunReport<T>>,
-) -> Result<RunReport<T>, Stopped> {
-    tokio::select! {
-        report = timeout(patience, run) => report.map_err(|_| Stopped::Late),
-        () = hook.interrupt.cancelled() => Err(Stopped::Replaced),
-    }
-}
-
-impl Stopped {
-    fn unanswered(&self, hook: &HookName, binding: &BindingName, patience: Duration) -> Unanswered {
-        match self {
-            Self::Late => {
-                let ms = patience.as_millis();
-                Unanswered::Deadline(format!("hook {hook}, binding {binding}: no answer within {ms} ms"))
-            }
-            Self::Replaced => {
-                Unanswered::NotReady(format!("hook {hook}, binding {binding}: a new version takes its place"))
-            }
-        }
-    }
+) -> Result<RunReport<T>, Unanswered> {
+    timeout(patience, run).await.map_err(|_| {
+        let ms = patience.as_millis();
+        Unanswered::Deadline(format!("hook {hook}, binding {binding}: no answer within {ms} ms"))
+    })
 }
