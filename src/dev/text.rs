@@ -49,6 +49,9 @@ pub(super) fn note(note: &Note<'_>, look: Look) -> String {
             let text = format!("{}: {}; what ran before goes on", source.name, clean(error));
             format!("{}\n", look.paint(RED, &text))
         }
+        Note::Unasked { why } => {
+            format!("{}\n", look.paint(YELLOW, &format!("webhooks are off, the hook is not asked: {why}")))
+        }
         Note::Again { source, triggers: 0 } => {
             format!("{}\n", look.paint(DIM, &format!("{}: there is no run to run again", source.name)))
         }
