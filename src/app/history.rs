@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::{RunEnded, ms};
 use crate::{
-    admin::views::{LastRun, RunCounts, RunOutcome, RunResult, RunView, TriggerView},
+    admin::views::{AnswerView, LastRun, RunCounts, RunOutcome, RunResult, RunView, TriggerView},
     model::{
         BindingName, Cause, Failure, HookName, Job, ObjectKey, QueueName, Resource, RunId, Trigger, WatchEventKind,
     },
@@ -40,6 +40,7 @@ pub(super) struct Begun {
     triggers: usize,
     first: Vec<Why>,
     started: Timestamp,
+    answer: Option<AnswerView>,
 }
 
 /// What is remembered of a trigger: no object, which would stay in memory.
@@ -101,6 +102,7 @@ impl Begun {
             triggers: job.triggers.len(),
             first: job.triggers.iter().take(TRIGGERS).map(why).collect(),
             started: Timestamp::now(),
+            answer: None,
         }
     }
 
@@ -114,7 +116,13 @@ impl Begun {
             triggers: 1,
             first: vec![Why { binding: binding.clone(), cause: kind, group: None, object: None }],
             started: Timestamp::now(),
+            answer: None,
         }
+    }
+
+    /// With what was asked and answered.
+    pub fn with_answer(self, answer: Option<AnswerView>) -> Self {
+        Self { answer, ..self }
     }
 }
 
@@ -139,6 +147,11 @@ impl History {
 
     fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, OfHook>> {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody is told of each run.
+    pub(super) fn listens(&self) -> bool {
+        self.listener.is_some()
     }
 
     /// A run ended.
@@ -254,6 +267,7 @@ fn view(run: &Ended) -> RunView {
         memory_peak_bytes: run.memory_peak,
         host_calls: run.host_calls,
         outcome: run.outcome.clone(),
+        answer: begun.answer.clone(),
     }
 }
 

@@ -164,6 +164,7 @@ impl App {
             history: stages.history.clone(),
             recorder: recorder.clone(),
             plan: options.plan,
+            effects: options.effects.clone(),
         }));
         let fleet = Fleet::new(
             options.hooks.clone(),

@@ -62,6 +62,8 @@ pub enum CertificateSource {
     Secret(String),
     /// `tls.crt`, `tls.key` and maybe `ca.crt` in this directory.
     Files(PathBuf),
+    /// Boathook's own, which are gone when the operator ends.
+    Memory,
 }
 
 /// Webhooks can't be served.
@@ -198,6 +200,7 @@ impl Parts {
         let WebhookOptions { listen, settings, namespace, certificates, client_ca, .. } = &self.options;
         let certificates = match certificates {
             CertificateSource::Files(directory) => Certificates::files(directory.clone()).await?,
+            CertificateSource::Memory => Certificates::memory(&self.names())?,
             CertificateSource::Secret(secret) => {
                 let managed = Managed::new(namespace.clone(), secret.clone(), self.names());
                 Certificates::managed(self.client.clone(), managed).await?

@@ -1,8 +1,10 @@
 //! What is typed for the author's loop. Never runs it.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum};
+
+use super::webhooks::https;
 
 /// `boathook dev`
 #[derive(Debug, Args)]
@@ -11,6 +13,7 @@ use clap::{Args, ValueEnum};
   boathook dev --rerun --state fixtures/            # with objects to begin with; each save runs the last run again
   boathook dev target/boathook/web.wasm             # a component that something else builds
   boathook dev --kubeconfig dev.yaml --plan         # a real cluster, and nothing is written
+  boathook dev --kubeconfig dev.yaml --webhook-url https://10.0.0.7:9443   # and it asks hooks that validate
 
 Cargo builds projects, with the target wasm32-wasip2; CARGO names another program to do it. What does not build, or
 can't be used, leaves the old version at work.
@@ -41,6 +44,16 @@ pub struct Dev {
     /// Where to put the local cluster's kubeconfig [default: a temporary file]
     #[arg(long, value_name = "FILE")]
     pub write_kubeconfig: Option<PathBuf>,
+    /// URL by which the cluster of the kubeconfig reaches this machine, so that hooks answer its webhooks:
+    /// https://HOST:PORT. The local cluster needs none
+    #[arg(long, value_name = "URL", value_parser = https, requires = "kubeconfig", conflicts_with = "plan")]
+    pub webhook_url: Option<String>,
+    /// Address to listen on for them
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9443", requires = "webhook_url")]
+    pub webhook_listen: SocketAddr,
+    /// Tells this session's registrations from those of others in the cluster
+    #[arg(long, value_name = "NAME", default_value = "boathook-dev", requires = "webhook_url")]
+    pub instance: String,
     /// Run the hooks of this directory, too; they are not watched
     #[arg(long, value_name = "DIR")]
     pub hooks: Option<PathBuf>,

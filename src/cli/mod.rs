@@ -184,6 +184,7 @@ pub enum LogFormat {
   boathook cluster --write-kubeconfig dev.yaml --controllers all &    # Deployments roll out
   boathook cluster --write-kubeconfig dev.yaml --rbac &
   kubectl --kubeconfig dev.yaml --as system:serviceaccount:x:hook auth can-i create secrets -n x
+  boathook cluster --service policy/webhook=127.0.0.1:9443 &    # manifests with clientConfig.service work
 
 Prints `ready` when it serves. It keeps everything in memory and ends with SIGTERM or Ctrl-C.
 --load takes what --save wrote.")]
@@ -206,6 +207,9 @@ pub struct Cluster {
     /// Decide by RBAC what a request may do; the kubeconfig is then an administrator's, over TLS
     #[arg(long)]
     pub rbac: bool,
+    /// Call webhooks of this Service at this address, whatever port they name; may be repeated
+    #[arg(long = "service", value_name = "NAMESPACE/NAME=ADDR", value_parser = webhooks::mapped)]
+    pub services: Vec<webhooks::Mapped>,
     /// What the cluster does by itself: all, or some of clusterroles, deployments, jobs, kubernetes-service, pods,
     /// replicasets, root-ca, serviceaccounts
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

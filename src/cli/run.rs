@@ -13,19 +13,20 @@ use super::Output;
   boathook run hook.wasm --state objects.yaml --binding pods --event Modified --object pod.yaml
   boathook run hook.wasm --binding pods --event Deleted --object web/nginx --state objects.yaml
   boathook run hook.wasm --context context.json       # a binding context as shell-operator writes it
+  kubectl get pod nginx -o yaml | boathook run hook.wasm --event Added --object -
   boathook run hook.wasm --kubeconfig prod.yaml --plan # what it would write there
 
 The run has a cluster of its own in this process, with the objects of --state and those of the context, unless
 --kubeconfig names another one. Snapshots are what the hook's own bindings make of that cluster. Lines that the hook
 logs go to stderr.
 
-Exit codes: 0 when the run succeeded, 1 when it failed, 2 when it could not be made of what was given, 130 when it was
+Exit codes: 0 when the run succeeded or an API server's question was answered, yes or no; 1 when it failed, 2 when it could not be made of what was given, 130 when it was
 interrupted.")]
 pub struct Run {
     /// The component
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// What the hook is told: binding contexts in JSON or YAML, as in the file at BINDING_CONTEXT_PATH
+    /// What the hook is told: binding contexts in JSON or YAML, as in the file at BINDING_CONTEXT_PATH; `-` is stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["binding", "event", "object"])]
     pub context: Option<PathBuf>,
     /// Binding to run for [default: the only one that it can be]
@@ -34,7 +35,8 @@ pub struct Run {
     /// What happens [default: the binding's start-up, tick or synchronization]
     #[arg(long, value_name = "EVENT", value_enum, ignore_case = true)]
     pub event: Option<Event>,
-    /// The object that it happens to: NAME or NAMESPACE/NAME of one in the cluster, or a file with it
+    /// The object that it happens to: NAME or NAMESPACE/NAME of one in the cluster, a file with it, or `-` for
+    /// stdin
     #[arg(long, value_name = "NAME|FILE", requires = "event")]
     pub object: Option<String>,
     /// Objects of the run's own cluster: a YAML file, or a folder's *.yaml, *.yml and *.json; may be repeated

@@ -67,7 +67,29 @@ pub struct Uninstall {
     pub log: Log,
 }
 
-fn https(text: &str) -> Result<String, String> {
+/// A Service, and the address that stands for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapped {
+    /// The Service's namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Where webhooks are called.
+    pub address: SocketAddr,
+}
+
+pub(super) fn mapped(text: &str) -> Result<Mapped, String> {
+    let parts = text.split_once('=').and_then(|(service, address)| Some((service.split_once('/')?, address)));
+    let wrong = || "must be NAMESPACE/NAME=ADDRESS:PORT, like policy/webhook=127.0.0.1:9443".to_owned();
+    let ((namespace, name), address) = parts.ok_or_else(wrong)?;
+    if namespace.is_empty() || name.is_empty() || name.contains('/') {
+        return Err(wrong());
+    }
+    let address = address.parse().map_err(|_| wrong())?;
+    Ok(Mapped { namespace: namespace.to_owned(), name: name.to_owned(), address })
+}
+
+pub(super) fn https(text: &str) -> Result<String, String> {
     let host = text.strip_prefix("https://").unwrap_or_default().trim_end_matches('/');
     if host.is_empty() || host.contains(['/', '?', '#', '@']) {
         return Err("must be https://HOST or https://HOST:PORT, without a path".to_owned());
@@ -77,7 +99,19 @@ fn https(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::https;
+    #![allow(clippy::unwrap_used)]
+    use super::{https, mapped};
+
+    #[test]
+    fn a_service_stands_for_an_address() {
+        let service = mapped("policy/webhook=127.0.0.1:9443").unwrap();
+        assert_eq!((service.namespace.as_str(), service.name.as_str()), ("policy", "webhook"));
+        assert_eq!(service.address.port(), 9443);
+        for bad in ["webhook=127.0.0.1:1", "a/b", "a/b=127.0.0.1", "/b=127.0.0.1:1", "a/b/c=127.0.0.1:1", "a/=[::1]:1"]
+        {
+            assert!(mapped(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_url_has_no_path() {

@@ -32,6 +32,10 @@ fn options(args: &cli::Cluster) -> anyhow::Result<Options> {
         state.append(State::read(path)?);
     }
     let options = Options::default().listen(args.listen).state(state).garbage_collection(!args.no_garbage_collection);
+    let options = args
+        .services
+        .iter()
+        .fold(options, |options, service| options.service(&service.namespace, &service.name, service.address));
     Ok(options.rbac(args.rbac).controllers(controllers(&args.controllers)?))
 }
 

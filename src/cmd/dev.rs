@@ -19,7 +19,7 @@ use super::{
     serve::cache_dir,
 };
 use crate::{
-    app::{App, Options},
+    app::{App, CertificateSource, Options, Reached, WebhookOptions},
     author::Cargo,
     cli::{
         Connection,
@@ -27,12 +27,15 @@ use crate::{
     },
     dev::{Format, Look, Session, Show, Source},
     hooks::read_directory,
+    registration,
     sandbox::CompilerConfig,
     telemetry::{LogFormat, log},
 };
 
 /// What hooks say, and what people should know of the operator.
-const FILTER: &str = "warn,hook=info,kube_client=off";
+const FILTER: &str = "warn,hook=info,boathook::registration=info,kube_client=off";
+/// Webhooks leave this namespace out, as they do the operator's own elsewhere.
+const OWN_NAMESPACE: &str = "boathook-dev";
 /// An API server answers within this time, or it is not there.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Runs may take this long to end when their hook is replaced, or all is over.
@@ -59,28 +62,60 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
             () = stop.requested() => return Ok(ExitCode::SUCCESS),
         };
         place.announce(&show);
-        let session = Session { sources, cargo, hooks, rerun: args.rerun };
+        let session = Session { sources, cargo, hooks, rerun: args.rerun, no_webhooks: no_webhooks(&args) };
         let ended = tokio::select! {
             ended = session.run(&app, &show) => ended,
             () = stop.requested() => Ok(()),
         };
-        let saved = place.save(args.save.as_deref());
         tokio::select! {
-            () = end(app, place) => {}
+            saved = end(app, place, &args) => saved?,
             // Whoever asks twice does not want to wait.
             () = stop.requested() => {}
         }
         ended?;
-        saved?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
-async fn end(app: App, place: Place) {
+/// Nobody answers any more afterwards: what was registered would hold up the cluster, or the next one that begins
+/// with the state that is saved.
+async fn end(app: App, place: Place, args: &Dev) -> anyhow::Result<()> {
     app.shutdown().await;
+    if no_webhooks(args).is_none() {
+        let removed = tokio::time::timeout(ANSWER, registration::remove(place.client.clone(), &args.instance, false));
+        let what = || format!("webhooks may be left: boathook uninstall --instance {} --yes", args.instance);
+        removed.await.with_context(what)?.with_context(what)?;
+    }
+    place.save(args.save.as_deref())?;
     if let Some((cluster, _)) = place.local {
         cluster.shutdown().await;
     }
+    Ok(())
+}
+
+/// Why hooks are not asked by the cluster, if they are not.
+fn no_webhooks(args: &Dev) -> Option<&'static str> {
+    if args.plan {
+        return Some("a plan registers none, so that the cluster does not ask it");
+    }
+    let unreachable = args.kubeconfig.is_some() && args.webhook_url.is_none();
+    unreachable.then_some("give --webhook-url https://HOST:PORT, by which the cluster reaches this machine")
+}
+
+fn webhooks(args: &Dev) -> Option<WebhookOptions> {
+    let (listen, reached) = match &args.webhook_url {
+        Some(url) => (args.webhook_listen, Reached::Url(url.clone())),
+        None => (([127, 0, 0, 1], 0).into(), Reached::Address),
+    };
+    no_webhooks(args).is_none().then(|| WebhookOptions {
+        listen,
+        settings: Default::default(),
+        instance: args.instance.clone(),
+        namespace: OWN_NAMESPACE.to_owned(),
+        reached,
+        certificates: CertificateSource::Memory,
+        client_ca: None,
+    })
 }
 
 /// Each hook is worked on once.
@@ -167,6 +202,7 @@ fn options(place: &Place, hooks: &Path, args: &Dev, show: &Arc<Show>) -> anyhow:
     options.server = place.server.clone();
     options.grace_period = GRACE;
     options.plan = args.plan;
+    options.webhooks = webhooks(args);
     options.keep_last_run = args.rerun;
     options.effects = Some(show.clone());
     let ended = show.clone();

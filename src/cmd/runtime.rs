@@ -1,15 +1,21 @@
 //! What long-running subcommands share: the async runtime, and the signals that end them.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// For threads that are blocked when all is done.
+const LEFTOVERS: Duration = Duration::from_millis(100);
+
 /// Runs a future on a runtime of its own.
 pub(super) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("can't start the async runtime")?
-        .block_on(future)
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("can't start the async runtime")?;
+    let ended = runtime.block_on(future);
+    // What matters was awaited; nobody waits for what still blocks a thread.
+    runtime.shutdown_timeout(LEFTOVERS);
+    ended
 }
 
 /// SIGTERM or SIGINT, whichever comes.

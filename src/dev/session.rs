@@ -38,6 +38,8 @@ pub struct Session {
     pub hooks: PathBuf,
     /// After a swap, the hook's last run is run again.
     pub rerun: bool,
+    /// Why the cluster does not ask hooks, if it does not.
+    pub no_webhooks: Option<&'static str>,
 }
 
 impl Session {
@@ -45,6 +47,7 @@ impl Session {
     pub async fn run(&self, app: &App, show: &Show) -> Result<(), SessionError> {
         let mut watch = Watch::new(self.sources.iter().map(Source::scope).collect())?;
         let mut due: BTreeSet<usize> = (0..self.sources.len()).collect();
+        let mut unasked = self.no_webhooks;
         loop {
             while let Some(index) = due.pop_first() {
                 let Some(source) = self.sources.get(index) else { continue };
@@ -66,7 +69,12 @@ impl Session {
                 };
                 match built {
                     None => show.note(&Note::Outdated { source }),
-                    Some(Ok(component)) => self.swap(source, &component, began, app, show).await,
+                    Some(Ok(component)) => {
+                        self.swap(source, &component, began, app, show).await;
+                        if let Some(why) = unasked.take_if(|_| app.binds_webhooks()) {
+                            show.note(&Note::Unasked { why });
+                        }
+                    }
                     Some(Err(error @ (BuildError::NoCargo { .. } | BuildError::NoTarget(_)))) => {
                         return Err(SessionError::ToolChain(error));
                     }

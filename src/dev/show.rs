@@ -47,6 +47,10 @@ pub(super) enum Note<'a> {
         swapped: &'a Swapped,
         built: Duration,
     },
+    /// Hooks bind webhooks, and the cluster does not ask them.
+    Unasked {
+        why: &'static str,
+    },
     /// The last run's triggers run again.
     Again {
         source: &'a Source,
@@ -137,6 +141,8 @@ impl Show {
                 self.of_run(&run, |open| open.lines.push(line));
             }
             _ if ["run failed", "hook not swapped"].contains(&text("message")) => {}
+            // The run that it is about is shown. Without a reason there was none.
+            _ if text("message") == "no answer" && line.get("why").is_some() => {}
             _ => match self.format {
                 Format::Text(look) => write(&text::line(&line, look)),
                 Format::Json => write_json("log", line),
@@ -186,6 +192,7 @@ fn note_fields(note: &Note<'_>) -> (&'static str, Value) {
         Note::Building { source } => ("building", json!({"hook": source.name.as_str()})),
         Note::Outdated { source } => ("outdated", json!({"hook": source.name.as_str()})),
         Note::Failed { source, error } => ("failed", json!({"hook": source.name.as_str(), "error": error})),
+        Note::Unasked { why } => ("unasked", json!({"reason": why})),
         Note::Again { source, triggers } => ("again", json!({"hook": source.name.as_str(), "triggers": triggers})),
         Note::Swapped { source, swapped, built } => {
             let Swapped { from, to, kept, begun, dropped, interrupted, took, .. } = swapped;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{show::Note, source::Origin};
 use crate::{
-    admin::views::{RunResult, RunView, TriggerView},
+    admin::views::{AnswerView, RunResult, RunView, TriggerView},
     effect::{Effect, Style, render},
 };
 
@@ -49,6 +49,9 @@ pub(super) fn note(note: &Note<'_>, look: Look) -> String {
             let text = format!("{}: {}; what ran before goes on", source.name, clean(error));
             format!("{}\n", look.paint(RED, &text))
         }
+        Note::Unasked { why } => {
+            format!("{}\n", look.paint(YELLOW, &format!("webhooks are off, the hook is not asked: {why}")))
+        }
         Note::Again { source, triggers: 0 } => {
             format!("{}\n", look.paint(DIM, &format!("{}: there is no run to run again", source.name)))
         }
@@ -87,14 +90,24 @@ pub(super) fn run(run: &RunView, effects: &[Effect], lines: &[Value], look: Look
     let outcome = &run.outcome;
     let failed = outcome.result != RunResult::Succeeded;
     let attempt = if run.attempt > 1 { format!(", attempt {}", run.attempt) } else { String::new() };
-    let result = look.paint(if failed { RED } else { GREEN }, &format!("{}{attempt}", outcome.result.as_str()));
+    let (code, result) = match &run.answer {
+        Some(answer) => (decision(answer), clean(&answer.decision)),
+        None if failed => (RED, outcome.result.as_str().to_owned()),
+        None => (GREEN, outcome.result.as_str().to_owned()),
+    };
+    let result = look.paint(code, &format!("{result}{attempt}"));
     let mut out = format!(
         "{} {} {}  {:.1} ms  {result}\n",
         look.paint(DIM, &time(&run.started)),
         clean(&run.hook),
-        triggers(run),
+        triggers(run) + &run.answer.as_ref().map(question).unwrap_or_default(),
         run.duration_ms
     );
+    let (message, warnings) = run.answer.as_ref().map(|it| (it.message.as_ref(), &*it.warnings)).unwrap_or_default();
+    message.filter(|_| !failed).iter().for_each(|text| indent(&mut out, [look.paint(RED, &clean(text)).as_str()]));
+    warnings.iter().for_each(|text| {
+        indent(&mut out, [look.paint(YELLOW, &format!("warning: {}", clean(text))).as_str()]);
+    });
     let shown = Style { width: look.style.width.saturating_sub(2), ..look.style };
     let effects = effects.iter().map(|effect| render(effect, shown));
     effects.for_each(|effect| indent(&mut out, effect.lines()));
@@ -106,6 +119,20 @@ pub(super) fn run(run: &RunView, effects: &[Effect], lines: &[Value], look: Look
         indent(&mut out, frames.take(look.frames).map(|frame| format!("  {}", clean(frame))));
     }
     out
+}
+
+fn decision(answer: &AnswerView) -> u8 {
+    match answer.decision.as_str() {
+        "failed" => RED,
+        "denied" | "refused" => YELLOW,
+        _ => GREEN,
+    }
+}
+
+/// ` CREATE ConfigMap web/settings (dry run)`
+fn question(answer: &AnswerView) -> String {
+    let dry_run = if answer.dry_run { " (dry run)" } else { "" };
+    format!(" {} {}{dry_run}", clean(&answer.operation), clean(&answer.object))
 }
 
 fn indent<S: AsRef<str>>(out: &mut String, lines: impl IntoIterator<Item = S>) {
@@ -211,7 +238,29 @@ mod tests {
             memory_peak_bytes: 1,
             host_calls: 1,
             outcome,
+            answer: None,
         }
+    }
+
+    #[test]
+    fn an_answer_is_shown_with_what_was_asked_and_what_was_said() {
+        let outcome = RunOutcome { result: RunResult::Succeeded, kind: None, message: None, backtrace: None };
+        let answer = AnswerView {
+            decision: "denied".into(),
+            operation: "CREATE".into(),
+            object: "ConfigMap web/a".into(),
+            user: None,
+            dry_run: true,
+            message: Some("not\u{7} here".into()),
+            warnings: vec!["old".into()],
+        };
+        let asked =
+            TriggerView { binding: "a.b.c".into(), cause: "Validating".into(), group: None, kind: None, object: None };
+        let run =
+            RunView { attempt: 1, triggers_count: 1, triggers: vec![asked], answer: Some(answer), ..view(outcome) };
+        let expected = "? copies a.b.c: Validating CREATE ConfigMap web/a (dry run)  1.2 ms  denied\n  \
+                        not\u{fffd} here\n  warning: old\n";
+        assert_eq!(super::run(&run, &[], &[], PLAIN), expected);
     }
 
     #[test]

@@ -85,7 +85,9 @@ impl Conversion {
     pub fn read(node: &Node, path: &str, problems: &Problems) -> Option<Self> {
         let fields = Fields::of(node, path, problems)?;
         let to = fields.needed_text("to").unwrap_or_default().to_owned();
-        fields.need("objects");
+        if matches!(fields.need("objects").map(|node| &node.kind), Some(Kind::List(items)) if items.is_empty()) {
+            fields.wrong("objects is empty: there is nothing to convert");
+        }
         let (crd, objects) = (fields.text("crd").map(str::to_owned), objects(&fields, "objects"));
         fields.finish();
         Some(Self { crd, to, objects })

@@ -7,21 +7,27 @@ use serde_json::Value;
 
 use super::{
     problem::{Place, Problem, Problems},
+    questions,
     reader::{Fields, describe},
     tree::{self, Kind, Node},
 };
 use crate::{
-    app::once::{Asked, Occasion, Wanted},
+    app::once::{Asked, Occasion, Question, Wanted},
     model::WatchEventKind,
 };
 
-const TYPES: [&str; 7] = ["Schedule", "Synchronization", "Event", "Group", "Validating", "Mutating", "Conversion"];
+const TYPES: [&str; 7] = {
+    let [validating, mutating, conversion] = questions::TYPES;
+    ["Schedule", "Synchronization", "Event", "Group", validating, mutating, conversion]
+};
 
 /// What a file asks for.
 #[derive(Debug, Default)]
 pub struct Contexts {
     /// Each context, with its place.
     pub asked: Vec<(Place, Asked)>,
+    /// The question of the API server that it is, with its place; then nothing else is asked.
+    pub question: Option<(Place, Question)>,
     /// Objects of snapshots and synchronizations, which a cluster for the run must have.
     pub objects: Vec<Value>,
     /// Items of snapshots that say nothing but a filter's result: no object can be made of them.
@@ -46,8 +52,17 @@ pub fn contexts(text: &str) -> Result<Contexts, Vec<Problem>> {
         Kind::Map(_) => context(&root, "", &problems, &mut contexts),
         Kind::Scalar(_) => problems.add(root.place, "", format!("must be a list of contexts, not {}", describe(&root))),
     }
+    if let Some((place, _)) = contexts.question
+        && root_len(&root) > 1
+    {
+        problems.add(place, "", "an API server waits for its answer alone: such a context is the only one of a file");
+    }
     let problems = problems.finish();
     if problems.is_empty() { Ok(contexts) } else { Err(problems) }
+}
+
+fn root_len(root: &Node) -> usize {
+    if let Kind::List(items) = &root.kind { items.len() } else { 1 }
 }
 
 fn context(node: &Node, path: &str, problems: &Problems, all: &mut Contexts) {
@@ -65,11 +80,9 @@ fn context(node: &Node, path: &str, problems: &Problems, all: &mut Contexts) {
         (Some("Synchronization"), _) => Some(Occasion::Synchronization),
         (Some("Group"), _) => fields.needed_text("groupName").map(|name| Occasion::Group(name.to_owned())),
         (Some("Event"), _) => event(&fields),
-        (Some(other), _) => {
-            for key in ["review", "fromVersion", "toVersion"] {
-                fields.take(key);
-            }
-            fields.wrong(format!("a context of type {other} can't be run yet"));
+        (Some(kind), binding) => {
+            let question = binding.and_then(|binding| questions::question(kind, binding, &fields));
+            all.question = question.map(|question| (node.place, question));
             None
         }
     };
@@ -223,7 +236,24 @@ mod tests {
         );
         wrong(
             "- binding: a\n  type: Validating\n  review: {}\n",
-            &["1:3: [0]: a context of type Validating can't be run yet"],
+            &["1:3: [0]: review needs a request, a mapping, as an API server sends it; it is a mapping"],
+        );
+        wrong(
+            "- binding: a\n  type: Mutating\n  review: {request: {operation: PATCH}}\n- binding: onStartup\n",
+            &["1:3: [0]: review.request: operation is \"PATCH\"; allowed: CREATE, UPDATE, DELETE, CONNECT"],
+        );
+        wrong(
+            "- binding: a\n  type: Mutating\n  review: {request: {operation: CREATE}}\n",
+            &["1:3: [0]: review.request: it has neither an object nor an oldObject"],
+        );
+        wrong(
+            "- binding: a\n  type: Conversion\n  toVersion: v2\n  review: {request: {objects: [{kind: X}]}}\n",
+            &["1:3: [0]: review.request: objects[0] has no apiVersion"],
+        );
+        wrong(
+            "- binding: onStartup\n- binding: a\n  type: Conversion\n  toVersion: v2\n  \
+             review: {request: {objects: [{apiVersion: a/v1}]}}\n",
+            &["2:3: an API server waits for its answer alone: such a context is the only one of a file"],
         );
         let broken = contexts("[{\"binding\": \"a\",}\n, {]").unwrap_err();
         assert_eq!((broken.len(), broken[0].place.line), (1, 2), "{broken:?}");

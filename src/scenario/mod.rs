@@ -20,6 +20,7 @@ mod operator;
 mod play;
 mod pool;
 mod problem;
+mod questions;
 mod reader;
 mod schema;
 mod tree;

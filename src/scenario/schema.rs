@@ -232,11 +232,15 @@ fn admission() -> Value {
 }
 
 fn conversion() -> Value {
+    let mut objects = list("object", "In any versions that the hook converts. At least one.");
+    if let Value::Object(objects) = &mut objects {
+        objects.insert("minItems".to_owned(), 1.into());
+    }
     mapping(
         &["to", "objects"],
         json!({
             "to": text("v1, or with its group before it: stable.example.com/v1."),
-            "objects": list("object", "In any versions that the hook converts."),
+            "objects": objects,
             "crd": text("The definition's name, where the hook converts more than one kind of a group."),
         }),
     )

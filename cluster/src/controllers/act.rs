@@ -1,4 +1,4 @@
-//! Reading and writing objects the way a client of the API would, in process.
+//! Reading and writing objects as a controller does, in process.
 //!
 //! Never decides what to write.
 
@@ -6,45 +6,120 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::Controller;
+use crate::auth::user::{MASTERS, User};
 use crate::json;
 use crate::kinds::{Resource, Sub};
-use crate::lifecycle::delete::{DeleteOptions, Preconditions, Propagation, delete};
-use crate::lifecycle::update::{self, Origin};
-use crate::lifecycle::{Context, Validation, commit, create};
+use crate::server::inside::Inside;
 use crate::shared::Shared;
+use crate::status::Failure;
 use crate::store::{Query, Stored};
 
 /// More new objects than this wait for the next look.
 pub(super) const BURST: usize = 500;
 
-pub(super) fn context() -> Context {
-    Context {
-        now: crate::time::now(),
-        manager: "kube-controller-manager".into(),
-        dry_run: false,
-        validation: Validation::Ignore,
+/// A controller at the API: what it writes is admitted as its user's.
+pub(super) struct Actor<'a> {
+    pub shared: &'a Arc<Shared>,
+    inside: Inside,
+    /// As Events name their source.
+    component: &'static str,
+}
+
+impl<'a> Actor<'a> {
+    pub(super) fn new(shared: &'a Arc<Shared>, controller: Controller) -> Self {
+        let component = component(controller);
+        Self { shared, inside: Inside::new(user(controller, component), manager(controller)), component }
     }
-}
 
-fn resource(shared: &Shared, storage: &str) -> Option<Arc<Resource>> {
-    shared.registry().of_storage(storage).cloned()
-}
+    fn resource(&self, storage: &str) -> Option<Arc<Resource>> {
+        self.shared.registry().of_storage(storage).cloned()
+    }
 
-/// The object, unless it is gone or going.
-pub(super) fn living(shared: &Shared, storage: &str, key: &str) -> Option<Value> {
-    shared.store.get(storage, key).filter(|object| !object.terminating).map(|object| object.value())
-}
+    /// The object, unless it is gone or going.
+    pub(super) fn living(&self, storage: &str, key: &str) -> Option<Value> {
+        self.shared.store.get(storage, key).filter(|object| !object.terminating).map(|object| object.value())
+    }
 
-/// All objects of a collection in a namespace that `owner` controls.
-pub(super) fn controlled(shared: &Shared, storage: &str, namespace: &str, owner: &Value) -> Vec<Value> {
-    let uid = json::text(owner, &["metadata", "uid"]);
-    let owned = |object: &Stored| object.owners.iter().any(|o| *o.uid == *uid);
-    let prefix = format!("{namespace}/");
-    let query = Query { prefix: &prefix, after: None, at: None, limit: 0, matches: &owned };
-    let found = shared.store.list(storage, &query).map(|page| page.items).unwrap_or_default();
-    let controls = |o: &Value| o.get("controller") == Some(&true.into()) && json::text(o, &["uid"]) == uid;
-    let values = found.iter().map(|object| object.value());
-    values.filter(|v| json::list(v, &["metadata", "ownerReferences"]).iter().any(controls)).collect()
+    /// All objects of a collection in a namespace that `owner` controls.
+    pub(super) fn controlled(&self, storage: &str, namespace: &str, owner: &Value) -> Vec<Value> {
+        let uid = json::text(owner, &["metadata", "uid"]);
+        let owned = |object: &Stored| object.owners.iter().any(|o| *o.uid == *uid);
+        let prefix = format!("{namespace}/");
+        let query = Query { prefix: &prefix, after: None, at: None, limit: 0, matches: &owned };
+        let found = self.shared.store.list(storage, &query).map(|page| page.items).unwrap_or_default();
+        let controls = |o: &Value| o.get("controller") == Some(&true.into()) && json::text(o, &["uid"]) == uid;
+        let values = found.iter().map(|object| object.value());
+        values.filter(|v| json::list(v, &["metadata", "ownerReferences"]).iter().any(controls)).collect()
+    }
+
+    /// Makes an object.
+    pub(super) async fn make(&self, storage: &str, namespace: &str, object: Value) -> Result<(), Failure> {
+        let Some(resource) = self.resource(storage) else { return Ok(()) };
+        let made = self.inside.create(self.shared, &resource, namespace, object).await;
+        made.map(drop).inspect_err(|failure| self.tell(storage, namespace, failure))
+    }
+
+    /// Changes an object as long as it is the one with this uid, and says what it is then.
+    pub(super) async fn edit(
+        &self,
+        storage: &str,
+        object: &Value,
+        sub: Option<Sub>,
+        change: impl Fn(&mut Value) + Send,
+    ) -> Result<Option<Value>, Failure> {
+        let Some(resource) = self.resource(storage) else { return Ok(None) };
+        let changed = self.inside.change(self.shared, &resource, object, sub, change).await;
+        changed.inspect_err(|failure| self.tell(storage, json::text(object, &["metadata", "name"]), failure))
+    }
+
+    pub(super) async fn set_status(&self, storage: &str, object: &Value, status: &Value) -> Result<(), Failure> {
+        let change = |new: &mut Value| {
+            json::object(new).insert("status".into(), status.clone());
+        };
+        self.edit(storage, object, Some(Sub::Status), change).await.map(drop)
+    }
+
+    pub(super) async fn remove(&self, storage: &str, object: &Value) -> Result<(), Failure> {
+        let Some(resource) = self.resource(storage) else { return Ok(()) };
+        let removed = self.inside.remove(self.shared, &resource, object).await;
+        removed.inspect_err(|failure| self.tell(storage, json::text(object, &["metadata", "name"]), failure))
+    }
+
+    fn tell(&self, storage: &str, place: &str, failure: &Failure) {
+        let (by, message) = (self.component, failure.message());
+        tracing::debug!(by, storage, place, message, "a controller cannot write an object");
+    }
+
+    /// Tells of something that went wrong with an object; said again, the Event is counted.
+    pub(super) async fn warn(&self, about: &Value, reason: &str, message: &str) {
+        let text = |key: &str| json::text(about, &["metadata", key]);
+        let name = format!("{}.{:016x}", text("name"), hash(&[text("uid"), reason, message]));
+        let now = crate::time::seconds(crate::time::now());
+        if let Some(known) = self.living("events", &crate::store::key(text("namespace"), &name)) {
+            let again = |event: &mut Value| {
+                let count = json::int(event, &["count"]).unwrap_or(1);
+                let fields = json::object(event);
+                fields.insert("count".into(), (count + 1).into());
+                fields.insert("lastTimestamp".into(), now.clone().into());
+            };
+            // An Event that is refused is lost, as elsewhere.
+            let _counted = self.edit("events", &known, None, again).await;
+            return;
+        }
+        let event = json!({
+            "apiVersion": "v1", "kind": "Event", "metadata": { "name": name },
+            "involvedObject": {
+                "apiVersion": json::text(about, &["apiVersion"]), "kind": json::text(about, &["kind"]),
+                "namespace": text("namespace"), "name": text("name"), "uid": text("uid"),
+                "resourceVersion": text("resourceVersion"),
+            },
+            "type": "Warning", "reason": reason, "message": message, "count": 1, "firstTimestamp": now,
+            "lastTimestamp": now, "source": { "component": self.component }, "reportingComponent": self.component,
+            "reportingInstance": "",
+        });
+        let _made = self.make("events", text("namespace"), event).await;
+    }
 }
 
 /// A reference to a controlling owner.
@@ -67,68 +142,40 @@ pub(super) fn pod_of(owner: &Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template.get("spec") })
 }
 
-/// Makes an object; false when it could not be made.
-pub(super) fn make(shared: &Shared, storage: &str, namespace: &str, mut object: Value) -> bool {
-    let Some(resource) = resource(shared, storage) else {
-        return false;
-    };
-    let context = context();
-    let made = create::prepare(&resource, &mut object, namespace, Origin::Put, &context)
-        .and_then(|_| commit::insert(shared, &resource, object, &context));
-    if let Err(failure) = &made {
-        tracing::debug!(storage, namespace, message = failure.message(), "a controller cannot make an object");
-    }
-    made.is_ok()
-}
-
-/// Changes an object as long as it is the one with this uid, and says what it is then.
-pub(super) fn edit(
-    shared: &Shared,
-    storage: &str,
-    object: &Value,
-    sub: Option<Sub>,
-    change: impl Fn(&mut Value),
-) -> Option<Value> {
-    let resource = resource(shared, storage)?;
-    let context = context();
-    let text = |key: &str| json::text(object, &["metadata", key]);
-    let (key, uid) = (crate::store::key(text("namespace"), text("name")), text("uid"));
-    loop {
-        let current = shared.store.get(storage, &key).filter(|found| *found.uid == *uid)?;
-        let old = current.value();
-        let mut new = old.clone();
-        change(&mut new);
-        if new == old {
-            return Some(old);
-        }
-        if let Err(failure) = update::prepare(&resource, &old, &mut new, sub, Origin::Put, &context) {
-            tracing::debug!(storage, key, message = failure.message(), "a controller cannot change an object");
-            return None;
-        }
-        if new == old {
-            return Some(old);
-        }
-        // Lost: somebody else changed it meanwhile.
-        if let Ok(stored) = commit::replace(shared, &resource, &current, new, &context) {
-            return Some(stored.value());
-        }
+fn component(controller: Controller) -> &'static str {
+    match controller {
+        Controller::ClusterRoles => "clusterrole-aggregation-controller",
+        Controller::Deployments => "deployment-controller",
+        Controller::Jobs => "job-controller",
+        Controller::Pods => "kubelet",
+        Controller::ReplicaSets => "replicaset-controller",
+        Controller::RootCa => "root-ca-cert-publisher",
+        Controller::ServiceAccounts => "service-account-controller",
+        Controller::KubernetesService => "kube-apiserver",
     }
 }
 
-pub(super) fn set_status(shared: &Shared, storage: &str, object: &Value, status: &Value) {
-    let change = |new: &mut Value| {
-        json::object(new).insert("status".into(), status.clone());
-    };
-    let _changed = edit(shared, storage, object, Some(Sub::Status), change);
+fn user(controller: Controller, component: &str) -> User {
+    let account = || User::service_account("kube-system", component, "");
+    match controller {
+        Controller::Pods => User::new("system:node:local").group("system:nodes").authenticated(),
+        Controller::KubernetesService => User::new("system:apiserver").group(MASTERS).authenticated(),
+        // It gathers rights that it does not have.
+        Controller::ClusterRoles => account().group(MASTERS),
+        _ => account(),
+    }
 }
 
-pub(super) fn remove(shared: &Shared, storage: &str, object: &Value) {
-    let Some(resource) = resource(shared, storage) else {
-        return;
-    };
-    let text = |key: &str| json::text(object, &["metadata", key]);
-    let preconditions = Preconditions { uid: Some(text("uid").to_owned()), resource_version: None };
-    let options = DeleteOptions { preconditions, propagation: Some(Propagation::Background), grace: None };
-    // Somebody else may have removed it meanwhile.
-    let _gone = delete(shared, &resource, &crate::store::key(text("namespace"), text("name")), &options, &context());
+fn manager(controller: Controller) -> &'static str {
+    match controller {
+        Controller::Pods => "kubelet",
+        Controller::KubernetesService => "kube-apiserver",
+        _ => "kube-controller-manager",
+    }
+}
+
+/// FNV-1a.
+fn hash(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -4,11 +4,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::act;
-use super::replicas::count;
+use super::act::{self, Actor};
+use super::replicas::{FAILURE, count};
 use super::rollout::{Size, Strategy};
 use crate::json;
-use crate::shared::Shared;
+use crate::status::Failure;
 
 const STORAGE: &str = "deployments.apps";
 const SETS: &str = "replicasets.apps";
@@ -18,13 +18,13 @@ const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
 const MAX: &str = "deployment.kubernetes.io/max-replicas";
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-pub(super) fn reconcile(shared: &Shared, key: &str) {
-    let Some(deployment) = act::living(shared, STORAGE, key) else {
-        return;
+pub(super) async fn reconcile(actor: &Actor<'_>, key: &str) -> Result<(), Failure> {
+    let Some(deployment) = actor.living(STORAGE, key) else {
+        return Ok(());
     };
     let namespace = json::text(&deployment, &["metadata", "namespace"]);
     let sets = || {
-        let mut sets = act::controlled(shared, SETS, namespace, &deployment);
+        let mut sets = actor.controlled(SETS, namespace, &deployment);
         sets.sort_by_key(revision);
         sets
     };
@@ -35,19 +35,40 @@ pub(super) fn reconcile(shared: &Shared, key: &str) {
         None if paused => None,
         None => {
             let latest = before.last().map_or(0, revision);
-            act::make(shared, SETS, namespace, new_set(&deployment, latest + 1, &before));
+            let set = new_set(&deployment, latest + 1, &before);
+            let name = json::text(&set, &["metadata", "name"]).to_owned();
+            if let Err(failure) = actor.make(SETS, namespace, set).await {
+                refused(actor, &deployment, &name, &failure, &before).await?;
+                return Err(failure);
+            }
             sets().into_iter().find(|set| is_of(set, &deployment))
         }
-        Some(set) => renew(shared, set, &before),
+        Some(set) => renew(actor, set, &before).await?,
     };
     let current = current.or_else(|| before.last().filter(|_| paused).cloned());
     if let Some(current) = current {
-        move_replicas(shared, &deployment, &current, &sets(), paused);
-        number(shared, &deployment, revision(&current));
+        move_replicas(actor, &deployment, &current, &sets(), paused).await?;
+        number(actor, &deployment, revision(&current)).await?;
     }
-    forget(shared, &deployment, &sets());
+    forget(actor, &deployment, &sets()).await?;
     let status = status(&deployment, &sets());
-    act::set_status(shared, STORAGE, &deployment, &status);
+    actor.set_status(STORAGE, &deployment, &status.into()).await
+}
+
+/// The deployment says that its newest set could not be made.
+async fn refused(
+    actor: &Actor<'_>,
+    deployment: &Value,
+    set: &str,
+    failure: &Failure,
+    sets: &[Value],
+) -> Result<(), Failure> {
+    let (reason, message) =
+        ("ReplicaSetCreateError", format!("Failed to create new replica set \"{set}\": {}", failure.message()));
+    actor.warn(deployment, reason, &message).await;
+    let mut status = status(deployment, sets);
+    condition(&mut status, "Progressing", Some(false), reason, &message);
+    actor.set_status(STORAGE, deployment, &status.into()).await
 }
 
 fn revision(set: &Value) -> i64 {
@@ -110,19 +131,20 @@ fn new_set(deployment: &Value, revision: i64, others: &[Value]) -> Value {
 }
 
 /// An old set whose template is wanted again becomes the newest.
-fn renew(shared: &Shared, set: Value, sets: &[Value]) -> Option<Value> {
+async fn renew(actor: &Actor<'_>, set: Value, sets: &[Value]) -> Result<Option<Value>, Failure> {
     let latest = sets.last().map_or(0, revision);
     if revision(&set) >= latest {
-        return Some(set);
+        return Ok(Some(set));
     }
     let own = revision(&set).to_string();
-    act::edit(shared, SETS, &set, None, |set| {
+    let change = |set: &mut Value| {
         let annotations = json::child(json::metadata(set), "annotations");
         annotations.insert(REVISION.into(), (latest + 1).to_string().into());
         let key = "deployment.kubernetes.io/revision-history";
         let history = annotations.get(key).and_then(Value::as_str).map(|h| format!("{h},{own}"));
         annotations.insert(key.into(), history.unwrap_or_else(|| own.clone()).into());
-    })
+    };
+    actor.edit(SETS, &set, None, change).await
 }
 
 fn wanted(object: &Value) -> usize {
@@ -138,7 +160,13 @@ fn uid(object: &Value) -> &str {
     json::text(object, &["metadata", "uid"])
 }
 
-fn move_replicas(shared: &Shared, deployment: &Value, current: &Value, sets: &[Value], paused: bool) {
+async fn move_replicas(
+    actor: &Actor<'_>,
+    deployment: &Value,
+    current: &Value,
+    sets: &[Value],
+    paused: bool,
+) -> Result<(), Failure> {
     let replicas = wanted(deployment);
     let strategy = Strategy::of(deployment, replicas);
     let old: Vec<&Value> = sets.iter().filter(|set| uid(set) != uid(current)).collect();
@@ -153,10 +181,11 @@ fn move_replicas(shared: &Shared, deployment: &Value, current: &Value, sets: &[V
     // After a recreation the old pods have to be gone first.
     let waits = strategy == Strategy::Recreate && has_pods(old.iter().copied());
     let new = if waits { size(current).wanted } else { new };
-    scale(shared, current, new, replicas, strategy.surge());
+    scale(actor, current, new, replicas, strategy.surge()).await?;
     for (set, size) in old.iter().zip(left) {
-        scale(shared, set, size, replicas, strategy.surge());
+        scale(actor, set, size, replicas, strategy.surge()).await?;
     }
+    Ok(())
 }
 
 fn has_pods<'a>(mut sets: impl Iterator<Item = &'a Value>) -> bool {
@@ -169,25 +198,27 @@ fn note_size(annotations: &mut Map<String, Value>, replicas: usize, surge: usize
     annotations.insert(MAX.into(), (replicas + surge).to_string().into());
 }
 
-fn scale(shared: &Shared, set: &Value, size: usize, replicas: usize, surge: usize) {
-    act::edit(shared, SETS, set, None, |set| {
+async fn scale(actor: &Actor<'_>, set: &Value, size: usize, replicas: usize, surge: usize) -> Result<(), Failure> {
+    let change = |set: &mut Value| {
         if size > 0 || wanted(set) != size {
             note_size(json::child(json::metadata(set), "annotations"), replicas, surge);
         }
         json::child(json::object(set), "spec").insert("replicas".into(), size.into());
-    });
+    };
+    actor.edit(SETS, set, None, change).await.map(drop)
 }
 
 /// The deployment says which revision it is at.
-fn number(shared: &Shared, deployment: &Value, revision: i64) {
-    act::edit(shared, STORAGE, deployment, None, |deployment| {
+async fn number(actor: &Actor<'_>, deployment: &Value, revision: i64) -> Result<(), Failure> {
+    let change = |deployment: &mut Value| {
         let annotations = json::child(json::metadata(deployment), "annotations");
         annotations.insert(REVISION.into(), revision.to_string().into());
-    });
+    };
+    actor.edit(STORAGE, deployment, None, change).await.map(drop)
 }
 
 /// Removes the oldest empty sets that go beyond the history.
-fn forget(shared: &Shared, deployment: &Value, sets: &[Value]) {
+async fn forget(actor: &Actor<'_>, deployment: &Value, sets: &[Value]) -> Result<(), Failure> {
     let limit = json::int(deployment, &["spec", "revisionHistoryLimit"]).unwrap_or(10);
     let empty = |set: &&Value| {
         !is_of(set, deployment) && wanted(set) == 0 && json::int(set, &["status", "replicas"]).unwrap_or_default() == 0
@@ -195,11 +226,12 @@ fn forget(shared: &Shared, deployment: &Value, sets: &[Value]) {
     let old: Vec<&Value> = sets.iter().filter(empty).collect();
     let surplus = old.len().saturating_sub(usize::try_from(limit).unwrap_or_default());
     for set in old.into_iter().take(surplus) {
-        act::remove(shared, SETS, set);
+        actor.remove(SETS, set).await?;
     }
+    Ok(())
 }
 
-fn status(deployment: &Value, sets: &[Value]) -> Value {
+fn status(deployment: &Value, sets: &[Value]) -> Map<String, Value> {
     let number = |set: &Value, key: &str| {
         usize::try_from(json::int(set, &["status", key]).unwrap_or_default()).unwrap_or_default()
     };
@@ -227,7 +259,7 @@ fn status(deployment: &Value, sets: &[Value]) -> Value {
     } else {
         ("MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
     };
-    condition(&mut status, "Available", enough, reason, message);
+    condition(&mut status, "Available", Some(enough), reason, message);
     if let Some(current) = current {
         let name = json::text(current, &["metadata", "name"]);
         let done = updated == wanted && replicas == wanted && available == wanted;
@@ -236,20 +268,33 @@ fn status(deployment: &Value, sets: &[Value]) -> Value {
         } else {
             ("ReplicaSetUpdated", format!("ReplicaSet \"{name}\" is progressing."))
         };
-        condition(&mut status, "Progressing", true, reason, &message);
+        condition(&mut status, "Progressing", Some(true), reason, &message);
     }
-    status.into()
+    let failures = |set: &Value| {
+        let conditions = json::list(set, &["status", "conditions"]).iter();
+        conditions.cloned().find(|condition| json::text(condition, &["type"]) == FAILURE)
+    };
+    // The newest set's first: it is the one that is wanted.
+    match current.into_iter().chain(sets).find_map(failures) {
+        Some(failure) => {
+            let text = |key: &str| json::text(&failure, &[key]).to_owned();
+            condition(&mut status, FAILURE, Some(true), &text("reason"), &text("message"));
+        }
+        None => condition(&mut status, FAILURE, None, "", ""),
+    }
+    status
 }
 
-/// Sets a condition; its times change with what it says.
-fn condition(status: &mut Map<String, Value>, kind: &str, holds: bool, reason: &str, message: &str) {
+/// Sets a condition, or takes it away; its times change with what it says.
+fn condition(status: &mut Map<String, Value>, kind: &str, holds: Option<bool>, reason: &str, message: &str) {
     let now = crate::time::seconds(crate::time::now());
-    let holds = if holds { "True" } else { "False" };
     let Some(list) = status.entry("conditions").or_insert_with(|| json!([])).as_array_mut() else {
         return;
     };
     let found = list.iter().position(|c| json::text(c, &["type"]) == kind);
     let old = found.map(|index| list.remove(index));
+    let Some(holds) = holds else { return };
+    let holds = if holds { "True" } else { "False" };
     let same = |key: &str, value: &str| old.as_ref().is_some_and(|old| json::text(old, &[key]) == value);
     let kept = |key: &str| old.as_ref().map_or("", |old| json::text(old, &[key])).to_owned();
     let turned = if same("status", holds) { kept("lastTransitionTime") } else { now.clone() };

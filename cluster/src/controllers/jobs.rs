@@ -4,33 +4,31 @@
 
 use serde_json::{Map, Value, json};
 
-use super::act;
+use super::act::{self, Actor};
 use super::replicas::{count, is_active, is_ready};
 use crate::json;
-use crate::shared::Shared;
+use crate::status::Failure;
 
 const STORAGE: &str = "jobs.batch";
 
-pub(super) fn reconcile(shared: &Shared, key: &str) {
-    let Some(job) = act::living(shared, STORAGE, key).filter(|job| !is_over(job)) else {
-        return;
+pub(super) async fn reconcile(actor: &Actor<'_>, key: &str) -> Result<(), Failure> {
+    let Some(job) = actor.living(STORAGE, key).filter(|job| !is_over(job)) else {
+        return Ok(());
     };
     let namespace = json::text(&job, &["metadata", "namespace"]);
-    let pods = || act::controlled(shared, "pods", namespace, &job);
+    let pods = || actor.controlled("pods", namespace, &job);
     let before = Count::of(&pods());
-    for _ in 0..wanted(&job, &before).saturating_sub(before.active).min(act::BURST) {
-        if !act::make(shared, "pods", namespace, act::pod_of(&job)) {
-            break;
-        }
-    }
+    let missing = wanted(&job, &before).saturating_sub(before.active).min(act::BURST);
+    let made = super::replicas::make_pods(actor, &job, missing).await;
     let found = pods();
     let now = Count::of(&found);
     let ends = verdict(&job, &now).is_some();
     for pod in found.iter().filter(|pod| is_active(pod)).skip(wanted(&job, &now)) {
-        act::remove(shared, "pods", pod);
+        actor.remove("pods", pod).await?;
     }
     let now = if ends { Count { active: 0, ready: 0, ..now } } else { now };
-    act::set_status(shared, STORAGE, &job, &status(&job, &now));
+    actor.set_status(STORAGE, &job, &status(&job, &now)).await?;
+    made
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Small controllers: what a cluster's own programs would do with the objects, each on its own by name.
 //!
-//! Never polls: changes of objects say what to look at again.
+//! Never polls: changes of objects say what to look at again. What was refused is tried again, ever more seldom.
 
 mod act;
 mod deployments;
@@ -11,13 +11,24 @@ mod pods;
 mod replicas;
 mod roles;
 mod rollout;
+mod work;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tokio::time::Instant;
+
 use crate::shared::Shared;
+use crate::status::Failure;
+use act::Actor;
 use feed::{Feed, Feeds};
+use work::Work;
+
+/// Objects that are looked at at the same time: webhooks may take long to answer for one of them.
+const AT_ONCE: usize = 32;
 
 /// Something that a cluster does by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,16 +93,18 @@ impl Controller {
         }
     }
 
-    fn reconcile(self, shared: &Shared, key: &str) {
+    /// An error is tried again later.
+    async fn reconcile(self, shared: &Arc<Shared>, key: &str) -> Result<(), Failure> {
+        let actor = Actor::new(shared, self);
         match self {
-            Self::ClusterRoles => roles::reconcile(shared, key),
-            Self::Deployments => deployments::reconcile(shared, key),
-            Self::Jobs => jobs::reconcile(shared, key),
-            Self::Pods => pods::reconcile(shared, key),
-            Self::ReplicaSets => replicas::reconcile(shared, key),
-            Self::RootCa => namespaces::root_ca(shared, key),
-            Self::ServiceAccounts => namespaces::service_account(shared, key),
-            Self::KubernetesService => namespaces::kubernetes(shared),
+            Self::ClusterRoles => roles::reconcile(&actor).await,
+            Self::Deployments => deployments::reconcile(&actor, key).await,
+            Self::Jobs => jobs::reconcile(&actor, key).await,
+            Self::Pods => pods::reconcile(&actor, key).await,
+            Self::ReplicaSets => replicas::reconcile(&actor, key).await,
+            Self::RootCa => namespaces::root_ca(&actor, key).await,
+            Self::ServiceAccounts => namespaces::service_account(&actor, key).await,
+            Self::KubernetesService => namespaces::kubernetes(&actor).await,
         }
     }
 }
@@ -116,20 +129,26 @@ pub(crate) async fn run(shared: Arc<Shared>, controllers: BTreeSet<Controller>) 
     }
     let sources: BTreeSet<&str> = controllers.iter().flat_map(|c| c.sources()).copied().collect();
     let mut feeds = Feeds(sources.into_iter().map(|storage| Feed::new(&shared.store, storage)).collect());
+    let (mut work, mut running) = (Work::default(), FuturesUnordered::new());
     loop {
-        let due = feeds.due(&shared.store, &controllers);
-        let idle = due.is_empty();
-        for (controller, key) in due {
-            controller.reconcile(&shared, &key);
-            tokio::task::yield_now().await;
-        }
-        if !idle {
-            continue;
+        work.add(feeds.due(&shared.store, &controllers));
+        while running.len() < AT_ONCE
+            && let Some(task) = work.next()
+        {
+            let shared = &shared;
+            running.push(async move {
+                let ended = task.0.reconcile(shared, &task.1).await;
+                (task, ended.is_ok())
+            });
         }
         tokio::select! {
+            biased;
             () = shared.stop.cancelled() => return,
+            Some((task, done)) = running.next() => work.ended(task, done, Instant::now()),
             () = feeds.changed(&shared.store) => {}
+            () = work.due() => {}
         }
+        tokio::task::yield_now().await;
     }
 }
 

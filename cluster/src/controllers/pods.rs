@@ -5,22 +5,22 @@
 use rand::Rng;
 use serde_json::{Value, json};
 
-use super::act;
+use super::act::Actor;
 use crate::json;
-use crate::shared::Shared;
+use crate::status::Failure;
 
-pub(super) fn reconcile(shared: &Shared, key: &str) {
-    let Some(pod) = act::living(shared, "pods", key) else {
-        return;
+pub(super) async fn reconcile(actor: &Actor<'_>, key: &str) -> Result<(), Failure> {
+    let Some(pod) = actor.living("pods", key) else {
+        return Ok(());
     };
     let gated = !json::list(&pod, &["spec", "schedulingGates"]).is_empty();
     if gated || !matches!(json::text(&pod, &["status", "phase"]), "" | "Pending") {
-        return;
+        return Ok(());
     }
     let now = crate::time::seconds(crate::time::now());
     let (a, b) = rand::rng().random::<(u8, u8)>();
     let status = started(&pod, &now, &format!("10.244.{a}.{b}"));
-    act::set_status(shared, "pods", &pod, &status);
+    actor.set_status("pods", &pod, &status).await
 }
 
 /// The status of a pod that runs, or has run when it belongs to a job.

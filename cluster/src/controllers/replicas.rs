@@ -4,32 +4,52 @@
 
 use serde_json::{Map, Value, json};
 
-use super::act;
+use super::act::{self, Actor};
 use crate::json;
-use crate::shared::Shared;
+use crate::status::Failure;
 
 const STORAGE: &str = "replicasets.apps";
+/// The condition of a set that can't make or remove pods.
+pub(super) const FAILURE: &str = "ReplicaFailure";
 
-pub(super) fn reconcile(shared: &Shared, key: &str) {
-    let Some(set) = act::living(shared, STORAGE, key) else {
-        return;
+pub(super) async fn reconcile(actor: &Actor<'_>, key: &str) -> Result<(), Failure> {
+    let Some(set) = actor.living(STORAGE, key) else {
+        return Ok(());
     };
     let namespace = json::text(&set, &["metadata", "namespace"]);
-    let pods = || act::controlled(shared, "pods", namespace, &set).into_iter().partition(is_active);
+    let pods = || actor.controlled("pods", namespace, &set).into_iter().partition(is_active);
     let wanted = usize::try_from(json::int(&set, &["spec", "replicas"]).unwrap_or(1)).unwrap_or_default();
     let (found, _): (Vec<Value>, Vec<Value>) = pods();
-    for _ in 0..wanted.saturating_sub(found.len()).min(act::BURST) {
-        if !act::make(shared, "pods", namespace, act::pod_of(&set)) {
+    let made = make_pods(actor, &set, wanted.saturating_sub(found.len()).min(act::BURST)).await;
+    let mut removed = Ok(());
+    for pod in surplus(found, wanted) {
+        removed = actor.remove("pods", &pod).await;
+        if removed.is_err() {
             break;
         }
     }
-    for pod in surplus(found, wanted) {
-        act::remove(shared, "pods", &pod);
-    }
     let (active, rest): (Vec<Value>, Vec<Value>) = pods();
     let going = rest.iter().filter(|pod| json::at(pod, &["metadata", "deletionTimestamp"]).is_some()).count();
-    let status = status(&set, &active, going);
-    act::set_status(shared, STORAGE, &set, &status);
+    let failed = match (&made, &removed) {
+        (Err(failure), _) => Some(("FailedCreate", failure.message())),
+        (_, Err(failure)) => Some(("FailedDelete", failure.message())),
+        _ => None,
+    };
+    let status = status(&set, &active, going, failed);
+    actor.set_status(STORAGE, &set, &status).await?;
+    made.and(removed)
+}
+
+/// Makes pods of an owner's template. The first that is refused ends it, with an Event about the owner.
+pub(super) async fn make_pods(actor: &Actor<'_>, owner: &Value, count: usize) -> Result<(), Failure> {
+    for _ in 0..count {
+        let made = actor.make("pods", json::text(owner, &["metadata", "namespace"]), act::pod_of(owner)).await;
+        if let Err(failure) = made {
+            actor.warn(owner, "FailedCreate", &format!("Error creating: {}", failure.message())).await;
+            return Err(failure);
+        }
+    }
+    Ok(())
 }
 
 /// Not over and not going.
@@ -50,7 +70,7 @@ fn surplus(mut pods: Vec<Value>, wanted: usize) -> Vec<Value> {
     pods.into_iter().skip(wanted).collect()
 }
 
-fn status(set: &Value, pods: &[Value], going: usize) -> Value {
+fn status(set: &Value, pods: &[Value], going: usize, failed: Option<(&str, &str)>) -> Value {
     let labels = json::at(set, &["spec", "template", "metadata", "labels"]).and_then(Value::as_object);
     let labelled = |pod: &&Value| {
         let given = json::at(pod, &["metadata", "labels"]);
@@ -65,7 +85,28 @@ fn status(set: &Value, pods: &[Value], going: usize) -> Value {
     count(&mut status, "availableReplicas", ready);
     status.insert("terminatingReplicas".into(), going.into());
     status.insert("observedGeneration".into(), json!(json::int(set, &["metadata", "generation"])));
+    note_failure(&mut status, failed);
     status.into()
+}
+
+/// The condition says why pods could not be made or removed, as long as that is so.
+fn note_failure(status: &mut Map<String, Value>, failed: Option<(&str, &str)>) {
+    let is_failure = |condition: &Value| json::text(condition, &["type"]) == FAILURE;
+    let mut conditions = status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+    match failed {
+        None => conditions.retain(|condition| !is_failure(condition)),
+        // The first reason stays, as on the real server.
+        Some(_) if conditions.iter().any(is_failure) => {}
+        Some((reason, message)) => conditions.push(json!({
+            "type": FAILURE, "status": "True", "lastTransitionTime": crate::time::seconds(crate::time::now()),
+            "reason": reason, "message": message,
+        })),
+    }
+    if conditions.is_empty() {
+        status.shift_remove("conditions");
+    } else {
+        status.insert("conditions".into(), conditions.into());
+    }
 }
 
 /// Counts are left out when they are nothing.

@@ -4,20 +4,20 @@
 
 use serde_json::Value;
 
-use super::act;
+use super::act::Actor;
 use crate::json;
 use crate::selectors::LabelSelector;
-use crate::shared::Shared;
+use crate::status::Failure;
 use crate::store::{Query, Stored};
 
 pub(super) const STORAGE: &str = "clusterroles.rbac.authorization.k8s.io";
 /// Any change may concern all that gather.
 pub(super) const ALL: &str = "";
 
-pub(super) fn reconcile(shared: &Shared, _all: &str) {
+pub(super) async fn reconcile(actor: &Actor<'_>) -> Result<(), Failure> {
     let query = Query { prefix: "", after: None, at: None, limit: 0, matches: &|_| true };
-    let Ok(page) = shared.store.list(STORAGE, &query) else {
-        return;
+    let Ok(page) = actor.shared.store.list(STORAGE, &query) else {
+        return Ok(());
     };
     for role in page.items.iter().map(|stored| stored.value()) {
         let selectors = json::list(&role, &["aggregationRule", "clusterRoleSelectors"]);
@@ -27,11 +27,13 @@ pub(super) fn reconcile(shared: &Shared, _all: &str) {
         let rules = gathered(json::text(&role, &["metadata", "name"]), selectors, &page.items);
         let rules = if rules.is_empty() { Value::Null } else { rules.into() };
         if role.get("rules").unwrap_or(&Value::Null) != &rules {
-            act::edit(shared, STORAGE, &role, None, |role| {
+            let change = |role: &mut Value| {
                 json::object(role).insert("rules".into(), rules.clone());
-            });
+            };
+            actor.edit(STORAGE, &role, None, change).await?;
         }
     }
+    Ok(())
 }
 
 /// The rules of all roles that a selector chooses, in the order of the selectors and of the roles' names.

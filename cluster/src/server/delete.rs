@@ -121,7 +121,12 @@ pub(crate) async fn one(call: &Call<'_>, request: Request<Incoming>) -> Result<R
 }
 
 /// Asks webhooks about a deletion; gives their warnings.
-async fn admitted(call: &Call<'_>, given: &Value, current: &Stored, context: &Context) -> Result<Vec<String>, Failure> {
+pub(super) async fn admitted(
+    call: &Call<'_>,
+    given: &Value,
+    current: &Stored,
+    context: &Context,
+) -> Result<Vec<String>, Failure> {
     let mut admission = admit::delete(call, given, context);
     if !admission.mutates() && !admission.validates() {
         return Ok(Vec::new());

@@ -8,6 +8,7 @@ pub(crate) mod body;
 mod call;
 mod delete;
 mod documents;
+pub(crate) mod inside;
 mod list;
 mod negotiate;
 mod params;

@@ -42,7 +42,12 @@ pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Resul
 }
 
 /// Creates an object, trying again when a generated name is taken.
-async fn insert(call: &Call<'_>, object: Value, origin: Origin, context: &Context) -> Result<Written, Failure> {
+pub(super) async fn insert(
+    call: &Call<'_>,
+    object: Value,
+    origin: Origin,
+    context: &Context,
+) -> Result<Written, Failure> {
     let generated = json::text(&object, &["metadata", "name"]).is_empty()
         && !json::text(&object, &["metadata", "generateName"]).is_empty();
     if generated {

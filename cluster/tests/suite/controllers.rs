@@ -4,6 +4,7 @@ use boathook_cluster::{Controller, Options};
 use serde_json::{Value, json};
 
 use super::support::{Fixture, soon, start_with};
+use super::webhooks::webhook;
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
@@ -140,4 +141,68 @@ async fn nothing_happens_unasked() {
     until(&f, &format!("{PODS}/p"), "the pod to run", |p| p["status"]["phase"] == "Running").await;
     assert!(f.get(SETS).await.1["items"].as_array().unwrap().is_empty());
     assert!(f.get("/api/v1/serviceaccounts").await.1["items"].as_array().unwrap().is_empty());
+}
+
+/// Who is asked about by whom, and what is made of it.
+async fn reviewed(f: &Fixture, resources: &[&str], answer: fn(&Value) -> Value) {
+    let (address, bundle) = webhook("127.0.0.1", answer).await;
+    let hook = json!({
+        "name": "a.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": { "url": format!("https://{address}/"), "caBundle": bundle },
+        "rules": [{ "apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": resources }],
+    });
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let (code, body) = f.post(path, json!({ "metadata": { "name": "c" }, "webhooks": [hook] })).await;
+    assert_eq!(code, 201, "{body}");
+}
+
+fn failure(object: &Value) -> Option<Value> {
+    object["status"]["conditions"].as_array()?.iter().find(|c| c["type"] == "ReplicaFailure").cloned()
+}
+
+#[tokio::test]
+async fn a_pod_that_a_webhook_denies_is_tried_again_and_its_owners_say_why() {
+    let f = cluster().await;
+    let deny = |review: &Value| {
+        let (user, image) = (&review["request"]["userInfo"]["username"], &review["request"]["object"]["spec"]);
+        let by_controller = user == "system:serviceaccount:kube-system:replicaset-controller";
+        let good = image["containers"][0]["image"] == "good";
+        json!({ "allowed": good, "status": { "message": if by_controller { "not this image" } else { "who?" } } })
+    };
+    reviewed(&f, &["pods"], deny).await;
+    assert_eq!(f.post(DEPLOYMENTS, deployment(2, "bad")).await.0, 201);
+    let path = format!("{DEPLOYMENTS}/d");
+    let message = "admission webhook \"a.example.com\" denied the request: not this image";
+    let stuck = until(&f, &path, "the deployment to say why", |d| failure(d).is_some()).await;
+    let condition = failure(&stuck).unwrap();
+    assert_eq!((&condition["reason"], &condition["message"]), (&json!("FailedCreate"), &json!(message)));
+    let (_, sets) = f.get(SETS).await;
+    assert_eq!(failure(&sets["items"][0]).unwrap()["message"], message);
+    let again = |events: &Value| {
+        let about = events["items"].as_array().into_iter().flatten().find(|e| e["reason"] == "FailedCreate");
+        about.is_some_and(|e| {
+            e["message"] == format!("Error creating: {message}")
+                && e["involvedObject"]["kind"] == "ReplicaSet"
+                && e["count"].as_u64() >= Some(2)
+        })
+    };
+    until(&f, "/api/v1/namespaces/default/events", "a new try", again).await;
+
+    f.delete("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/c").await;
+    let done = until(&f, &path, "the rollout", |d| is_done(d, 2) && failure(d).is_none()).await;
+    assert_eq!(failure(&done), None);
+}
+
+#[tokio::test]
+async fn a_replica_set_that_a_webhook_denies_stops_the_rollout() {
+    let f = cluster().await;
+    let deny = |_: &Value| json!({ "allowed": false, "status": { "message": "no sets" } });
+    reviewed(&f, &["replicasets"], deny).await;
+    assert_eq!(f.post(DEPLOYMENTS, deployment(1, "i")).await.0, 201);
+    let refused = |d: &Value| {
+        let mut conditions = d["status"]["conditions"].as_array().into_iter().flatten();
+        conditions
+            .any(|c| c["type"] == "Progressing" && c["reason"] == "ReplicaSetCreateError" && c["status"] == "False")
+    };
+    until(&f, &format!("{DEPLOYMENTS}/d"), "the deployment to say why", refused).await;
 }

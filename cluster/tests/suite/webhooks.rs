@@ -23,7 +23,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::support::{Fixture, start_with};
 
 /// A webhook server with this name in its certificate; gives its address and its bundle.
-async fn webhook(name: &str, answer: fn(&Value) -> Value) -> (SocketAddr, String) {
+pub async fn webhook(name: &str, answer: fn(&Value) -> Value) -> (SocketAddr, String) {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));

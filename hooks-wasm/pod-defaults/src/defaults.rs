@@ -3,7 +3,7 @@
 //! Pure, and done twice it changes nothing more. It never overrides a field that is set.
 
 use boathook_sdk::kube::Object;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Requests of a container that has neither a request nor a limit of a resource: a limit stands for a request.
 const REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "64Mi")];
@@ -48,25 +48,24 @@ fn is_privileged(container: &Value) -> bool {
 
 /// The mapping behind a key, made if it is not there.
 fn child<'v>(value: &'v mut Value, key: &str) -> &'v mut Value {
-    let child = map(value).entry(key).or_insert(Value::Null);
-    map(child);
+    let child = field(value, key);
+    if !child.is_object() {
+        *child = json!({});
+    }
     child
 }
 
 fn or_insert(value: &mut Value, key: &str, wanted: Value) {
-    let field = map(value).entry(key).or_insert(Value::Null);
+    let field = field(value, key);
     if field.is_null() {
         *field = wanted;
     }
 }
 
-/// What is no mapping becomes an empty one.
-fn map(value: &mut Value) -> &mut Map<String, Value> {
+/// What is behind a key, `null` if it is not there. What is no mapping becomes one.
+fn field<'v>(value: &'v mut Value, key: &str) -> &'v mut Value {
     if !value.is_object() {
-        *value = Value::Object(Map::new());
+        *value = json!({});
     }
-    match value {
-        Value::Object(map) => map,
-        _ => unreachable!("it is one now"),
-    }
+    &mut value[key]
 }

@@ -101,4 +101,6 @@ mod book {
     struct Migration;
     #[doc = include_str!("../../../docs/testing.md")]
     struct Testing;
+    #[doc = include_str!("../../../docs/webhooks.md")]
+    struct Webhooks;
 }

@@ -6,7 +6,7 @@ use super::{
     Text, bytes, millis,
     table::{Cell, Style, Table, Tone, clean, short},
 };
-use crate::admin::views::{RunOutcome, RunResult, RunView, RunsView, TriggerView};
+use crate::admin::views::{RunResult, RunView, RunsView, TriggerView};
 
 impl Text for RunsView {
     fn text(&self, style: Style) -> String {
@@ -23,7 +23,7 @@ impl Text for RunsView {
                 run.attempt.to_string().into(),
                 bytes(run.memory_peak_bytes).into(),
                 run.host_calls.to_string().into(),
-                result(&run.outcome),
+                result(run),
                 short(&triggers(run.triggers_count, &run.triggers), 80).into(),
             ]);
         }
@@ -35,7 +35,11 @@ impl Text for RunsView {
     }
 }
 
-fn result(outcome: &RunOutcome) -> Cell {
+fn result(run: &RunView) -> Cell {
+    let outcome = &run.outcome;
+    if let Some(answer) = run.answer.as_ref().filter(|_| outcome.result == RunResult::Succeeded) {
+        return Cell::new(clean(&answer.decision), Tone::Good);
+    }
     let tone = match outcome.result {
         RunResult::Succeeded => Tone::Good,
         RunResult::AllowedFailure => Tone::Warning,

@@ -12,5 +12,5 @@ pub use dead_letters::{Count, DeadLetterView, DeadLettersView, RetriedView};
 pub use hooks::{BindingKind, BindingView, HookState, HookView, HooksView, LastRun, RunCounts};
 pub use log_level::{LogLevelView, Parameter, SetLogLevel};
 pub use queues::{OtherQueues, QueueView, QueuesView, Summary, TaskView};
-pub use runs::{RunOutcome, RunResult, RunView, RunsView, TriggerView};
+pub use runs::{AnswerView, RunOutcome, RunResult, RunView, RunsView, TriggerView};
 pub use snapshots::{BindingSnapshot, OperationCounts, Operations, SnapshotItem, SnapshotsView};

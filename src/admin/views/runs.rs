@@ -36,6 +36,32 @@ pub struct RunView {
     pub host_calls: u64,
     /// How it ended.
     pub outcome: RunOutcome,
+    /// What the API server asked and was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerView>,
+}
+
+/// An answer to the API server.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerView {
+    /// `allowed`, `denied`, `mutated`, `converted`, `refused`; `failed`: there was none.
+    pub decision: String,
+    /// `CREATE`, `UPDATE`, `DELETE`, `CONNECT`; of a conversion `v1 to v2`.
+    pub operation: String,
+    /// `ConfigMap default/settings`; of a conversion how many objects.
+    pub object: String,
+    /// Whose request it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The request was a dry run.
+    pub dry_run: bool,
+    /// Why not, as the hook says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// For the person whose request it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// Why a run was.

@@ -15,7 +15,8 @@ use super::{
     super::{history::Begun, hooks::Hook},
     Answers,
     chains::{Chains, Step},
-    ledger::{Asked, Entry},
+    effects,
+    ledger::{Asked, Entry, Question as Asking},
     within,
 };
 use crate::{
@@ -97,7 +98,8 @@ impl Answers {
         let (name, run) = (&hook.spec.name, self.next_run());
         let asked =
             Asked { hook: name, run: &run, binding: &binding.name, kind: "conversion", started: Instant::now() };
-        let ready = self.check_listed(name, &binding.name, &binding.include_snapshots_from);
+        let patience = until.saturating_duration_since(Instant::now());
+        let ready = self.listed(name, &binding.name, &binding.include_snapshots_from, patience).await;
         ready.inspect_err(|error| self.not_ready(&asked, error)).map_err(Failed::Unanswered)?;
         let _running = self.parts.metrics.answers().begun(name);
         let begun = Begun::answer(&run, name, &binding.name, "Conversion");
@@ -107,11 +109,8 @@ impl Answers {
         let (snapshots, limits) = (binding.include_snapshots_from.clone(), within(hook.spec.limits, patience));
         let question = Question { caller, conversion, snapshots, limits };
         let call = |question, host| self.parts.sandbox.convert(&hook.component, question, host);
-        let report = self.asked(&hook, question, patience, call).await.map_err(|stopped| {
-            let error = stopped.unanswered(name, &binding.name, patience);
-            self.stopped(&asked, &error);
-            Failed::Unanswered(error)
-        })?;
+        let report = self.asked(&hook, &binding.name, question, patience, call).await;
+        let report = report.inspect_err(|error| self.late(&asked, error)).map_err(Failed::Unanswered)?;
         // What the hook says itself comes as this kind, and nothing else does.
         let refusal = report.outcome.as_ref().err().filter(|failure| failure.kind == FailureKind::Permanent);
         let outcome = match (&report.outcome, refusal) {
@@ -119,7 +118,12 @@ impl Answers {
             (Err(_), Some(_)) => "refused",
             (Err(_), None) => "failed",
         };
-        let entry = Entry { outcome, refusal: refusal.map(|failure| failure.message.as_str()), question: None };
+        if let Ok(objects) = &report.outcome {
+            self.tell(|| effects::conversions((name, &run), &sources, objects));
+        }
+        let refusal = refusal.map(|failure| failure.message.as_str());
+        let asked_for = Asking::Conversion { rule: &step.rule, objects: sources.len() };
+        let entry = Entry { outcome, refusal, question: asked_for, warnings: &[] };
         self.ended(&asked, begun, &report, entry);
         let at = format!("hook {name}, binding {}, {}", binding.name, step.rule);
         match report.outcome {

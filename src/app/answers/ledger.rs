@@ -10,11 +10,17 @@ use super::{
     Answers,
 };
 use crate::{
-    model::{BindingName, HookName, RunId},
+    admin::views::AnswerView,
+    model::{BindingName, ConversionRule, HookName, RunId},
     sandbox::RunReport,
     telemetry::metrics::AnswerLabels,
     webhook::Unanswered,
 };
+
+/// Warnings of an answer that are remembered.
+const WARNINGS: usize = 8;
+/// Bytes of a message that are remembered.
+const TEXT: usize = 1024;
 
 /// What a hook is asked.
 pub(super) struct Asked<'a> {
@@ -32,8 +38,23 @@ pub(super) struct Entry<'a> {
     pub outcome: &'static str,
     /// The hook's own no.
     pub refusal: Option<&'a str>,
+    pub question: Question<'a>,
+    /// For the person whose request it was.
+    pub warnings: &'a [String],
+}
+
+/// What the hook was asked.
+#[derive(Clone, Copy)]
+pub(super) enum Question<'a> {
     /// The AdmissionRequest.
-    pub question: Option<&'a str>,
+    Review {
+        request: &'a str,
+        dry_run: bool,
+    },
+    Conversion {
+        rule: &'a ConversionRule,
+        objects: usize,
+    },
 }
 
 impl Asked<'_> {
@@ -50,20 +71,22 @@ impl Answers {
         warn!(%hook, %run, %binding, kind, %error, "no answer");
     }
 
-    /// The hook was asked and did not come to its end.
-    pub(super) fn stopped(&self, asked: &Asked<'_>, error: &Unanswered) {
+    /// The hook was asked, and its time was over.
+    pub(super) fn late(&self, asked: &Asked<'_>, error: &Unanswered) {
         let Asked { hook, run, binding, kind, started } = asked;
-        let outcome = if matches!(error, Unanswered::NotReady(_)) { "not-ready" } else { "failed" };
-        self.parts.metrics.answers().ended(asked.labels(), outcome, started.elapsed());
+        self.parts.metrics.answers().ended(asked.labels(), "failed", started.elapsed());
         warn!(%hook, %run, %binding, kind, %error, "no answer");
     }
 
     /// The hook came to its end.
     pub(super) fn ended<T>(&self, asked: &Asked<'_>, begun: Begun, report: &RunReport<T>, entry: Entry<'_>) {
         let Asked { hook, run, binding, kind, started } = asked;
-        let Entry { outcome, refusal, question } = entry;
+        let Entry { outcome, refusal, question, .. } = entry;
         self.parts.metrics.answers().ended(asked.labels(), outcome, started.elapsed());
-        self.parts.history.ended(begun, report, false);
+        // Reading the request takes its time: only for those who will look at it.
+        let looked_at = refusal.is_some() || report.outcome.is_err() || self.parts.history.listens();
+        let answer = looked_at.then(|| view(&entry));
+        self.parts.history.ended(begun.with_answer(answer), report, false);
         let (ms, host_calls, memory_peak) = (ms(report.duration), report.host_calls, report.memory_peak);
         match (&report.outcome, refusal) {
             (Ok(_), None) => debug!(%hook, %run, %binding, kind, outcome, ms, memory_peak, host_calls, "answered"),
@@ -97,6 +120,24 @@ impl Answers {
     }
 }
 
+/// As people see it; its texts are bounded, since it is remembered.
+fn view(entry: &Entry<'_>) -> AnswerView {
+    let About { operation, object, user } = About::of(entry.question);
+    AnswerView {
+        decision: entry.outcome.to_owned(),
+        operation: operation.unwrap_or_default(),
+        object: object.unwrap_or_default(),
+        user,
+        dry_run: matches!(entry.question, Question::Review { dry_run: true, .. }),
+        message: entry.refusal.map(short),
+        warnings: entry.warnings.iter().take(WARNINGS).map(|text| short(text)).collect(),
+    }
+}
+
+fn short(text: &str) -> String {
+    text.get(..text.floor_char_boundary(TEXT)).unwrap_or_default().to_owned()
+}
+
 /// What a log line says of a request.
 #[derive(Default)]
 struct About {
@@ -126,10 +167,15 @@ struct User {
 }
 
 impl About {
-    fn of(question: Option<&str>) -> Self {
-        let Some(request) = question.and_then(|text| serde_json::from_str::<Request>(text).ok()) else {
-            return Self::default();
+    fn of(question: Question<'_>) -> Self {
+        let request = match question {
+            Question::Review { request, .. } => request,
+            Question::Conversion { rule, objects } => {
+                let object = Some(format!("{objects} object{}", if objects == 1 { "" } else { "s" }));
+                return Self { operation: Some(rule.to_string()), object, user: None };
+            }
         };
+        let Ok(request) = serde_json::from_str::<Request>(request) else { return Self::default() };
         let Request { kind, operation, namespace, name, user_info } = request;
         let kind = kind.map(|kind| kind.kind).unwrap_or_default();
         // Its name may be made up by the API server later on.

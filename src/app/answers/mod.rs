@@ -8,6 +8,7 @@
 
 mod chains;
 mod convert;
+mod effects;
 mod ledger;
 mod review;
 
@@ -26,6 +27,7 @@ use tracing::warn;
 
 use super::{health::Health, history::History, hooks::Hook, host::Operator, roster::Roster};
 use crate::{
+    effect::{Effect, Sink},
     model::{AdmissionKind, BindingName, HookName, Limits, Reviewed, RunId},
     record::{Asked, Given, Recorder, secrets::bindings_of_secrets},
     sandbox::{Host, RunReport, Sandbox},
@@ -45,6 +47,8 @@ pub(super) struct Parts {
     pub recorder: Option<Arc<Recorder>>,
     /// Writes are dry runs.
     pub plan: bool,
+    /// Is told what answers do to objects.
+    pub effects: Option<Arc<dyn Sink>>,
 }
 
 /// Answers by hooks.
@@ -69,6 +73,13 @@ impl Answers {
         Self { parts, process, number: AtomicU64::new(1), chains: Mutex::default() }
     }
 
+    /// Those who watch, if any, are told.
+    fn tell<E: IntoIterator<Item = Effect>>(&self, effects: impl FnOnce() -> E) {
+        if let Some(sink) = &self.parts.effects {
+            effects().into_iter().for_each(|effect| sink.effect(effect));
+        }
+    }
+
     fn next_run(&self) -> RunId {
         RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed))
     }
@@ -85,8 +96,24 @@ impl Answers {
         })
     }
 
-    /// A hook that does not know the objects of its snapshots yet would answer out of nothing.
-    fn check_listed(&self, hook: &HookName, binding: &BindingName, needs: &[BindingName]) -> Result<(), Unanswered> {
+    /// A hook that does not know the objects of its snapshots yet would answer out of nothing, so it is waited for.
+    async fn listed(
+        &self,
+        hook: &HookName,
+        binding: &BindingName,
+        needs: &[BindingName],
+        patience: Duration,
+    ) -> Result<(), Unanswered> {
+        let mut changes = self.parts.health.changes();
+        let wait = async {
+            while !self.parts.health.unlisted(hook, needs).is_empty() {
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        // Half of the time is left for the answer.
+        let _ = timeout(patience / 2, wait).await;
         let unlisted = self.parts.health.unlisted(hook, needs);
         let Some(first) = unlisted.first() else { return Ok(()) };
         let text =
@@ -98,22 +125,23 @@ impl Answers {
     async fn asked<Q, T, F>(
         &self,
         hook: &Hook,
+        binding: &BindingName,
         question: Q,
         patience: Duration,
         call: impl FnOnce(Q, Arc<dyn Host>) -> F,
-    ) -> Result<RunReport<T>, Stopped>
+    ) -> Result<RunReport<T>, Unanswered>
     where
         Q: Clone + Into<Asked>,
         T: Clone + Into<Given>,
         F: Future<Output = RunReport<T>>,
     {
-        let operator = self.parts.operator.clone();
+        let (operator, about) = (self.parts.operator.clone(), (&hook.spec.name, binding));
         let Some(recorder) = &self.parts.recorder else {
-            return bounded(hook, patience, call(question, operator)).await;
+            return bounded(about, patience, call(question, operator)).await;
         };
         let secrets = bindings_of_secrets(&hook.spec);
         let begun = recorder.begin(operator, hook.component.digest(), secrets, question.clone());
-        let ended = bounded(hook, patience, call(question, begun.host())).await;
+        let ended = bounded(about, patience, call(question, begun.host())).await;
         if let Ok(report) = &ended {
             begun.end(report);
         }
@@ -169,36 +197,15 @@ fn within(limits: Limits, patience: Duration) -> Limits {
     Limits { time: limits.time.min(patience), ..limits }
 }
 
-/// Why there is no report.
-enum Stopped {
-    /// The time is over, the wait for a free place included.
-    Late,
-    /// Another version of the hook takes its place.
-    Replaced,
-}
-
-/// Until the time is over or the hook is replaced; the run ends with it.
+/// Until the time is over; the run ends with it. A new version of the hook ends no answer of the old one: these are
+/// short, and whoever asked waits.
 async fn bounded<T>(
-    hook: &Hook,
+    (hook, binding): (&HookName, &BindingName),
     patience: Duration,
     run: impl Future<Output = RunReport<T>>,
-) -> Result<RunReport<T>, Stopped> {
-    tokio::select! {
-        report = timeout(patience, run) => report.map_err(|_| Stopped::Late),
-        () = hook.interrupt.cancelled() => Err(Stopped::Replaced),
-    }
-}
-
-impl Stopped {
-    fn unanswered(&self, hook: &HookName, binding: &BindingName, patience: Duration) -> Unanswered {
-        match self {
-            Self::Late => {
-                let ms = patience.as_millis();
-                Unanswered::Deadline(format!("hook {hook}, binding {binding}: no answer within {ms} ms"))
-            }
-            Self::Replaced => {
-                Unanswered::NotReady(format!("hook {hook}, binding {binding}: a new version takes its place"))
-            }
-        }
-    }
+) -> Result<RunReport<T>, Unanswered> {
+    timeout(patience, run).await.map_err(|_| {
+        let ms = patience.as_millis();
+        Unanswered::Deadline(format!("hook {hook}, binding {binding}: no answer within {ms} ms"))
+    })
 }

@@ -7,8 +7,8 @@ use std::{
 
 use super::{
     super::{history::Begun, hooks::Hook},
-    Answers,
-    ledger::{Asked, Entry},
+    Answers, effects,
+    ledger::{Asked, Entry, Question},
     within,
 };
 use crate::{
@@ -45,8 +45,9 @@ impl Answers {
         let (name, run, kind) = (&hook.spec.name, self.next_run(), binding.kind.as_str());
         let asked = Asked { hook: name, run: &run, binding: &binding.name, kind, started: Instant::now() };
         let question = request.json.clone();
-        let ready = self.check_listed(name, &binding.name, &binding.include_snapshots_from);
+        let ready = self.listed(name, &binding.name, &binding.include_snapshots_from, patience).await;
         ready.inspect_err(|error| self.not_ready(&asked, error))?;
+        let patience = patience.saturating_sub(asked.started.elapsed());
         let _running = self.parts.metrics.answers().begun(name);
         let begun = Begun::answer(&run, name, &binding.name, word(binding.kind));
         let dry_run = request.dry_run || self.parts.plan;
@@ -56,11 +57,8 @@ impl Answers {
         let (snapshots, limits) = (binding.include_snapshots_from.clone(), within(hook.spec.limits, patience));
         let request = ReviewRequest { caller, review, snapshots, limits };
         let call = |request, host| self.parts.sandbox.review(&hook.component, request, host);
-        let report = self.asked(hook, request, patience, call).await.map_err(|stopped| {
-            let error = stopped.unanswered(name, &binding.name, patience);
-            self.stopped(&asked, &error);
-            error
-        })?;
+        let report = self.asked(hook, &binding.name, request, patience, call).await;
+        let report = report.inspect_err(|error| self.late(&asked, error))?;
         let outcome = match &report.outcome {
             Ok(Reviewed { verdict, .. }) if verdict.denied.is_some() => "denied",
             Ok(Reviewed { mutation: Mutation::Unchanged, .. }) => "allowed",
@@ -69,7 +67,13 @@ impl Answers {
         };
         let denied = report.outcome.as_ref().ok().and_then(|reviewed| reviewed.verdict.denied.as_ref());
         let refusal = denied.map(|denial| denial.message.as_str());
-        self.ended(&asked, begun, &report, Entry { outcome, refusal, question: Some(&question) });
+        let decided = report.outcome.as_ref().ok();
+        if let Some(Reviewed { mutation, .. }) = decided.filter(|_| outcome == "mutated") {
+            self.tell(|| effects::mutation((name, &run), &question, mutation, dry_run));
+        }
+        let warnings = decided.map(|reviewed| reviewed.verdict.warnings.as_slice()).unwrap_or_default();
+        let asked_for = Question::Review { request: &question, dry_run };
+        self.ended(&asked, begun, &report, Entry { outcome, refusal, question: asked_for, warnings });
         let mut reviewed = report
             .outcome
             .map_err(|failure| Unanswered::Failed(format!("hook {name}, binding {}: {failure}", binding.name)))?;

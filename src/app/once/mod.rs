@@ -6,11 +6,13 @@
 //! | `asked` | what is asked for, and the binding that it is about; pure |
 //! | `ground` | the objects that it is about, in the cluster |
 //! | `triggers` | what the hook is told |
+//! | `question` | what the API server would ask it |
 //!
 //! It never tries a run again, and starts nothing by itself.
 
 mod asked;
 mod ground;
+mod question;
 mod triggers;
 
 use std::{
@@ -28,6 +30,7 @@ use crate::{
 
 pub use asked::{Asked, Occasion, Wanted};
 pub use ground::{Ground, Set};
+pub use question::{Answered, Question};
 
 /// Why a run that was asked for can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +122,9 @@ pub enum OnceError {
         #[source]
         source: FilterError,
     },
+    /// It is not at work.
+    #[error("hook {0} is not loaded")]
+    NotLoaded(HookName),
     /// The host could not run it.
     #[error("the hook can't be run: {0}")]
     Run(Failure),

@@ -1,21 +1,28 @@
 //! What a run is made of, out of files and flags. Touches no cluster.
 
-use std::path::Path;
+use std::{io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use crate::{
-    app::once::{Asked, Occasion, Wanted},
+    app::once::{Asked, Occasion, Question, Wanted},
     cli::run::{Event, Run},
     model::{HookSpec, WatchEventKind},
     scenario,
 };
 
+/// Stands for stdin.
+const STDIN: &str = "-";
+/// Bytes that are read of it at most.
+const MOST: u64 = 16 << 20;
+
 /// What was asked for.
 pub(super) struct Input {
     /// With where that is said, for errors.
     pub asked: Vec<(String, Asked)>,
+    /// Or what the API server asks, in place of all that.
+    pub question: Option<Question>,
     /// Objects that the run's own cluster must have.
     pub objects: Vec<Value>,
 }
@@ -23,8 +30,11 @@ pub(super) struct Input {
 /// Reads files and flags, and checks that the hook has the bindings.
 pub(super) fn read(args: &Run, spec: &HookSpec) -> anyhow::Result<Input> {
     let input = match &args.context {
-        Some(file) => contexts(file)?,
-        None => Input { asked: vec![("on the command line".to_owned(), flags(args)?)], objects: Vec::new() },
+        Some(file) => contexts(file, spec)?,
+        None => {
+            let asked = vec![("on the command line".to_owned(), flags(args)?)];
+            Input { asked, question: None, objects: Vec::new() }
+        }
     };
     for (place, asked) in &input.asked {
         asked.check(spec).with_context(|| place.clone())?;
@@ -32,12 +42,12 @@ pub(super) fn read(args: &Run, spec: &HookSpec) -> anyhow::Result<Input> {
     Ok(input)
 }
 
-fn contexts(file: &Path) -> anyhow::Result<Input> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+fn contexts(file: &Path, spec: &HookSpec) -> anyhow::Result<Input> {
+    let text = read_text(file)?;
     let contexts = match scenario::contexts(&text) {
         Ok(contexts) => contexts,
         Err(problems) => {
-            let lines: Vec<_> = problems.iter().map(|problem| format!("{}:{problem}", file.display())).collect();
+            let lines: Vec<_> = problems.iter().map(|problem| format!("{}:{problem}", named(file))).collect();
             bail!("the context can't be read\n  {}", lines.join("\n  "));
         }
     };
@@ -47,9 +57,16 @@ fn contexts(file: &Path) -> anyhow::Result<Input> {
             contexts.without_object
         );
     }
-    let place = |place: scenario::Place| format!("{}:{}:{}", file.display(), place.line, place.column);
+    let place = |place: scenario::Place| format!("{}:{}:{}", named(file), place.line, place.column);
     let asked = contexts.asked.into_iter().map(|(at, asked)| (place(at), asked)).collect();
-    Ok(Input { asked, objects: contexts.objects })
+    let question = match contexts.question {
+        Some((at, question)) => {
+            question.check(spec).with_context(|| place(at))?;
+            Some(question)
+        }
+        None => None,
+    };
+    Ok(Input { asked, question, objects: contexts.objects })
 }
 
 fn flags(args: &Run) -> anyhow::Result<Asked> {
@@ -79,7 +96,7 @@ fn wanted(object: &str) -> anyhow::Result<Wanted> {
     let path = Path::new(object);
     let is_file =
         path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known));
-    if is_file || path.is_file() {
+    if is_file || path.is_file() || object == STDIN {
         return Ok(Wanted::Given(file(path)?));
     }
     let named = |namespace: Option<&str>, name: &str| {
@@ -93,14 +110,27 @@ fn wanted(object: &str) -> anyhow::Result<Wanted> {
 }
 
 fn file(path: &Path) -> anyhow::Result<Value> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-    let object: Value =
-        yaml_serde::from_str(&text).with_context(|| format!("{} is no YAML that can be read", path.display()))?;
+    let (text, place) = (read_text(path)?, named(path));
+    let object: Value = yaml_serde::from_str(&text).with_context(|| format!("{place} is no YAML that can be read"))?;
     for pointer in ["/apiVersion", "/kind", "/metadata/name"] {
         if object.pointer(pointer).and_then(Value::as_str).is_none_or(str::is_empty) {
             let key = pointer.trim_start_matches('/').replace('/', ".");
-            bail!("{} is no object: it needs {key}, a text", path.display());
+            bail!("{place} is no object: it needs {key}, a text");
         }
     }
     Ok(object)
+}
+
+/// `-` is stdin.
+fn read_text(path: &Path) -> anyhow::Result<String> {
+    if path.as_os_str() != STDIN {
+        return std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()));
+    }
+    let mut text = String::new();
+    std::io::stdin().lock().take(MOST).read_to_string(&mut text).context("can't read stdin")?;
+    Ok(text)
+}
+
+fn named(path: &Path) -> String {
+    if path.as_os_str() == STDIN { "stdin".to_owned() } else { path.display().to_string() }
 }

@@ -2,6 +2,7 @@
 //!
 //! It never tries a run again.
 
+mod answer;
 mod input;
 mod show;
 
@@ -25,9 +26,10 @@ use super::{
     serve::cache_dir,
 };
 use crate::{
+    admin::views::RunView,
     app::{
         App, Options, load,
-        once::{Ground, OnceError},
+        once::{Answered, Ground, OnceError},
     },
     cli::{Connection, Output, run::Run},
     effect::{Effect, Sink, Style},
@@ -101,13 +103,29 @@ async fn once(args: &Run) -> anyhow::Result<ExitCode> {
     options.hold = true;
     options.plan = args.plan;
     options.effects = Some(effects.clone());
-    let report = on(ground, options, &spec, input).await?;
+    let ended = on(ground, options, &spec, input).await?;
     let all = std::mem::take(&mut *effects.all.lock().unwrap_or_else(PoisonError::into_inner));
-    show::report(args, &name, &report, &all, effects.count.load(Ordering::Relaxed))?;
+    let succeeded = match &ended {
+        Ended::Run(report) => {
+            show::report(args, &name, report, &all, effects.count.load(Ordering::Relaxed))?;
+            report.outcome.is_ok()
+        }
+        Ended::Answer(answered, run) => {
+            answer::show(args, &name, answered, run.as_ref(), &all)?;
+            !matches!(answered, Answered::Failed(_))
+        }
+    };
     if let Some(cluster) = cluster {
         cluster.shutdown().await;
     }
-    Ok(if report.outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What came of it.
+enum Ended {
+    Run(RunReport),
+    /// With the run, if the hook came to its end.
+    Answer(Answered, Option<RunView>),
 }
 
 fn shown(args: &Run) -> Option<Style> {
@@ -129,7 +147,7 @@ async fn cluster(args: &Run) -> anyhow::Result<(kube::Client, Option<Cluster>)> 
     Ok((client, Some(cluster)))
 }
 
-async fn on(ground: Ground, options: Options, spec: &HookSpec, input: Input) -> anyhow::Result<RunReport> {
+async fn on(ground: Ground, mut options: Options, spec: &HookSpec, input: Input) -> anyhow::Result<Ended> {
     let mut sets = Vec::with_capacity(input.asked.len());
     for object in &input.objects {
         ground.add(object).await?;
@@ -137,10 +155,15 @@ async fn on(ground: Ground, options: Options, spec: &HookSpec, input: Input) -> 
     for (place, asked) in input.asked {
         sets.push(ground.set(spec, asked).await.with_context(|| place.clone())?);
     }
-    if sets.is_empty() {
+    if sets.is_empty() && input.question.is_none() {
         return Err(OnceError::Nothing.into());
     }
     let hook: &HookName = &spec.name;
+    let last: Arc<Mutex<Option<RunView>>> = Arc::default();
+    let told = last.clone();
+    options.run_ended = Some(Arc::new(move |run| {
+        *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
+    }));
     let app = App::start(options).await?;
     if let Some((_, reason)) = app.readiness().quarantined.first() {
         anyhow::bail!("the hook can't be used: {reason}");
@@ -148,7 +171,13 @@ async fn on(ground: Ground, options: Options, spec: &HookSpec, input: Input) -> 
     for missing in app.settled(hook, PATIENCE).await {
         eprintln!("warning: {missing}");
     }
-    let report = app.run_once(hook, &sets).await?;
+    let ended = match &input.question {
+        None => Ended::Run(app.run_once(hook, &sets).await?),
+        Some(question) => {
+            let answered = app.answer_once(hook, question).await?;
+            Ended::Answer(answered, last.lock().unwrap_or_else(PoisonError::into_inner).take())
+        }
+    };
     app.shutdown().await;
-    Ok(report)
+    Ok(ended)
 }

@@ -45,7 +45,7 @@ fn text(report: &RunReport, writes: usize) -> String {
 }
 
 /// Without control characters: the text comes from the hook.
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     let plain = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
     text.chars().map(plain).collect::<String>().replace('\n', "\n  ")
 }

@@ -19,6 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 pub use decide::Lifetimes;
 pub use managed::{Clock, Managed};
+use material::Material;
 
 /// Certificates that can't be had.
 #[derive(Debug, thiserror::Error)]
@@ -126,6 +127,20 @@ impl Certificates {
     /// Those in `dir`: `tls.crt`, `tls.key` and, if there is one, `ca.crt`; read again when they change.
     pub async fn files(dir: impl Into<PathBuf>) -> Result<Self, CertificateError> {
         files::start(dir.into(), files::EVERY).await
+    }
+
+    /// Boathook's own, which only this process has: for one that answers as long as somebody sits before it.
+    pub fn memory(names: &[String]) -> Result<Self, CertificateError> {
+        let mut material = Material::default();
+        material.renew(Timestamp::now(), names, &Lifetimes::default())?;
+        let published = Published::new(material.serving("memory")?, material.bundle());
+        let certificates = published.certificates();
+        // Whoever watches them waits as long as the other end is there.
+        let kept = tokio::spawn(async move {
+            let _published = published;
+            std::future::pending().await
+        });
+        Ok(certificates(AbortOnDropHandle::new(kept)))
     }
 
     /// The authorities to register; changes with them.

@@ -4,6 +4,8 @@
 
 mod component;
 mod project;
+mod stop;
+mod webhooks;
 
 use std::{
     ffi::OsString,

@@ -2,6 +2,7 @@
 //!
 //! Never on anything but a local cluster of the test's own.
 
+mod answers;
 mod effects;
 mod pipeline;
 mod run;

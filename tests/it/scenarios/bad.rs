@@ -58,6 +58,10 @@ pub(super) const WRONG: [(&str, &str); 47] = [
         "steps[0].admission: DELETE has just an oldObject",
     ),
     ("name: x\nsteps: [{conversion: {to: v1}}]", "2:22: steps[0].conversion: objects is missing"),
+    (
+        "name: x\nsteps: [{conversion: {to: v1, objects: []}}]",
+        "2:22: steps[0].conversion: objects is empty: there is nothing to convert",
+    ),
     ("name: x\nsteps: [{expect: {admission: {}}}]", "2:30: steps[0].expect.admission: needs at least one key"),
     ("name: x\nsteps: [{expect: {admission: {allowed: no way}}}]", "allowed: must be true or false, not \"no way\""),
     ("name: x\nsteps: [{expect: {conversion: {}}}]", "expect.conversion: has just one of objects and failed"),

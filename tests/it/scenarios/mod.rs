@@ -3,6 +3,7 @@
 //!
 //! Never knows a hook beyond its name.
 
+mod asked;
 mod bad;
 mod failing;
 mod schema;

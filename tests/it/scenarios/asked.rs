@@ -1,0 +1,115 @@
+//! Scenarios that ask a hook what an API server would ask it: questions that can't be asked, answers that are not as
+//! expected. Never knows how they are asked.
+
+use super::Author;
+
+const MAP: &str = "apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: m";
+
+/// A scenario of the reviewer with these steps.
+fn scenario(steps: &str) -> String {
+    format!("name: asked\nsteps:\n{steps}")
+}
+
+async fn author(scenarios: &[(&'static str, String)]) -> Author {
+    let files: Vec<_> = scenarios.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    Author::of("reviewer", &files).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_nobody_answers_ends_the_scenario_and_says_why() {
+    let widget = "{apiVersion: reviewer.test/v1, kind: Widget, metadata: {name: w}}";
+    let cases = [
+        (
+            "rule",
+            "  - admission: {operation: CREATE, object: {apiVersion: v1, kind: Node, metadata: {name: n}}}\n"
+                .to_owned(),
+            "steps[0]: admission: no rule of the hook is for CREATE of nodes in v1 of the core group",
+        ),
+        (
+            "binding",
+            format!("  - admission: {{operation: CREATE, binding: x.y.z, object: {{{MAP}}}}}}}\n"),
+            "steps[0]: admission: the hook has no binding \"x.y.z\" for admission",
+        ),
+        (
+            "kind",
+            "  - admission: {operation: CREATE, object: {apiVersion: v1, kind: Teapot, metadata: {name: t}}}\n"
+                .to_owned(),
+            "steps[0]: admission: Teapot t: ",
+        ),
+        (
+            "group",
+            format!("  - conversion: {{to: v2, objects: [{{{MAP}}}}}]}}\n"),
+            "steps[0]: conversion: the hook converts nothing of the group \"\"",
+        ),
+        (
+            "crd",
+            format!("  - conversion: {{to: v2, crd: others.reviewer.test, objects: [{widget}]}}\n"),
+            "steps[0]: conversion: the hook converts nothing of the group \"reviewer.test\"",
+        ),
+        (
+            "unasked",
+            "  - expect: {admission: {allowed: true}, within: 50ms}\n".to_owned(),
+            "no step has asked the hook since the operator started",
+        ),
+    ];
+    let files: Vec<_> = cases.iter().map(|(name, steps, _)| (*name, scenario(steps))).collect();
+    let ended = author(&files).await.test(&[]).await;
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    for (_, _, expected) in cases {
+        assert!(ended.stdout.contains(expected), "no {expected:?} in:\n{}", ended.stdout);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_not_as_expected_is_told_by_its_parts() {
+    let denied = format!(
+        "  - admission: {{operation: CREATE, object: {{{MAP}, annotations: {{validate.reviewer.test/deny: not here}}}}}}}}\n  \
+         - expect: {{admission: {{allowed: true, message: gone, code: 422, warnings: [old]}}, within: 50ms}}\n"
+    );
+    let misfit = format!(
+        "  - admission: {{operation: CREATE, object: {{{MAP}, annotations: \
+         {{mutate.reviewer.test/patch: '[{{\"op\": \"remove\", \"path\": \"/none\"}}]'}}}}}}}}\n  \
+         - expect: {{admission: {{allowed: true}}, within: 50ms}}\n"
+    );
+    let files = [("denied", scenario(&denied)), ("misfit", scenario(&misfit))];
+    let ended = author(&files).await.test(&[]).await;
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    for part in [
+        "allowed\n        - expected true\n        + found    false: not here",
+        "message\n        - expected \"gone\"\n        + found    \"not here\"",
+        "code\n        - expected 422\n        + found    403",
+        "warnings\n        - expected [\"old\"]\n        + found    []",
+        "it failed: hook reviewer, binding mutate.reviewer.test: its patch does not fit",
+    ] {
+        assert!(ended.stdout.contains(part), "no {part:?} in:\n{}", ended.stdout);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_of_answers_can_be_accepted() {
+    let steps = format!(
+        "  - admission: {{operation: CREATE, object: {{{MAP}, annotations: {{mutate.reviewer.test/label: new}}}}}}}}
+  - expect:
+      within: 50ms
+      admission:
+        object:
+          metadata:
+            labels: {{reviewed: old}} # by whom?
+  - conversion:
+      to: v2
+      objects:
+        - {{apiVersion: reviewer.test/v1, kind: Widget, metadata: {{name: w}}, spec: {{size: 7}}}}
+  - expect:
+      within: 50ms
+      conversion: {{objects: [{{spec: {{dimensions: {{size: 8}}}}}}]}}
+"
+    );
+    let author = author(&[("accepted", scenario(&steps))]).await;
+    for _ in 0..2 {
+        // An expectation that fails ends a scenario, so each time one is accepted.
+        author.test(&["--update"]).await;
+    }
+    let text = std::fs::read_to_string(author.file("accepted")).unwrap();
+    assert!(text.contains("{reviewed: \"new\"} # by whom?") && text.contains("{size: 7}}}]}\n"), "{text}");
+    assert_eq!(author.test(&[]).await.code, Some(0));
+}
