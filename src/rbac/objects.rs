@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::{
     access::{Access, Place, Reason, Who},
@@ -29,16 +28,7 @@ impl Layout {
     /// The ServiceAccount of a hook. A name that is none for a ServiceAccount gets a part of its hash, so that no
     /// two hooks have the same.
     pub fn account_of(&self, hook: &HookName) -> String {
-        let plain: String = hook.as_str().to_ascii_lowercase().replace('_', "-");
-        let fits =
-            |text: &str| text.split('.').all(|part| !part.is_empty() && !part.starts_with('-') && !part.ends_with('-'));
-        if plain == hook.as_str() && fits(&plain) {
-            return format!("{}-{plain}", self.service_account);
-        }
-        let digest = Sha256::digest(hook.as_str().as_bytes());
-        let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        let readable = plain.replace('.', "-");
-        format!("{}-{}-{hash}", self.service_account, readable.trim_end_matches('-'))
+        format!("{}-{}", self.service_account, hook.subdomain())
     }
 
     /// The ServiceAccount of the operator, or of a hook.
