@@ -17,7 +17,7 @@ use crate::{
     model::error_chain,
     registration::{self, Endpoint},
     telemetry::Metrics,
-    webhook::{CertificateError, Certificates, Managed, Server, ServerError, Settings},
+    webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, ServerError, Settings},
 };
 
 /// Between two tries to get certificates, or to take back what was registered before.
@@ -58,10 +58,16 @@ pub enum Reached {
 /// Where certificates are from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateSource {
-    /// Boathook's own, in this Secret of the operator's namespace.
-    Secret(String),
+    /// Boathook's own, in this Secret of the operator's namespace; each lives so long, from 1 minute to 1 year, and
+    /// its authority four times.
+    Secret(String, Duration),
     /// `tls.crt`, `tls.key` and maybe `ca.crt` in this directory.
     Files(PathBuf),
+}
+
+impl CertificateSource {
+    /// The usual life of a certificate: 90 days.
+    pub const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 }
 
 /// Webhooks can't be served.
@@ -198,11 +204,12 @@ impl Parts {
         let WebhookOptions { listen, settings, namespace, certificates, client_ca, .. } = &self.options;
         let certificates = match certificates {
             CertificateSource::Files(directory) => Certificates::files(directory.clone()).await?,
-            CertificateSource::Secret(secret) => {
+            CertificateSource::Secret(secret, life) => {
                 let managed = Managed::new(namespace.clone(), secret.clone(), self.names());
                 Certificates::managed(self.client.clone(), managed).await?
             }
         };
+                let managed = managed.living(Lifetimes::of(*life));
         let (settings, answers) = (settings.clone(), self.answers.clone());
         let server = Server::start(*listen, settings, &certificates, client_ca.as_deref(), answers).await?;
         Ok(Begun { server, certificates })

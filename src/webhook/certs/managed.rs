@@ -30,7 +30,7 @@ pub struct Managed {
     pub names: Vec<String>,
     /// How long things live.
     pub lifetimes: Lifetimes,
-    /// The longest between two looks at the Secret; 1 min. A change of it is seen sooner.
+    /// The longest between two looks at the Secret; 1 min, less for short lives. A change of it is seen sooner.
     pub every: Duration,
     /// What the time is.
     pub clock: Clock,
@@ -44,9 +44,14 @@ impl Managed {
             secret: secret.into(),
             names,
             lifetimes: Lifetimes::default(),
-            every: Duration::from_secs(60),
+            every: Lifetimes::default().every(),
             clock: Arc::new(Timestamp::now),
         }
+    }
+
+    /// With other lifetimes, and looks as often as these need.
+    pub fn living(self, lifetimes: Lifetimes) -> Self {
+        Self { lifetimes, every: lifetimes.every(), ..self }
     }
 }
 
