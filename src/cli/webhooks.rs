@@ -43,7 +43,7 @@ pub struct Webhooks {
 /// What takes an operator's traces out of a cluster.
 #[derive(Debug, Subcommand)]
 pub enum Remove {
-    /// Take everything out of the cluster that an operator registered there
+    /// Take everything out of the cluster that an operator left there
     Uninstall(Uninstall),
 }
 
@@ -53,7 +53,8 @@ pub enum Remove {
   boathook uninstall              # shows what would go
   boathook uninstall --yes        # after the operator was stopped: a running one registers its hooks again
 
-Deletes the hooks' webhook configurations, and gives CustomResourceDefinitions the conversion back that they had before.
+Deletes the hooks' webhook configurations and the Secret with the certificates that Boathook made, and gives
+CustomResourceDefinitions the conversion back that they had before.
 
 Exit codes: 0 when nothing is left, 1 when something failed, 2 when there is something and --yes is missing.")]
 pub struct Uninstall {
@@ -63,6 +64,9 @@ pub struct Uninstall {
     /// The operator's name, as given to `boathook serve` [default: the namespace of the connection]
     #[arg(long, value_name = "NAME", value_parser = label, env = "BOATHOOK_INSTANCE")]
     pub instance: Option<String>,
+    /// The Secret, as given to `boathook serve`, in the namespace of the connection
+    #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates", env = "BOATHOOK_WEBHOOK_SECRET")]
+    pub webhook_secret: String,
     /// Do it
     #[arg(long)]
     pub yes: bool,
@@ -77,6 +81,21 @@ fn https(text: &str) -> Result<String, String> {
         return Err("must be https://HOST or https://HOST:PORT, without a path".to_owned());
     }
     Ok(format!("https://{host}"))
+}
+
+/// What Kubernetes takes for the value of a label.
+fn label(text: &str) -> Result<String, String> {
+    let (inner, edge) = (|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'), char::is_alphanumeric);
+    if text.len() <= 63 && text.chars().all(inner) && text.starts_with(edge) && text.ends_with(edge) {
+        return Ok(text.to_owned());
+    }
+    Err("use 1 to 63 letters, digits, '-', '_' and '.', a letter or digit first and last".to_owned())
+}
+
+fn lifetime(text: &str) -> Result<Duration, String> {
+    let life = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    const DAY: u64 = 24 * 60 * 60;
+    if (60..=365 * DAY).contains(&life.as_secs()) { Ok(life) } else { Err("must be from 1m to 365d".to_owned()) }
 }
 
 #[cfg(test)]
@@ -97,21 +116,6 @@ mod tests {
             assert_eq!(lifetime(text).is_ok(), fits, "{text}");
         }
     }
-
-/// What Kubernetes takes for the value of a label.
-fn label(text: &str) -> Result<String, String> {
-    let (inner, edge) = (|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'), char::is_alphanumeric);
-    if text.len() <= 63 && text.chars().all(inner) && text.starts_with(edge) && text.ends_with(edge) {
-        return Ok(text.to_owned());
-    }
-    Err("use 1 to 63 letters, digits, '-', '_' and '.', a letter or digit first and last".to_owned())
-}
-
-fn lifetime(text: &str) -> Result<Duration, String> {
-    let life = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    const DAY: u64 = 24 * 60 * 60;
-    if (60..=365 * DAY).contains(&life.as_secs()) { Ok(life) } else { Err("must be from 1m to 365d".to_owned()) }
-}
 
     #[test]
     fn a_url_has_no_path() {
