@@ -192,8 +192,11 @@ impl Parts {
                     removed.restored.iter().for_each(|what| info!(what, "conversion given back as it was"));
                     return;
                 }
-                // Then it never registered anything.
-                Err(error) if error.is_refused() => return,
+                // Then it never registered anything, or lost the right to take it back.
+                Err(error) if error.is_refused() => {
+                    info!(error = error_chain(&error), "no look for what hooks registered before: it is not allowed");
+                    return;
+                }
                 Err(error) => debug!(error = error_chain(&error), "leftover registrations can't be looked for"),
             }
             sleep(RETRY).await;
@@ -206,10 +209,10 @@ impl Parts {
             CertificateSource::Files(directory) => Certificates::files(directory.clone()).await?,
             CertificateSource::Secret(secret, life) => {
                 let managed = Managed::new(namespace.clone(), secret.clone(), self.names());
+                let managed = managed.living(Lifetimes::of(*life));
                 Certificates::managed(self.client.clone(), managed).await?
             }
         };
-                let managed = managed.living(Lifetimes::of(*life));
         let (settings, answers) = (settings.clone(), self.answers.clone());
         let server = Server::start(*listen, settings, &certificates, client_ca.as_deref(), answers).await?;
         Ok(Begun { server, certificates })

@@ -22,6 +22,8 @@ pub struct Layout {
     pub service_account: String,
     /// Each hook has a ServiceAccount of its own, which the operator impersonates.
     pub per_hook: bool,
+    /// The Secret of its webhooks' certificates, in its namespace. None: they are in files.
+    pub webhook_secret: Option<String>,
 }
 
 impl Layout {
@@ -124,7 +126,12 @@ mod tests {
 
     #[test]
     fn every_hook_has_an_account_of_its_own_name() {
-        let layout = Layout { namespace: "ops".into(), service_account: "boathook".into(), per_hook: true };
+        let layout = Layout {
+            namespace: "ops".into(),
+            service_account: "boathook".into(),
+            per_hook: true,
+            webhook_secret: None,
+        };
         let account = |hook: &str| layout.account_of(&HookName::new(hook).unwrap());
         assert_eq!(account("copy-secrets"), "boathook-copy-secrets");
         assert_eq!(account("a.b"), "boathook-a.b");
