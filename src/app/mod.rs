@@ -27,6 +27,7 @@ mod runs;
 mod schedules;
 mod spans;
 mod swap;
+mod uninstall;
 mod webhooks;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
@@ -68,6 +69,7 @@ use patches::PatchPrograms;
 pub use replace::{SwapError, Swapped};
 use roster::Roster;
 use runs::Runs;
+pub use uninstall::{Left, UninstallError, uninstall};
 use webhooks::Webhooks;
 pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
 

@@ -41,6 +41,12 @@ impl Roster {
         self.read().live.get(name).cloned()
     }
 
+    /// A hook that may run, by its name or by what paths of webhooks have of it.
+    pub fn hook_at(&self, name: &str) -> Option<Arc<Hook>> {
+        let plain = HookName::new(name).ok().and_then(|name| self.hook(&name));
+        plain.or_else(|| self.read().live.values().find(|hook| hook.spec.name.subdomain() == name).cloned())
+    }
+
     /// Grows when hooks come, go or are replaced.
     pub fn generation(&self) -> u64 {
         self.read().generation
@@ -59,6 +65,12 @@ impl Roster {
     /// Whether this hook is kept from running.
     pub fn is_quarantined(&self, name: &str) -> bool {
         self.read().quarantined.contains_key(name)
+    }
+
+    /// The same, by its name or by what paths of webhooks have of it.
+    pub fn is_quarantined_at(&self, name: &str) -> bool {
+        let by_path = |known: &String| HookName::new(known).is_ok_and(|known| known.subdomain() == name);
+        self.is_quarantined(name) || self.read().quarantined.keys().any(by_path)
     }
 
     /// The hook may run from now on.

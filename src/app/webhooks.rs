@@ -17,7 +17,7 @@ use crate::{
     model::error_chain,
     registration::{self, Endpoint},
     telemetry::Metrics,
-    webhook::{CertificateError, Certificates, Managed, Server, ServerError, Settings},
+    webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, ServerError, Settings},
 };
 
 /// Between two tries to get certificates, or to take back what was registered before.
@@ -58,12 +58,18 @@ pub enum Reached {
 /// Where certificates are from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateSource {
-    /// Boathook's own, in this Secret of the operator's namespace.
-    Secret(String),
+    /// Boathook's own, in this Secret of the operator's namespace; each lives so long, from 1 minute to 1 year, and
+    /// its authority four times.
+    Secret(String, Duration),
     /// `tls.crt`, `tls.key` and maybe `ca.crt` in this directory.
     Files(PathBuf),
     /// Boathook's own, which are gone when the operator ends.
     Memory,
+}
+
+impl CertificateSource {
+    /// The usual life of a certificate: 90 days.
+    pub const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 }
 
 /// Webhooks can't be served.
@@ -188,8 +194,11 @@ impl Parts {
                     removed.restored.iter().for_each(|what| info!(what, "conversion given back as it was"));
                     return;
                 }
-                // Then it never registered anything.
-                Err(error) if error.is_refused() => return,
+                // Then it never registered anything, or lost the right to take it back.
+                Err(error) if error.is_refused() => {
+                    info!(error = error_chain(&error), "no look for what hooks registered before: it is not allowed");
+                    return;
+                }
                 Err(error) => debug!(error = error_chain(&error), "leftover registrations can't be looked for"),
             }
             sleep(RETRY).await;
@@ -201,8 +210,9 @@ impl Parts {
         let certificates = match certificates {
             CertificateSource::Files(directory) => Certificates::files(directory.clone()).await?,
             CertificateSource::Memory => Certificates::memory(&self.names())?,
-            CertificateSource::Secret(secret) => {
+            CertificateSource::Secret(secret, life) => {
                 let managed = Managed::new(namespace.clone(), secret.clone(), self.names());
+                let managed = managed.living(Lifetimes::of(*life));
                 Certificates::managed(self.client.clone(), managed).await?
             }
         };

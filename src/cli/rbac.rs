@@ -34,6 +34,9 @@ pub struct Rbac {
     /// A ServiceAccount and roles for each hook, which the operator may act as
     #[arg(long)]
     pub per_hook: bool,
+    /// Secret of the webhooks' certificates, as for `boathook serve`; `none` when these are in files
+    #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates")]
+    pub webhook_secret: String,
     /// Definitions (CustomResourceDefinitions) of kinds that hooks bind; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub crds: Vec<PathBuf>,

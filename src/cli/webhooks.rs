@@ -1,6 +1,6 @@
 //! What is typed of webhooks.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
@@ -21,6 +21,10 @@ pub struct Webhooks {
     /// Secret of the operator's namespace with the certificates that Boathook makes itself
     #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates", env = "BOATHOOK_WEBHOOK_SECRET")]
     pub webhook_secret: String,
+    /// How long such a certificate lives, from 1m to 365d; it is renewed when a third of that is left, and its authority
+    /// lives four times as long
+    #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = lifetime, env = "BOATHOOK_WEBHOOK_CERTIFICATE_LIFETIME")]
+    pub webhook_certificate_lifetime: Duration,
     /// Take certificates from this directory instead: tls.crt, tls.key and, unless the API server trusts them
     /// anyway, ca.crt; read again when they change
     #[arg(long, value_name = "DIR", env = "BOATHOOK_WEBHOOK_CERTS")]
@@ -32,14 +36,14 @@ pub struct Webhooks {
     #[arg(long, env = "BOATHOOK_NO_WEBHOOKS")]
     pub no_webhooks: bool,
     /// Tells this operator's registrations from those of others in the cluster [default: its namespace]
-    #[arg(long, value_name = "NAME", env = "BOATHOOK_INSTANCE")]
+    #[arg(long, value_name = "NAME", value_parser = label, env = "BOATHOOK_INSTANCE")]
     pub instance: Option<String>,
 }
 
 /// What takes an operator's traces out of a cluster.
 #[derive(Debug, Subcommand)]
 pub enum Remove {
-    /// Take everything out of the cluster that an operator registered there
+    /// Take everything out of the cluster that an operator left there
     Uninstall(Uninstall),
 }
 
@@ -49,7 +53,8 @@ pub enum Remove {
   boathook uninstall              # shows what would go
   boathook uninstall --yes        # after the operator was stopped: a running one registers its hooks again
 
-Deletes the hooks' webhook configurations, and gives CustomResourceDefinitions the conversion back that they had before.
+Deletes the hooks' webhook configurations and the Secret with the certificates that Boathook made, and gives
+CustomResourceDefinitions the conversion back that they had before.
 
 Exit codes: 0 when nothing is left, 1 when something failed, 2 when there is something and --yes is missing.")]
 pub struct Uninstall {
@@ -57,8 +62,11 @@ pub struct Uninstall {
     #[command(flatten)]
     pub connection: Connection,
     /// The operator's name, as given to `boathook serve` [default: the namespace of the connection]
-    #[arg(long, value_name = "NAME", env = "BOATHOOK_INSTANCE")]
+    #[arg(long, value_name = "NAME", value_parser = label, env = "BOATHOOK_INSTANCE")]
     pub instance: Option<String>,
+    /// The Secret, as given to `boathook serve`, in the namespace of the connection
+    #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates", env = "BOATHOOK_WEBHOOK_SECRET")]
+    pub webhook_secret: String,
     /// Do it
     #[arg(long)]
     pub yes: bool,
@@ -97,10 +105,25 @@ pub(super) fn https(text: &str) -> Result<String, String> {
     Ok(format!("https://{host}"))
 }
 
+/// What Kubernetes takes for the value of a label.
+fn label(text: &str) -> Result<String, String> {
+    let (inner, edge) = (|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'), char::is_alphanumeric);
+    if text.len() <= 63 && text.chars().all(inner) && text.starts_with(edge) && text.ends_with(edge) {
+        return Ok(text.to_owned());
+    }
+    Err("use 1 to 63 letters, digits, '-', '_' and '.', a letter or digit first and last".to_owned())
+}
+
+fn lifetime(text: &str) -> Result<Duration, String> {
+    let life = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    const DAY: u64 = 24 * 60 * 60;
+    if (60..=365 * DAY).contains(&life.as_secs()) { Ok(life) } else { Err("must be from 1m to 365d".to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::{https, mapped};
+    use super::{https, label, lifetime, mapped};
 
     #[test]
     fn a_service_stands_for_an_address() {
@@ -110,6 +133,21 @@ mod tests {
         for bad in ["webhook=127.0.0.1:1", "a/b", "a/b=127.0.0.1", "/b=127.0.0.1:1", "a/b/c=127.0.0.1:1", "a/=[::1]:1"]
         {
             assert!(mapped(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_instance_is_the_value_of_a_label() {
+        for (text, fits) in [("ops", true), ("Team_a.2", true), ("", false), ("a-", false), ("two words", false)] {
+            assert_eq!(label(text).is_ok(), fits, "{text}");
+        }
+    }
+
+    #[test]
+    fn certificates_live_neither_too_short_nor_for_ever() {
+        for (text, fits) in [("1m", true), ("365d", true), ("59s", false), ("366d", false), ("0", false), ("90", false)]
+        {
+            assert_eq!(lifetime(text).is_ok(), fits, "{text}");
         }
     }
 

@@ -132,7 +132,7 @@ fn webhooks(args: Webhooks, namespace: &str) -> anyhow::Result<Option<WebhookOpt
         reached,
         certificates: match args.webhook_certs {
             Some(directory) => CertificateSource::Files(directory),
-            None => CertificateSource::Secret(args.webhook_secret),
+            None => CertificateSource::Secret(args.webhook_secret, args.webhook_certificate_lifetime),
         },
         client_ca: args.webhook_client_ca.as_ref().map(read).transpose()?,
     }))

@@ -1,9 +1,12 @@
-//! `boathook uninstall`: takes back what an operator registered. Never stops one.
+//! `boathook uninstall`: takes back what an operator left in the cluster. Never stops one.
 
 use std::process::ExitCode;
 
 use super::{connect, runtime::block_on, serve};
-use crate::{cli::webhooks::Uninstall, registration::remove};
+use crate::{
+    app::{Left, uninstall},
+    cli::webhooks::Uninstall,
+};
 
 /// There is something to remove, and nobody said that it may go.
 const UNCONFIRMED: u8 = 2;
@@ -12,10 +15,12 @@ pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
     block_on(async {
         serve::init_log(&args.log)?;
         let (client, server) = connect::client(&args.connection).await?;
-        let instance = args.instance.unwrap_or_else(|| client.default_namespace().to_owned());
-        let removed = remove(client, &instance, !args.yes).await?;
+        let namespace = client.default_namespace().to_owned();
+        let instance = args.instance.unwrap_or_else(|| namespace.clone());
+        let left = Left { instance: &instance, namespace: &namespace, secret: &args.webhook_secret };
+        let removed = uninstall(client, left, !args.yes).await?;
         if removed.is_nothing() {
-            println!("operator {instance} has nothing registered at {server}");
+            println!("operator {instance} has left nothing at {server}");
             removed.others.iter().for_each(|other| println!("operator {other} has: --instance {other}"));
             return Ok(ExitCode::SUCCESS);
         }

@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// A name that Boathook can't accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +38,25 @@ impl HookName {
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The name as a part of an object's name in Kubernetes, and of a webhook's path: a DNS subdomain. One that is none
+    /// gets a part of its hash, so that no two hooks have the same.
+    pub fn subdomain(&self) -> String {
+        let plain = self.0.to_ascii_lowercase().replace('_', "-");
+        let fits = |part: &str| !part.is_empty() && !part.starts_with('-') && !part.ends_with('-');
+        if *plain == *self.0 && plain.split('.').all(fits) {
+            return plain;
+        }
+        let digest = Sha256::digest(self.0.as_bytes());
+        let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let readable = plain.replace('.', "-");
+        format!("{}-{hash}", readable.trim_end_matches('-'))
+    }
+
+    /// The name of its webhook configurations.
+    pub fn configuration(&self) -> String {
+        format!("boathook-{}", self.subdomain())
     }
 }
 

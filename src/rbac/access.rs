@@ -117,6 +117,10 @@ pub enum Part {
     Definitions(String),
     /// The item of `permissions.kubernetes` at this place.
     Permission(usize),
+    /// The webhooks of its bindings, and their certificates.
+    Webhooks,
+    /// The conversion of this CustomResourceDefinition.
+    Conversion(String),
     /// Kubernetes Events about failed runs.
     Failures,
     /// Acting as the hook's ServiceAccount.
@@ -131,6 +135,8 @@ impl fmt::Display for Reason {
             Part::Namespaces(name) => write!(f, "binding {name}, namespaces by label"),
             Part::Definitions(name) => write!(f, "binding {name}, whose kind may come and go"),
             Part::Permission(index) => write!(f, "permissions.kubernetes[{index}]"),
+            Part::Webhooks => f.write_str("its webhooks"),
+            Part::Conversion(crd) => write!(f, "conversion of {crd}"),
             Part::Failures => f.write_str("Events about failed runs"),
             Part::Identity => f.write_str("its calls are made as its ServiceAccount"),
         }

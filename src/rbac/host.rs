@@ -1,5 +1,6 @@
 //! What the host needs for one hook, apart from the hook's own calls: to follow what its bindings name, to know
-//! which namespaces have a label, to learn of kinds that come, to tell of failures, and to act as the hook.
+//! which namespaces have a label, to learn of kinds that come, to tell of failures, and to act as the hook. What it
+//! needs for webhooks stands elsewhere.
 
 use super::{
     access::{Access, Part, Place, Who},
@@ -8,6 +9,7 @@ use super::{
     kinds::{Found, Kinds},
     needs::Collector,
     objects::Layout,
+    webhooks,
 };
 use crate::model::{HookSpec, KubernetesBinding};
 
@@ -22,6 +24,7 @@ pub(super) fn collect(
     for binding in &spec.kubernetes {
         follow(binding, kinds, out)?;
     }
+    webhooks::collect(spec, layout, out)?;
     failures(spec, layout, out)?;
     if layout.per_hook && !spec.permissions.is_empty() {
         let access = Access {

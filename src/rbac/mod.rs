@@ -24,6 +24,7 @@ mod print;
 mod review;
 mod rules;
 mod usage;
+mod webhooks;
 
 pub use access::{Access, Part, Place, Reason, Who};
 pub use error::NeedsError;

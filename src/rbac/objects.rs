@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::{
     access::{Access, Place, Reason, Who},
@@ -23,22 +22,15 @@ pub struct Layout {
     pub service_account: String,
     /// Each hook has a ServiceAccount of its own, which the operator impersonates.
     pub per_hook: bool,
+    /// The Secret of its webhooks' certificates, in its namespace. None: they are in files.
+    pub webhook_secret: Option<String>,
 }
 
 impl Layout {
     /// The ServiceAccount of a hook. A name that is none for a ServiceAccount gets a part of its hash, so that no
     /// two hooks have the same.
     pub fn account_of(&self, hook: &HookName) -> String {
-        let plain: String = hook.as_str().to_ascii_lowercase().replace('_', "-");
-        let fits =
-            |text: &str| text.split('.').all(|part| !part.is_empty() && !part.starts_with('-') && !part.ends_with('-'));
-        if plain == hook.as_str() && fits(&plain) {
-            return format!("{}-{plain}", self.service_account);
-        }
-        let digest = Sha256::digest(hook.as_str().as_bytes());
-        let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        let readable = plain.replace('.', "-");
-        format!("{}-{}-{hash}", self.service_account, readable.trim_end_matches('-'))
+        format!("{}-{}", self.service_account, hook.subdomain())
     }
 
     /// The ServiceAccount of the operator, or of a hook.
@@ -134,7 +126,12 @@ mod tests {
 
     #[test]
     fn every_hook_has_an_account_of_its_own_name() {
-        let layout = Layout { namespace: "ops".into(), service_account: "boathook".into(), per_hook: true };
+        let layout = Layout {
+            namespace: "ops".into(),
+            service_account: "boathook".into(),
+            per_hook: true,
+            webhook_secret: None,
+        };
         let account = |hook: &str| layout.account_of(&HookName::new(hook).unwrap());
         assert_eq!(account("copy-secrets"), "boathook-copy-secrets");
         assert_eq!(account("a.b"), "boathook-a.b");

@@ -44,7 +44,7 @@ pub(super) struct Plan {
 /// The names of configurations that hooks of ours may have.
 pub(super) fn names(of: AdmissionKind, wanted: &Wanted) -> Vec<String> {
     let hooks = wanted.hooks.iter().filter(|hook| hook.spec.admission.iter().any(|binding| binding.kind == of));
-    hooks.map(|hook| webhooks::name(&hook.spec.name)).collect()
+    hooks.map(|hook| hook.spec.name.configuration()).collect()
 }
 
 /// `there`: the configurations of this kind with our labels, or names.
@@ -52,7 +52,7 @@ pub(super) fn configurations(of: AdmissionKind, there: &[Value], wanted: &Wanted
     let mut plan = Plan::default();
     let mut left: BTreeMap<&str, &Value> = there.iter().map(|object| (name(object), object)).collect();
     for hook in &wanted.hooks {
-        let known = left.remove(webhooks::name(&hook.spec.name).as_str());
+        let known = left.remove(hook.spec.name.configuration().as_str());
         if !hook.ready {
             continue;
         }

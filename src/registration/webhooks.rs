@@ -11,18 +11,18 @@ use crate::model::{
 /// Every namespace has this label with its own name.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// `boathook-HOOK`: the name of a hook's configurations.
-pub(super) fn name(hook: &HookName) -> String {
-    format!("boathook-{hook}")
-}
-
 /// Where a binding is answered.
 pub(super) fn path(hook: &HookName, binding: &AdmissionBinding) -> String {
     let verb = match binding.kind {
         AdmissionKind::Validating => "validate",
         AdmissionKind::Mutating => "mutate",
     };
-    format!("/{verb}/{hook}/{}", binding.name)
+    format!("/{verb}/{}/{}", hook.subdomain(), binding.name)
+}
+
+/// The hook's name as a label has it: the last character is a letter or a digit.
+fn label(hook: &HookName) -> &str {
+    hook.as_str().trim_end_matches(['-', '_', '.'])
 }
 
 /// The `kind` of a configuration.
@@ -42,12 +42,12 @@ pub(super) fn configuration(
 ) -> Option<Value> {
     let bindings = spec.admission.iter().filter(|binding| binding.kind == of);
     let webhooks: Vec<_> = bindings.map(|binding| webhook(&spec.name, binding, settings, ca)).collect();
-    let labels = json!({MANAGED_BY.0: MANAGED_BY.1, INSTANCE: settings.instance, HOOK: spec.name.as_str()});
+    let labels = json!({MANAGED_BY.0: MANAGED_BY.1, INSTANCE: settings.instance, HOOK: label(&spec.name)});
     (!webhooks.is_empty()).then(|| {
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": kind(of),
-            "metadata": {"name": name(&spec.name), "labels": labels},
+            "metadata": {"name": spec.name.configuration(), "labels": labels},
             "webhooks": webhooks,
         })
     })

@@ -44,6 +44,14 @@ pub fn join(crontab: &mut Object) -> Result<()> {
     let Some(schedule) = fields(crontab, "/spec").and_then(|spec| spec.remove("schedule")) else { return Ok(()) };
     let part = |name| schedule.get(name).and_then(Value::as_str).unwrap_or("*").to_owned();
     let joined = FIELDS.map(part);
+    // A blank would make two fields of one, and nobody could read the object in v1 any more.
+    if let Some((name, field)) =
+        FIELDS.iter().zip(&joined).find(|(_, field)| field.is_empty() || field.contains(char::is_whitespace))
+    {
+        return Err(Error::permanent(format!(
+            "spec.schedule.{name} is {field:?}: a field has no blanks and is not empty"
+        )));
+    }
     let text = take(crontab, TEXT).filter(|text| parts(text).is_ok_and(|parts| parts == joined));
     if let Some(spec) = fields(crontab, "/spec") {
         spec.insert(TEXT.to_owned(), Value::String(text.unwrap_or_else(|| joined.join(" "))));

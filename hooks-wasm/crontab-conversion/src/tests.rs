@@ -76,3 +76,13 @@ fn a_schedule_that_is_none_is_told_with_its_object() {
     let text = ran.error().to_string();
     assert!(text.starts_with("CronTab web/c: the schedule \"now and then\""), "{text}");
 }
+
+#[test]
+fn a_field_that_would_become_two_is_refused_before_it_is_stored() {
+    for field in ["0 and 30", ""] {
+        let bad = crontab("v1", json!({"schedule": {"minute": field}}));
+        let ran = Kit::answering(config).convert(convert, "crontabs", ("v1", "v1beta1"), [&bad]);
+        let text = ran.error().to_string();
+        assert!(text.contains("spec.schedule.minute is"), "{text}");
+    }
+}

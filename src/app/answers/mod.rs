@@ -86,9 +86,8 @@ impl Answers {
 
     /// The hook, unless it does not answer at the moment.
     fn hook(&self, name: &str) -> Result<Arc<Hook>, Unanswered> {
-        let found = HookName::new(name).ok().and_then(|name| self.parts.roster.hook(&name));
-        found.ok_or_else(|| {
-            if self.parts.roster.is_quarantined(name) {
+        self.parts.roster.hook_at(name).ok_or_else(|| {
+            if self.parts.roster.is_quarantined_at(name) {
                 Unanswered::NotReady(format!("hook {name} is quarantined: it does not run"))
             } else {
                 Unanswered::Unknown(format!("there is no hook {name}"))

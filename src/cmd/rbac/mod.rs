@@ -55,6 +55,7 @@ async fn act(args: &Rbac) -> anyhow::Result<bool> {
         namespace: args.namespace.clone(),
         service_account: args.service_account.clone(),
         per_hook: args.per_hook,
+        webhook_secret: Some(args.webhook_secret.clone()).filter(|name| name != "none"),
     };
     let subject = Subject { hooks, kinds, layout };
     match (args.check, args.used.is_empty()) {

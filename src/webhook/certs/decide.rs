@@ -10,7 +10,7 @@ use jiff::Timestamp;
 /// How long things live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// An authority; 1 year.
+    /// An authority; 360 days.
     pub authority: Duration,
     /// A serving certificate; 90 days.
     pub serving: Duration,
@@ -19,11 +19,30 @@ pub struct Lifetimes {
     pub overlap: Duration,
 }
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+impl Lifetimes {
+    /// The shortest that a serving certificate may live: 1 minute.
+    pub const SHORTEST: Duration = Duration::from_secs(60);
+    /// The longest: 1 year.
+    pub const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+    /// Serving certificates live this long, within [`Self::SHORTEST`] and [`Self::LONGEST`], and authorities four
+    /// times as long. Of short lives the overlap is a part, too: an authority and a certificate that fall due together
+    /// are both renewed in time.
+    pub fn of(serving: Duration) -> Self {
+        let serving = serving.clamp(Self::SHORTEST, Self::LONGEST);
+        let overlap = (serving / 60).min(Duration::from_secs(600));
+        Self { authority: serving * 4, serving, overlap }
+    }
+
+    /// The longest between two looks, so that what is due is not late.
+    pub(super) fn every(&self) -> Duration {
+        (self.overlap / 2).min(Duration::from_secs(60))
+    }
+}
 
 impl Default for Lifetimes {
     fn default() -> Self {
-        Self { authority: DAY * 365, serving: DAY * 90, overlap: Duration::from_secs(600) }
+        Self::of(Duration::from_secs(90 * 24 * 60 * 60))
     }
 }
 
@@ -110,6 +129,18 @@ mod tests {
 
     fn validity(from: i64, until: i64) -> Option<Validity> {
         Some(Validity { from: at(from), until: at(until) })
+    }
+
+    #[test]
+    fn short_lives_have_short_overlaps() {
+        let lives = |seconds| {
+            let lives = Lifetimes::of(Duration::from_secs(seconds));
+            (lives.serving.as_secs(), lives.overlap.as_secs(), lives.every().as_millis())
+        };
+        assert_eq!(lives(0), (60, 1, 500));
+        assert_eq!(lives(3600), (3600, 60, 30_000));
+        assert_eq!(lives(u64::MAX), (365 * 86_400, 600, 60_000));
+        assert_eq!(Lifetimes::default().overlap, Duration::from_secs(600));
     }
 
     #[test]

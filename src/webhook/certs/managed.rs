@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{
     Api,
-    api::{PostParams, WatchParams},
+    api::{DeleteParams, PostParams, Preconditions, WatchParams},
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -30,7 +30,7 @@ pub struct Managed {
     pub names: Vec<String>,
     /// How long things live.
     pub lifetimes: Lifetimes,
-    /// The longest between two looks at the Secret; 1 min. A change of it is seen sooner.
+    /// The longest between two looks at the Secret; 1 min, less for short lives. A change of it is seen sooner.
     pub every: Duration,
     /// What the time is.
     pub clock: Clock,
@@ -44,9 +44,14 @@ impl Managed {
             secret: secret.into(),
             names,
             lifetimes: Lifetimes::default(),
-            every: Duration::from_secs(60),
+            every: Lifetimes::default().every(),
             clock: Arc::new(Timestamp::now),
         }
+    }
+
+    /// With other lifetimes, and looks as often as these need.
+    pub fn living(self, lifetimes: Lifetimes) -> Self {
+        Self { lifetimes, every: lifetimes.every(), ..self }
     }
 }
 
@@ -64,6 +69,27 @@ pub(super) async fn start(client: kube::Client, managed: Managed) -> Result<Cert
     let certificates = published.certificates();
     let task = tokio::spawn(upkeep.run(Held { material, version }, published));
     Ok(certificates(AbortOnDropHandle::new(task)))
+}
+
+/// Deletes the Secret, if it is there and ours; whether it is. With `dry_run`, only says so.
+pub(super) async fn remove(
+    client: kube::Client,
+    namespace: &str,
+    name: &str,
+    dry_run: bool,
+) -> Result<bool, CertificateError> {
+    let api: Api<Secret> = Api::namespaced(client, namespace);
+    let error = |verb: &'static str| {
+        let secret = format!("{namespace}/{name}");
+        move |source| CertificateError::Secret { verb, secret, source: Box::new(source) }
+    };
+    let Some(found) = api.get_opt(name).await.map_err(error("get"))?.filter(secret::is_ours) else { return Ok(false) };
+    let preconditions = Preconditions { uid: found.metadata.uid, resource_version: found.metadata.resource_version };
+    let params = DeleteParams { dry_run, ..DeleteParams::default() }.preconditions(preconditions);
+    match api.delete(name, &params).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        deleted => deleted.map(|_| true).map_err(error("delete")),
+    }
 }
 
 struct Upkeep {

@@ -124,6 +124,17 @@ impl Certificates {
         managed::start(client, managed).await
     }
 
+    /// Deletes the Secret of [`Self::managed`], if it is there and Boathook's own; whether it is. With `dry_run`, it
+    /// stays.
+    pub async fn remove(
+        client: kube::Client,
+        namespace: &str,
+        secret: &str,
+        dry_run: bool,
+    ) -> Result<bool, CertificateError> {
+        managed::remove(client, namespace, secret, dry_run).await
+    }
+
     /// Those in `dir`: `tls.crt`, `tls.key` and, if there is one, `ca.crt`; read again when they change.
     pub async fn files(dir: impl Into<PathBuf>) -> Result<Self, CertificateError> {
         files::start(dir.into(), files::EVERY).await

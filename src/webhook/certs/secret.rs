@@ -29,9 +29,13 @@ pub(super) fn read(secret: &Secret) -> Option<Material> {
     };
     // A chart may have made it, empty.
     let empty = material.certificate.trim().is_empty() && material.key.trim().is_empty();
+    (is_ours(secret) || empty).then_some(material)
+}
+
+/// Its certificates were made here.
+pub(super) fn is_ours(secret: &Secret) -> bool {
     let labels = secret.metadata.labels.as_ref();
-    let ours = labels.and_then(|labels| labels.get(MANAGED_BY.0)).is_some_and(|by| by == MANAGED_BY.1);
-    (ours || empty).then_some(material)
+    labels.and_then(|labels| labels.get(MANAGED_BY.0)).is_some_and(|by| by == MANAGED_BY.1)
 }
 
 /// The Secret with this in it.

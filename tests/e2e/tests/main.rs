@@ -7,10 +7,13 @@
 //! It never calls Boathook's own code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod admission;
 mod bindings;
 mod burst;
 mod calls;
+mod certificates;
 mod control_plane;
+mod conversion;
 mod copies;
 mod faults;
 mod grants;
@@ -22,9 +25,13 @@ mod node_taint;
 mod objects;
 mod outages;
 mod rbac;
+mod rbac_webhooks;
 mod real_faults;
+mod registration;
 mod registry_secret;
 mod restarts;
+mod webhook_restarts;
+mod webhooks;
 
 /// Makes a module for a backend, with a test for each listed function.
 macro_rules! on {
@@ -97,6 +104,22 @@ suite! {
             waits_for_the_api_server,
             stops_while_it_waits,
             stops_cleanly;
+        admission:
+            images_are_reviewed,
+            pods_get_defaults,
+            only_a_hook_denies,
+            a_hook_of_any_name;
+        conversion:
+            all_directions,
+            without_the_operator,
+            an_object_that_can_not_be_converted;
+        registration:
+            changes_are_repaired,
+            it_goes_with_its_hook,
+            uninstall_leaves_nothing;
+        webhook_restarts:
+            after_sigterm,
+            after_sigkill;
     },
     real: {
         control_plane:
@@ -109,7 +132,11 @@ suite! {
             a_hook_acts_as_itself,
             a_kind_that_comes_later;
         real_faults:
-            history_compacted;
+            history_compacted,
+            api_server_starts_alone;
+        rbac_webhooks:
+            roles_for_webhooks_are_enough,
+            every_rule_for_webhooks_is_needed;
     },
     endurance: {
         faults:
@@ -117,5 +144,7 @@ suite! {
         real_faults:
             api_server_away_for_20_seconds,
             connections_frozen;
+        certificates:
+            rotation_drops_no_request;
     }
 }

@@ -23,7 +23,7 @@ use crate::node_taint::{create_node, tainted};
 use crate::objects::{create_namespace, label_namespace, meta};
 
 /// The operator's namespace and ServiceAccount, as `boathook rbac` has them by default.
-const ACCOUNT: &str = "boathook";
+pub const ACCOUNT: &str = "boathook";
 /// Fails when a ConfigMap asks it to, so that the operator has an Event to send.
 const FAILING: &str = "test/fail";
 
@@ -176,42 +176,42 @@ async fn provoke(client: &Client, name: &str) {
 }
 
 /// The API server said no.
-fn is_refusal(line: &Value) -> bool {
+pub fn is_refusal(line: &Value) -> bool {
     let text = line.to_string();
     text.contains("403") && text.to_lowercase().contains("forbidden") || text.contains("may not patch events")
 }
 
-fn path(path: &Path) -> &str {
+pub fn path(path: &Path) -> &str {
     path.to_str().expect("paths of tests are texts")
 }
 
-fn text(output: &Output) -> String {
+pub fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 /// A cluster with the operator's ServiceAccount, and hooks to make roles for.
-struct Setup {
-    cluster: Arc<Cluster>,
+pub struct Setup {
+    pub cluster: Arc<Cluster>,
     dir: PathBuf,
     hooks: Vec<PathBuf>,
 }
 
 impl Setup {
-    async fn new(test: &Test, hooks: &[&str]) -> Self {
+    pub async fn new(test: &Test, hooks: &[&str]) -> Self {
         let cluster = test.own_cluster_with(Needs::default()).await;
         create_namespace(&cluster.client, ACCOUNT, &[]).await;
         let hooks = hooks.iter().map(|hook| hook_file(hook)).collect();
         Self { cluster, dir: test.dir().to_owned(), hooks }
     }
 
-    async fn rbac(&self, arguments: &[&str]) -> Output {
+    pub async fn rbac(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(boathook());
         command.arg("rbac").args(&self.hooks).args(arguments).env_remove("KUBECONFIG").env("XDG_CACHE_HOME", &self.dir);
         command.kill_on_drop(true).output().await.expect("start boathook rbac")
     }
 
     /// Applies what the command prints, as an admin would.
-    async fn apply_roles(&self, arguments: &[&str]) {
+    pub async fn apply_roles(&self, arguments: &[&str]) {
         let arguments: Vec<_> =
             arguments.iter().copied().chain(["--kubeconfig", path(&self.cluster.kubeconfig)]).collect();
         let printed = self.rbac(&arguments).await;
@@ -219,7 +219,7 @@ impl Setup {
         self.apply_text(&printed.stdout).await;
     }
 
-    async fn apply(&self, object: &Value) {
+    pub async fn apply(&self, object: &Value) {
         self.apply_text(object.to_string().as_bytes()).await;
     }
 
@@ -232,7 +232,7 @@ impl Setup {
     }
 
     /// A kubeconfig with nothing but a token of the operator's ServiceAccount.
-    async fn kubeconfig(&self) -> PathBuf {
+    pub async fn kubeconfig(&self) -> PathBuf {
         let token = self.cluster.kubectl(&["create", "token", ACCOUNT, "--namespace", ACCOUNT]).await;
         let config = Kubeconfig::read_from(&self.cluster.kubeconfig).expect("read a kubeconfig");
         let mut config = serde_json::to_value(config).expect("a kubeconfig as data");
@@ -251,7 +251,7 @@ impl Setup {
     }
 
     /// Every rule, with the namespace of its role.
-    async fn rules(&self) -> Vec<(Option<String>, PolicyRule)> {
+    pub async fn rules(&self) -> Vec<(Option<String>, PolicyRule)> {
         let of = |namespace: Option<String>, rules: Option<Vec<PolicyRule>>| {
             rules.unwrap_or_default().into_iter().map(move |rule| (namespace.clone(), rule))
         };
@@ -277,7 +277,7 @@ impl Setup {
     }
 
     /// Takes a rule away.
-    async fn without(&self, namespace: Option<&str>, rule: &PolicyRule) {
+    pub async fn without(&self, namespace: Option<&str>, rule: &PolicyRule) {
         let rest =
             |rules: Option<Vec<PolicyRule>>| rules.map(|rules| rules.into_iter().filter(|one| one != rule).collect());
         let (name, params) = (role_name(), PostParams::default());
@@ -294,7 +294,7 @@ impl Setup {
     }
 
     /// Waits until the API server has noticed that the rule is gone.
-    async fn has_not(&self, kubeconfig: &Path, namespace: Option<&str>, rule: &PolicyRule) {
+    pub async fn has_not(&self, kubeconfig: &Path, namespace: Option<&str>, rule: &PolicyRule) {
         let config = Kubeconfig::read_from(kubeconfig).expect("read a kubeconfig");
         let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
         let client = Client::try_from(config.expect("use a kubeconfig")).expect("make a client");

@@ -12,6 +12,7 @@ use crate::faults::{SOME, behind_proxy, goes_on};
 use crate::harness::{Cluster, Needs, Test, last};
 use crate::ledger::{self, NAME, settled, settled_within};
 use crate::outages::is_alive;
+pub use crate::webhook_restarts::api_server_starts_alone;
 
 /// The API server is really gone. Its first moments without the operator, and its last before, are busy.
 pub async fn api_server_away_for_20_seconds(test: Arc<Test>) {

@@ -25,7 +25,7 @@ fn webhooks(options: &mut Options) {
         instance: OWN.to_owned(),
         namespace: OWN.to_owned(),
         reached: Reached::Address,
-        certificates: CertificateSource::Secret("certificates".to_owned()),
+        certificates: CertificateSource::Secret("certificates".to_owned(), CertificateSource::LIFETIME),
         client_ca: None,
     });
 }

@@ -6,7 +6,12 @@ use super::{hook, kinds, rbac};
 use crate::support::guests::guest_file;
 
 fn layout(per_hook: bool) -> Layout {
-    Layout { namespace: "ops".into(), service_account: "boathook".into(), per_hook }
+    Layout {
+        namespace: "ops".into(),
+        service_account: "boathook".into(),
+        per_hook,
+        webhook_secret: Some("certs".into()),
+    }
 }
 
 /// `WHO PLACE: GROUPS RESOURCES NAMES VERBS`, without Events about failures, which every hook has.
@@ -114,6 +119,36 @@ fn events_go_to_the_group_where_they_are_sent() {
         permission("apiGroups: [''], resources: [events], verbs: [create]"),
         ["boathook -: ,events.k8s.io | events |  | create", "boathook ops: events.k8s.io | events |  | patch"]
     );
+}
+
+#[test]
+fn webhooks_are_registered_and_have_certificates() {
+    let rules = "rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}]";
+    let registered = "boathook -: admissionregistration.k8s.io | \
+                      mutatingwebhookconfigurations,validatingwebhookconfigurations | ";
+    let definitions = "boathook -: apiextensions.k8s.io | customresourcedefinitions | ";
+    let common = [
+        format!("{registered} | create,delete,list,watch"),
+        format!("{registered}boathook-h | get,update"),
+        format!("{definitions} | list,watch"),
+    ];
+    let secrets = ["boathook ops:  | secrets |  | create", "boathook ops:  | secrets | certs | get,update,watch"];
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort();
+        lines
+    };
+    let expected = |more: &[String]| {
+        sorted(common.iter().chain(more).cloned().chain(secrets.map(str::to_owned)).collect::<Vec<_>>())
+    };
+    let admission = format!("kubernetesValidating: [{{name: v.example.com, {rules}}}]");
+    assert_eq!(sorted(host(&admission)), expected(&[]));
+    let conversion = "kubernetesCustomResourceConversion: \
+                      [{name: c, crdName: as.example.com, conversions: [{fromVersion: v1, toVersion: v2}]}]";
+    assert_eq!(sorted(host(conversion)), expected(&[format!("{definitions}as.example.com | get,patch")]));
+    let mut files = layout(false);
+    files.webhook_secret = None;
+    let needs = rbac::needs(&[hook("h", &admission)], &kinds(), &files).unwrap();
+    assert!(needs.of.values().flatten().all(|(access, _)| access.resource != "secrets"));
 }
 
 #[test]

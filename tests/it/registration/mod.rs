@@ -271,3 +271,17 @@ async fn everything_is_taken_back_on_request() {
     assert_eq!(found["spec"]["conversion"], json!({"strategy": "None"}));
     assert_eq!(remove(client(), "ops", false).await.unwrap(), Removed::default());
 }
+
+#[tokio::test]
+async fn a_hook_whose_name_no_object_can_have_is_registered_too() {
+    let cluster = TestCluster::start().await;
+    let operator = Operator::start(&cluster, "ops", service());
+    operator.want("one", [ready("Odd_One.", POLICY), ready("odd-one", POLICY)]);
+    let odd = HookName::new("Odd_One.").unwrap();
+    assert_ne!(odd.configuration(), "boathook-odd-one", "two hooks never share one");
+    let found = until_there(&cluster, &validating(&odd.configuration()), |_| true).await;
+    assert_eq!(found["metadata"]["labels"]["boathook.dev/hook"], "Odd_One");
+    let path = &found["webhooks"][0]["clientConfig"]["service"]["path"];
+    assert_eq!(*path, format!("/validate/{}/policy.example.com", odd.subdomain()));
+    until_there(&cluster, &validating("boathook-odd-one"), |_| true).await;
+}

@@ -3,7 +3,8 @@
 //! It never decides anything itself.
 //!
 //! What it does with a ConfigMap its annotations say, those of the old object for a deletion. Before `/` stands the
-//! binding that is meant, `validate.reviewer.test` or `mutate.reviewer.test`; behind it:
+//! binding that is meant, `validate.reviewer.test` or `mutate.reviewer.test`; for ConfigMaps with the label
+//! `lenient: "yes"`, there is `lenient.reviewer.test`, too, which may fail. Behind it:
 //!
 //! | annotation | the answer |
 //! | --- | --- |
@@ -48,6 +49,14 @@ fn config() -> Config {
             Validating::new("validate.reviewer.test")
                 .rule(rule())
                 .has_side_effects()
+                .include_snapshots_from([SNAPSHOT]),
+        )
+        .validating(
+            Validating::new("lenient.reviewer.test")
+                .rule(rule())
+                .has_side_effects()
+                .label("lenient", "yes")
+                .failure_policy(FailurePolicy::Ignore)
                 .include_snapshots_from([SNAPSHOT]),
         )
         .mutating(

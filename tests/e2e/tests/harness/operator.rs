@@ -28,6 +28,11 @@ impl Operator {
     /// a hook under another name.
     /// `dir` gets its log, and the directory of hooks if there is none yet.
     pub async fn start(dir: &Path, kubeconfig: &Path, hooks: &[&str]) -> Self {
+        Self::start_with(dir, kubeconfig, hooks, &[]).await
+    }
+
+    /// [`Operator::start`] with more flags.
+    pub async fn start_with(dir: &Path, kubeconfig: &Path, hooks: &[&str], flags: &[&str]) -> Self {
         let mut command = Process::bound(&settings::boathook());
         command
             .arg("serve")
@@ -36,6 +41,7 @@ impl Operator {
             .arg("--hooks")
             .arg(hooks_dir(dir, hooks))
             .args(["--listen", "127.0.0.1:0", "--log-format", "json"])
+            .args(flags)
             // Many run at the same time.
             .env("BOATHOOK_ADMIN_SOCKET", "none")
             // Compiled hooks are shared within a run, and never with the user's own.

@@ -72,7 +72,8 @@ fn existing(path: PathBuf, variable: &str, hint: &str) -> PathBuf {
     path
 }
 
-fn workspace() -> PathBuf {
+/// The repository.
+pub fn workspace() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().nth(2).expect("the package lies in tests/e2e").to_owned()
 }
