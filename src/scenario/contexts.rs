@@ -253,7 +253,7 @@ mod tests {
         wrong(
             "- binding: onStartup\n- binding: a\n  type: Conversion\n  toVersion: v2\n  \
              review: {request: {objects: [{apiVersion: a/v1}]}}\n",
-            &["2:3: an API server waits for its answer alone: such a context is the only one of a file"],
+            &["2:3: the file: an API server waits for its answer alone: such a context is the only one of a file"],
         );
         let broken = contexts("[{\"binding\": \"a\",}\n, {]").unwrap_err();
         assert_eq!((broken.len(), broken[0].place.line), (1, 2), "{broken:?}");

@@ -12,7 +12,11 @@ use kube::Error;
 use serde_json::{Value, json};
 
 use super::{Dev, command, put};
-use crate::support::{cluster::Admin, guests::guest, until};
+use crate::support::{
+    cluster::{Admin, AdminError, TestCluster},
+    guests::guest,
+    until,
+};
 
 const VALIDATE: &str = "validate.reviewer.test";
 const MUTATE: &str = "mutate.reviewer.test";
@@ -25,9 +29,9 @@ fn config_map(name: &str, wishes: &[(&str, &str)]) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 }
 
-fn refusal(error: Error) -> String {
+fn refusal(error: AdminError) -> String {
     match error {
-        Error::Api(status) => status.message,
+        AdminError::Api(Error::Api(status)) => status.message,
         error => panic!("{error}"),
     }
 }
@@ -119,5 +123,18 @@ async fn a_plan_registers_nothing_and_says_so() {
     assert!(unasked["reason"].as_str().unwrap().contains("a plan registers none"), "{unasked}");
     let deny = format!("{VALIDATE}/deny");
     admin.create(&config_map("let-through", &[(&deny, "no")])).await.unwrap();
+    assert_eq!(dev.ended().await.code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_nobody_says_how_to_reach_us_from_is_not_told_of_the_hook() {
+    let (folder, cluster) = (tempfile::tempdir().unwrap(), TestCluster::start().await);
+    put(&folder.path().join("reviewer.wasm"), &guest("reviewer"));
+    fs::write(folder.path().join("theirs"), cluster.cluster.kubeconfig()).unwrap();
+    let mut dev = Dev::start(command(folder.path(), ["reviewer.wasm", "--kubeconfig", "theirs"]));
+    let unasked = dev.line("unasked").await;
+    assert!(unasked["reason"].as_str().unwrap().contains("--webhook-url"), "{unasked}");
+    let deny = format!("{VALIDATE}/deny");
+    cluster.admin.create(&config_map("let-through", &[(&deny, "no")])).await.unwrap();
     assert_eq!(dev.ended().await.code, Some(0));
 }

@@ -14,12 +14,17 @@ const VALIDATE: &str = "validate.reviewer.test";
 
 /// The reviewer, with this context on stdin.
 async fn asked(context: &Value, more: &[&str]) -> Ended {
+    told("reviewer", &context.to_string(), &[&["--context", "-"], more].concat()).await
+}
+
+/// With this on stdin.
+async fn told(hook: &str, text: &str, more: &[&str]) -> Ended {
     let mut command = boathook(["run"]);
-    command.arg(guest_file("reviewer")).arg("--cache-dir").arg(cache_dir()).args(["--context", "-"]).args(more);
+    command.arg(guest_file(hook)).arg("--cache-dir").arg(cache_dir()).args(more);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    input.write_all(context.to_string().as_bytes()).await.unwrap();
+    input.write_all(text.as_bytes()).await.unwrap();
     drop(input);
     let output = child.wait_with_output().await.unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -81,4 +86,16 @@ async fn a_question_to_a_binding_that_is_not_there_names_those_that_are() {
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
     let expected = "stdin:1:2: hook reviewer has no binding \"validate.reviewer.test\" for a mutating review; it has mutate.reviewer.test";
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn an_object_comes_from_stdin() {
+    let event = ["--binding", "namespaces", "--event", "Added", "--object", "-"];
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: team-a\n";
+    let ended = told("registry-secret", namespace, &event).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.starts_with("succeeded in "), "{ended:?}");
+    let ended = told("registry-secret", "kind: Namespace", &event).await;
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("stdin is no object: it needs apiVersion, a text"), "{}", ended.stderr);
 }

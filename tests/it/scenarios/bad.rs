@@ -12,7 +12,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Texts that are no scenario, and the whole complaint.
-pub(super) const WRONG: [(&str, &str); 47] = [
+pub(super) const WRONG: [(&str, &str); 48] = [
     ("", "1:1: the file: is empty"),
     ("steps: []", "1:1: the file: name is missing"),
     ("name: x", "1:1: the file: steps is missing"),
