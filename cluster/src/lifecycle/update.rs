@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Context, create, defaults, frozen, kinds};
+use super::{Context, admit, create, defaults, frozen, kinds, resize};
 use crate::json;
 use crate::kinds::{Resource, Sub, custom};
 use crate::patch::managed;
@@ -140,7 +140,7 @@ pub(crate) fn prepare(
     if origin.writes_managers() {
         managed::on_update(resource, Some(old), new, sub.map_or("", Sub::name), context);
     }
-    kinds::admit(resource, new);
+    admit::always(resource, new);
     Ok(warnings)
 }
 
@@ -275,6 +275,7 @@ fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
             }
             *new = kept;
         }
+        Some(Sub::Resize) => *new = resize::merged(old, new),
         _ if resource.has(Sub::Status) => {
             match old.get("status") {
                 Some(status) => json::object(new).insert("status".into(), status.clone()),

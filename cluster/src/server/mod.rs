@@ -9,6 +9,7 @@ mod call;
 mod delete;
 mod documents;
 mod list;
+mod logs;
 mod negotiate;
 mod params;
 mod render;

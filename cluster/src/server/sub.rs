@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::call::{Call, warn};
 use super::respond::{self, Body};
 use super::write::{self, PatchType};
-use super::{admit, body, delete, list};
+use super::{admit, body, delete, list, logs};
 use crate::auth::reviews;
 use crate::json;
 use crate::kinds::{Sub, scale};
@@ -22,9 +22,10 @@ use crate::status::{self, Failure, GroupResource};
 
 pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     match (call.sub, request.method().clone()) {
-        (Some(Sub::Status | Sub::EphemeralContainers), Method::GET) => list::get(call).await,
-        (Some(Sub::Status | Sub::EphemeralContainers), Method::PUT) => write::put(call, request).await,
-        (Some(Sub::Status | Sub::EphemeralContainers), Method::PATCH) => write::patch(call, request).await,
+        (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::GET) => list::get(call).await,
+        (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::PUT) => write::put(call, request).await,
+        (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::PATCH) => write::patch(call, request).await,
+        (Some(Sub::Log), _) => logs::read(call, &request).await,
         (Some(Sub::Finalize), Method::PUT) => write::put(call, request).await,
         (Some(Sub::Scale), Method::GET) => {
             let stored = call.found().await?.seen;
@@ -58,6 +59,11 @@ async fn change_scale(
         let current = call.found().await?;
         let before = scale::read(call.resource, &call.resource.value(&current.seen));
         let wanted = wanted_scale(call, kind, &bytes, &media, &before)?;
+        let name = json::text(&wanted, &["metadata", "name"]);
+        if kind.is_none() && !name.is_empty() && name != call.name {
+            let why = format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
+            return Err(Failure::bad_request(why));
+        }
         if kind == Some(PatchType::Apply) {
             let config = scale::applied(call.resource, &wanted);
             let force = call.params.force.unwrap_or_default();
@@ -115,6 +121,14 @@ async fn evict(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<B
     let mut context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let eviction = body::object(&bytes, &media, "Eviction", &call.resource.schema)?;
+    let (kind, version) = (json::text(&eviction, &["kind"]), json::text(&eviction, &["apiVersion"]));
+    if !matches!(kind, "" | "Eviction") {
+        let short = version.rsplit('/').next().unwrap_or_default();
+        return Err(Failure::bad_request(format!(
+            "{kind} in version \"{short}\" cannot be handled as a Eviction: converting ({short}.{kind}) to \
+             (policy.Eviction): unknown conversion"
+        )));
+    }
     let name = json::text(&eviction, &["metadata", "name"]);
     if !name.is_empty() && name != call.name {
         return Err(Failure::bad_request("name in URL does not match name in Eviction object"));

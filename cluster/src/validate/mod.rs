@@ -2,6 +2,7 @@
 //!
 //! Never changes an object.
 
+mod events;
 mod kinds;
 pub(crate) mod metadata;
 mod names;

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::names::config_key;
-use super::{kinds, pods, webhooks};
+use super::{events, kinds, pods, webhooks};
 use crate::json::{at, int, is_empty, list, text};
 use crate::kinds::{Resource, definition};
 use crate::status::Cause;
@@ -24,6 +24,7 @@ pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>)
         "nodes" => taints(object),
         "services" => kinds::service(object),
         "networkpolicies.networking.k8s.io" => kinds::network_policy(object),
+        "events" => events::problems(resource, object, old),
         "leases.coordination.k8s.io" => kinds::lease(object),
         "horizontalpodautoscalers.autoscaling" => kinds::autoscaler(object),
         "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => kinds::rules(object),
