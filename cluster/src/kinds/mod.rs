@@ -164,7 +164,9 @@ impl Resource {
     }
 
     pub(crate) fn invalid(&self, name: &str, causes: &[Cause]) -> Failure {
-        Failure::invalid(&self.group, &self.kind, name, causes)
+        // Events are the core ones, whatever their form.
+        let group = if self.conversion == Conversion::Events { "" } else { &self.group };
+        Failure::invalid(group, &self.kind, name, causes)
     }
 
     /// What is wrong with a field selector on `path`.

@@ -11,7 +11,7 @@ use crate::json;
 use crate::kinds::{Resource, custom};
 use crate::patch::managed;
 use crate::status::{Cause, Failure};
-use crate::validate::{metadata, objects, typed};
+use crate::validate::{data, metadata, objects, typed};
 
 /// The alphabet of generated names: no vowels and nothing that reads like another character.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -66,7 +66,8 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
 
 /// What the real server's decoder warns about before it sees that the version is a wrong one, of which it knows no field.
 fn strangers(resource: &Resource, object: &Value, context: &Context) -> Vec<String> {
-    let foreign = resource.custom.is_some() && json::text(object, &["apiVersion"]) != resource.api_version();
+    let (kind, version) = (json::text(object, &["kind"]), json::text(object, &["apiVersion"]));
+    let foreign = resource.custom.is_some() && !kind.is_empty() && version != resource.api_version();
     if !foreign || context.validation != Validation::Warn {
         return Vec::new();
     }
@@ -154,7 +155,10 @@ pub(crate) fn prepare(
     if origin.writes_managers() {
         managed::on_update(resource, None, object, "", context);
     }
-    admit::new(resource, object);
+    admit::new(resource, object, context);
+    if &*resource.storage == "secrets" {
+        warnings.extend(data::warnings(object));
+    }
     Ok(warnings)
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod delete;
 mod drain;
 mod frozen;
 mod kinds;
+pub(crate) mod plugins;
 mod protect;
 mod remains;
 mod resize;

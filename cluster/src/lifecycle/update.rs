@@ -9,7 +9,7 @@ use crate::json;
 use crate::kinds::{Resource, Sub, custom};
 use crate::patch::managed;
 use crate::status::{Cause, Failure};
-use crate::validate::{metadata, objects};
+use crate::validate::{data, metadata, objects, status};
 
 /// Metadata that only the server writes.
 const SYSTEM: &[&str] = &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
@@ -130,6 +130,9 @@ pub(crate) fn prepare(
         None => causes.extend(objects::problems(resource, new, Some(old))),
     }
     causes.extend(frozen::problem(resource, old, new, sub));
+    if sub == Some(Sub::Status) {
+        causes.extend(status::problems(&resource.storage, old, new));
+    }
     if sub.is_none() {
         causes.extend(objects::immutable_problems(resource, old, new));
     }
@@ -140,7 +143,11 @@ pub(crate) fn prepare(
     if origin.writes_managers() {
         managed::on_update(resource, Some(old), new, sub.map_or("", Sub::name), context);
     }
+    admit::retype(resource, old, new);
     admit::always(resource, new);
+    if &*resource.storage == "secrets" {
+        warnings.extend(data::warnings(new));
+    }
     Ok(warnings)
 }
 

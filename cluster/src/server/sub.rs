@@ -17,8 +17,8 @@ use crate::kinds::{Sub, scale};
 use crate::lifecycle::commit;
 use crate::lifecycle::delete::delete as remove;
 use crate::lifecycle::update::Origin;
-use crate::patch::apply;
-use crate::status::{self, Failure, GroupResource};
+use crate::patch::{self, apply};
+use crate::status::{self, Cause, Failure, GroupResource};
 
 pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     match (call.sub, request.method().clone()) {
@@ -113,7 +113,14 @@ fn wanted_scale(
     // A Scale has no lists, so a strategic patch of it is a merge patch.
     let kind = if kind == PatchType::Json { kind } else { PatchType::Merge };
     write::apply_patch(call.resource, &mut scale, kind, &patch)?;
-    Ok(scale)
+    match json::at(&scale, &["spec", "replicas"]) {
+        Some(replicas) if !replicas.is_i64() => {
+            let why = "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32";
+            let cause = Cause::invalid("patch", &patch::shown(&scale).into(), why);
+            Err(Failure::invalid("", "", "", &[cause]))
+        }
+        _ => Ok(scale),
+    }
 }
 
 async fn evict(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {

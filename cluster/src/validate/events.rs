@@ -105,8 +105,10 @@ fn series(event: &Value) -> Vec<Cause> {
 
 /// Nothing but the series and metadata of a new event changes.
 fn fixed(old: &Value, event: &Value) -> Vec<Cause> {
+    // The real server looks at the reason twice.
     let keys = [
         "involvedObject",
+        "reason",
         "reason",
         "message",
         "source",
