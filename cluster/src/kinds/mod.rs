@@ -133,7 +133,11 @@ impl Resource {
     /// The version in which managers' fields are recorded: they may be called differently in each.
     pub(crate) fn written_api_version(&self) -> String {
         let by_webhook = self.custom.as_ref().is_some_and(|custom| custom.converter.is_some());
-        if by_webhook || matches!(self.conversion, Conversion::Events | Conversion::Autoscaler) { self.api_version() } else { self.stored_api_version.clone() }
+        if by_webhook || matches!(self.conversion, Conversion::Events | Conversion::Autoscaler) {
+            self.api_version()
+        } else {
+            self.stored_api_version.clone()
+        }
     }
 
     pub(crate) fn gr(&self) -> GroupResource<'_> {

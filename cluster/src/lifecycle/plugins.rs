@@ -173,7 +173,10 @@ mod tests {
         let limit = json!({ "min": { "cpu": "1" }, "max": { "cpu": "2" } });
         let container = json!({ "name": "c", "resources": { "limits": { "cpu": "3" } } });
         let found = breaches(&container, &limit);
-        assert_eq!(found.first().map(String::as_str), Some("minimum cpu usage per Container is 1.  No request is specified"));
+        assert_eq!(
+            found.first().map(String::as_str),
+            Some("minimum cpu usage per Container is 1.  No request is specified")
+        );
         assert_eq!(found.last().map(String::as_str), Some("maximum cpu usage per Container is 2, but limit is 3"));
     }
 }

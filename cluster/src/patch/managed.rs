@@ -113,7 +113,8 @@ pub(crate) fn on_update(resource: &Resource, old: Option<&Value>, new: &mut Valu
             mine.fields = std::mem::take(&mut entry.fields);
             return false;
         }
-        let other = (entry.api_version != version).then(|| self::difference(resource, &entry.api_version, &before, &after));
+        let other =
+            (entry.api_version != version).then(|| self::difference(resource, &entry.api_version, &before, &after));
         let difference = other.as_ref().unwrap_or(&difference);
         entry.fields.subtract(&difference.changed);
         entry.fields.subtract(&difference.removed);

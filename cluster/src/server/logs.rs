@@ -16,7 +16,8 @@ pub(super) async fn read(call: &Call<'_>, request: &Request<Incoming>) -> Result
         return Err(Failure::method_not_allowed());
     }
     let query = request.uri().query().unwrap_or_default();
-    let wanted = |key: &str| form_urlencoded::parse(query.as_bytes()).find(|(k, _)| k == key).map(|(_, v)| v.into_owned());
+    let wanted =
+        |key: &str| form_urlencoded::parse(query.as_bytes()).find(|(k, _)| k == key).map(|(_, v)| v.into_owned());
     let causes = problems(&wanted);
     if !causes.is_empty() {
         return Err(Failure::invalid("", "PodLogOptions", call.name, &causes));
@@ -55,9 +56,13 @@ fn check_container(pod: &Value, name: &str, wanted: &str) -> Result<(), Failure>
         } else {
             format!(" or one of the init containers: [{}]", init.join(" "))
         };
-        let why = format!("a container name must be specified for pod {name}, choose one of: [{}]{more}", containers.join(" "));
+        let why = format!(
+            "a container name must be specified for pod {name}, choose one of: [{}]{more}",
+            containers.join(" ")
+        );
         return Err(Failure::bad_request(why));
     }
-    let known = containers.iter().chain(&init).chain(&names("ephemeralContainers")).any(|container| container == wanted);
+    let known =
+        containers.iter().chain(&init).chain(&names("ephemeralContainers")).any(|container| container == wanted);
     if known { Ok(()) } else { Err(Failure::bad_request(format!("container {wanted} is not valid for pod {name}"))) }
 }

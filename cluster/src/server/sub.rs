@@ -24,7 +24,9 @@ pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Resul
     match (call.sub, request.method().clone()) {
         (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::GET) => list::get(call).await,
         (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::PUT) => write::put(call, request).await,
-        (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::PATCH) => write::patch(call, request).await,
+        (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::PATCH) => {
+            write::patch(call, request).await
+        }
         (Some(Sub::Log), _) => logs::read(call, &request).await,
         (Some(Sub::Finalize), Method::PUT) => write::put(call, request).await,
         (Some(Sub::Scale), Method::GET) => {
@@ -72,12 +74,8 @@ async fn change_scale(
                 call.resource.show_stored(&mut merged);
                 Ok(merged)
             };
-            if let Some((stored, _)) = write::write(call, &current, Origin::Apply, &context, merge).await? {
-                return Ok(respond::value(
-                    200,
-                    &scale::read(call.resource, &call.resource.value(&stored)),
-                    call.accept,
-                ));
+            if let Some(written) = write::write(call, &current, Origin::Apply, &context, merge).await? {
+                return Ok(scaled(call, written));
             }
             continue;
         }
@@ -91,11 +89,16 @@ async fn change_scale(
             scale::write(call.resource, &mut object, replicas)?;
             Ok(object)
         };
-        if let Some((stored, _)) = write::write(call, &current, Origin::Patch, &context, change).await? {
-            return Ok(respond::value(200, &scale::read(call.resource, &call.resource.value(&stored)), call.accept));
+        if let Some(written) = write::write(call, &current, Origin::Patch, &context, change).await? {
+            return Ok(scaled(call, written));
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))
+}
+
+fn scaled(call: &Call<'_>, (stored, warnings): write::Written) -> Response<Body> {
+    let scale = scale::read(call.resource, &call.resource.value(&stored));
+    warn(respond::value(200, &scale, call.accept), &warnings)
 }
 
 fn wanted_scale(

@@ -29,7 +29,8 @@ const NAME_ATTEMPTS: usize = 8;
 /// How often a write without a resourceVersion starts over when others write the same object.
 const ATTEMPTS: usize = 100;
 
-type Written = (Arc<Stored>, Vec<String>);
+/// What was stored, as the request sees it, and warnings.
+pub(crate) type Written = (Arc<Stored>, Vec<String>);
 
 pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);

@@ -108,8 +108,7 @@ fn time_zone(spec: &Value) -> Option<Cause> {
     unknown.then(|| Cause::invalid("spec.timeZone", &name.into(), format!("unknown time zone {name}")))
 }
 
-const NAMED: [&str; 8] =
-    ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@every"];
+const NAMED: [&str; 8] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@every"];
 
 /// What is wrong with a schedule, in the words of the real server's parser.
 fn schedule(text: &str) -> Option<String> {

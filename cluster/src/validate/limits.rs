@@ -51,7 +51,8 @@ pub(super) fn quota(object: &Value) -> Vec<Cause> {
         let field = format!("spec.hard[{name}]");
         let known = name.contains('/') || WHOLE.contains(&name.as_str()) || MEASURED.contains(&name.as_str());
         if !known && !name.starts_with("hugepages-") && !name.starts_with("requests.hugepages-") {
-            for why in ["must be a standard resource type or fully qualified", "must be a standard resource for quota"] {
+            for why in ["must be a standard resource type or fully qualified", "must be a standard resource for quota"]
+            {
                 causes.push(Cause::invalid(&field, &name.as_str().into(), why));
             }
         }
@@ -88,7 +89,9 @@ pub(super) fn limit_range(object: &Value) -> Vec<Cause> {
         }
         let mut names: Vec<&String> = Vec::new();
         for key in ["max", "min", "default", "defaultRequest"] {
-            names.extend(entries(limit, &[key]).map(|(name, _)| name).filter(|name| !names.contains(name)).collect::<Vec<_>>());
+            names.extend(
+                entries(limit, &[key]).map(|(name, _)| name).filter(|name| !names.contains(name)).collect::<Vec<_>>(),
+            );
         }
         for name in names {
             bounds(limit, name, &field, &mut causes);

@@ -38,7 +38,9 @@ pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>)
         "leases.coordination.k8s.io" => kinds::lease(object),
         "horizontalpodautoscalers.autoscaling" => kinds::autoscaler(object),
         "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => kinds::rules(object),
-        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => kinds::binding(object),
+        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
+            kinds::binding(object)
+        }
         "mutatingwebhookconfigurations.admissionregistration.k8s.io"
         | "validatingwebhookconfigurations.admissionregistration.k8s.io" => webhooks::configuration(object),
         _ => Vec::new(),

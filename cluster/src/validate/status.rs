@@ -24,13 +24,20 @@ pub(crate) fn problems(storage: &str, old: &Value, object: &Value) -> Vec<Cause>
             "numberAvailable",
             "numberUnavailable",
         ],
-        "deployments.apps" => {
-            &["observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"]
-        }
+        "deployments.apps" => &[
+            "observedGeneration",
+            "replicas",
+            "updatedReplicas",
+            "readyReplicas",
+            "availableReplicas",
+            "unavailableReplicas",
+        ],
         "replicasets.apps" | "replicationcontrollers" => {
             &["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"]
         }
-        "statefulsets.apps" => &["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
+        "statefulsets.apps" => {
+            &["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"]
+        }
         "poddisruptionbudgets.policy" => {
             &["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods", "observedGeneration"]
         }

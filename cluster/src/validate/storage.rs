@@ -50,7 +50,8 @@ fn changed(old: &Value, new: &Value) -> Option<Cause> {
     if fixed(old, bound) == fixed(new, bound) {
         return None;
     }
-    let why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+    let why =
+        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
     Some(Cause::forbidden("spec", why))
 }
 
