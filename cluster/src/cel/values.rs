@@ -107,11 +107,13 @@ fn list(items: &[Json], schema: &Json) -> Value {
 
 fn object(fields: &serde_json::Map<String, Json>, schema: &Json) -> Value {
     let others = schema.get("additionalProperties").filter(|v| v.is_object());
+    // Names are escaped where a schema declares fields; a map has keys, whatever they are.
+    let raw = others.is_some() || schema.is_null();
     let mut map = HashMap::with_capacity(fields.len());
     for (name, value) in fields {
         let declared = json::at(schema, &["properties", name]);
         let inner = declared.or(others).unwrap_or(&Json::Null);
-        let name = if others.is_some() { name.clone() } else { escape(name) };
+        let name = if raw { name.clone() } else { escape(name) };
         map.insert(Key::String(Arc::new(name)), to_cel(value, inner));
     }
     Value::Map(Map { map: Arc::new(map) })

@@ -9,6 +9,7 @@ pub(crate) mod custom;
 pub(crate) mod definition;
 pub(crate) mod discovery;
 pub(crate) mod events;
+mod form;
 mod formats;
 pub(crate) mod openapi;
 pub(crate) mod published;
@@ -39,6 +40,10 @@ pub(crate) enum Sub {
     Binding,
     Finalize,
     EphemeralContainers,
+    /// Resources of a pod's containers.
+    Resize,
+    /// What a pod's containers wrote.
+    Log,
     /// Tokens of a service account.
     Token,
 }
@@ -52,6 +57,8 @@ impl Sub {
         Self::Binding,
         Self::Finalize,
         Self::EphemeralContainers,
+        Self::Resize,
+        Self::Log,
         Self::Token,
     ];
 
@@ -67,6 +74,8 @@ impl Sub {
             Self::Binding => "binding",
             Self::Finalize => "finalize",
             Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Resize => "resize",
+            Self::Log => "log",
             Self::Token => "token",
         }
     }
@@ -121,10 +130,14 @@ impl Resource {
         group_version(&self.group, &self.version)
     }
 
-    /// The version in which managers' fields are recorded: a converter may call them differently in each.
+    /// The version in which managers' fields are recorded: they may be called differently in each.
     pub(crate) fn written_api_version(&self) -> String {
-        let converted = self.custom.as_ref().is_some_and(|custom| custom.converter.is_some());
-        if converted { self.api_version() } else { self.stored_api_version.clone() }
+        let by_webhook = self.custom.as_ref().is_some_and(|custom| custom.converter.is_some());
+        if by_webhook || matches!(self.conversion, Conversion::Events | Conversion::Autoscaler) {
+            self.api_version()
+        } else {
+            self.stored_api_version.clone()
+        }
     }
 
     pub(crate) fn gr(&self) -> GroupResource<'_> {
@@ -155,7 +168,9 @@ impl Resource {
     }
 
     pub(crate) fn invalid(&self, name: &str, causes: &[Cause]) -> Failure {
-        Failure::invalid(&self.group, &self.kind, name, causes)
+        // Events are the core ones, whatever their form.
+        let group = if self.conversion == Conversion::Events { "" } else { &self.group };
+        Failure::invalid(group, &self.kind, name, causes)
     }
 
     /// What is wrong with a field selector on `path`.

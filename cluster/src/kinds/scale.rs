@@ -129,7 +129,8 @@ pub(crate) fn selector_text(selector: Option<&Value>) -> String {
         (labels, expressions) => {
             parts.extend(labels.and_then(Value::as_object).map(pairs).unwrap_or_default());
             for e in expressions.and_then(Value::as_array).into_iter().flatten() {
-                let values: Vec<&str> = json::list(e, &["values"]).iter().filter_map(Value::as_str).collect();
+                let mut values: Vec<&str> = json::list(e, &["values"]).iter().filter_map(Value::as_str).collect();
+                values.sort_unstable();
                 let key = json::text(e, &["key"]);
                 parts.push(match json::text(e, &["operator"]) {
                     "In" => format!("{key} in ({})", values.join(",")),

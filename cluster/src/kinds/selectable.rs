@@ -23,6 +23,8 @@ const PODS: &[Field] = &[
     ("spec.hostNetwork", |o| flag(o, &["spec", "hostNetwork"])),
     field!("status.phase", "status"."phase"),
     field!("status.podIP", "status"."podIP"),
+    // Known, and never set.
+    ("status.podIPs", |_| String::new()),
     field!("status.nominatedNodeName", "status"."nominatedNodeName"),
 ];
 
@@ -54,6 +56,7 @@ const SECRETS: &[Field] = &[field!("type", "type")];
 const NAMESPACES: &[Field] = &[field!("status.phase", "status"."phase")];
 const SERVICES: &[Field] = &[field!("spec.clusterIP", "spec"."clusterIP"), field!("spec.type", "spec"."type")];
 const REPLICATED: &[Field] = &[("status.replicas", |o| count(o, &["status", "replicas"]))];
+const REQUESTS: &[Field] = &[field!("spec.signerName", "spec"."signerName")];
 const JOBS: &[Field] = &[("status.successful", |o| count(o, &["status", "succeeded"]))];
 
 fn flag(object: &Value, path: &[&str]) -> String {
@@ -79,7 +82,8 @@ pub(crate) fn of(storage: &str) -> &'static [Field] {
         "secrets" => SECRETS,
         "namespaces" => NAMESPACES,
         "services" => SERVICES,
-        "replicationcontrollers" | "replicasets.apps" => REPLICATED,
+        "replicationcontrollers" => REPLICATED,
+        "certificatesigningrequests.certificates.k8s.io" => REQUESTS,
         "jobs.batch" => JOBS,
         _ => &[],
     }

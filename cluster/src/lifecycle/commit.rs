@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Context, definitions, drain};
+use super::{Context, definitions, drain, protect};
 use crate::json;
 use crate::kinds::Resource;
 use crate::shared::Shared;
@@ -99,7 +99,7 @@ pub(crate) fn replace(
         }
     };
     if ends {
-        drain::after_removal(shared, resource, &namespace, context);
+        drain::after_release(shared, resource, &namespace, context);
     }
     after_write(shared, resource, current.name(), context);
     Ok(result)
@@ -143,6 +143,9 @@ fn is_released(resource: &Resource, object: &Value) -> bool {
 fn after_write(shared: &Shared, resource: &Resource, name: &str, context: &Context) {
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         definitions::settle(shared, resource, name, context);
+    }
+    if resource.is("", "persistentvolumes") {
+        protect::after_mark(shared, resource, name, context);
     }
 }
 

@@ -6,12 +6,12 @@ use rand::Rng;
 use serde_json::{Map, Value};
 
 use super::update::Origin;
-use super::{Context, Validation, defaults, kinds};
+use super::{Context, Validation, admit, defaults, kinds};
 use crate::json;
 use crate::kinds::{Resource, custom};
 use crate::patch::managed;
 use crate::status::{Cause, Failure};
-use crate::validate::{metadata, objects, typed};
+use crate::validate::{data, metadata, objects, typed};
 
 /// The alphabet of generated names: no vowels and nothing that reads like another character.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -64,6 +64,19 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
     typed::check_metadata(resource, object).map_err(|why| refused(&resource.kind, why))
 }
 
+/// What the real server's decoder warns about before it sees that the version is a wrong one, of which it knows no field.
+fn strangers(resource: &Resource, object: &Value, context: &Context) -> Vec<String> {
+    let (kind, version) = (json::text(object, &["kind"]), json::text(object, &["apiVersion"]));
+    let foreign = resource.custom.is_some() && !kind.is_empty() && version != resource.api_version();
+    if !foreign || context.validation != Validation::Warn {
+        return Vec::new();
+    }
+    let keys = object.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
+    let mut unknown: Vec<&str> = keys.filter(|key| !matches!(*key, "apiVersion" | "kind" | "metadata")).collect();
+    unknown.sort_unstable();
+    unknown.iter().map(|key| format!("unknown field \"{key}\"")).collect()
+}
+
 /// Why an object of another type is no use here.
 pub(crate) fn foreign(resource: &Resource, kind: &str, version: &str) -> String {
     let (group, short) = version.split_once('/').unwrap_or(("", version));
@@ -102,14 +115,14 @@ pub(crate) fn prepare(
     origin: Origin,
     context: &Context,
 ) -> Result<Vec<String>, Failure> {
-    check_type(resource, object)?;
+    check_type(resource, object).map_err(|failure| failure.with_warnings(strangers(resource, object, context)))?;
     set_namespace(resource, object, namespace)?;
     let meta = json::metadata(object);
     if !json::is_empty(meta.get("resourceVersion")) {
         return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
     }
     let prefix = meta.get("generateName").and_then(Value::as_str).unwrap_or_default().to_owned();
-    generate_name(meta);
+    let generated = generate_name(meta);
     meta.retain(|_, value| !value.is_null());
     for key in SYSTEM {
         meta.shift_remove(*key);
@@ -125,7 +138,7 @@ pub(crate) fn prepare(
     resource.to_storage(object);
     let mut warnings = check_fields(resource, object, context)?;
     defaults::apply(resource, object);
-    kinds::on_create(resource, object);
+    kinds::on_create(resource, object, generated);
     let mut causes = prefix_problems(resource, &prefix);
     causes.extend(metadata::for_create(resource, object));
     match &resource.custom {
@@ -142,7 +155,10 @@ pub(crate) fn prepare(
     if origin.writes_managers() {
         managed::on_update(resource, None, object, "", context);
     }
-    kinds::admit(resource, object);
+    admit::new(resource, object, context);
+    if &*resource.storage == "secrets" {
+        warnings.extend(data::warnings(object));
+    }
     Ok(warnings)
 }
 
@@ -167,7 +183,8 @@ pub(crate) fn draft(
     defaults::apply(resource, object);
     if origin.writes_managers() {
         let mut whole = object.clone();
-        kinds::on_create(resource, &mut whole);
+        let generated = json::text(&whole, &["metadata", "name"]).is_empty();
+        kinds::on_create(resource, &mut whole, generated);
         managed::on_update(resource, None, &mut whole, "", context);
         if let Some(fields) = json::at(&whole, &["metadata", "managedFields"]) {
             json::metadata(object).insert("managedFields".into(), fields.clone());
@@ -219,11 +236,12 @@ pub(crate) fn check_fields(resource: &Resource, object: &mut Value, context: &Co
     }
 }
 
-fn generate_name(meta: &mut Map<String, Value>) {
+/// Whether it made one.
+fn generate_name(meta: &mut Map<String, Value>) -> bool {
     let text = |key: &str| meta.get(key).and_then(Value::as_str).unwrap_or_default();
     let prefix = text("generateName").to_owned();
     if !text("name").is_empty() || prefix.is_empty() {
-        return;
+        return false;
     }
     // A name has 63 characters at most, five of them generated.
     let mut name: String = prefix.chars().take(58).collect();
@@ -233,6 +251,7 @@ fn generate_name(meta: &mut Map<String, Value>) {
         name.extend(ALPHABET.get(index).map(|c| char::from(*c)));
     }
     meta.insert("name".into(), name.into());
+    true
 }
 
 /// A random (version 4) UUID.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::delete::{DeleteOptions, Propagation, delete};
-use super::{Context, commit};
+use super::{Context, commit, protect, remains};
 use crate::json;
 use crate::kinds::{Resource, builtin_storage};
 use crate::shared::Shared;
@@ -22,11 +22,22 @@ pub(crate) fn after_mark(shared: &Shared, resource: &Resource, marked: &Arc<Stor
             empty(shared, collection, &prefix, context);
         }
         finish_namespace(shared, marked.name(), context);
+        remains::note(shared, marked.name(), context);
     } else if let Some((group, plural)) = definition_of(resource, marked) {
         if let Some(custom) = shared.registry().any_version(&group, &plural) {
             empty(shared, custom, "", context);
         }
         finish_definition(shared, &group, &plural, context);
+    } else {
+        protect::after_mark(shared, resource, &marked.key, context);
+    }
+}
+
+/// An object is gone that a finalizer had held.
+pub(crate) fn after_release(shared: &Shared, resource: &Resource, namespace: &str, context: &Context) {
+    after_removal(shared, resource, namespace, context);
+    if resource.namespaced {
+        remains::note(shared, namespace, context);
     }
 }
 
@@ -35,6 +46,7 @@ pub(crate) fn after_removal(shared: &Shared, resource: &Resource, namespace: &st
     if resource.namespaced && shared.store.get("namespaces", namespace).is_some_and(|n| n.terminating) {
         finish_namespace(shared, namespace, context);
     }
+    protect::after_removal(shared, resource, namespace, context);
     if resource.custom.is_some() {
         finish_definition(shared, &resource.group, &resource.plural, context);
     }

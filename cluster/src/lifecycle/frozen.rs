@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use super::resize;
 use crate::json;
 use crate::kinds::{Resource, Sub};
 use crate::status::Cause;
@@ -23,6 +24,7 @@ const STATEFUL_SET: &[&str] = &[
 pub(super) fn problem(resource: &Resource, old: &Value, new: &Value, sub: Option<Sub>) -> Option<Cause> {
     match (&*resource.storage, sub) {
         ("services", Some(Sub::Status)) => load_balancer(new),
+        ("pods", Some(Sub::Resize)) => resize::problem(old, new),
         ("statefulsets.apps", None) => stateful_set(old, new),
         _ => None,
     }

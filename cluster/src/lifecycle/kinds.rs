@@ -6,16 +6,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::defaults::{services, workloads};
+use super::admit;
 use crate::json;
 use crate::kinds::{Resource, Sub, crd};
 
-/// A new object, with defaults applied.
-pub(crate) fn on_create(resource: &Resource, object: &mut Value) {
+/// A new object, with defaults applied. Its name may be a generated one.
+pub(crate) fn on_create(resource: &Resource, object: &mut Value, generated: bool) {
     if resource.has(Sub::Status) && &*resource.storage != "nodes" {
         reset_status(resource, object);
     }
-    common(resource, object);
+    // The label with a generated name comes later, when nobody can own it.
+    if !generated || &*resource.storage != "namespaces" {
+        common(resource, object);
+    }
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         crd::pending(object);
     }
@@ -90,44 +93,9 @@ fn keep_allocations(old: &Value, object: &mut Value) {
     }
 }
 
-/// What the real server's admission plugins and allocators add: nobody owns it.
-pub(crate) fn admit(resource: &Resource, object: &mut Value) {
-    let map = json::object(object);
-    match &*resource.storage {
-        "pods" => {
-            let spec = json::child(map, "spec");
-            json::default(spec, "priority", 0);
-            json::default(spec, "preemptionPolicy", "PreemptLowerPriority");
-            let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
-            if let Value::Array(list) = tolerations {
-                tolerate(list, "node.kubernetes.io/not-ready");
-                tolerate(list, "node.kubernetes.io/unreachable");
-            }
-        }
-        "services" => services::allocate(json::child(map, "spec")),
-        "jobs.batch" => workloads::select_pods(map),
-        _ => {}
-    }
-}
-
-/// Pods leave a broken node after five minutes, unless they say otherwise.
-fn tolerate(list: &mut Vec<Value>, key: &str) {
-    let known = |t: &Value| {
-        let (tolerated, effect) = (json::text(t, &["key"]), json::text(t, &["effect"]));
-        (tolerated == key || tolerated.is_empty()) && matches!(effect, "" | "NoExecute")
-    };
-    if !list.iter().any(known) {
-        list.push(json!({ "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300 }));
-    }
-}
-
 fn common(resource: &Resource, object: &mut Value) {
     match &*resource.storage {
-        "namespaces" => {
-            let name = json::text(object, &["metadata", "name"]).to_owned();
-            let labels = json::child(json::metadata(object), "labels");
-            labels.insert("kubernetes.io/metadata.name".into(), name.into());
-        }
+        "namespaces" => admit::label(object),
         "secrets" => fold_string_data(object),
         "customresourcedefinitions.apiextensions.k8s.io" => {
             crd::set_defaults(object);
@@ -179,7 +147,7 @@ fn reset_status(resource: &Resource, object: &mut Value) {
     json::object(object).insert("status".into(), status);
 }
 
-fn qos_class(pod: &Value) -> &'static str {
+pub(super) fn qos_class(pod: &Value) -> &'static str {
     let mut guaranteed = true;
     let mut any = false;
     for container in json::list(pod, &["spec", "containers"]) {

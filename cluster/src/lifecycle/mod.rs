@@ -2,6 +2,7 @@
 //!
 //! Never speaks HTTP.
 
+mod admit;
 pub(crate) mod collect;
 pub(crate) mod commit;
 pub(crate) mod create;
@@ -11,6 +12,10 @@ pub(crate) mod delete;
 mod drain;
 mod frozen;
 mod kinds;
+pub(crate) mod plugins;
+mod protect;
+mod remains;
+mod resize;
 pub(crate) mod seed;
 pub(crate) mod update;
 

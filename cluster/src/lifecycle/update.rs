@@ -4,12 +4,12 @@
 
 use serde_json::Value;
 
-use super::{Context, create, defaults, frozen, kinds};
+use super::{Context, admit, create, defaults, frozen, kinds, resize};
 use crate::json;
 use crate::kinds::{Resource, Sub, custom};
 use crate::patch::managed;
 use crate::status::{Cause, Failure};
-use crate::validate::{metadata, objects};
+use crate::validate::{data, metadata, objects, status};
 
 /// Metadata that only the server writes.
 const SYSTEM: &[&str] = &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
@@ -130,6 +130,9 @@ pub(crate) fn prepare(
         None => causes.extend(objects::problems(resource, new, Some(old))),
     }
     causes.extend(frozen::problem(resource, old, new, sub));
+    if sub == Some(Sub::Status) {
+        causes.extend(status::problems(&resource.storage, old, new));
+    }
     if sub.is_none() {
         causes.extend(objects::immutable_problems(resource, old, new));
     }
@@ -140,7 +143,11 @@ pub(crate) fn prepare(
     if origin.writes_managers() {
         managed::on_update(resource, Some(old), new, sub.map_or("", Sub::name), context);
     }
-    kinds::admit(resource, new);
+    admit::retype(resource, old, new);
+    admit::always(resource, new);
+    if &*resource.storage == "secrets" {
+        warnings.extend(data::warnings(new));
+    }
     Ok(warnings)
 }
 
@@ -275,6 +282,7 @@ fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
             }
             *new = kept;
         }
+        Some(Sub::Resize) => *new = resize::merged(old, new),
         _ if resource.has(Sub::Status) => {
             match old.get("status") {
                 Some(status) => json::object(new).insert("status".into(), status.clone()),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::compare::{compare, field_set, item_step, ownable};
 use super::fields::{FieldSet, Step, shown};
-use super::managed::{Entry, entries, set_entries};
+use super::managed::{Entry, difference, entries, set_entries};
 use crate::json;
 use crate::kinds::schema::ListType;
 use crate::kinds::shape::Shape;
@@ -23,7 +23,9 @@ pub(crate) fn apply(
     force: bool,
     context: &Context,
 ) -> Result<Value, Failure> {
-    let shape = Shape::of(resource);
+    let form = resource.form(&resource.written_api_version());
+    let shape = form.shape;
+    let (stored, live, config) = (live, &form.show(live), &form.show(config));
     let wanted = ownable(config);
     let mut fields = field_set(&wanted, shape);
     if wanted.as_object().is_none_or(Map::is_empty) {
@@ -44,13 +46,16 @@ pub(crate) fn apply(
     let before = managers.iter().position(|e| e.is(&mine)).map(|index| managers.remove(index));
     let mut merged = live.clone();
     merge(&mut merged, config, shape);
-    let changed = compare(&ownable(live), &ownable(&merged), shape).changed;
-    let conflicts = conflicts(&managers, &changed);
+    let mut next = merged.clone();
+    form.store(&mut next);
+    let changed = |version: &str| difference(resource, version, stored, &next).changed;
+    let conflicts = conflicts(&managers, changed);
     if !conflicts.is_empty() {
         if !force {
             return Err(conflict_failure(&conflicts));
         }
         for manager in &mut managers {
+            let changed = changed(&manager.api_version);
             manager.fields.subtract(&changed);
         }
     }
@@ -68,6 +73,7 @@ pub(crate) fn apply(
         mine.time.clear();
     }
     managers.push(mine);
+    form.store(&mut merged);
     set_entries(&mut merged, managers);
     Ok(merged)
 }
@@ -126,8 +132,11 @@ fn merge_lists(target: &mut Vec<Value>, wanted: &[Value], shape: Shape<'_>) {
 
 type Conflict<'a> = (&'a Entry, Vec<Step>);
 
-fn conflicts<'a>(managers: &'a [Entry], changed: &FieldSet) -> Vec<Conflict<'a>> {
-    let of = |entry: &'a Entry| entry.fields.intersection(changed).paths().into_iter().map(move |path| (entry, path));
+fn conflicts<'a>(managers: &'a [Entry], changed: impl Fn(&str) -> FieldSet) -> Vec<Conflict<'a>> {
+    let of = |entry: &'a Entry| {
+        let taken = entry.fields.intersection(&changed(&entry.api_version)).paths();
+        taken.into_iter().map(move |path| (entry, path))
+    };
     managers.iter().flat_map(of).collect()
 }
 

@@ -170,8 +170,8 @@ fn walk(
     if same_type && some.is_some_and(Value::is_object) && !shape.is_atomic() {
         return walk_maps(old, new, shape, present, path, out);
     }
-    if same_type && some.is_some_and(Value::is_array) {
-        let list = shape.list();
+    let list = shape.list();
+    if same_type && some.is_some_and(Value::is_array) && list != ListType::Atomic {
         let items = |v: Option<&'_ Value>| v.and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice).to_vec();
         let (before, after) = (items(old), items(new));
         if let (Some(before), Some(after)) = (steps(&before, &list, shape), steps(&after, &list, shape)) {

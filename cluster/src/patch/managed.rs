@@ -4,10 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::compare::{compare, ownable};
+use super::compare::{Difference, compare, ownable};
 use super::fields::FieldSet;
 use crate::json;
-use crate::kinds::shape::Shape;
 use crate::kinds::{Resource, Sub};
 use crate::lifecycle::Context;
 
@@ -93,9 +92,10 @@ pub(crate) fn on_update(resource: &Resource, old: Option<&Value>, new: &mut Valu
         // Nobody owned anything, so ownership is not tracked.
         return;
     }
-    let shape = Shape::of(resource);
     let before = old.map_or_else(|| json!({}), |old| part(resource, old, sub));
-    let difference = compare(&before, &part(resource, new, sub), shape);
+    let after = part(resource, new, sub);
+    let version = resource.written_api_version();
+    let difference = difference(resource, &version, &before, &after);
     let mut entries = entries(new);
     if difference.changed.is_empty() && difference.removed.is_empty() {
         return;
@@ -103,7 +103,7 @@ pub(crate) fn on_update(resource: &Resource, old: Option<&Value>, new: &mut Valu
     let mut mine = Entry {
         manager: context.manager.clone(),
         operation: "Update".into(),
-        api_version: resource.written_api_version(),
+        api_version: version.clone(),
         subresource: sub.to_owned(),
         time: if sub == "scale" { String::new() } else { context.stamp() },
         fields: FieldSet::default(),
@@ -113,6 +113,9 @@ pub(crate) fn on_update(resource: &Resource, old: Option<&Value>, new: &mut Valu
             mine.fields = std::mem::take(&mut entry.fields);
             return false;
         }
+        let other =
+            (entry.api_version != version).then(|| self::difference(resource, &entry.api_version, &before, &after));
+        let difference = other.as_ref().unwrap_or(&difference);
         entry.fields.subtract(&difference.changed);
         entry.fields.subtract(&difference.removed);
         true
@@ -120,8 +123,15 @@ pub(crate) fn on_update(resource: &Resource, old: Option<&Value>, new: &mut Valu
     mine.fields.union(&difference.changed);
     mine.fields.subtract(&difference.removed);
     entries.push(mine);
-    fold_ancient(&mut entries, &resource.written_api_version());
+    fold_ancient(&mut entries, &version);
     set_entries(new, entries);
+}
+
+/// The difference between two stored objects, by the names that fields have in a version.
+pub(super) fn difference(resource: &Resource, version: &str, before: &Value, after: &Value) -> Difference {
+    let form = resource.form(version);
+    let seen = |object: &Value| ownable(&form.show(object));
+    compare(&seen(before), &seen(after), form.shape)
 }
 
 /// What a write to `sub` can own: the status belongs to its subresource.

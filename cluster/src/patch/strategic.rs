@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::kinds::shape::Shape;
-use crate::status::Failure;
+use crate::status::{Cause, Failure};
 
 const ORDER: &str = "$setElementOrder/";
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
@@ -83,6 +83,10 @@ fn merge_key(
     let merge_by = shape.merge_key();
     match (target.get_mut(key), change) {
         (Some(Value::Object(map)), Value::Object(changes)) => merge_map(map, changes, shape),
+        (Some(Value::Array(_)), Value::Object(_)) if merge_by.is_some() => {
+            let cause = Cause::invalid("patch", change, "cannot restore slice from map");
+            return Err(Failure::invalid("", "", "", &[cause]));
+        }
         (Some(Value::Array(list)), Value::Array(changes)) if merge_by.is_some() => {
             merge_list(list, changes, order, merge_by.unwrap_or_default(), shape)
         }
@@ -134,6 +138,11 @@ fn merge_list(
     Ok(())
 }
 
+/// Items that are no objects, where objects merge by their key.
+fn mixed() -> Failure {
+    Failure::internal("list element types are not identical")
+}
+
 fn merge_items(list: &mut Vec<Value>, changes: &[Value], key: &str, shape: Shape<'_>) -> Result<(), Failure> {
     let directive = |v: &Value| v.get("$patch").and_then(Value::as_str).map(str::to_owned);
     if changes.iter().any(|c| directive(c).as_deref() == Some("replace")) {
@@ -142,7 +151,7 @@ fn merge_items(list: &mut Vec<Value>, changes: &[Value], key: &str, shape: Shape
         return Ok(());
     }
     for change in changes {
-        let map = change.as_object().ok_or_else(|| bad("the list merges by key, but an item is not an object"))?;
+        let map = change.as_object().ok_or_else(mixed)?;
         let id = map.get(key).ok_or_else(|| keyless(map, key))?;
         let found = list.iter().position(|item| item.get(key) == Some(id));
         if directive(change).as_deref() == Some("delete") {

@@ -26,7 +26,10 @@ impl LabelSelector {
         let tokens = tokens(text);
         let mut rest = Tokens { list: &tokens };
         let mut terms = Vec::new();
-        while rest.peek().is_some() {
+        while let Some(next) = rest.peek() {
+            if next == "," {
+                return Err(Failure::bad_request("found ',', expected: !, identifier, or 'end of string'"));
+            }
             terms.push(
                 rest.requirement()
                     .map_err(|why| Failure::bad_request(format!("unable to parse requirement: {why}")))?,

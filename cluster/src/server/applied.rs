@@ -20,7 +20,11 @@ pub(super) fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Fai
         let (group, version) = version.split_once('/').unwrap_or(("", version));
         return Err(Failure::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")));
     }
-    if call.resource.custom.is_none() && kind != call.resource.kind {
+    let unknown = || {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        call.resource.schema.of_kind(group, version, kind).is_none()
+    };
+    if call.resource.custom.is_none() && (kind != call.resource.kind || unknown()) {
         let (group, version) = version.split_once('/').unwrap_or(("", version));
         return Err(Failure::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")));
     }

@@ -156,8 +156,8 @@ pub(crate) async fn collection(call: &Call<'_>, request: Request<Incoming>) -> R
         let more = admitted(call, &options.given, item, &context).await?;
         warnings.extend(more.into_iter().filter(|warning| !warnings.contains(warning)).collect::<Vec<_>>());
         match delete(call.shared, resource, &item.key, &options.wish, &context) {
-            Ok(Outcome::Gone(_)) => deleted.push(item.clone()),
-            Ok(Outcome::Held(held)) => deleted.push(conversion::shown(call.shared, resource, held).await?),
+            // Whatever holds it: the answer shows what was found.
+            Ok(_) => deleted.push(item.clone()),
             Err(failure) if failure.code() == 404 => {}
             Err(failure) => return Err(failure),
         }

@@ -104,16 +104,19 @@ fn start(params: &Params, current: u64) -> Result<Start, Failure> {
         return Err(Failure::invalid("meta.k8s.io", "ListOptions", "", &[cause]));
     }
     if !matching.is_empty() {
-        if version.is_none() {
-            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-            return Err(options_problem("resourceVersionMatch", why));
-        }
-        if !params.continue_token.is_empty() {
-            return Err(options_problem("resourceVersionMatch", "resourceVersionMatch is forbidden with continue"));
-        }
-        if matching == "Exact" && version == Some(0) {
-            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-            return Err(options_problem("resourceVersionMatch", why));
+        let exact_any = matching == "Exact" && version == Some(0);
+        let problems = [
+            (version.is_none(), "resourceVersionMatch is forbidden unless resourceVersion is provided"),
+            (!params.continue_token.is_empty(), "resourceVersionMatch is forbidden when continue is provided"),
+            (exact_any, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""),
+        ];
+        let causes: Vec<Cause> = problems
+            .iter()
+            .filter(|(wrong, _)| *wrong)
+            .map(|(_, why)| Cause::forbidden("resourceVersionMatch", why))
+            .collect();
+        if !causes.is_empty() {
+            return Err(Failure::invalid("meta.k8s.io", "ListOptions", "", &causes));
         }
     }
     if !params.continue_token.is_empty() {

@@ -10,6 +10,7 @@ mod delete;
 mod documents;
 pub(crate) mod inside;
 mod list;
+mod logs;
 mod negotiate;
 mod params;
 mod render;
@@ -186,6 +187,9 @@ async fn resource(
         (Method::PUT, true) => write::put(&call, request).await,
         (Method::PATCH, true) => write::patch(&call, request).await,
         (Method::DELETE, true) => delete::one(&call, request).await,
+        (Method::DELETE, false) if resource.namespaced && path.namespace.is_none() => {
+            Err(Failure::method_not_allowed())
+        }
         (Method::DELETE, false) if resource.verbs().contains(&"deletecollection") => {
             delete::collection(&call, request).await
         }

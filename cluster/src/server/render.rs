@@ -187,8 +187,12 @@ fn put_object(buffer: &mut BytesMut, resource: &Resource, item: &Stored) {
         // Items of typed lists do not repeat their type.
         buffer.put_u8(b'{');
         buffer.extend_from_slice(item.untyped());
-    } else {
+    } else if resource.custom.is_some() {
         buffer.extend_from_slice(&bytes(resource, item));
+    } else {
+        let mut value = resource.value(item);
+        crate::json::object(&mut value).retain(|key, _| !matches!(key.as_str(), "kind" | "apiVersion"));
+        buffer.extend_from_slice(&crate::json::bytes(&value));
     }
 }
 

@@ -10,21 +10,24 @@ use serde_json::{Value, json};
 use super::call::{Call, warn};
 use super::respond::{self, Body};
 use super::write::{self, PatchType};
-use super::{admit, body, delete, list};
+use super::{admit, body, delete, list, logs};
 use crate::auth::reviews;
 use crate::json;
 use crate::kinds::{Sub, scale};
 use crate::lifecycle::commit;
 use crate::lifecycle::delete::delete as remove;
 use crate::lifecycle::update::Origin;
-use crate::patch::apply;
-use crate::status::{self, Failure, GroupResource};
+use crate::patch::{self, apply};
+use crate::status::{self, Cause, Failure, GroupResource};
 
 pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     match (call.sub, request.method().clone()) {
-        (Some(Sub::Status | Sub::EphemeralContainers), Method::GET) => list::get(call).await,
-        (Some(Sub::Status | Sub::EphemeralContainers), Method::PUT) => write::put(call, request).await,
-        (Some(Sub::Status | Sub::EphemeralContainers), Method::PATCH) => write::patch(call, request).await,
+        (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::GET) => list::get(call).await,
+        (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::PUT) => write::put(call, request).await,
+        (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::PATCH) => {
+            write::patch(call, request).await
+        }
+        (Some(Sub::Log), _) => logs::read(call, &request).await,
         (Some(Sub::Finalize), Method::PUT) => write::put(call, request).await,
         (Some(Sub::Scale), Method::GET) => {
             let stored = call.found().await?.seen;
@@ -58,6 +61,11 @@ async fn change_scale(
         let current = call.found().await?;
         let before = scale::read(call.resource, &call.resource.value(&current.seen));
         let wanted = wanted_scale(call, kind, &bytes, &media, &before)?;
+        let name = json::text(&wanted, &["metadata", "name"]);
+        if kind.is_none() && !name.is_empty() && name != call.name {
+            let why = format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
+            return Err(Failure::bad_request(why));
+        }
         if kind == Some(PatchType::Apply) {
             let config = scale::applied(call.resource, &wanted);
             let force = call.params.force.unwrap_or_default();
@@ -66,12 +74,8 @@ async fn change_scale(
                 call.resource.show_stored(&mut merged);
                 Ok(merged)
             };
-            if let Some((stored, _)) = write::write(call, &current, Origin::Apply, &context, merge).await? {
-                return Ok(respond::value(
-                    200,
-                    &scale::read(call.resource, &call.resource.value(&stored)),
-                    call.accept,
-                ));
+            if let Some(written) = write::write(call, &current, Origin::Apply, &context, merge).await? {
+                return Ok(scaled(call, written));
             }
             continue;
         }
@@ -85,11 +89,16 @@ async fn change_scale(
             scale::write(call.resource, &mut object, replicas)?;
             Ok(object)
         };
-        if let Some((stored, _)) = write::write(call, &current, Origin::Patch, &context, change).await? {
-            return Ok(respond::value(200, &scale::read(call.resource, &call.resource.value(&stored)), call.accept));
+        if let Some(written) = write::write(call, &current, Origin::Patch, &context, change).await? {
+            return Ok(scaled(call, written));
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))
+}
+
+fn scaled(call: &Call<'_>, (stored, warnings): write::Written) -> Response<Body> {
+    let scale = scale::read(call.resource, &call.resource.value(&stored));
+    warn(respond::value(200, &scale, call.accept), &warnings)
 }
 
 fn wanted_scale(
@@ -107,7 +116,14 @@ fn wanted_scale(
     // A Scale has no lists, so a strategic patch of it is a merge patch.
     let kind = if kind == PatchType::Json { kind } else { PatchType::Merge };
     write::apply_patch(call.resource, &mut scale, kind, &patch)?;
-    Ok(scale)
+    match json::at(&scale, &["spec", "replicas"]) {
+        Some(replicas) if !replicas.is_i64() => {
+            let why = "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32";
+            let cause = Cause::invalid("patch", &patch::shown(&scale).into(), why);
+            Err(Failure::invalid("", "", "", &[cause]))
+        }
+        _ => Ok(scale),
+    }
 }
 
 async fn evict(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
@@ -115,6 +131,14 @@ async fn evict(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<B
     let mut context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
     let eviction = body::object(&bytes, &media, "Eviction", &call.resource.schema)?;
+    let (kind, version) = (json::text(&eviction, &["kind"]), json::text(&eviction, &["apiVersion"]));
+    if !matches!(kind, "" | "Eviction") {
+        let short = version.rsplit('/').next().unwrap_or_default();
+        return Err(Failure::bad_request(format!(
+            "{kind} in version \"{short}\" cannot be handled as a Eviction: converting ({short}.{kind}) to \
+             (policy.Eviction): unknown conversion"
+        )));
+    }
     let name = json::text(&eviction, &["metadata", "name"]);
     if !name.is_empty() && name != call.name {
         return Err(Failure::bad_request("name in URL does not match name in Eviction object"));

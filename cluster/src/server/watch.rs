@@ -28,6 +28,7 @@ use crate::selectors::Selection;
 use crate::shared::Shared;
 use crate::status::{Cause, Failure};
 use crate::store::{Event, OutOfRange, Query, Stored};
+use crate::table;
 
 /// How much is written at once.
 const CHUNK: usize = 64 << 10;
@@ -147,9 +148,9 @@ fn check_options(params: &Params) -> Result<Option<u64>, Failure> {
         if matching != "NotOlderThan" {
             causes.push(Cause::unsupported(field, &matching.into(), &["NotOlderThan"]));
         }
-        if !params.continue_token.is_empty() {
-            causes.push(Cause::forbidden(field, "resourceVersionMatch is forbidden with continue"));
-        }
+    }
+    if !params.continue_token.is_empty() {
+        causes.push(Cause::forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));
     }
     if causes.is_empty() {
         return revision(&params.resource_version);
@@ -295,7 +296,8 @@ impl Watch {
             Shape::Metadata | Shape::MetadataList => self.typed("PartialObjectMetadata", "meta.k8s.io/v1", metadata),
             Shape::Table => {
                 let inner = self.typed("PartialObjectMetadata", "meta.k8s.io/v1", metadata.clone());
-                let rows = vec![json!({ "cells": [], "object": inner })];
+                let cells = table::cells(&self.resource, &json!({}), crate::time::now());
+                let rows = vec![json!({ "cells": cells, "object": inner })];
                 let renderer = Renderer::new(&self.resource, &self.params);
                 let version = json!({ "resourceVersion": self.cursor.to_string() });
                 renderer.table(!self.columns_sent, version, rows)

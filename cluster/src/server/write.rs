@@ -16,6 +16,7 @@ use crate::auth::escalation;
 use crate::conversion;
 use crate::json;
 use crate::kinds::{Resource, Sub};
+use crate::lifecycle::plugins::Plugins;
 use crate::lifecycle::update::Origin;
 use crate::lifecycle::{Context, commit, create as creation, update};
 use crate::patch;
@@ -28,7 +29,8 @@ const NAME_ATTEMPTS: usize = 8;
 /// How often a write without a resourceVersion starts over when others write the same object.
 const ATTEMPTS: usize = 100;
 
-type Written = (Arc<Stored>, Vec<String>);
+/// What was stored, as the request sees it, and warnings.
+pub(crate) type Written = (Arc<Stored>, Vec<String>);
 
 pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     let media = body::media_type(&request);
@@ -80,8 +82,10 @@ async fn insert_once(
         warnings.extend_from_slice(admission.warnings());
         origin = origin.admitted();
     }
+    let plugins = Plugins::look(call.shared, call.resource, call.namespace, &object)?;
     let prepared = creation::prepare(call.resource, &mut object, call.namespace, origin, context);
     warnings.extend(prepared.map_err(|failure| failure.after_warnings(&warnings))?);
+    plugins.complete(&mut object)?;
     escalation::check(call.shared, call.user, call.resource, None, &object, call.name)?;
     if admission.validates() {
         admission.name_if_none(json::text(&object, &["metadata", "name"]));
@@ -247,8 +251,11 @@ pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result
     let kind = PatchType::of(&body::media_type(&request), call.resource)?;
     let context = call.context(request.headers());
     let bytes = body::read(request, call.shared.options.max_body_bytes).await?;
-    let patch = decode_patch(kind, &bytes)?;
     check_options(call, kind)?;
+    if kind != PatchType::Apply && call.shared.store.get(&call.resource.storage, &call.key()).is_none() {
+        return Err(Failure::not_found(call.resource.gr(), call.name));
+    }
+    let patch = decode_patch(kind, &bytes)?;
     let strict = context.validation == crate::lifecycle::Validation::Strict;
     let config = if kind == PatchType::Apply { Some(applied::configuration(call, &patch)?) } else { None };
     for _ in 0..ATTEMPTS {

@@ -1,103 +1,11 @@
-//! Rules of single kinds: jobs, services, network policies, leases, autoscalers, roles.
+//! Rules of single kinds: leases, autoscalers, roles and their bindings.
 //!
-//! Never checks metadata or pod specs.
+//! Never checks metadata.
 
 use serde_json::Value;
 
-use super::{names, pods};
-use crate::json::{at, int, list, text};
+use crate::json::{int, list, text};
 use crate::status::Cause;
-
-const RESTART: &str = r#"valid values: "OnFailure", "Never""#;
-
-pub(super) fn job(spec: Option<&Value>, shown: &str) -> Vec<Cause> {
-    let Some(spec) = spec else { return Vec::new() };
-    let mut causes = Vec::new();
-    for key in ["parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"] {
-        if let Some(number) = int(spec, &[key]).filter(|n| *n < 0) {
-            let why = "must be greater than or equal to 0";
-            causes.push(Cause::invalid(format!("{shown}.{key}"), &number.into(), why));
-        }
-    }
-    if let Some(template) = at(spec, &["template", "spec"]) {
-        let shown = format!("{shown}.template.spec");
-        causes.extend(pods::spec(template, &shown));
-        if !matches!(text(template, &["restartPolicy"]), "OnFailure" | "Never") {
-            causes.push(Cause::required(format!("{shown}.restartPolicy"), RESTART));
-        }
-    }
-    causes
-}
-
-pub(super) fn cron_job(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let schedule = text(object, &["spec", "schedule"]);
-    let fields: Vec<&str> = schedule.split_whitespace().collect();
-    if schedule.is_empty() {
-        causes.push(Cause::required("spec.schedule", ""));
-    } else if !schedule.starts_with('@') && fields.len() != 5 {
-        let why = format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" "));
-        causes.push(Cause::invalid("spec.schedule", &schedule.into(), why));
-    }
-    let Some(spec) = at(object, &["spec"]) else { return causes };
-    pods::one_of(spec, "concurrencyPolicy", "spec", &["Allow", "Forbid", "Replace"], &mut causes);
-    causes.extend(job(at(spec, &["jobTemplate", "spec"]), "spec.jobTemplate.spec"));
-    causes
-}
-
-pub(super) fn service(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let ports = list(object, &["spec", "ports"]);
-    let kind = text(object, &["spec", "type"]);
-    if ports.is_empty() && text(object, &["spec", "clusterIP"]) != "None" && kind != "ExternalName" {
-        causes.push(Cause::required("spec.ports", ""));
-    }
-    let mut seen = Vec::new();
-    for (index, port) in ports.iter().enumerate() {
-        let field = format!("spec.ports[{index}]");
-        let name = text(port, &["name"]);
-        if name.is_empty() && ports.len() > 1 {
-            causes.push(Cause::required(format!("{field}.name"), ""));
-        } else if !name.is_empty() {
-            let wrong = names::dns_label(name);
-            causes.extend(wrong.into_iter().map(|why| Cause::invalid(format!("{field}.name"), &name.into(), why)));
-            if seen.contains(&name) {
-                causes.push(Cause::duplicate(format!("{field}.name"), name));
-            }
-        }
-        seen.push(name);
-        pods::port_number(int(port, &["port"]).unwrap_or_default(), &format!("{field}.port"), &mut causes);
-        pods::one_of(port, "protocol", &field, &["SCTP", "TCP", "UDP"], &mut causes);
-        if let Some(number) = int(port, &["targetPort"]) {
-            pods::port_number(number, &format!("{field}.targetPort"), &mut causes);
-        }
-    }
-    if let Some(spec) = at(object, &["spec"]) {
-        let kinds = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-        pods::one_of(spec, "type", "spec", &kinds, &mut causes);
-        pods::one_of(spec, "sessionAffinity", "spec", &["ClientIP", "None"], &mut causes);
-    }
-    if kind == "ExternalName" && text(object, &["spec", "externalName"]).is_empty() {
-        causes.push(Cause::required("spec.externalName", ""));
-    }
-    causes
-}
-
-pub(super) fn network_policy(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    for direction in ["ingress", "egress"] {
-        for (rule, each) in list(object, &["spec", direction]).iter().enumerate() {
-            for (index, port) in list(each, &["ports"]).iter().enumerate() {
-                let field = format!("spec.{direction}[{rule}].ports[{index}]");
-                pods::one_of(port, "protocol", &field, &["SCTP", "TCP", "UDP"], &mut causes);
-                if let Some(number) = int(port, &["port"]) {
-                    pods::port_number(number, &format!("{field}.port"), &mut causes);
-                }
-            }
-        }
-    }
-    causes
-}
 
 pub(super) fn lease(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
@@ -154,6 +62,43 @@ pub(super) fn rules(object: &Value) -> Vec<Cause> {
         if none("resources") {
             let why = "resource rules must supply at least one resource";
             causes.push(Cause::required(format!("rules[{index}].resources"), why));
+        }
+    }
+    causes
+}
+
+/// Whom a binding gives what.
+pub(super) fn binding(object: &Value) -> Vec<Cause> {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    let role = |key: &str| text(object, &["roleRef", key]);
+    let mut causes = Vec::new();
+    if role("apiGroup") != GROUP {
+        causes.push(Cause::unsupported("roleRef.apiGroup", &role("apiGroup").into(), &[GROUP]));
+    }
+    let clusterwide = text(object, &["kind"]) == "ClusterRoleBinding";
+    let kinds: &[&str] = if clusterwide { &["ClusterRole"] } else { &["Role", "ClusterRole"] };
+    if !kinds.contains(&role("kind")) {
+        causes.push(Cause::unsupported("roleRef.kind", &role("kind").into(), kinds));
+    }
+    if role("name").is_empty() {
+        causes.push(Cause::required("roleRef.name", ""));
+    }
+    for (index, subject) in list(object, &["subjects"]).iter().enumerate() {
+        let field = |key: &str| format!("subjects[{index}].{key}");
+        if text(subject, &["name"]).is_empty() {
+            causes.push(Cause::required(field("name"), ""));
+        }
+        let kind = text(subject, &["kind"]);
+        match kind {
+            "User" | "Group" => {}
+            "ServiceAccount" if clusterwide && text(subject, &["namespace"]).is_empty() => {
+                causes.push(Cause::required(field("namespace"), ""));
+            }
+            "ServiceAccount" => {}
+            kind => {
+                let kinds = ["ServiceAccount", "User", "Group"];
+                causes.push(Cause::unsupported(field("kind"), &kind.into(), &kinds));
+            }
         }
     }
     causes

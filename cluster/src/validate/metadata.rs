@@ -40,12 +40,13 @@ pub(crate) fn common(resource: &Resource, object: &Value) -> Vec<Cause> {
     labels(object, &mut causes);
     annotations(object, &mut causes);
     owners(object, &mut causes);
+    let whole = "metadata.finalizers";
     for (index, finalizer) in list(object, &["metadata", "finalizers"]).iter().enumerate() {
         let text = finalizer.as_str().unwrap_or_default();
         let field = format!("metadata.finalizers[{index}]");
         let problems = qualified_name(text);
         if !problems.is_empty() {
-            causes.extend(problems.into_iter().map(|why| Cause::invalid(field.clone(), finalizer, why)));
+            causes.extend(problems.into_iter().map(|why| Cause::invalid(whole, finalizer, why)));
         } else if !text.contains('/') && !STANDARD_FINALIZERS.contains(&text) && is_core {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             causes.push(Cause::invalid(field, finalizer, why));
@@ -95,9 +96,11 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
             ("name", "must not be empty"),
             ("uid", "must not be empty"),
         ] {
-            if json::text(owner, &[key]).is_empty() {
+            let value = json::text(owner, &[key]);
+            // What cannot be read as one is no version either.
+            if value.is_empty() || key == "apiVersion" && value.matches('/').count() > 1 {
                 let field = format!("metadata.ownerReferences.{key}");
-                causes.push(Cause::invalid(field, &"".into(), why));
+                causes.push(Cause::invalid(field, &value.into(), why));
             }
         }
         if json::text(owner, &["kind"]) == "Event" && json::text(owner, &["apiVersion"]) == "v1" {

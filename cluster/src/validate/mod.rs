@@ -2,12 +2,20 @@
 //!
 //! Never changes an object.
 
+mod batch;
+mod common;
+pub(crate) mod data;
+mod events;
 mod kinds;
+mod limits;
 pub(crate) mod metadata;
 mod names;
+mod network;
 pub(crate) mod objects;
 mod pods;
-mod quantity;
+pub(crate) mod quantity;
+pub(crate) mod status;
+mod storage;
 pub(crate) mod typed;
 mod webhooks;
 

@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use super::names::config_key;
-use super::{kinds, pods, webhooks};
+use super::common::{counts, share};
+use super::{batch, data, events, kinds, limits, network, pods, storage, webhooks};
 use crate::json::{at, int, is_empty, list, text};
 use crate::kinds::{Resource, definition};
 use crate::status::Cause;
@@ -16,17 +16,31 @@ pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>)
         "customresourcedefinitions.apiextensions.k8s.io" => definition::problems(object, old),
         "pods" => at(object, &["spec"]).map(|spec| pods::spec(spec, "spec")).unwrap_or_default(),
         "deployments.apps" | "replicasets.apps" | "statefulsets.apps" | "daemonsets.apps" => workload(object),
-        "replicationcontrollers" => counts(object, &["replicas", "minReadySeconds"]),
-        "jobs.batch" => kinds::job(at(object, &["spec"]), "spec"),
-        "cronjobs.batch" => kinds::cron_job(object),
-        "secrets" => secret(object, old),
-        "configmaps" => config_map(object, old),
+        "replicationcontrollers" => counts(at(object, &["spec"]), "spec", &["replicas", "minReadySeconds"]),
+        "jobs.batch" => batch::job(object, old),
+        "cronjobs.batch" => batch::cron_job(object),
+        "secrets" => data::secret(object, old),
+        "configmaps" => data::config_map(object, old),
         "nodes" => taints(object),
-        "services" => kinds::service(object),
-        "networkpolicies.networking.k8s.io" => kinds::network_policy(object),
+        "services" => network::service(object, old),
+        "networkpolicies.networking.k8s.io" => network::network_policy(object),
+        "ingresses.networking.k8s.io" => network::ingress(object),
+        "ingressclasses.networking.k8s.io" => network::ingress_class(object),
+        "resourcequotas" => limits::quota(object),
+        "limitranges" => limits::limit_range(object),
+        "poddisruptionbudgets.policy" => limits::budget(object),
+        "priorityclasses.scheduling.k8s.io" => limits::priority(object),
+        "persistentvolumeclaims" => storage::claim(object, old),
+        "persistentvolumes" => storage::volume(object),
+        "storageclasses.storage.k8s.io" => storage::class(object),
+        "runtimeclasses.node.k8s.io" => storage::runtime(object),
+        "events" => events::problems(resource, object, old),
         "leases.coordination.k8s.io" => kinds::lease(object),
         "horizontalpodautoscalers.autoscaling" => kinds::autoscaler(object),
         "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => kinds::rules(object),
+        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
+            kinds::binding(object)
+        }
         "mutatingwebhookconfigurations.admissionregistration.k8s.io"
         | "validatingwebhookconfigurations.admissionregistration.k8s.io" => webhooks::configuration(object),
         _ => Vec::new(),
@@ -91,8 +105,45 @@ fn taints(node: &Value) -> Vec<Cause> {
     causes
 }
 
+/// How a deployment goes from one template to the next.
+fn strategy(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let (Some(spec), "Deployment") = (at(object, &["spec"]), text(object, &["kind"])) else { return causes };
+    let rolling = at(spec, &["strategy", "rollingUpdate"]);
+    match (text(spec, &["strategy", "type"]), rolling) {
+        ("Recreate", Some(_)) => {
+            let why = "may not be specified when strategy `type` is 'Recreate'";
+            causes.push(Cause::forbidden("spec.strategy.rollingUpdate", why));
+        }
+        ("RollingUpdate", Some(rolling)) => {
+            let field = "spec.strategy.rollingUpdate";
+            let (surge, missing) = (rolling.get("maxSurge"), rolling.get("maxUnavailable"));
+            causes.extend(share(missing, &format!("{field}.maxUnavailable")));
+            causes.extend(share(surge, &format!("{field}.maxSurge")));
+            let none = |value: Option<&Value>| value.is_some_and(|v| *v == 0 || *v == "0%");
+            if none(surge) && none(missing) {
+                let shown = missing.cloned().unwrap_or_default();
+                let why = "may not be 0 when `maxSurge` is 0";
+                causes.push(Cause::invalid(format!("{field}.maxUnavailable"), &shown, why));
+            }
+        }
+        ("Recreate" | "RollingUpdate", None) => {}
+        (kind, _) => {
+            let shown = serde_json::json!({ "Type": kind, "RollingUpdate": rolling });
+            causes.push(Cause::unsupported("spec.strategy", &shown, &["Recreate", "RollingUpdate"]));
+        }
+    }
+    let deadline = int(spec, &["progressDeadlineSeconds"]);
+    if let Some(seconds) = deadline.filter(|s| *s <= int(spec, &["minReadySeconds"]).unwrap_or_default()) {
+        let why = "must be greater than minReadySeconds";
+        causes.push(Cause::invalid("spec.progressDeadlineSeconds", &seconds.into(), why));
+    }
+    causes
+}
+
 fn workload(object: &Value) -> Vec<Cause> {
-    let mut causes = counts(object, &["replicas", "minReadySeconds", "revisionHistoryLimit"]);
+    let mut causes = counts(at(object, &["spec"]), "spec", &["replicas", "minReadySeconds", "revisionHistoryLimit"]);
+    causes.extend(strategy(object));
     let selector = at(object, &["spec", "selector"]);
     if is_empty(selector) {
         causes.push(Cause::required("spec.selector", ""));
@@ -115,63 +166,4 @@ fn workload(object: &Value) -> Vec<Cause> {
         }
     }
     causes
-}
-
-/// Numbers of the spec that count something.
-fn counts(object: &Value, keys: &[&str]) -> Vec<Cause> {
-    let negative = keys.iter().filter_map(|key| Some((key, int(object, &["spec", key]).filter(|n| *n < 0)?)));
-    let why = "must be greater than or equal to 0";
-    negative.map(|(key, number)| Cause::invalid(format!("spec.{key}"), &number.into(), why)).collect()
-}
-
-/// The keys that typed secrets must have.
-const SECRET_KEYS: &[(&str, &[&str])] = &[
-    ("kubernetes.io/dockerconfigjson", &[".dockerconfigjson"]),
-    ("kubernetes.io/dockercfg", &[".dockercfg"]),
-    ("kubernetes.io/tls", &["tls.crt", "tls.key"]),
-    ("kubernetes.io/ssh-auth", &["ssh-privatekey"]),
-];
-
-fn secret(object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    let kind = text(object, &["type"]);
-    let mut causes = data_keys(object, "data");
-    if let Some((_, keys)) = SECRET_KEYS.iter().find(|(name, _)| *name == kind) {
-        let missing = keys.iter().filter(|key| at(object, &["data", key]).is_none());
-        causes.extend(missing.map(|key| Cause::required(format!("data[{key}]"), "")));
-    }
-    if old.is_some_and(|old| text(old, &["type"]) != kind) {
-        causes.push(Cause::invalid("type", &kind.into(), "field is immutable"));
-    }
-    causes.extend(immutable(object, old));
-    causes
-}
-
-fn config_map(object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    let mut causes = data_keys(object, "data");
-    for key in at(object, &["data"]).and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys) {
-        if at(object, &["binaryData", key]).is_some() {
-            let why = "duplicate of key present in binaryData";
-            causes.push(Cause::invalid(format!("data[{key}]"), &key.as_str().into(), why));
-        }
-    }
-    causes.extend(data_keys(object, "binaryData"));
-    causes.extend(immutable(object, old));
-    causes
-}
-
-/// Keys become names of files.
-fn data_keys(object: &Value, field: &str) -> Vec<Cause> {
-    let keys = at(object, &[field]).and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys);
-    let wrong = keys.flat_map(|key| config_key(key).into_iter().map(move |why| (key, why)));
-    wrong.map(|(key, why)| Cause::invalid(format!("{field}[{key}]"), &key.as_str().into(), why)).collect()
-}
-
-/// `immutable: true` freezes the data of a config map or secret.
-fn immutable(object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    let Some(old) = old.filter(|old| old.get("immutable") == Some(&Value::Bool(true))) else {
-        return Vec::new();
-    };
-    let why = "field is immutable when `immutable` is set";
-    let changed = ["immutable", "data", "binaryData"].into_iter().filter(|key| object.get(key) != old.get(key));
-    changed.map(|key| Cause::forbidden(key, why)).collect()
 }

@@ -18,7 +18,7 @@ use crate::request::{Saved, fill, request, target, text};
 use crate::servers::Server;
 
 /// A controller or an event that takes longer than this does not come.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(40);
 const PAUSE: Duration = Duration::from_millis(50);
 const HEADERS: [&str; 3] = ["content-type", "warning", "retry-after"];
 
@@ -237,7 +237,10 @@ impl Player<'_> {
                 lines.push(String::from_utf8_lossy(&line).into_owned());
             }
         }
-        if !buffer.is_empty() {
+        // What came in one piece with the last event is chance.
+        let whole = lines.len() >= step.events;
+        lines.truncate(step.events);
+        if !buffer.is_empty() && !whole {
             lines.push(String::from_utf8_lossy(&buffer).into_owned());
         }
         let parsed = lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|_| line.as_str().into()));

@@ -41,6 +41,15 @@ pub(crate) fn apply(resource: &Resource, value: &mut Value) {
             let spec = child(map, "spec");
             default(spec, "persistentVolumeReclaimPolicy", "Retain");
             default(spec, "volumeMode", "Filesystem");
+            if let Some(Value::Object(path)) = spec.get_mut("hostPath") {
+                path.entry("type").or_insert_with(|| "".into());
+            }
+        }
+        "nodes" => {
+            let capacity = map.get("status").and_then(|status| status.get("capacity")).cloned();
+            if let Some(capacity) = capacity {
+                default(child(map, "status"), "allocatable", capacity);
+            }
         }
         "networkpolicies.networking.k8s.io" => network_policy(child(map, "spec")),
         storage if storage.ends_with(".rbac.authorization.k8s.io") => rbac(map),

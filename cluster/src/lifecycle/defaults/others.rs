@@ -14,6 +14,11 @@ pub(super) fn apply(storage: &str, map: &mut Map<String, Value>) {
             default(map, "reclaimPolicy", "Delete");
             default(map, "volumeBindingMode", "Immediate");
         }
+        "limitranges" => {
+            for limit in items(child(map, "spec"), "limits") {
+                limits(limit);
+            }
+        }
         "csidrivers.storage.k8s.io" => driver(child(map, "spec")),
         "volumeattributesclasses.storage.k8s.io" => {
             default(child(map, "metadata"), "finalizers", json!(["kubernetes.io/vac-protection"]));
@@ -56,6 +61,35 @@ fn autoscaler(map: &mut Map<String, Value>) {
         let cpu = json!([{ "type": "Resource", "resource": { "name": "cpu", "target": target } }]);
         spec.insert("metrics".into(), cpu);
     }
+    behavior(spec);
+}
+
+/// What a container gets that says nothing.
+fn limits(limit: &mut Map<String, Value>) {
+    if limit.get("type").and_then(Value::as_str) != Some("Container") {
+        return;
+    }
+    for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")] {
+        for (name, quantity) in limit.get(from).and_then(Value::as_object).cloned().into_iter().flatten() {
+            default(child(limit, to), &name, quantity);
+        }
+    }
+}
+
+/// How fast an autoscaler that says something about it goes either way.
+fn behavior(spec: &mut Map<String, Value>) {
+    let Some(Value::Object(behavior)) = spec.get_mut("behavior") else {
+        return;
+    };
+    let percent = json!({ "type": "Percent", "value": 100, "periodSeconds": 15 });
+    let pods = json!({ "type": "Pods", "value": 4, "periodSeconds": 15 });
+    let up = child(behavior, "scaleUp");
+    default(up, "stabilizationWindowSeconds", 0);
+    default(up, "selectPolicy", "Max");
+    default(up, "policies", json!([pods, percent]));
+    let down = child(behavior, "scaleDown");
+    default(down, "selectPolicy", "Max");
+    default(down, "policies", json!([percent]));
 }
 
 fn driver(spec: &mut Map<String, Value>) {
