@@ -75,7 +75,7 @@ impl Upkeep {
     async fn pass(&mut self, wanted: &Wanted) -> bool {
         let mut problems = BTreeSet::new();
         for kind in Kind::ALL {
-            match self.plan(kind, wanted).await {
+            match self.plan(kind, wanted, &mut problems).await {
                 Ok(Plan { acts, foreign }) => {
                     problems.extend(foreign.iter().map(Foreign::to_string));
                     for act in acts {
@@ -94,29 +94,43 @@ impl Upkeep {
         self.told.is_empty()
     }
 
-    async fn plan(&self, kind: Kind, wanted: &Wanted) -> Result<Plan, RegistrationError> {
+    async fn plan(
+        &self,
+        kind: Kind,
+        wanted: &Wanted,
+        problems: &mut BTreeSet<String>,
+    ) -> Result<Plan, RegistrationError> {
         Ok(match kind {
             Kind::Configuration(of) => {
                 let labels = format!("{}%3D{}", MANAGED_BY.0, MANAGED_BY.1);
-                let there = self.there(kind, &labels, plan::names(of, wanted)).await?;
+                let there = self.there(kind, &labels, plan::names(of, wanted), problems).await?;
                 plan::configurations(of, &there, wanted, &self.settings)
             }
             Kind::Definition => {
                 let names = plan::converted(wanted).into_keys().map(str::to_owned).collect();
-                let there = self.there(kind, INSTANCE, names).await?;
+                let there = self.there(kind, INSTANCE, names, problems).await?;
                 plan::definitions(&there, wanted, &self.settings)
             }
         })
     }
 
-    /// Objects with these labels, and those of these names that have lost them.
-    async fn there(&self, kind: Kind, labels: &str, names: Vec<String>) -> Result<Vec<Value>, RegistrationError> {
+    /// Objects with these labels, and those of these names that have lost them. One that can't be read is a problem,
+    /// and in nobody else's way.
+    async fn there(
+        &self,
+        kind: Kind,
+        labels: &str,
+        names: Vec<String>,
+        problems: &mut BTreeSet<String>,
+    ) -> Result<Vec<Value>, RegistrationError> {
         let mut there = self.objects.list(kind, labels).await?;
         for wanted in names {
-            if !there.iter().any(|object| name(object) == wanted)
-                && let Some(object) = self.objects.get(kind, &wanted).await?
-            {
-                there.push(object);
+            if there.iter().any(|object| name(object) == wanted) {
+                continue;
+            }
+            match self.objects.get(kind, &wanted).await {
+                Ok(object) => there.extend(object),
+                Err(error) => drop(problems.insert(error_chain(&error))),
             }
         }
         Ok(there)

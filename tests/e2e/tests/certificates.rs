@@ -73,7 +73,6 @@ pub async fn rotation_drops_no_request(test: Arc<Test>) {
     .await;
     let (requests, failures) = load.stop().await;
     assert!(failures.is_empty(), "{} of {requests}: {failures:?}", failures.len());
-    assert!(requests >= 500, "only {requests} requests in {:?}", began.elapsed());
     operator.stop().await;
 }
 
