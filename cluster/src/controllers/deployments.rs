@@ -265,14 +265,16 @@ fn status(deployment: &Value, sets: &[Value]) -> Map<String, Value> {
         let done = updated == wanted && replicas == wanted && available == wanted;
         let (reason, message) = if done {
             ("NewReplicaSetAvailable", format!("ReplicaSet \"{name}\" has successfully progressed."))
+        } else if updated == 0 {
+            ("NewReplicaSetCreated", format!("Created new replica set \"{name}\""))
         } else {
             ("ReplicaSetUpdated", format!("ReplicaSet \"{name}\" is progressing."))
         };
         condition(&mut status, "Progressing", Some(true), reason, &message);
     }
     let failures = |set: &Value| {
-        let conditions = json::list(set, &["status", "conditions"]).iter();
-        conditions.cloned().find(|condition| json::text(condition, &["type"]) == FAILURE)
+        let mut conditions = json::list(set, &["status", "conditions"]).iter();
+        conditions.find(|condition| json::text(condition, &["type"]) == FAILURE).cloned()
     };
     // The newest set's first: it is the one that is wanted.
     match current.into_iter().chain(sets).find_map(failures) {

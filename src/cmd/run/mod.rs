@@ -111,7 +111,7 @@ async fn once(args: &Run) -> anyhow::Result<ExitCode> {
             report.outcome.is_ok()
         }
         Ended::Answer(answered, run) => {
-            answer::show(args, &name, answered, run.as_ref(), &all)?;
+            answer::show(args, &name, answered, run.as_deref(), &all)?;
             !matches!(answered, Answered::Failed(_))
         }
     };
@@ -125,7 +125,7 @@ async fn once(args: &Run) -> anyhow::Result<ExitCode> {
 enum Ended {
     Run(RunReport),
     /// With the run, if the hook came to its end.
-    Answer(Answered, Option<RunView>),
+    Answer(Answered, Option<Box<RunView>>),
 }
 
 fn shown(args: &Run) -> Option<Style> {
@@ -175,7 +175,8 @@ async fn on(ground: Ground, mut options: Options, spec: &HookSpec, input: Input)
         None => Ended::Run(app.run_once(hook, &sets).await?),
         Some(question) => {
             let answered = app.answer_once(hook, question).await?;
-            Ended::Answer(answered, last.lock().unwrap_or_else(PoisonError::into_inner).take())
+            let run = last.lock().unwrap_or_else(PoisonError::into_inner).take();
+            Ended::Answer(answered, run.map(Box::new))
         }
     };
     app.shutdown().await;
