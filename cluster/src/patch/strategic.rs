@@ -85,7 +85,7 @@ fn merge_key(
         (Some(Value::Object(map)), Value::Object(changes)) => merge_map(map, changes, shape),
         (Some(Value::Array(_)), Value::Object(_)) if merge_by.is_some() => {
             let cause = Cause::invalid("patch", change, "cannot restore slice from map");
-            return Err(Failure::invalid("", "", "", &[cause]));
+            Err(Failure::invalid("", "", "", &[cause]))
         }
         (Some(Value::Array(list)), Value::Array(changes)) if merge_by.is_some() => {
             merge_list(list, changes, order, merge_by.unwrap_or_default(), shape)

@@ -141,3 +141,20 @@ fn schedule(text: &str) -> Option<String> {
         },
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_are_read_field_by_field() {
+        let good = ["* * * * *", "*/5 0-23/2 1,15 JAN-MAR MON", "@hourly", "@every 5m", "0 0 * * 0"];
+        assert!(good.iter().all(|text| schedule(text).is_none()));
+        let why = |text: &str| schedule(text).unwrap_or_default();
+        assert_eq!(why("61 * * * *"), "end of range (61) above maximum (59): 61");
+        assert_eq!(why("* * 0 * *"), "beginning of range (0) below minimum (1): 0");
+        assert_eq!(why("5-3 * * * *"), "beginning of range (5) beyond end of range (3): 5-3");
+        assert_eq!(why("* * * *"), "expected exactly 5 fields, found 4: [* * * *]");
+        assert_eq!(why("@sometimes"), "unrecognized descriptor: @sometimes");
+    }
+}

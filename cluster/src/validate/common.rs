@@ -108,3 +108,31 @@ impl Range {
 pub(super) fn range(text: &str, field: &str) -> Option<Cause> {
     Range::parse(text).is_none().then(|| Cause::invalid(field, &text.into(), CIDR))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_range_is_a_strict_part_of_a_wider_one() {
+        let part = |inner: &str, outer: &str| Range::parse(inner).unwrap().is_part_of(Range::parse(outer).unwrap());
+        assert!(part("192.0.2.8/29", "192.0.2.0/24"));
+        assert!(part("2001:db8:1::/48", "2001:db8::/32"));
+        assert!(part("10.0.0.0/8", "0.0.0.0/0"));
+        assert!(!part("192.0.2.0/24", "192.0.2.0/24"));
+        assert!(!part("198.51.100.0/25", "192.0.2.0/24"));
+        assert!(!part("::/64", "0.0.0.0/0"));
+        assert!(["10.0.0.1", "10.0.0.0/33", "x/8", "10.0.0.0/"].iter().all(|text| Range::parse(text).is_none()));
+    }
+
+    #[test]
+    fn a_share_is_a_number_or_a_percentage() {
+        let problem = |value: Value| share(Some(&value), "spec.x").map(|cause| cause.message);
+        assert_eq!(problem(5.into()), None);
+        assert_eq!(problem("100%".into()), None);
+        assert!(problem((-1).into()).is_some_and(|why| why.contains("greater than or equal")));
+        assert!(problem("101%".into()).is_some_and(|why| why.contains("greater than 100%")));
+        assert!(problem("%".into()).is_some_and(|why| why.contains("percent string")));
+    }
+}

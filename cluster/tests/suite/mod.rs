@@ -13,5 +13,6 @@ mod objects;
 mod owners;
 mod state;
 mod support;
+mod volumes;
 mod watches;
 mod webhooks;
