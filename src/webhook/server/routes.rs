@@ -248,8 +248,7 @@ async fn read(site: &Site, call: Call, asker: Asker, request: Request) -> Result
     let read = timeout_at(call.answer, site.bodies.read(&parts.headers, incoming)).await.map_err(|_| late())?;
     let body = read.map_err(|error| match &error {
         BodyError::TooLarge(_) => Refusal::Other(StatusCode::PAYLOAD_TOO_LARGE, error.to_string()),
-        BodyError::Overloaded => Unanswered::Overloaded(error.to_string()).into(),
-        BodyError::Slow => late(),
+        BodyError::Overloaded | BodyError::Slow => Unanswered::Overloaded(error.to_string()).into(),
         BodyError::Broken(_) => Refusal::Other(StatusCode::BAD_REQUEST, error.to_string()),
     })?;
     asker.request.has_come();
