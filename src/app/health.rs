@@ -12,6 +12,7 @@ use crate::{
     filter::BindingStatus,
     model::{BindingName, HookName, HookSpec, KubernetesBinding, QueueName},
     queue::{self, HookStats},
+    registration::Wanted,
     telemetry::{HookReadiness, Metrics, Readiness},
 };
 
@@ -40,11 +41,15 @@ pub struct Health {
     queue: OnceLock<queue::Handle>,
     /// Which bindings are listed has changed.
     changes: watch::Sender<()>,
+    /// What of the hooks is served and registered at the API server. Unset when webhooks are not served at all.
+    registered: OnceLock<watch::Receiver<Wanted>>,
 }
 
 struct HookHealth {
     since: Instant,
     bindings: Vec<BindingHealth>,
+    /// The document of a hook that answers the API server.
+    answers: Option<HookSpec>,
 }
 
 impl HookHealth {
@@ -55,7 +60,13 @@ impl HookHealth {
 
 impl Health {
     pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics, hooks: Mutex::default(), queue: OnceLock::new(), changes: watch::Sender::default() }
+        Self {
+            metrics,
+            hooks: Mutex::default(),
+            queue: OnceLock::new(),
+            changes: watch::Sender::default(),
+            registered: OnceLock::new(),
+        }
     }
 
     fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, HookHealth>> {
@@ -76,7 +87,8 @@ impl Health {
         if bindings.iter().any(|binding| !binding.listed) {
             self.metrics.set_enabled(&spec.name, None);
         }
-        hooks.insert(spec.name.clone(), HookHealth { since: Instant::now(), bindings });
+        let answers = spec.answers().then(|| spec.clone());
+        hooks.insert(spec.name.clone(), HookHealth { since: Instant::now(), bindings, answers });
         self.changes.send_replace(());
     }
 
@@ -90,6 +102,12 @@ impl Health {
     pub fn started(&self, queue: queue::Handle) {
         // A second start does not happen; the first handle would do as well.
         let _ = self.queue.set(queue);
+    }
+
+    /// Webhooks are to be served: hooks that answer wait until they are registered.
+    pub fn registered(&self, registered: watch::Receiver<Wanted>) {
+        // As with the queue: there is one of them.
+        let _ = self.registered.set(registered);
     }
 
     /// A binding's kind can't be watched yet.
@@ -162,8 +180,7 @@ impl Health {
     pub fn readiness(&self) -> Readiness {
         let Some(queue) = self.queue.get() else { return Readiness::default() };
         // Bindings first: their synchronizations are pushed before they count as synchronised.
-        let listed: Vec<_> =
-            self.hooks().iter().map(|(hook, known)| (hook.clone(), unlisted(&known.bindings))).collect();
+        let listed: Vec<_> = self.hooks().iter().map(|(hook, known)| (hook.clone(), self.missing(known))).collect();
         let stats = queue.stats();
         let hooks = listed.into_iter().map(|(hook, mut missing)| {
             if let Some(stats) = stats.hooks.iter().find(|stats| stats.hook == hook) {
@@ -172,6 +189,16 @@ impl Health {
             HookReadiness { hook: hook.to_string(), missing }
         });
         Readiness { started: true, hooks: hooks.collect(), quarantined: Vec::new() }
+    }
+
+    fn missing(&self, hook: &HookHealth) -> Vec<String> {
+        let mut missing = unlisted(&hook.bindings);
+        if let (Some(spec), Some(registered)) = (&hook.answers, self.registered.get())
+            && !registered.borrow().hooks.iter().any(|known| known.ready && *known.spec == *spec)
+        {
+            missing.push("its webhooks are not served and registered at the API server".to_owned());
+        }
+        missing
     }
 }
 

@@ -15,7 +15,7 @@ use tracing::{debug, info, warn};
 use super::{answers::Answers, health::Health, registrations, roster::Roster};
 use crate::{
     model::error_chain,
-    registration::{self, Endpoint},
+    registration::{self, Endpoint, Wanted},
     telemetry::Metrics,
     webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, ServerError, Settings},
 };
@@ -118,7 +118,9 @@ impl Webhooks {
             None
         };
         let (address, stop) = (Arc::new(OnceLock::new()), CancellationToken::new());
-        let task = tokio::spawn(keep(parts, first, address.clone(), stop.clone()));
+        let (registered, known) = watch::channel(Wanted::default());
+        parts.health.registered(known);
+        let task = tokio::spawn(keep(parts, first, registered, address.clone(), stop.clone()));
         Ok(Self { address, stop, task: AbortOnDropHandle::new(task) })
     }
 
@@ -141,7 +143,13 @@ struct Begun {
     certificates: Certificates,
 }
 
-async fn keep(parts: Parts, first: Option<Begun>, address: Arc<OnceLock<SocketAddr>>, stop: CancellationToken) {
+async fn keep(
+    parts: Parts,
+    first: Option<Begun>,
+    registered: watch::Sender<Wanted>,
+    address: Arc<OnceLock<SocketAddr>>,
+    stop: CancellationToken,
+) {
     let begun = match first {
         Some(begun) => begun,
         None => tokio::select! {
@@ -153,7 +161,7 @@ async fn keep(parts: Parts, first: Option<Begun>, address: Arc<OnceLock<SocketAd
     // The first time it is set.
     let _ = address.set(server.address());
     info!(listen = %server.address(), "webhooks served");
-    let tasks = parts.register(&server, &certificates);
+    let tasks = parts.register(&server, &certificates, registered);
     tokio::select! {
         () = show_expiry(&parts.metrics, &certificates) => {}
         () = stop.cancelled() => {}
@@ -244,7 +252,7 @@ impl Parts {
         }
     }
 
-    fn register(&self, server: &Server, certificates: &Certificates) -> JoinSet<()> {
+    fn register(&self, server: &Server, certificates: &Certificates, registered: watch::Sender<Wanted>) -> JoinSet<()> {
         let WebhookOptions { instance, namespace, .. } = &self.options;
         let settings = registration::Settings {
             instance: instance.clone(),
@@ -255,14 +263,14 @@ impl Parts {
         let mut tasks = JoinSet::new();
         let (roster, health) = (self.roster.clone(), self.health.clone());
         tasks.spawn(registrations::compose(roster, health, certificates.watch(), wanted));
-        tasks.spawn(registration::keep(self.client.clone(), settings, known));
+        tasks.spawn(registration::keep(self.client.clone(), settings, known, registered));
         tasks
     }
 }
 
 /// Whether a hook has anything to answer.
 pub(super) fn needed(roster: &Roster) -> bool {
-    roster.live().iter().any(|hook| !hook.spec.admission.is_empty() || !hook.spec.conversions.is_empty())
+    roster.live().iter().any(|hook| hook.spec.answers())
 }
 
 /// Until it is dropped.

@@ -7,7 +7,8 @@ use std::{
 };
 
 use anyhow::Context as _;
-use tracing::{info, warn};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tracing::{debug, info, warn};
 
 use super::{
     admin, connect,
@@ -28,6 +29,7 @@ const INTERRUPTED: u8 = 3;
 pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
     block_on(async {
         let (log, traces) = init_telemetry(&args)?;
+        raise_file_limit();
         let mut stop = Stop::new()?;
         let no_webhooks = args.webhooks.no_webhooks;
         let options = Options { log: Some(log), ..options(args).await? };
@@ -62,6 +64,14 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
         info!(finished = drained.finished, interrupted = drained.interrupted, "shut down");
         Ok(if drained.interrupted == 0 { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) })
     })
+}
+
+/// Each connection of a webhook takes a file handle. The usual limit, 1024, is the one of programs that call `select`.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        debug!(%error, "the limit of open files stays as it is");
+    }
 }
 
 /// Sets up the log, and traces if somebody asks for them.

@@ -26,7 +26,7 @@ pub struct HookSpec {
     pub permissions: Arc<[Permission]>,
     /// `limits`.
     pub limits: Limits,
-    /// `concurrency`: runs at the same time on different objects.
+    /// `concurrency`: runs at the same time on different objects. Answers are bounded by the webhook server alone.
     pub concurrency: usize,
     /// `settings`: how often the hook may run. Absent: as often as there is work.
     pub rate: Option<RateLimit>,
@@ -43,11 +43,17 @@ impl HookSpec {
     /// Nothing ever runs it.
     pub fn is_idle(&self) -> bool {
         let triggers = self.on_startup.is_none() && self.schedules.is_empty() && self.kubernetes.is_empty();
-        triggers && self.admission.is_empty() && self.conversions.is_empty()
+        triggers && !self.answers()
+    }
+
+    /// The API server asks it something.
+    pub fn answers(&self) -> bool {
+        !self.admission.is_empty() || !self.conversions.is_empty()
     }
 }
 
-/// `settings`: a token bucket. A run takes a token, before its triggers are put together.
+/// `settings`: a token bucket. A run takes a token, before its triggers are put together. Answers to the API server
+/// take none: nobody can wait for them, and one that is refused fails somebody's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     /// `executionMinInterval`: a token comes back after this time. Zero: no limit.

@@ -2,7 +2,7 @@
 //!
 //! What belongs to another operator is left alone, and so is what a hook registered that can't answer yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -31,6 +31,8 @@ pub(super) enum Act {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Foreign {
     pub what: String,
+    /// The object's name.
+    pub name: String,
     pub instance: String,
 }
 
@@ -45,6 +47,16 @@ pub(super) struct Plan {
 pub(super) fn names(of: AdmissionKind, wanted: &Wanted) -> Vec<String> {
     let hooks = wanted.hooks.iter().filter(|hook| hook.spec.admission.iter().any(|binding| binding.kind == of));
     hooks.map(|hook| hook.spec.name.configuration()).collect()
+}
+
+/// The hooks that have all they want, when objects of these names are not as they should be.
+pub(super) fn in_place(wanted: Wanted, failed: &BTreeSet<String>) -> Wanted {
+    let Wanted { ca, mut hooks } = wanted;
+    hooks.retain(|hook| {
+        let mut conversions = hook.spec.conversions.iter();
+        !failed.contains(&webhooks::name(&hook.spec.name)) && conversions.all(|binding| !failed.contains(&*binding.crd))
+    });
+    Wanted { ca, hooks }
 }
 
 /// `there`: the configurations of this kind with our labels, or names.
@@ -128,7 +140,8 @@ pub(super) fn definitions(there: &[Value], wanted: &Wanted, settings: &Settings)
 
 fn foreign(kind: Kind, object: &Value, settings: &Settings) -> Option<Foreign> {
     let instance = label(object, INSTANCE).filter(|instance| *instance != settings.instance)?;
-    Some(Foreign { what: format!("{kind} {}", name(object)), instance: instance.to_owned() })
+    let name = name(object).to_owned();
+    Some(Foreign { what: format!("{kind} {name}"), name, instance: instance.to_owned() })
 }
 
 impl Act {

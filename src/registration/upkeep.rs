@@ -33,8 +33,14 @@ const MEMORY: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Keeps registrations until it is dropped, and leaves them behind then: a restart must not open the cluster to
-/// what hooks forbid. Does nothing as long as nothing is wanted that is known.
-pub async fn keep(client: kube::Client, settings: Settings, mut wanted: watch::Receiver<Option<Wanted>>) {
+/// what hooks forbid. Does nothing as long as nothing is wanted that is known. `registered` is told of
+/// the hooks that have all they want.
+pub async fn keep(
+    client: kube::Client,
+    settings: Settings,
+    mut wanted: watch::Receiver<Option<Wanted>>,
+    registered: watch::Sender<Wanted>,
+) {
     let Ok(_) = wanted.wait_for(Option::is_some).await.map(drop) else { return };
     let objects = Objects::new(client);
     // Before the first look, so that nothing is missed after it.
@@ -43,7 +49,8 @@ pub async fn keep(client: kube::Client, settings: Settings, mut wanted: watch::R
     let mut retry = FIRST_RETRY;
     loop {
         let now = wanted.borrow_and_update().clone().unwrap_or_default();
-        let next = if upkeep.pass(&now).await {
+        let failed = upkeep.pass(&now).await;
+        let next = if failed.as_ref().is_some_and(BTreeSet::is_empty) {
             retry = FIRST_RETRY;
             LOOK_THROUGH
         } else {
@@ -51,6 +58,9 @@ pub async fn keep(client: kube::Client, settings: Settings, mut wanted: watch::R
             retry = (retry * 2).min(LAST_RETRY);
             after
         };
+        if let Some(failed) = failed {
+            registered.send_replace(plan::in_place(now, &failed));
+        }
         let (next, calm) = (Instant::now() + next, upkeep.calm.until(Instant::now()));
         tokio::select! {
             changed = wanted.changed() => if changed.is_err() { return },
@@ -71,27 +81,36 @@ struct Upkeep {
 }
 
 impl Upkeep {
-    /// Looks at everything and does what is to be done. False when something failed.
-    async fn pass(&mut self, wanted: &Wanted) -> bool {
-        let mut problems = BTreeSet::new();
+    /// Looks at everything and does what is to be done. The names of those that are not as they should be; `None`
+    /// when not all could be looked at.
+    async fn pass(&mut self, wanted: &Wanted) -> Option<BTreeSet<String>> {
+        let (mut problems, mut failed, mut seen) = (BTreeSet::new(), BTreeSet::new(), true);
         for kind in Kind::ALL {
             match self.plan(kind, wanted, &mut problems).await {
                 Ok(Plan { acts, foreign }) => {
-                    problems.extend(foreign.iter().map(Foreign::to_string));
+                    for foreign in foreign {
+                        problems.insert(foreign.to_string());
+                        failed.insert(foreign.name);
+                    }
                     for act in acts {
+                        let (name, _) = act.aim();
                         if let Err(error) = self.act(kind, act).await {
                             problems.insert(error_chain(&error));
+                            failed.insert(name);
                         }
                     }
                 }
-                Err(error) => drop(problems.insert(error_chain(&error))),
+                Err(error) => {
+                    problems.insert(error_chain(&error));
+                    seen = false;
+                }
             }
         }
         for problem in problems.difference(&self.told) {
             warn!(problem, "not everything is registered as it should be: trying until it is");
         }
         self.told = problems;
-        self.told.is_empty()
+        seen.then_some(failed)
     }
 
     async fn plan(

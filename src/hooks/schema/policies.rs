@@ -41,7 +41,7 @@ pub(super) fn retry() -> Value {
 
 pub(super) fn settings() -> Value {
     let tokens = "Runs that may follow each other without waiting; 0 counts as 1.";
-    object("How often the hook may run, by all its triggers together.")
+    object("How often the hook may run, by all its triggers together. Answers to the API server don't count.")
         .required("executionMinInterval", reference("duration", "The time from run to run on average; 0s is no limit."))
         .required("executionBurst", integer(0, i64::from(u32::MAX)).about(tokens))
         .build()

@@ -20,7 +20,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt as _, service_fn};
 
-use super::{Settings, connections::Place, routes::ShownCertificate};
+use super::{Settings, connections::Place, routes::Asker};
 
 /// What all connections share.
 pub(super) struct Shared {
@@ -72,11 +72,12 @@ async fn handshake(mut stream: TcpStream, acceptor: &TlsAcceptor) -> Option<TlsS
 
 async fn serve_http(stream: TlsStream<TcpStream>, place: Arc<Place>, shared: &Shared) {
     let settings = &shared.settings;
-    let shown = ShownCertificate(stream.get_ref().1.peer_certificates().is_some());
+    let certificate = stream.get_ref().1.peer_certificates().is_some();
     let (router, used) = (shared.router.clone(), place.clone());
     let service = service_fn(move |mut request: Request<_>| {
-        request.extensions_mut().insert(shown);
-        let (under_way, answer) = (used.request(), router.clone().oneshot(request.map(Body::new)));
+        let under_way = Arc::new(used.request());
+        request.extensions_mut().insert(Asker { certificate, request: under_way.clone() });
+        let answer = router.clone().oneshot(request.map(Body::new));
         async move {
             let answer = answer.await;
             drop(under_way);

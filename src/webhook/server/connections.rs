@@ -1,12 +1,13 @@
 //! Which connections there are, which of them are idle, and who goes when there are too many.
 //!
-//! Never reads or writes one; a connection is told to close, and closes itself.
+//! Never reads or writes one; a connection is told to close, and closes itself. A request whose body is still
+//! coming keeps nobody's place: it may never come to its end.
 
 use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -29,10 +30,12 @@ struct Table {
 #[derive(Debug)]
 struct Entry {
     since: Instant,
-    /// Requests under way.
+    /// Whole requests under way.
     busy: usize,
     /// It has had a request.
     used: bool,
+    /// It has had a whole one.
+    asked: bool,
     close: Arc<Notify>,
 }
 
@@ -42,7 +45,7 @@ pub(super) struct Place {
     connections: Arc<Connections>,
     id: u64,
     close: Arc<Notify>,
-    /// Requests under way; known here also when the place was lost.
+    /// Whole requests under way; known here also when the place was lost.
     busy: Arc<AtomicUsize>,
 }
 
@@ -52,6 +55,7 @@ pub(super) struct Request {
     connections: Arc<Connections>,
     id: u64,
     busy: Arc<AtomicUsize>,
+    is_whole: AtomicBool,
 }
 
 impl Connections {
@@ -59,22 +63,22 @@ impl Connections {
         Arc::new(Self { most: most.max(1), table: Mutex::default() })
     }
 
-    /// A place for one more. When there are too many, the one that has been idle for longest is told to close
-    /// and loses its place; `None` when none is idle.
+    /// A place for one more. When there are too many, an idle one is told to close and loses its place; `None`
+    /// when none is idle.
     pub fn enter(self: &Arc<Self>, now: Instant) -> Option<Place> {
         let mut table = self.table();
-        if table.entries.len() >= self.most {
-            let idle = table.entries.iter().filter(|(_, entry)| entry.busy == 0);
-            let (id, _) = idle.min_by_key(|(id, entry)| (entry.since, **id))?;
-            let id = *id;
-            if let Some(entry) = table.entries.remove(&id) {
-                entry.close.notify_one();
-            }
+        if table.entries.len() >= self.most && !table.close_idle() {
+            return None;
         }
         let (id, close) = (table.next, Arc::new(Notify::new()));
         table.next += 1;
-        table.entries.insert(id, Entry { since: now, busy: 0, used: false, close: close.clone() });
+        table.entries.insert(id, Entry { since: now, busy: 0, used: false, asked: false, close: close.clone() });
         Some(Place { connections: self.clone(), id, close, busy: Arc::default() })
+    }
+
+    /// Has an idle one close: what it holds is needed. False when none is idle.
+    pub fn make_room(&self) -> bool {
+        self.table().close_idle()
     }
 
     /// How many there are.
@@ -94,18 +98,30 @@ impl Connections {
     }
 }
 
+impl Table {
+    /// Of those that never asked anything whole, or else of all, the one that has been idle for longest: who keeps a
+    /// connection for its questions is the last to go.
+    fn close_idle(&mut self) -> bool {
+        let idle = self.entries.iter().filter(|(_, entry)| entry.busy == 0);
+        let longest = idle.min_by_key(|(id, entry)| (entry.asked, entry.since, **id)).map(|(id, _)| *id);
+        let Some(entry) = longest.and_then(|id| self.entries.remove(&id)) else { return false };
+        entry.close.notify_one();
+        true
+    }
+}
+
 impl Place {
-    /// A request has come.
+    /// The head of a request has come.
     pub fn request(&self) -> Request {
         self.connections.change(self.id, |entry| {
-            entry.busy += 1;
+            entry.since = Instant::now();
             entry.used = true;
         });
-        self.busy.fetch_add(1, Ordering::Relaxed);
-        Request { connections: self.connections.clone(), id: self.id, busy: self.busy.clone() }
+        let is_whole = AtomicBool::new(false);
+        Request { connections: self.connections.clone(), id: self.id, busy: self.busy.clone(), is_whole }
     }
 
-    /// Whether a request is under way.
+    /// Whether a whole request is under way.
     pub fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Relaxed) > 0
     }
@@ -143,11 +159,28 @@ impl Drop for Place {
     }
 }
 
+impl Request {
+    /// Its body is there, too: until it is answered, the connection is not idle.
+    pub fn has_come(&self) {
+        if self.is_whole.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        self.connections.change(self.id, |entry| {
+            entry.busy += 1;
+            entry.asked = true;
+        });
+    }
+}
+
 impl Drop for Request {
     fn drop(&mut self) {
-        self.busy.fetch_sub(1, Ordering::Relaxed);
+        let was_whole = *self.is_whole.get_mut();
+        if was_whole {
+            self.busy.fetch_sub(1, Ordering::Relaxed);
+        }
         self.connections.change(self.id, |entry| {
-            entry.busy = entry.busy.saturating_sub(1);
+            entry.busy = entry.busy.saturating_sub(usize::from(was_whole));
             entry.since = Instant::now();
         });
     }
@@ -172,12 +205,14 @@ mod tests {
         let connections = Connections::new(2);
         let busy = connections.enter(Instant::now()).unwrap();
         let request = busy.request();
+        request.has_come();
         tokio::time::advance(Duration::from_secs(1)).await;
         let idle = connections.enter(Instant::now()).unwrap();
         let new = connections.enter(Instant::now()).unwrap();
         assert_eq!((closes(&busy), closes(&idle), closes(&new)), (false, true, false));
         assert_eq!(connections.count(), 2);
-        let _other = new.request();
+        let other = new.request();
+        other.has_come();
         assert!(connections.enter(Instant::now()).is_none());
         drop(request);
         assert!(connections.enter(Instant::now()).is_some());
@@ -186,11 +221,30 @@ mod tests {
         assert_eq!(connections.count(), 0);
     }
 
+    /// Whoever sends bodies that never end would keep all places.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_has_not_come_whole_keeps_no_place() {
+        let connections = Connections::new(2);
+        let asker = connections.enter(Instant::now()).unwrap();
+        asker.request().has_come();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let slow = connections.enter(Instant::now()).unwrap();
+        let _request = slow.request();
+        let third = connections.enter(Instant::now()).unwrap();
+        assert!(closes(&slow) && !slow.is_busy());
+        // Those that never asked go before those that did, though they came later.
+        assert!(connections.make_room());
+        assert_eq!((closes(&asker), closes(&third)), (false, true));
+        assert!(connections.make_room() && !connections.make_room());
+        assert!(closes(&asker));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn idleness_ends_a_connection_sooner_before_its_first_request() {
         let connections = Connections::new(9);
         let (silent, used) = (connections.enter(Instant::now()).unwrap(), connections.enter(Instant::now()).unwrap());
         let request = used.request();
+        request.has_come();
         let start = Instant::now();
         silent.told_to_close(FIRST, IDLE).await;
         assert_eq!(start.elapsed().as_secs(), 10);

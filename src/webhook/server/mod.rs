@@ -3,6 +3,7 @@
 //! Never lets one hook, or one client, keep the others from being answered; [`Settings`] has the bounds.
 
 mod body;
+mod coming;
 mod connection;
 mod connections;
 mod deadline;
@@ -103,7 +104,7 @@ impl Server {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>, connections: Arc<Connections>) {
-    /// Before the next try when there are no file handles.
+    /// Before the next try.
     const PAUSE: Duration = Duration::from_millis(100);
     let mut open = JoinSet::new();
     loop {
@@ -121,6 +122,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, connections: Arc<Con
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection to the webhooks was not accepted");
+                // Mostly there are no file handles left, and an idle connection has one.
+                connections.make_room();
                 tokio::time::sleep(PAUSE).await;
             }
         }

@@ -13,11 +13,15 @@ use axum::{
     routing::{get, post},
 };
 use futures::FutureExt as _;
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
 
 use super::{
     Settings,
     body::{self, Bodies, BodyError},
+    connections,
     deadline::{less_margin, patience},
     shares::{Shares, Turn},
 };
@@ -30,15 +34,21 @@ use crate::{
     },
 };
 
-/// Whether the client showed a certificate; rustls has checked it then.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ShownCertificate(pub bool);
+/// Whose request it is.
+#[derive(Debug, Clone)]
+pub(super) struct Asker {
+    /// It showed a certificate; rustls has checked it then.
+    pub certificate: bool,
+    pub request: Arc<connections::Request>,
+}
 
 #[derive(Clone)]
 struct Site {
     answerer: Arc<dyn Answerer>,
     bodies: Bodies,
     shares: Arc<Shares>,
+    /// Turns to change large objects.
+    patches: Arc<Semaphore>,
     patience: Duration,
     certificates_needed: bool,
 }
@@ -46,8 +56,9 @@ struct Site {
 pub(super) fn router(settings: &Settings, certificates_needed: bool, answerer: Arc<dyn Answerer>) -> Router {
     let site = Site {
         answerer,
-        bodies: Bodies::new(settings.body, settings.bodies),
+        bodies: Bodies::new(settings.body, settings.bodies, settings.slow),
         shares: Shares::new(settings.questions, settings.questions_of_one),
+        patches: Arc::new(Semaphore::new(settings.large_patches.max(1))),
         patience: settings.patience,
         certificates_needed,
     };
@@ -65,34 +76,34 @@ type Names = Path<(String, String)>;
 async fn validate(
     State(site): State<Site>,
     Path(names): Names,
-    Extension(shown): Extension<ShownCertificate>,
+    Extension(asker): Extension<Asker>,
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
     let call = Call::new(&site, query.as_deref());
-    or_refused(admission(&site, AdmissionKind::Validating, names, call, shown, request).await)
+    or_refused(admission(&site, AdmissionKind::Validating, names, call, asker, request).await)
 }
 
 async fn mutate(
     State(site): State<Site>,
     Path(names): Names,
-    Extension(shown): Extension<ShownCertificate>,
+    Extension(asker): Extension<Asker>,
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
     let call = Call::new(&site, query.as_deref());
-    or_refused(admission(&site, AdmissionKind::Mutating, names, call, shown, request).await)
+    or_refused(admission(&site, AdmissionKind::Mutating, names, call, asker, request).await)
 }
 
 async fn convert(
     State(site): State<Site>,
     Path(crd): Path<String>,
-    Extension(shown): Extension<ShownCertificate>,
+    Extension(asker): Extension<Asker>,
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
     let call = Call::new(&site, query.as_deref());
-    or_refused(conversion(&site, crd, call, shown, request).await)
+    or_refused(conversion(&site, crd, call, asker, request).await)
 }
 
 /// The times of one request.
@@ -151,16 +162,17 @@ async fn admission(
     kind: AdmissionKind,
     (hook, binding): (String, String),
     call: Call,
-    shown: ShownCertificate,
+    asker: Asker,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let body = read(site, call, shown, request).await?;
-    let review = AdmissionReview::parse(&body.bytes)?;
+    let body::Body { bytes, reserved: _reserved } = read(site, call, asker, request).await?;
+    let review = AdmissionReview::parse(&bytes)?;
+    drop(bytes);
     let _turn = turn(site, call, &hook).await?;
     let whose = format!("hook {hook}, binding {binding}");
     let question = async { site.answerer.review(kind, &hook, &binding, review.request.clone(), call.left()).await };
     let reviewed = call.answered(&whose, question).await?;
-    let answer = review_answer(review, kind, reviewed).await?.map_err(|error| {
+    let answer = review_answer(site, call, review, kind, reviewed).await?.map_err(|error| {
         let why = review::unusable(&hook, &binding, &error);
         site.answerer.unusable(kind, &hook, &binding, &why);
         Unanswered::Failed(why)
@@ -168,32 +180,36 @@ async fn admission(
     Ok(json(answer))
 }
 
-/// The answer's body. A patch of a large object takes a while, and is made beside the others' answers.
+/// The answer's body. A patch of a large object takes a while and many times its memory: it is made beside the others'
+/// answers, a few at a time.
 async fn review_answer(
+    site: &Site,
+    call: Call,
     review: AdmissionReview,
     kind: AdmissionKind,
     reviewed: Reviewed,
 ) -> Result<Result<Vec<u8>, PatchError>, Unanswered> {
     const LARGE: usize = 64 << 10;
-    let small = reviewed.mutation == Mutation::Unchanged || review.request.json.len() < LARGE;
+    let changes = match &reviewed.mutation {
+        Mutation::Unchanged => None,
+        Mutation::JsonPatch(text) | Mutation::Object(text) => Some(text.len()),
+    };
+    let large = changes.is_some_and(|length| length + review.request.json.len() >= LARGE);
     let work = move || review::answer(&review, kind, &reviewed);
-    if small {
+    if !large {
         return Ok(work());
     }
-    let made = tokio::task::spawn_blocking(work).await;
+    let late = || Unanswered::Deadline("others' changes of large objects took all the time".to_owned());
+    let permit = timeout_at(call.end, site.patches.clone().acquire_owned()).await.map_err(|_| late())?;
+    // The permit goes with the work, which nobody can end.
+    let made = tokio::task::spawn_blocking(move || (work(), permit).0).await;
     made.map_err(|error| Unanswered::Failed(format!("the answer was not made: {error}")))
 }
 
-async fn conversion(
-    site: &Site,
-    crd: String,
-    call: Call,
-    shown: ShownCertificate,
-    request: Request,
-) -> Result<Response, Refusal> {
-    let body = read(site, call, shown, request).await?;
-    let review = ConversionReview::parse(&body.bytes, &crd)?;
-    drop(body);
+async fn conversion(site: &Site, crd: String, call: Call, asker: Asker, request: Request) -> Result<Response, Refusal> {
+    let body::Body { bytes, reserved: _reserved } = read(site, call, asker, request).await?;
+    let review = ConversionReview::parse(&bytes, &crd)?;
+    drop(bytes);
     // No hook's name has a slash.
     let _turn = turn(site, call, &format!("/{crd}")).await?;
     let whose = format!("conversion of {crd}");
@@ -220,8 +236,8 @@ fn checked(review: &ConversionReview, converted: Converted) -> Converted {
     Converted::Failed(format!("conversion of {}: {}", review.request.crd, text.join("; ")))
 }
 
-async fn read(site: &Site, call: Call, shown: ShownCertificate, request: Request) -> Result<body::Body, Refusal> {
-    if site.certificates_needed && !shown.0 {
+async fn read(site: &Site, call: Call, asker: Asker, request: Request) -> Result<body::Body, Refusal> {
+    if site.certificates_needed && !asker.certificate {
         return Err(Refusal::Other(StatusCode::UNAUTHORIZED, "a client certificate is needed".to_owned()));
     }
     let (parts, incoming): (_, Body) = request.into_parts();
@@ -230,11 +246,13 @@ async fn read(site: &Site, call: Call, shown: ShownCertificate, request: Request
     }
     let late = || Refusal::Other(StatusCode::REQUEST_TIMEOUT, "the body did not come in time".to_owned());
     let read = timeout_at(call.answer, site.bodies.read(&parts.headers, incoming)).await.map_err(|_| late())?;
-    read.map_err(|error| match &error {
+    let body = read.map_err(|error| match &error {
         BodyError::TooLarge(_) => Refusal::Other(StatusCode::PAYLOAD_TOO_LARGE, error.to_string()),
-        BodyError::Overloaded => Unanswered::Overloaded(error.to_string()).into(),
+        BodyError::Overloaded | BodyError::Slow => Unanswered::Overloaded(error.to_string()).into(),
         BodyError::Broken(_) => Refusal::Other(StatusCode::BAD_REQUEST, error.to_string()),
-    })
+    })?;
+    asker.request.has_come();
+    Ok(body)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

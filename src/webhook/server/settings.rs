@@ -11,12 +11,17 @@ pub struct Settings {
     pub body: usize,
     /// What all bodies under way may have together, in bytes; 64 MiB.
     pub bodies: usize,
-    /// Connections; 1024. When one more comes, the one that has been idle for longest goes.
+    /// How long a body may take to come once others need its bytes; 1 s. One of the API server takes milliseconds.
+    pub slow: Duration,
+    /// Connections; 1024. When one more comes, the one that has been idle for longest goes, those first that have
+    /// asked nothing so far.
     pub connections: usize,
     /// Questions being answered at a time; 64.
     pub questions: usize,
     /// Of these, how many may be one hook's; 32. As many again may wait for their turn, four times over.
     pub questions_of_one: usize,
+    /// Patches of objects over 64 KiB that are made at a time; 4. Each takes many times its object's memory.
+    pub large_patches: usize,
     /// How long a TLS handshake may take; 5 s.
     pub handshake: Duration,
     /// How long a request's head may take to come, and the first request after the handshake; 10 s.
@@ -34,9 +39,11 @@ impl Default for Settings {
         Self {
             body: 8 << 20,
             bodies: 64 << 20,
+            slow: Duration::from_secs(1),
             connections: 1024,
             questions: 64,
             questions_of_one: 32,
+            large_patches: 4,
             handshake: Duration::from_secs(5),
             head: Duration::from_secs(10),
             idle: Duration::from_secs(120),

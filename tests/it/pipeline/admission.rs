@@ -10,7 +10,7 @@ use boathook::{
 use kube::{Client, Error};
 use serde_json::{Value, json};
 
-use super::fixture::{Pipeline, guests};
+use super::fixture::{Operator, Pipeline, guests, missing};
 use crate::support::{cluster::TestCluster, guests::guest_file, until};
 
 const VALIDATE: &str = "validate.reviewer.test";
@@ -44,7 +44,7 @@ async fn reviewer(on: impl AsyncFnOnce(&TestCluster)) -> Pipeline {
     let pipeline = Pipeline::on(cluster, &guests(["reviewer"]), webhooks).await;
     pipeline.operator.ready().await;
     for kind in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
-        until("the hook is registered", async || pipeline.get(configuration(kind)).await).await;
+        assert!(pipeline.get(configuration(kind)).await.is_some(), "ready before the hook is registered");
     }
     pipeline
 }
@@ -129,6 +129,28 @@ async fn a_review_sees_snapshots_and_writes_nothing_in_a_dry_run() {
     assert_eq!(said, [(json!(true), json!(["reviewer"])), (json!(false), json!(["reviewer"]))]);
     assert!(pipeline.get(config_map("from-wet", &[])).await.is_some());
     assert!(pipeline.get(config_map("from-dry", &[])).await.is_none());
+}
+
+/// Ready means that the API server asks: here it asks another operator.
+#[tokio::test]
+async fn a_hook_that_is_not_registered_is_not_ready() {
+    let cluster = TestCluster::start().await;
+    cluster.admin.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OWN}})).await.unwrap();
+    let mut theirs = configuration("ValidatingWebhookConfiguration");
+    let labels = json!({"app.kubernetes.io/managed-by": "boathook", "boathook.dev/instance": "other"});
+    theirs["metadata"]["labels"] = labels;
+    cluster.admin.create(&theirs).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &guests(["reviewer"]), webhooks).await;
+    let mutating = configuration("MutatingWebhookConfiguration");
+    until("what can be registered is", async || pipeline.get(mutating.clone()).await).await;
+    assert!(pipeline.operator.app.webhook_address().is_some());
+    const WAITS: &str = "its webhooks are not served and registered at the API server";
+    let waits = |operator: &Operator| (missing(&operator.app.readiness(), "reviewer") == WAITS).then_some(());
+    pipeline.operator.until("the hook waits for that alone", waits).await;
+    pipeline.delete(theirs).await;
+    pipeline.operator.ready().await;
+    let ours = pipeline.get(configuration("ValidatingWebhookConfiguration")).await.unwrap();
+    assert_eq!(ours["metadata"]["labels"]["boathook.dev/instance"], OWN);
 }
 
 #[tokio::test]

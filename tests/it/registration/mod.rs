@@ -10,10 +10,10 @@ use boathook::{
     registration::{Endpoint, Registrant, Removed, Settings, Wanted, keep, remove},
 };
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::support::{cluster::TestCluster, until};
+use crate::support::{PATIENCE, cluster::TestCluster, until};
 
 const CRD: &str = "crontabs.example.com";
 
@@ -63,6 +63,7 @@ fn url() -> Endpoint {
 
 struct Operator {
     wanted: watch::Sender<Option<Wanted>>,
+    registered: watch::Receiver<Wanted>,
     _keeping: AbortOnDropHandle<()>,
 }
 
@@ -70,8 +71,15 @@ impl Operator {
     fn start(cluster: &TestCluster, instance: &str, endpoint: Endpoint) -> Self {
         let settings = Settings { instance: instance.to_owned(), namespace: "ops".to_owned(), endpoint };
         let (wanted, known) = watch::channel(None);
-        let keeping = tokio::spawn(keep(cluster.admin.client.clone(), settings, known));
-        Self { wanted, _keeping: AbortOnDropHandle::new(keeping) }
+        let (tells, registered) = watch::channel(Wanted::default());
+        let keeping = tokio::spawn(keep(cluster.admin.client.clone(), settings, known, tells));
+        Self { wanted, registered, _keeping: AbortOnDropHandle::new(keeping) }
+    }
+
+    /// Waits until just these hooks have all they want.
+    async fn until_in_place(&mut self, hooks: &[&str]) {
+        let names = |wanted: &Wanted| wanted.hooks.iter().map(|hook| hook.spec.name.to_string()).collect::<Vec<_>>();
+        timeout(PATIENCE, self.registered.wait_for(|wanted| names(wanted) == hooks)).await.unwrap().unwrap();
     }
 
     fn want<const N: usize>(&self, ca: &str, hooks: [Registrant; N]) {
@@ -124,7 +132,7 @@ fn ca(found: &Value) -> String {
 #[tokio::test]
 async fn a_hook_that_is_ready_is_registered_as_its_document_says() {
     let cluster = TestCluster::start().await;
-    let operator = Operator::start(&cluster, "ops", service());
+    let mut operator = Operator::start(&cluster, "ops", service());
     operator.want("one", [ready("policy", POLICY)]);
     let found = until_there(&cluster, &validating("boathook-policy"), |_| true).await;
     let [first, second] = found["webhooks"].as_array().unwrap().as_slice() else { panic!("{found}") };
@@ -148,6 +156,7 @@ async fn a_hook_that_is_ready_is_registered_as_its_document_says() {
     operator.want("two", [ready("policy", POLICY)]);
     until_there(&cluster, &validating("boathook-policy"), |found| ca(found) == "two").await;
     until_there(&cluster, &mutating, |found| ca(found) == "two").await;
+    operator.until_in_place(&["policy"]).await;
 }
 
 #[tokio::test]
@@ -204,10 +213,11 @@ async fn another_operators_are_left_alone() {
     until_there(&cluster, &validating("boathook-policy"), |_| true).await;
     let theirs =
         until_there(&cluster, &definition(), |found| found["spec"]["conversion"]["strategy"] == "Webhook").await;
-    let ours = Operator::start(&cluster, "ops", url());
+    let mut ours = Operator::start(&cluster, "ops", url());
     ours.want("ours", [ready("policy", POLICY), ready("convert", CONVERSION), ready("mine", POLICY)]);
     // It was looked at by then: kinds are looked through in this order, and hooks in theirs.
     until_there(&cluster, &configuration("MutatingWebhookConfiguration", "boathook-mine"), |_| true).await;
+    ours.until_in_place(&["mine"]).await;
     let found = cluster.admin.get(&validating("boathook-policy")).await.unwrap().unwrap();
     assert_eq!(ca(&found), "theirs");
     let removed = remove(cluster.admin.client.clone(), "ops", false).await.unwrap();

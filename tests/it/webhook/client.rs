@@ -74,6 +74,10 @@ impl Client {
         Self { address, config: Arc::new(config) }
     }
 
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub async fn tls(&self) -> std::io::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(self.address).await?;
         TlsConnector::from(self.config.clone()).connect(ServerName::try_from("localhost").unwrap(), stream).await

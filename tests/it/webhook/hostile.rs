@@ -114,7 +114,8 @@ async fn a_thousand_connections_keep_nobody_out() {
 /// Bodies under way are bounded together, and what one client holds is given back.
 #[tokio::test]
 async fn many_large_bodies_are_bounded_together() {
-    let settings = Settings { body: 1 << 20, bodies: 4 << 20, ..Settings::default() };
+    let never = Duration::from_secs(3600);
+    let settings = Settings { body: 1 << 20, bodies: 4 << 20, slow: never, ..Settings::default() };
     let stage = Stage::with(settings, None).await;
     let client = stage.client();
     let mut held = Vec::new();
@@ -142,4 +143,31 @@ async fn many_large_bodies_are_bounded_together() {
         answer.is_ok_and(|answer| answer.status == 200).then_some(())
     })
     .await;
+}
+
+/// Nor do those keep anybody out that never end their bodies: neither of bytes nor of places.
+#[tokio::test]
+async fn bodies_that_never_end_make_room() {
+    let moment = Duration::from_millis(50);
+    let settings = Settings { body: 1 << 20, bodies: 2 << 20, slow: moment, connections: 20, ..Settings::default() };
+    let stage = Stage::with(settings, None).await;
+    let client = stage.client();
+    let head = format!(
+        "POST /validate/h/allow?timeout=30s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        1 << 20
+    );
+    let mut held = Vec::new();
+    for _ in 0..40 {
+        let mut stream = client.tls().await.unwrap();
+        // It may have been cut off already.
+        let _ = stream.write_all(&[head.as_bytes(), &vec![b' '; (1 << 20) - 1]].concat()).await;
+        held.push(stream);
+    }
+    let body = format!("{}{}", review("u"), " ".repeat(1 << 19)).into_bytes();
+    until("one that is whole gets in", async || {
+        let answer = client.http1().await.ok()?.post("/validate/h/allow", body.clone()).await;
+        answer.is_ok_and(|answer| answer.status == 200).then_some(())
+    })
+    .await;
+    assert!(stage.server.connections() <= 20);
 }

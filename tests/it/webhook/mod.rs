@@ -3,6 +3,8 @@
 mod certificates;
 mod client;
 mod corpus;
+mod frames;
 mod hostile;
 mod questions;
+mod siege;
 mod stage;
