@@ -23,7 +23,8 @@ use kube::{
 const NAME: &str = "registry-credentials";
 const AT_ONCE: usize = 16;
 
-async fn connect(kubeconfig: &str) -> Result<Client> {
+/// A client for the cluster of a kubeconfig.
+pub async fn connect(kubeconfig: &str) -> Result<Client> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     Ok(Client::try_from(config)?)

@@ -1,6 +1,7 @@
 //! The programs that are compared, each started fresh and ready when it is measured.
 
 use std::{
+    ffi::OsString,
     path::Path,
     time::{Duration, Instant},
 };
@@ -26,11 +27,16 @@ pub enum Kind {
 pub const KINDS: [Kind; 2] = [Kind::Bare, Kind::Boathook];
 
 /// What a contender does.
+#[derive(Default)]
 pub struct Job<'a> {
     /// Boathook's hooks: `name.wasm`, and the built guest that it is a copy of.
     pub hooks: Vec<(String, &'a str)>,
+    /// More flags of `boathook serve`.
+    pub flags: Vec<OsString>,
     /// The subcommand of the hand-written program.
     pub bare: &'a str,
+    /// What it is given besides the kubeconfig.
+    pub arguments: Vec<OsString>,
 }
 
 /// A running contender that has synchronised.
@@ -49,10 +55,10 @@ impl Contender {
     pub async fn start(kind: Kind, paths: &Paths, backend: &Backend, job: &Job<'_>) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         match kind {
-            Kind::Bare => bare(backend, job.bare, directory).await,
+            Kind::Bare => bare(backend, job, directory).await,
             Kind::Boathook => {
                 lay_out(paths, job, &directory.path().join("hooks"))?;
-                boathook(paths, backend, directory).await
+                boathook(paths, backend, &job.flags, directory).await
             }
         }
     }
@@ -69,13 +75,18 @@ fn lay_out(paths: &Paths, job: &Job<'_>, hooks: &Path) -> Result<()> {
 }
 
 /// Starts Boathook on the directory's `hooks`, and waits until it is ready.
-pub async fn boathook(paths: &Paths, backend: &Backend, directory: tempfile::TempDir) -> Result<Contender> {
+pub async fn boathook(
+    paths: &Paths,
+    backend: &Backend,
+    flags: &[OsString],
+    directory: tempfile::TempDir,
+) -> Result<Contender> {
     let mut command = bound::command(&paths.boathook)?;
     command.arg("serve").arg("--kubeconfig").arg(&backend.kubeconfig);
     command.arg("--hooks").arg(directory.path().join("hooks"));
     command.arg("--cache-dir").arg(&paths.cache);
     // The log is written as in production.
-    command.args(["--listen", "127.0.0.1:0", "--admin-socket", "none", "--log-format", "json"]);
+    command.args(["--listen", "127.0.0.1:0", "--admin-socket", "none", "--log-format", "json"]).args(flags);
     let mut process = Process::start(&mut command, &directory.path().join("log"))?;
     let address = process.wait_for("its address", async |log| log.lines().find_map(listen_of)).await?;
     let is_ready = async |_: &str| get(&address, "/readyz").await?.starts_with("HTTP/1.1 200").then_some(());
@@ -84,10 +95,10 @@ pub async fn boathook(paths: &Paths, backend: &Backend, directory: tempfile::Tem
     Ok(Contender { process, ready_after, address: Some(address), _directory: directory })
 }
 
-async fn bare(backend: &Backend, job: &str, directory: tempfile::TempDir) -> Result<Contender> {
+async fn bare(backend: &Backend, job: &Job<'_>, directory: tempfile::TempDir) -> Result<Contender> {
     let started = Instant::now();
     let mut command = bound::command(std::env::current_exe()?)?;
-    command.arg(job).arg(&backend.kubeconfig);
+    command.arg(job.bare).arg(&backend.kubeconfig).args(&job.arguments);
     let process = Process::start_until_ready(&mut command, &directory.path().join("log")).await?;
     Ok(Contender { process, ready_after: started.elapsed(), address: None, _directory: directory })
 }

@@ -19,6 +19,7 @@ mod record;
 mod report;
 mod start;
 mod stats;
+mod webhook;
 
 use std::path::PathBuf;
 
@@ -29,8 +30,8 @@ use backend::Backend;
 use contender::{KINDS, Kind};
 use report::{Report, Rounds};
 
-const PARTS: [&str; 6] = ["dispatch", "record", "flow", "namespaces", "start", "pods"];
-const USAGE: &str = "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods]…";
+const PARTS: [&str; 7] = ["dispatch", "record", "flow", "namespaces", "start", "pods", "webhook"];
+const USAGE: &str = "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook]…";
 
 /// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {
@@ -71,6 +72,12 @@ async fn main() -> Result<()> {
         "bound" => match bound::exec(args.skip(1))? {},
         "bare-secrets" => bare::copy_secret(&kubeconfig(args.skip(1))?).await,
         "bare-pods" => bare::keep_labels(&kubeconfig(args.skip(1))?).await,
+        "bare-webhook" => {
+            let mut given = args.skip(1);
+            let kubeconfig = given.next().context("the kubeconfig is missing")?;
+            let certificates = given.next().context("the directory of the certificates is missing")?;
+            webhook::serve(&kubeconfig, certificates.as_ref()).await
+        }
         _ => {
             let parts: Vec<String> = args.collect();
             ensure!(parts.iter().all(|part| PARTS.contains(&part.as_str())), USAGE);
@@ -131,6 +138,15 @@ async fn measure(parts: &[String]) -> Result<()> {
     }
     if wanted("pods") {
         pods::report(&mut report, &pods::measure(paths, rounds).await?);
+    }
+    if wanted("webhook") {
+        let mut figures = Rounds::default();
+        for _ in 0..rounds {
+            for kind in KINDS {
+                figures.add(kind, webhook::measure(kind, paths).await?);
+            }
+        }
+        webhook::report(&mut report, &figures);
     }
     let backend = Backend::start(paths).await?.describe(paths).await?;
     println!("API server: {backend}. Medians of {rounds} rounds, in turns (least–most).\n\n{report}");

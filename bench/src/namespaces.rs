@@ -78,7 +78,7 @@ pub async fn first_start(paths: &Paths) -> Result<f64> {
 fn job() -> Job<'static> {
     let idle = (1..HOOKS).map(|i| (format!("noop-{i}"), "test/noop.wasm"));
     let hooks = idle.chain([("registry-secret".to_owned(), "registry-secret.wasm")]).collect();
-    Job { hooks, bare: "bare-secrets" }
+    Job { hooks, bare: "bare-secrets", ..Job::default() }
 }
 
 /// Measures one contender on an API server of its own.

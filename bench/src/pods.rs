@@ -52,7 +52,8 @@ pub async fn measure(paths: &Paths, rounds: usize) -> Result<Rounds<Figures>> {
 }
 
 fn job() -> Job<'static> {
-    Job { hooks: vec![("pod-labels".to_owned(), "test/pod-labels.wasm")], bare: "bare-pods" }
+    let hooks = vec![("pod-labels".to_owned(), "test/pod-labels.wasm")];
+    Job { hooks, bare: "bare-pods", ..Job::default() }
 }
 
 /// Boathook's own count has to come to that of the Pods; it is taken every ten seconds.

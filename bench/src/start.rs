@@ -42,7 +42,7 @@ pub async fn measure(paths: &Paths, rounds: usize) -> Result<Figures> {
 async fn start(paths: &Paths, backend: &Backend) -> Result<(Duration, f64)> {
     let directory = tempfile::tempdir()?;
     lay_out(paths, &directory.path().join("hooks"))?;
-    let contender = contender::boathook(paths, backend, directory).await?;
+    let contender = contender::boathook(paths, backend, &[], directory).await?;
     Ok((contender.ready_after, contender.process.resident_megabytes()?))
 }
 
