@@ -54,7 +54,7 @@ pub(super) fn in_place(wanted: Wanted, failed: &BTreeSet<String>) -> Wanted {
     let Wanted { ca, mut hooks } = wanted;
     hooks.retain(|hook| {
         let mut conversions = hook.spec.conversions.iter();
-        !failed.contains(&webhooks::name(&hook.spec.name)) && conversions.all(|binding| !failed.contains(&*binding.crd))
+        !failed.contains(&hook.spec.name.configuration()) && conversions.all(|binding| !failed.contains(&*binding.crd))
     });
     Wanted { ca, hooks }
 }
