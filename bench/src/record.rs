@@ -91,12 +91,12 @@ pub async fn measure(paths: &Paths) -> Result<Figures> {
     Ok(Figures { recorded: Percentiles::of(recorded), plain: Percentiles::of(plain), dropped })
 }
 
-fn recorder(paths: &Paths, directory: &Path, observer: Arc<Dropped>) -> Result<Recorder> {
+fn recorder(paths: &Paths, directory: &Path, observer: Arc<Dropped>) -> Result<Arc<Recorder>> {
     let config = RecordConfig::new(directory.join("records"), paths.hooks.join("test"));
-    Recorder::start(config, observer).context("can't record")
+    Recorder::start(config, observer).map(Arc::new).context("can't record")
 }
 
-async fn run(sandbox: &Sandbox, loaded: &LoadedHook, i: usize, recorder: Option<&Recorder>) -> Result<Duration> {
+async fn run(sandbox: &Sandbox, loaded: &LoadedHook, i: usize, recorder: Option<&Arc<Recorder>>) -> Result<Duration> {
     let job = Job {
         id: JobId(i as u64),
         hook: loaded.name().clone(),
@@ -109,9 +109,9 @@ async fn run(sandbox: &Sandbox, loaded: &LoadedHook, i: usize, recorder: Option<
     let outcome = match recorder {
         None => sandbox.run(loaded, request, Arc::new(Nothing)).await.outcome,
         Some(recorder) => {
-            let begun = recorder.begin(Arc::new(Nothing), loaded.digest(), Vec::new(), &request);
+            let begun = recorder.begin(Arc::new(Nothing), loaded.digest(), Vec::new(), request.clone());
             let report = sandbox.run(loaded, request, begun.host()).await;
-            recorder.end(begun, &report);
+            begun.end(&report);
             report.outcome
         }
     };

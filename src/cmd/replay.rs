@@ -18,7 +18,7 @@ use crate::{
     model::{HookName, Limits, error_chain},
     record::{
         self, FileName, Header, Record, SUFFIX, read_key,
-        replay::{Components, Difference, Mode, replay},
+        replay::{Components, Difference, Mode, Unusable, replay},
         secrets::Key,
     },
     sandbox::{CompilerConfig, LoadedHook, Sandbox, SandboxConfig},
@@ -170,9 +170,12 @@ impl Player {
         }
         let component = self.component(file, &record.header).await?;
         let mode = if self.with.is_some() { Mode::Matching } else { Mode::Exact };
-        let differences = replay(&self.sandbox, &component, Arc::new(record), mode, key.as_ref()).await;
-        let differences = differences.map_err(|error| error_chain(&error))?;
-        Ok(if differences.is_empty() { Ended::Same } else { Ended::Differs(differences) })
+        match replay(&self.sandbox, &component, Arc::new(record), mode, key.as_ref()).await {
+            Ok(differences) if differences.is_empty() => Ok(Ended::Same),
+            Ok(differences) => Ok(Ended::Differs(differences)),
+            Err(Unusable::Incomplete(reason)) => Ok(Ended::Incomplete(reason)),
+            Err(error) => Err(error_chain(&error)),
+        }
     }
 
     async fn component(&self, file: &Path, header: &Header) -> Result<LoadedHook, String> {

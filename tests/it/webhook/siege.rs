@@ -160,7 +160,7 @@ async fn more_connections_than_there_are_places_leave_one_to_others() {
         let _ = stream.write_all(&[&[0x16, 3, 1, byte, byte][..], &vec![byte; 20_000]].concat()).await;
         stream
     };
-    let noise = join_all((0..200).map(|byte| noise(byte))).await;
+    let noise = join_all((0..200).map(noise)).await;
     siege.answers_others().await;
     drop((held, noise));
     siege.survived().await;
