@@ -1,7 +1,7 @@
 //! What a hook is: its bindings, permissions and limits, after the configuration document has
 //! been read and checked. Defaults are resolved here.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -217,6 +217,26 @@ pub struct Permission {
     pub resource_names: Vec<String>,
     /// Empty: all namespaces, and cluster-scoped objects.
     pub namespaces: Vec<String>,
+}
+
+/// One line: `create, patch deployments of apps in a, b`.
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let group = |group: &String| if group.is_empty() { "core".to_owned() } else { group.clone() };
+        let (verbs, resources) = (self.verbs.join(", "), self.resources.join(", "));
+        write!(f, "{verbs} {resources}")?;
+        if self.api_groups.iter().any(|group| !group.is_empty()) {
+            let groups: Vec<_> = self.api_groups.iter().map(group).collect();
+            write!(f, " of {}", groups.join(", "))?;
+        }
+        if !self.resource_names.is_empty() {
+            write!(f, " named {}", self.resource_names.join(", "))?;
+        }
+        if !self.namespaces.is_empty() {
+            write!(f, " in {}", self.namespaces.join(", "))?;
+        }
+        Ok(())
+    }
 }
 
 /// Bounds of one run.

@@ -4,6 +4,7 @@
 //! arguments.
 
 mod admission;
+mod bundle;
 mod call;
 mod chain;
 mod conversion;
@@ -22,6 +23,10 @@ mod trigger;
 pub use admission::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Denial, FailurePolicy, MatchCondition, MatchPolicy, Mutation,
     ReinvocationPolicy, Review, Reviewed, SideEffects, Verdict,
+};
+pub use bundle::{
+    Asked, BundleId, HookPhase, HookSource, HookState, Identity, InstallError, Installation, Installed, Installer,
+    LimitCaps,
 };
 pub use call::{
     CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,
