@@ -36,5 +36,5 @@ pub use reference::{InvalidReference, Reference};
 pub use registry::{Connect, Credentials, CredentialsError, RegistryError, RegistryProblem};
 pub use sign::{Signed, sign};
 pub use store::{Store, StoreError};
-pub use trust::{KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey, TrustError, Verified};
+pub use trust::{Demand, KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey, TrustError, Verified};
 pub use unpack::{UnpackError, Unpacked, unpack};

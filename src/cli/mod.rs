@@ -35,6 +35,11 @@ pub enum Command {
     #[command(after_help = "Examples:
   boathook schema > hook-document.schema.json    # then, in a YAML file: # yaml-language-server: $schema=…")]
     Schema,
+    /// Print the CustomResourceDefinition of HookBundle
+    #[command(after_help = "Examples:
+  boathook crd | kubectl apply --server-side -f -
+  boathook crd -o json | jq '.spec.versions[].schema'")]
+    Crd(Crd),
     /// Play scenario files: given objects, what happens to them, what must come of it
     Test(Test),
     /// Work on a hook: build it, run it, show its runs, and begin anew when its source changes
@@ -237,6 +242,14 @@ pub enum Output {
     Json,
     /// One YAML document.
     Yaml,
+}
+
+/// `boathook crd`
+#[derive(Debug, Args)]
+pub struct Crd {
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
+    pub output: Output,
 }
 
 /// `boathook test`
