@@ -35,7 +35,7 @@ use futures::FutureExt as _;
 use tokio::task::JoinSet;
 use tracing::info;
 
-pub use hooks::{Hook, Quarantine, load};
+pub use hooks::{Bundled, Hook, Quarantine, load};
 pub use options::{Options, RunEnded};
 
 use crate::{

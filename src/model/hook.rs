@@ -5,7 +5,7 @@ use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdmissionBinding, BindingName, ConversionBinding, HookName, ObjectRef, QueueName};
+use super::{AdmissionBinding, BindingName, ConversionBinding, HookName, Identity, ObjectRef, QueueName};
 
 /// A hook's checked configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +61,8 @@ pub struct RateLimit {
 pub struct StartupBinding {
     /// Lower numbers first.
     pub order: i64,
+    /// Where it waits, with those that it is ordered among.
+    pub queue: QueueName,
     /// What happens after a failed run.
     pub retry: RetryPolicy,
 }
@@ -187,6 +189,17 @@ pub struct KubernetesBinding {
     pub allow_failure: bool,
     /// What happens after a failed run.
     pub retry: RetryPolicy,
+    /// What it may watch.
+    pub may_watch: MayWatch,
+}
+
+/// What a binding may watch of what its document says. Default all; a hook's bundle may have bounds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct MayWatch {
+    /// Nothing outside of this namespace.
+    pub only_in: Option<Arc<str>>,
+    /// What this ServiceAccount may list and watch.
+    pub as_identity: Option<Arc<Identity>>,
 }
 
 impl KubernetesBinding {

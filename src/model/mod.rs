@@ -38,8 +38,8 @@ pub use crontab::{Crontab, CrontabError};
 pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};
 pub use hook::{
-    Content, HookSpec, KubernetesBinding, Limits, MissedRuns, Permission, RateLimit, RetryPolicy, ScheduleBinding,
-    StartupBinding, WatchEventKind,
+    Content, HookSpec, KubernetesBinding, Limits, MayWatch, MissedRuns, Permission, RateLimit, RetryPolicy,
+    ScheduleBinding, StartupBinding, WatchEventKind,
 };
 pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
 pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group};

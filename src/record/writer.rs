@@ -88,6 +88,7 @@ fn record(taken: Taken, max_bytes: usize) -> Record {
         started: millis(started),
         limits: request.limits,
         permissions: request.caller.permissions.to_vec(),
+        settings: Some(request.caller.settings.to_string()).filter(|settings| settings != "{}"),
         dry_run: request.caller.dry_run,
         redacted: false,
         incomplete: None,

@@ -131,10 +131,8 @@ fn request(record: &Record) -> Result<RunRequest, Unusable> {
     let time = if ran_out { header.limits.time } else { header.limits.time.max(TIME) };
     Ok(RunRequest {
         caller: Caller {
-            hook: hook.clone(),
-            run: RunId::new(process, number),
-            permissions: header.permissions.clone().into(),
-            dry_run: header.dry_run,
+            settings: header.settings.as_deref().unwrap_or("{}").into(),
+            ..Caller::new(hook.clone(), RunId::new(process, number), header.permissions.clone().into(), header.dry_run)
         },
         attempt: header.attempt,
         triggers: record.triggers.iter().map(|trigger| trigger.restore(&hook, &header.queue)).collect(),
