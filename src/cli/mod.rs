@@ -4,6 +4,7 @@ pub mod admin;
 pub mod author;
 pub mod bundle;
 pub mod dev;
+pub mod hookbundle;
 pub mod rbac;
 pub mod record;
 pub mod run;

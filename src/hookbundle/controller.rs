@@ -98,7 +98,7 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
     let mut told = false;
     while !served(&client).await.unwrap_or(false) {
         if !told {
-            info!("the cluster does not serve HookBundles yet: `boathook crd | kubectl apply --server-side -f -` installs them");
+            debug!("the cluster does not serve HookBundles yet: `boathook crd | kubectl apply --server-side -f -`");
         }
         told = true;
         sleep(UNSERVED).await;
@@ -116,9 +116,17 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
     let controller = Controller::new(Api::<HookBundle>::all(client), watcher::Config::default())
         .with_config(controller::Config::default().concurrency(AT_A_TIME));
     let mut passes = controller.run(pass, again, control.clone()).boxed();
+    let mut last = String::new();
     while let Some(passed) = passes.next().await {
         match passed {
-            Ok(_) => {}
+            Ok(_) => last.clear(),
+            Err(controller::Error::QueueError(error)) => {
+                let error = error_chain(&error);
+                if error != last {
+                    warn!(error, "HookBundles can't be watched: trying on");
+                    last = error;
+                }
+            }
             // Somebody took the finalizer away.
             Err(controller::Error::ObjectNotFound(object)) => control.forget(object.namespace, object.name).await,
             Err(error) => debug!(error = error_chain(&error), "a HookBundle is tried again"),

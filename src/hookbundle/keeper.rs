@@ -61,7 +61,10 @@ pub(super) struct Keeper {
     running: Option<Running>,
     /// What ran before this process can't be had any more.
     lost: bool,
-    failed: Option<Failed>,
+    /// The look after which a version was last asked for by its digest: no more often than the source is looked at.
+    asked: Option<Instant>,
+    /// By digest: what runs as spec has it now, and what is to take over.
+    failed: BTreeMap<String, Failed>,
     /// As it was written last.
     status: Option<HookBundleStatus>,
     written: Option<Instant>,
@@ -155,9 +158,8 @@ impl Keeper {
             Decision::Stay => {
                 self.apply(of, world).await;
                 // What was to take over is not wanted any more.
-                if self.running.as_ref().is_some_and(|running| self.failed_other(&running.version.digest)) {
-                    self.failed = None;
-                }
+                let running = self.running.as_ref().map(|running| running.version.digest.clone());
+                self.failed.retain(|digest, _| Some(digest) == running.as_ref());
                 false
             }
             Decision::Restore(digest) => {
@@ -171,34 +173,37 @@ impl Keeper {
         }
     }
 
-    fn failed_other(&self, digest: &str) -> bool {
-        self.failed.as_ref().is_some_and(|failed| failed.wanted.digest != digest)
-    }
-
     /// Brings back what ran before this process.
     async fn restore(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> bool {
-        match fetch(of, Some(digest), world).await {
-            Ok(version) => {
+        match self.ask(of, digest, world).await {
+            None => false,
+            Some(Ok(version)) => {
                 let done = self.install(of, version, world).await;
                 self.lost = !done;
                 true
             }
-            Err(problem) => {
+            Some(Err(problem)) => {
                 // A registry that is away holds up its own bundle alone, and gives it back later.
                 self.lost = problem.refused || problem.reason == "NotFound";
-                if self.refused.is_none() {
-                    self.refused = Some(problem);
-                    self.failed_look();
-                }
+                self.refused.get_or_insert(problem);
                 self.lost
             }
         }
     }
 
-    fn failed_look(&mut self) {
-        if let Some(looked) = &mut self.looked {
-            looked.failures = looked.failures.saturating_add(1);
+    /// A version by its digest; nothing when that was asked since the last look.
+    async fn ask(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> Option<Result<Version, Problem>> {
+        let look = self.looked.map(|looked| looked.at);
+        if look.is_some() && self.asked == look {
+            return None;
         }
+        self.asked = look;
+        let asked = fetch(of, Some(digest), world).await;
+        if let (Err(_), Some(looked)) = (&asked, &mut self.looked) {
+            // So that another look comes soon.
+            looked.failures = looked.failures.max(1);
+        }
+        Some(asked)
     }
 
     /// Has a new version at work.
@@ -206,14 +211,15 @@ impl Keeper {
         let known = [&self.found, &self.approved].into_iter().flatten().find(|version| version.digest == digest);
         let version = match known.cloned() {
             Some(version) => version,
-            None => match fetch(of, Some(digest), world).await {
-                Ok(version) => {
+            None => match self.ask(of, digest, world).await {
+                Some(Ok(version)) => {
                     self.approved = Some(version.clone());
                     version
                 }
-                Err(problem) => {
-                    self.refused = Some(problem);
-                    self.failed_look();
+                answer => {
+                    if let Some(Err(problem)) = answer {
+                        self.refused = Some(problem);
+                    }
                     self.apply(of, world).await;
                     return false;
                 }
@@ -230,9 +236,7 @@ impl Keeper {
         let wanted = running.version.installation(of.namespace, of.name, of.spec, world.confined);
         let lacking = || world.installer.states(&wanted.id).iter().any(|state| state.phase == HookPhase::Forbidden);
         if wanted == running.installed {
-            if self.failed_same(&running.version.digest) {
-                self.failed = None;
-            }
+            self.failed.remove(&wanted.digest);
             let again = self.running.as_ref().is_some_and(|running| running.at.elapsed() >= RIGHTS) && lacking();
             if !again {
                 return;
@@ -246,7 +250,8 @@ impl Keeper {
             return;
         }
         let (version, settings) = (running.version.clone(), running.installed.settings.clone());
-        if !self.install(of, version, world).await && self.failed_settings() {
+        let digest = version.digest.clone();
+        if !self.install(of, version, world).await && self.failed_settings(&digest) {
             // Settings that do not fit must not keep what was taken away from being taken.
             let careful = Installation { settings, ..wanted };
             if self.running.as_ref().is_some_and(|running| running.installed != careful)
@@ -257,12 +262,8 @@ impl Keeper {
         }
     }
 
-    fn failed_same(&self, digest: &str) -> bool {
-        self.failed.as_ref().is_some_and(|failed| failed.wanted.digest == digest)
-    }
-
-    fn failed_settings(&self) -> bool {
-        self.failed.as_ref().is_some_and(|failed| failed.problem.reason == "SettingsRefused")
+    fn failed_settings(&self, digest: &str) -> bool {
+        self.failed.get(digest).is_some_and(|failed| failed.problem.reason == "SettingsRefused")
     }
 
     fn ran(&mut self, installed: Installation) {
@@ -274,18 +275,16 @@ impl Keeper {
     /// Installs a version, unless that failed a moment ago and nothing has changed. Whether it is at work.
     async fn install(&mut self, of: &Subject<'_>, version: Version, world: &World<'_>) -> bool {
         let wanted = version.installation(of.namespace, of.name, of.spec, world.confined);
-        let before = self.failed.take_if(|failed| failed.wanted == wanted);
-        if let Some(failed) = before.as_ref() {
-            let waits = failed.missing.is_some() || failed.at.elapsed() < plan::backoff(failed.times);
-            if waits {
-                self.failed = before;
-                return false;
-            }
+        let before = self.failed.get(&wanted.digest).filter(|failed| failed.wanted == wanted);
+        let waits = |failed: &Failed| failed.missing.is_some() || failed.at.elapsed() < plan::backoff(failed.times);
+        if before.is_some_and(waits) {
+            return false;
         }
+        let times = before.map_or(0, |failed| failed.times).saturating_add(1);
         match world.installer.install(wanted.clone()).await {
             Ok(_) => {
                 self.running = Some(Running { version, installed: wanted, at: Instant::now() });
-                self.failed = None;
+                self.failed.clear();
                 true
             }
             Err(error) => {
@@ -294,16 +293,22 @@ impl Keeper {
                     InstallError::Ungranted(hooks) => Some(hooks.into_iter().flat_map(|(_, rules)| rules).collect()),
                     _ => None,
                 };
-                let times = before.map_or(0, |failed| failed.times).saturating_add(1);
-                let label = version.label;
-                self.failed = Some(Failed { wanted, label, problem, missing, at: Instant::now(), times });
+                let (label, at) = (version.label, Instant::now());
+                self.failed.insert(wanted.digest.clone(), Failed { wanted, label, problem, missing, at, times });
                 false
             }
         }
     }
 
+    /// What is to take over, rather than what runs.
+    fn failed(&self) -> Option<&Failed> {
+        let running = self.running.as_ref().map(|running| running.version.digest.as_str());
+        let other = self.failed.values().find(|failed| Some(failed.wanted.digest.as_str()) != running);
+        other.or_else(|| self.failed.values().next())
+    }
+
     fn waiting(&self, of: &Subject<'_>, recorded: Option<&str>) -> Option<Waiting> {
-        if let Some(Failed { wanted, label, missing: Some(missing), .. }) = &self.failed {
+        if let Some(Failed { wanted, label, missing: Some(missing), .. }) = self.failed() {
             let why = Why::Grants(missing.clone());
             return Some(Waiting { digest: wanted.digest.clone(), label: label.clone(), why });
         }
@@ -323,7 +328,7 @@ impl Keeper {
         let waiting = self.waiting(of, old.digest.as_deref());
         let second = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default();
         let now = second.to_string();
-        let failed = self.failed.as_ref().filter(|failed| failed.missing.is_none());
+        let failed = self.failed().filter(|failed| failed.missing.is_none());
         let status = report::status(
             &Facts {
                 generation: of.generation,

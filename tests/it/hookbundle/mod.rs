@@ -1,3 +1,6 @@
-//! HookBundles: the definition, what the API server refuses, and the controller on a local cluster.
+//! HookBundles: the definition, what the API server refuses, and the controller on a local cluster with a real registry.
 
+mod control;
 mod definition;
+mod desk;
+mod stage;
