@@ -4,7 +4,7 @@ mod cli;
 mod fault;
 mod faulty;
 mod format;
-mod registry;
+pub mod registry;
 mod transfer;
 mod trust;
 
