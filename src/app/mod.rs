@@ -5,6 +5,7 @@ mod admin;
 mod answers;
 mod barrier;
 mod bindings;
+mod bundles;
 mod client;
 mod crew;
 mod failure_events;
@@ -27,6 +28,7 @@ mod runs;
 mod schedules;
 mod spans;
 mod swap;
+mod watching;
 mod webhooks;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
@@ -44,7 +46,7 @@ use crate::{
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
     hooks::{DirectoryError, HookFile},
-    model::{HookName, Job},
+    model::{HookName, Installer, Job},
     queue::{self, Drained, Runner},
     record::{self, Recorder},
     sandbox::{Sandbox, SandboxError},
@@ -57,6 +59,8 @@ use crate::{
     webhook::Answerer,
 };
 use answers::Answers;
+use bundles::Bundles;
+pub use bundles::Held;
 use fleet::Fleet;
 pub use fleet::ReleaseError;
 use health::Health;
@@ -68,6 +72,7 @@ use patches::PatchPrograms;
 pub use replace::{SwapError, Swapped};
 use roster::Roster;
 use runs::Runs;
+pub use watching::NotWatched;
 use webhooks::Webhooks;
 pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
 
@@ -123,6 +128,7 @@ pub struct App {
     roster: Arc<Roster>,
     recorder: Option<Arc<Recorder>>,
     fleet: Arc<Fleet>,
+    bundles: Bundles,
     answers: Arc<Answers>,
     webhooks: Option<Webhooks>,
     /// The tasks of telemetry.
@@ -216,6 +222,7 @@ impl App {
             stages,
             roster,
             recorder,
+            bundles: Bundles::new(fleet.clone()),
             fleet,
             answers,
             webhooks,
@@ -257,6 +264,11 @@ impl App {
     /// Answers reviews and conversions by its hooks, as the webhook server asks them.
     pub fn answerer(&self) -> Arc<dyn Answerer> {
         self.answers.clone()
+    }
+
+    /// Has bundles at work besides the hooks of the directory. To be dropped before a shutdown.
+    pub fn installer(&self) -> Arc<dyn Installer> {
+        Arc::new(self.bundles.clone())
     }
 
     /// Has the schedules of this name strike now; with [`Options::schedules_tick`] off, their only ticks.

@@ -93,13 +93,17 @@ pub struct CompileWorker {
   boathook serve --hooks /hooks --log-format json     # in a cluster, with the Pod's ServiceAccount
   boathook serve --kubeconfig dev.yaml --hooks hooks-wasm/dist --listen 127.0.0.1:0
   boathook serve --hooks ./hooks --webhook-url https://10.0.0.7:9443      # hooks that validate, from outside
+  boathook serve --bundle registry.example.com/team/hooks:v1 --key team.pub   # looks for another v1 in time
   boathook serve --hooks ./hooks --plan               # shows what hooks would write, and writes nothing
 
 Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 3 when runs had to be interrupted on shutdown.")]
 pub struct Serve {
     /// Directory with the hooks: each NAME.wasm in it is one
-    #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS")]
-    pub hooks: PathBuf,
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS", required_unless_present = "bundles")]
+    pub hooks: Option<PathBuf>,
+    /// Bundles.
+    #[command(flatten)]
+    pub bundles: bundle::Served,
     /// Connection to the cluster.
     #[command(flatten)]
     pub connection: Connection,
@@ -315,6 +319,12 @@ pub struct Demo {
     /// Go on serving afterwards, to try things with kubectl, until Ctrl-C
     #[arg(long)]
     pub keep: bool,
+}
+
+/// A registry is not to be asked all the time.
+fn pause(text: &str) -> Result<std::time::Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if duration.as_secs() < 1 { Err("at least 1s is needed".to_owned()) } else { Ok(duration) }
 }
 
 /// The whole shutdown is bounded by 30 s, runs take a part of it.
