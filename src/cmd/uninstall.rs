@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::{connect, runtime::block_on, serve};
-use crate::{cli::webhooks::Uninstall, registration::remove};
+use crate::{cli::webhooks::Uninstall, hookbundle::release, registration::remove};
 
 /// There is something to remove, and nobody said that it may go.
 const UNCONFIRMED: u8 = 2;
@@ -13,19 +13,21 @@ pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
         serve::init_log(&args.log)?;
         let (client, server) = connect::client(&args.connection).await?;
         let instance = args.instance.unwrap_or_else(|| client.default_namespace().to_owned());
-        let removed = remove(client, &instance, !args.yes).await?;
-        if removed.is_nothing() {
+        let removed = remove(client.clone(), &instance, !args.yes).await?;
+        let released = release(client, !args.yes).await?;
+        if removed.is_nothing() && released.is_empty() {
             println!("operator {instance} has nothing registered at {server}");
             removed.others.iter().for_each(|other| println!("operator {other} has: --instance {other}"));
             return Ok(ExitCode::SUCCESS);
         }
-        let (deleted, restored) = if args.yes {
-            ("deleted", "restored the conversion of")
+        let (deleted, restored, let_go) = if args.yes {
+            ("deleted", "restored the conversion of", "no longer keeps")
         } else {
-            ("would delete", "would restore the conversion of")
+            ("would delete", "would restore the conversion of", "would no longer keep")
         };
         removed.deleted.iter().for_each(|what| println!("{deleted} {what}"));
         removed.restored.iter().for_each(|name| println!("{restored} {name}"));
+        released.iter().for_each(|name| println!("{let_go} HookBundle {name}"));
         if args.yes {
             return Ok(ExitCode::SUCCESS);
         }

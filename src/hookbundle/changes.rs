@@ -2,7 +2,7 @@
 
 use super::{
     HookBundleStatus,
-    conditions::{GRANTED, READY, SUSPENDED, VERIFIED},
+    conditions::{GRANTED, PROGRESSING, READY, SUSPENDED, VERIFIED},
     report::condition,
 };
 
@@ -34,6 +34,7 @@ pub(super) fn told(old: &HookBundleStatus, new: &HookBundleStatus) -> Vec<Told> 
     for (type_, action) in [(VERIFIED, "Verify"), (GRANTED, "Grant")] {
         told.extend(problem(old, new, type_, action));
     }
+    told.extend(stuck(old, new));
     told.extend(suspended(old, new));
     told.extend(ready(old, new));
     told
@@ -70,6 +71,24 @@ fn problem(old: &HookBundleStatus, new: &HookBundleStatus, type_: &str, action: 
     (news && !QUIET.contains(&now.reason.as_str())).then(|| Told::warning(&now.reason, action, &now.message))
 }
 
+/// A version that is trusted and could not take over.
+fn stuck(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
+    const QUIET: [&str; 2] = ["Looking", "HooksStarting"];
+    let now = condition(&new.conditions, PROGRESSING).filter(|now| now.status == "True")?;
+    let before = condition(&old.conditions, PROGRESSING);
+    let same = before.is_some_and(|before| before.reason == now.reason && old.available == new.available);
+    let news = !same && !QUIET.contains(&now.reason.as_str()) && !is_said(new, &now.reason, &[VERIFIED, GRANTED]);
+    news.then(|| Told::warning(&now.reason, "Install", &now.message))
+}
+
+/// Whether one of these conditions says the same, as a problem.
+fn is_said(status: &HookBundleStatus, reason: &str, types: &[&str]) -> bool {
+    let says = |type_: &&str| {
+        condition(&status.conditions, type_).is_some_and(|other| other.reason == reason && other.status != "True")
+    };
+    types.iter().any(|type_| says(type_))
+}
+
 fn suspended(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
     let is = |status: &HookBundleStatus| {
         condition(&status.conditions, SUSPENDED).is_some_and(|condition| condition.status == "True")
@@ -91,9 +110,8 @@ fn ready(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
     if now.status == "True" {
         return Some(Told::normal("Ready", "Run", now.message.clone()));
     }
-    let said = [VERIFIED, GRANTED].iter().any(|type_| {
-        condition(&new.conditions, type_).is_some_and(|other| other.reason == now.reason && other.status != "True")
-    });
+    let stuck = condition(&new.conditions, PROGRESSING).is_some_and(|other| other.reason == now.reason);
+    let said = stuck || is_said(new, &now.reason, &[VERIFIED, GRANTED]);
     const QUIET: [&str; 4] = ["Progressing", "HooksStarting", "Suspended", "AwaitingApproval"];
     (!said && !QUIET.contains(&now.reason.as_str())).then(|| Told::warning(&now.reason, "Run", &now.message))
 }

@@ -146,9 +146,7 @@ fn granted(facts: &Facts<'_>) -> Option<Says> {
             Some(Says(FALSE, problem.reason, problem.message.clone()))
         }
         _ if facts.suspended => None,
-        _ if facts.running.is_some() => {
-            Some(Says(TRUE, "Granted", "all that hooks ask for is granted".to_owned()))
-        }
+        _ if facts.running.is_some() => Some(Says(TRUE, "Granted", "all that hooks ask for is granted".to_owned())),
         _ => Some(Says(UNKNOWN, "NotInstalled", "no version is at work".to_owned())),
     }
 }
@@ -174,7 +172,7 @@ fn progressing(facts: &Facts<'_>) -> Says {
         return Says(FALSE, waiting.why.reason(), waits(&waiting.label, &waiting.why));
     }
     if let Some(problem) = facts.failed.or(facts.refused) {
-        return Says(TRUE, "Retrying", format!("it is tried again: {}", problem.message));
+        return Says(TRUE, problem.reason, format!("it is tried again: {}", problem.message));
     }
     match facts.running {
         None => says(TRUE, "Looking", "it is looked for"),

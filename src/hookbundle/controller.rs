@@ -15,7 +15,6 @@ use kube::{
         Controller,
         controller::{self, Action},
         events::{Event, EventType, Recorder, Reporter},
-        finalizer::{self, finalizer},
         watcher,
     },
 };
@@ -134,19 +133,25 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
     }
 }
 
-async fn pass(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, finalizer::Error<ControlError>> {
-    let namespace = bundle.namespace().unwrap_or_default();
-    let api = Api::namespaced(control.client.clone(), &namespace);
-    finalizer(&api, FINALIZER, bundle, |event| async {
-        match event {
-            finalizer::Event::Apply(bundle) => control.keep(&bundle).await,
-            finalizer::Event::Cleanup(bundle) => Ok(control.release(&bundle).await),
+async fn pass(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
+    let ours = bundle.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
+    match (bundle.metadata.deletion_timestamp.is_some(), ours) {
+        (false, true) => control.keep(&bundle).await,
+        (false, false) => {
+            let mut finalizers = bundle.finalizers().to_vec();
+            finalizers.push(FINALIZER.to_owned());
+            control.set_finalizers(&bundle, &finalizers).await
         }
-    })
-    .await
+        (true, true) => {
+            control.remove(&id(&bundle)).await;
+            let others: Vec<_> = bundle.finalizers().iter().filter(|one| *one != FINALIZER).cloned().collect();
+            control.set_finalizers(&bundle, &others).await
+        }
+        (true, false) => Ok(Action::await_change()),
+    }
 }
 
-fn again(bundle: Arc<HookBundle>, error: &finalizer::Error<ControlError>, _: Arc<Control>) -> Action {
+fn again(bundle: Arc<HookBundle>, error: &ControlError, _: Arc<Control>) -> Action {
     debug!(bundle = %id(&bundle), error = error_chain(error), "a HookBundle can't be kept");
     Action::requeue(Duration::from_secs(5))
 }
@@ -195,9 +200,20 @@ impl Control {
         keeper
     }
 
-    async fn release(&self, bundle: &HookBundle) -> Action {
-        self.remove(&id(bundle)).await;
-        Action::await_change()
+    /// With the version that was read: another's finalizer must not be lost.
+    async fn set_finalizers(&self, bundle: &HookBundle, finalizers: &[String]) -> Result<Action, ControlError> {
+        let api: Api<HookBundle> = Api::namespaced(self.client.clone(), &bundle.namespace().unwrap_or_default());
+        let metadata = json!({"finalizers": finalizers, "resourceVersion": bundle.resource_version()});
+        let patch = Patch::Merge(json!({ "metadata": metadata }));
+        match api.patch(&bundle.name_any(), &PatchParams::default(), &patch).await {
+            Ok(_) => Ok(Action::await_change()),
+            // Gone already.
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Action::await_change()),
+            Err(source) => {
+                let id = id(bundle).to_string();
+                Err(ControlError::Write { id, what: "finalizer", source: Box::new(source) })
+            }
+        }
     }
 
     async fn forget(&self, namespace: Option<String>, name: String) {
@@ -221,8 +237,7 @@ impl Control {
         });
         let params = PatchParams::apply(MANAGER).force();
         let written = api.patch_status(&bundle.name_any(), &params, &Patch::Apply(&body)).await;
-        let failed =
-            |source| ControlError::Write { id: id.to_string(), what: "status", source: Box::new(source) };
+        let failed = |source| ControlError::Write { id: id.to_string(), what: "status", source: Box::new(source) };
         written.map(drop).map_err(failed)
     }
 

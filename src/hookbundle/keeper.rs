@@ -13,7 +13,7 @@ use super::{
     source::Sources,
     version::Version,
 };
-use crate::model::{BundleId, HookPhase, Installation, InstallError, Installer, Permission};
+use crate::model::{BundleId, HookPhase, InstallError, Installation, Installer, Permission};
 
 /// Steps of one pass: bring back, take the spec's changes over, install.
 const STEPS: usize = 4;
@@ -183,7 +183,17 @@ impl Keeper {
                 true
             }
             Some(Err(problem)) => {
-                // A registry that is away holds up its own bundle alone, and gives it back later.
+                let kept = match problem.refused {
+                    true => None,
+                    false => world.sources.recall(&of.id(), of.spec).await.filter(|kept| kept.digest == digest),
+                };
+                if let Some(version) = kept
+                    && self.install(of, version, world).await
+                {
+                    self.refused.get_or_insert(problem);
+                    return true;
+                }
+                // A registry that is away gives it back later.
                 self.lost = problem.refused || problem.reason == "NotFound";
                 self.refused.get_or_insert(problem);
                 self.lost
@@ -283,6 +293,7 @@ impl Keeper {
         let times = before.map_or(0, |failed| failed.times).saturating_add(1);
         match world.installer.install(wanted.clone()).await {
             Ok(_) => {
+                world.sources.remember(&of.id(), &version);
                 self.running = Some(Running { version, installed: wanted, at: Instant::now() });
                 self.failed.clear();
                 true

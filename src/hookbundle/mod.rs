@@ -15,6 +15,7 @@ mod convert;
 mod keeper;
 mod plan;
 mod problem;
+mod release;
 mod report;
 mod source;
 mod version;
@@ -24,4 +25,5 @@ pub use api::{
     OciSource, Pending, SecretKey, SecretName, Source, Verification, definition,
 };
 pub use controller::{ControlError, FINALIZER, Options, keep, served};
+pub use release::release;
 pub use source::SourceOptions;

@@ -178,6 +178,7 @@ mod tests {
             verified: Verified { by_digest: false, by_keys: vec!["ci".to_owned()] },
             pinned: false,
             asked: Default::default(),
+            pulled: None,
         }
     }
 
@@ -231,7 +232,10 @@ mod tests {
         let starting = [state("x", HookPhase::Pending, "")];
         let starting = Facts { running: Some(&a), found: Some(&a), states: &starting, ..facts() };
         let begun = status(&starting, &looking);
-        assert_eq!((says(&begun, "Ready"), says(&begun, "Progressing")), ("False HooksStarting".into(), "True HooksStarting".into()));
+        assert_eq!(
+            (says(&begun, "Ready"), says(&begun, "Progressing")),
+            ("False HooksStarting".into(), "True HooksStarting".into())
+        );
         assert_eq!(reasons(&looking, &begun), ["Installed"]);
 
         let ready = [state("x", HookPhase::Ready, "")];
@@ -243,7 +247,10 @@ mod tests {
 
         let problem = Problem::refused("WrongKey", "b is signed with another key");
         let refused = status(&Facts { found: None, refused: Some(&problem), ..settled }, &good);
-        assert_eq!((says(&refused, "Ready"), says(&refused, "Verified")), ("True HooksReady".into(), "False WrongKey".into()));
+        assert_eq!(
+            (says(&refused, "Ready"), says(&refused, "Verified")),
+            ("True HooksReady".into(), "False WrongKey".into())
+        );
         assert!(condition(&refused.conditions, "Ready").unwrap().message.contains("another version is refused"));
         assert_eq!(reasons(&good, &refused), ["WrongKey"]);
 
@@ -258,7 +265,8 @@ mod tests {
         let (ready, broken) = ([state("x", HookPhase::Ready, "")], [state("x", HookPhase::Quarantined, "it trapped")]);
         let good = Facts { running: Some(&a), found: Some(&a), states: &ready, ..facts() };
         let first = status(&good, &HookBundleStatus::default());
-        let time = |status: &HookBundleStatus| condition(&status.conditions, "Ready").unwrap().last_transition_time.clone();
+        let time =
+            |status: &HookBundleStatus| condition(&status.conditions, "Ready").unwrap().last_transition_time.clone();
         let later = status(&Facts { now: "2026-01-02T00:00:00Z", generation: 4, ..good }, &first);
         assert_eq!(time(&later), time(&first));
         let bad = status(&Facts { now: "2026-01-03T00:00:00Z", states: &broken, ..good }, &later);
@@ -285,7 +293,8 @@ mod tests {
 
     #[test]
     fn rules_that_lack_can_be_pasted() {
-        let (a, list) = (version("a"), |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        let (a, list) =
+            (version("a"), |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         let missing = Permission {
             api_groups: list(&[""]),
             resources: list(&["secrets"]),
@@ -293,7 +302,8 @@ mod tests {
             resource_names: Vec::new(),
             namespaces: list(&["team"]),
         };
-        let waiting = Waiting { digest: "sha256:b".into(), label: "b".into(), why: Why::Grants(vec![missing.clone(), missing]) };
+        let waiting =
+            Waiting { digest: "sha256:b".into(), label: "b".into(), why: Why::Grants(vec![missing.clone(), missing]) };
         let ready = [state("x", HookPhase::Ready, "")];
         let facts = Facts { running: Some(&a), found: Some(&a), states: &ready, waiting: Some(&waiting), ..facts() };
         let status = status(&facts, &HookBundleStatus::default());

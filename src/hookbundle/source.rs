@@ -18,7 +18,7 @@ use crate::{
         self, Connect, Credentials, Demand, Digest, NamedKey, Place, Policy, Progress, PublicKey, Pulled, Reference,
         Store, Verified,
     },
-    model::error_chain,
+    model::{BundleId, error_chain},
 };
 
 /// Bundles that are brought from one registry at the same time.
@@ -27,8 +27,6 @@ const PER_REGISTRY: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(300);
 /// An answer of the API server.
 const ANSWER: Duration = Duration::from_secs(10);
-/// The file of a bundle that is the schema of its settings.
-const SETTINGS_SCHEMA: &str = "settings.schema.json";
 
 /// What all HookBundles have in common.
 #[derive(Debug, Clone)]
@@ -69,35 +67,55 @@ impl Sources {
         };
         let fetched = timeout(PATIENCE, self.bring(namespace, spec, &at)).await;
         let late = || format!("{at} was not there after {} s: what came is kept, and it goes on", PATIENCE.as_secs());
-        let pulled = fetched.map_err(|_| Problem::passing("RegistryUnavailable", late()))??;
+        let (pulled, policy) = fetched.map_err(|_| Problem::passing("RegistryUnavailable", late()))??;
         self.tidy(&pulled);
-        let schema = schema(&pulled).await?;
-        Ok(Version::new(&pulled, &reference(spec, None)?, schema))
+        let unreadable = |error| Problem::passing("StoreUnusable", format!("what was pulled can't be read: {error}"));
+        let ready = pulled.ready().map_err(unreadable)?;
+        let version = Version::new(ready, &reference(spec, None)?, pulled.verified.clone());
+        Ok(Version { pulled: Some(Arc::new((pulled, policy))), ..version })
     }
 
-    async fn bring(&self, namespace: &str, spec: &HookBundleSpec, at: &Reference) -> Result<Pulled, Problem> {
+    /// Keeps in mind what is at work, for a start without the registry.
+    pub fn remember(&self, id: &BundleId, version: &Version) {
+        let Some((pulled, policy)) = version.pulled.as_deref() else { return };
+        if let Err(error) = self.options.store.remember(&self.key(id), pulled, policy) {
+            warn!(bundle = %id, error = error_chain(&error), "a start without the registry is not possible");
+        }
+    }
+
+    /// What was at work last, if it would be trusted today and is all in the store.
+    pub async fn recall(&self, id: &BundleId, spec: &HookBundleSpec) -> Option<Version> {
+        let namespace = id.namespace.as_deref().unwrap_or_default();
+        let policy = Secrets { client: &self.client, namespace }.policy(spec).await.ok()?;
+        let ready = self.options.store.recall(&self.key(id), &policy).ok()??;
+        Some(Version::new(ready, &reference(spec, None).ok()?, Verified::default()))
+    }
+
+    /// No HookBundle gets what another one had, and nobody what another policy of the admin let in.
+    fn key(&self, id: &BundleId) -> String {
+        let policy = Digest::of(format!("{:?}", self.options.policy).as_bytes());
+        format!("HookBundle {id} {policy}")
+    }
+
+    async fn bring(&self, namespace: &str, spec: &HookBundleSpec, at: &Reference) -> Result<(Pulled, Policy), Problem> {
         let secrets = Secrets { client: &self.client, namespace };
         let connect = secrets.connect(spec, &self.options.ca).await?;
         let policy = secrets.policy(spec).await?;
         let place = Place::registry(at, &connect).map_err(|error| Problem::of_bundle(&error))?;
         let mut by_operator = None;
         if let Some(policy) = &self.options.policy {
-            let (seen, verified) =
-                bundle::verify(&place, policy).await.map_err(|error| Problem::of_bundle(&error))?;
+            let (seen, verified) = bundle::verify(&place, policy).await.map_err(|error| Problem::of_bundle(&error))?;
             by_operator = Some((seen.digest, verified));
         }
         let pulled = bundle::pull(&place, &self.options.store, &policy, &Progress::default()).await;
         let mut pulled = pulled.map_err(|error| Problem::of_bundle(&error))?;
-        match by_operator {
-            Some((digest, _)) if digest != pulled.seen.digest => {
-                Err(Problem::passing("TagMoved", format!("{at} was moved while it was looked at")))
+        if let Some((digest, verified)) = by_operator {
+            if digest != pulled.seen.digest {
+                return Err(Problem::passing("TagMoved", format!("{at} was moved while it was looked at")));
             }
-            Some((_, verified)) => {
-                pulled.verified = both(pulled.verified, verified);
-                Ok(pulled)
-            }
-            None => Ok(pulled),
+            pulled.verified = both(pulled.verified, verified);
         }
+        Ok((pulled, policy))
     }
 
     fn registry(&self, host: &str) -> Arc<Semaphore> {
@@ -140,12 +158,6 @@ fn both(mut own: Verified, operator: Verified) -> Verified {
         }
     }
     own
-}
-
-async fn schema(pulled: &Pulled) -> Result<Option<String>, Problem> {
-    let Some((_, path)) = pulled.files.iter().find(|(name, _)| name == SETTINGS_SCHEMA) else { return Ok(None) };
-    let failed = |error| Problem::passing("StoreUnusable", format!("{SETTINGS_SCHEMA} can't be read: {error}"));
-    tokio::fs::read_to_string(path).await.map(Some).map_err(failed)
 }
 
 /// Secrets of one namespace.

@@ -1,10 +1,10 @@
 //! One version of a bundle that is in the store and trusted, and how it is to be at work. Pure.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{HookBundleSpec, convert};
 use crate::{
-    bundle::{Pulled, Reference, Verified},
+    bundle::{Policy, Pulled, Ready, Reference, Verified},
     model::{BundleId, HookSource, Identity, Installation, Permission},
 };
 
@@ -12,7 +12,7 @@ use crate::{
 const SHOWN: usize = 12;
 
 /// A version.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct Version {
     /// `sha256:…` of its manifest.
     pub digest: String,
@@ -25,26 +25,23 @@ pub(super) struct Version {
     pub pinned: bool,
     /// Hooks' names and what they ask for.
     pub asked: BTreeMap<String, Vec<Permission>>,
+    /// As it came, to be remembered when it is at work. Absent: it came out of the store's memory.
+    pub pulled: Option<Arc<(Pulled, Policy)>>,
 }
 
 impl Version {
-    /// Of what was pulled. What a single component asks for is not known yet.
-    pub fn new(pulled: &Pulled, at: &Reference, schema: Option<String>) -> Self {
-        let digest = pulled.seen.digest.to_string();
-        let hooks = pulled.hooks.iter().map(|hook| HookSource {
-            name: hook.name.clone(),
-            path: hook.path.clone(),
-            digest: Some(hook.digest.to_string()),
-            said: hook.permissions.clone(),
-        });
-        let asked = pulled.hooks.iter().filter_map(|hook| Some((hook.name.to_string(), hook.permissions.clone()?)));
+    /// What a single component asks for is not known yet.
+    pub fn new(ready: Ready, at: &Reference, verified: Verified) -> Self {
+        let digest = ready.digest.to_string();
+        let asked = ready.hooks.iter().filter_map(|hook| Some((hook.name.to_string(), hook.said.clone()?)));
         Self {
             label: label(at.tag(), &digest),
-            hooks: hooks.collect(),
-            schema,
-            verified: pulled.verified.clone(),
-            pinned: at.digest().is_some(),
             asked: asked.collect(),
+            hooks: ready.hooks,
+            schema: ready.settings_schema,
+            verified,
+            pinned: at.digest().is_some(),
+            pulled: None,
             digest,
         }
     }

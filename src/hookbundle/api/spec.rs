@@ -163,7 +163,7 @@ pub struct OciSource {
 }
 
 /// What a reference looks like; `bundle::Reference` decides.
-const REFERENCE: &str = "self.matches('^(oci://)?(localhost|[a-zA-Z0-9-]*[.:][]a-zA-Z0-9.:[-]*|[[][]a-zA-Z0-9.:[-]*)\
+const REFERENCE: &str = "self.matches('^(oci://)?(localhost|[^/@ ]*[.:][^/@ ]*)\
     (/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$')";
 const DURATION: &str = "^([0-9]+([.][0-9]+)?(ms|s|m|h))+$";
 const BYTES: &str = "^[1-9][0-9]{0,14}(Ki|Mi|Gi|k|M|G)?$";

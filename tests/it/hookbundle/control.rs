@@ -1,6 +1,9 @@
 //! What the controller does about a HookBundle, and what it says.
 
-use boathook::bundle::{Policy, PrivateKey, sign};
+use boathook::{
+    bundle::{Policy, PrivateKey, sign},
+    hookbundle::release,
+};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -229,6 +232,40 @@ async fn a_deleted_one_goes_with_its_hooks() {
 }
 
 #[tokio::test]
+async fn without_an_operator_it_can_be_let_go() {
+    let stage = Stage::new().await;
+    stage.push("a", "configmaps").await;
+    let keeping = stage.keep(desk());
+    stage.bundle("a", json!({"grants": [get("configmaps")]})).await;
+    stage.condition("a", "Ready=True").await;
+    drop(keeping);
+    let client = || stage.cluster.admin.client.clone();
+    assert_eq!(release(client(), true).await.unwrap(), ["team/a"]);
+    stage.delete("a").await;
+    assert!(stage.get("a").await.is_some());
+    assert_eq!(release(client(), false).await.unwrap(), ["team/a"]);
+    assert!(stage.get("a").await.is_none());
+    assert!(release(client(), false).await.unwrap().is_empty());
+}
+
+/// With its registry away, and the tag gone on.
+#[tokio::test]
+async fn a_start_takes_what_ran_from_the_store() {
+    let (mut stage, first_desk) = (Stage::new().await, desk());
+    let digest = stage.push("a", "configmaps").await;
+    let keeping = stage.keep(first_desk);
+    stage.bundle("a", json!({"grants": [get("configmaps")]})).await;
+    stage.condition("a", "Ready=True").await;
+    drop(keeping);
+    stage.registry.end();
+    let desk = desk();
+    let _keeping = stage.keep(desk.clone());
+    let status = stage.condition("a", "Verified=Unknown/RegistryUnavailable").await;
+    assert!(shown(&status).join("\n").contains("Ready=True/HooksReady"));
+    assert_eq!(desk.has(&id("a")).unwrap().digest, digest);
+}
+
+#[tokio::test]
 async fn after_a_restart_the_version_that_ran_comes_back() {
     let (stage, first_desk) = (Stage::new().await, desk());
     let first = stage.push("a", "configmaps").await;
@@ -258,7 +295,9 @@ async fn bad_ones_do_not_hold_up_a_good_one() {
     }
     stage.bundle("gone", json!({})).await;
     stage.push("garbage", "configmaps").await;
-    stage.bundle("garbage", json!({"verification": {"unsigned": null, "keys": [{"name": "a", "publicKey": "x"}]}})).await;
+    stage
+        .bundle("garbage", json!({"verification": {"unsigned": null, "keys": [{"name": "a", "publicKey": "x"}]}}))
+        .await;
     stage.push("good", "configmaps").await;
     stage.bundle("good", json!({"grants": [get("configmaps")]})).await;
     stage.condition("good", "Ready=True").await;

@@ -68,7 +68,11 @@ pub fn cases() -> Vec<Value> {
 #[tokio::test]
 async fn what_is_wrong_is_refused_with_its_reason() {
     let cluster = cluster().await;
-    cluster.admin.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})).await.unwrap();
+    cluster
+        .admin
+        .create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}))
+        .await
+        .unwrap();
     let mut problems = Vec::new();
     for (n, case) in cases().iter().enumerate() {
         let object = json!({
@@ -91,16 +95,23 @@ async fn what_is_wrong_is_refused_with_its_reason() {
 #[tokio::test]
 async fn defaults_are_filled_in() {
     let cluster = cluster().await;
-    cluster.admin.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})).await.unwrap();
+    cluster
+        .admin
+        .create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}))
+        .await
+        .unwrap();
     let object = json!({
         "apiVersion": "boathook.dev/v1alpha1", "kind": "HookBundle",
         "metadata": {"name": "a", "namespace": "team"},
         "spec": {"source": {"oci": {"reference": "r.example.com/team/hooks:v1"}}, "verification": {"unsigned": true}},
     });
     let made = cluster.admin.create(&object).await.unwrap();
-    assert_eq!(made["spec"], json!({
-        "source": {"oci": {"reference": "r.example.com/team/hooks:v1", "insecure": false}},
-        "verification": {"unsigned": true, "tagMustMatch": false},
-        "approval": "Automatic", "serviceAccountName": "default", "suspend": false,
-    }));
+    assert_eq!(
+        made["spec"],
+        json!({
+            "source": {"oci": {"reference": "r.example.com/team/hooks:v1", "insecure": false}},
+            "verification": {"unsigned": true, "tagMustMatch": false},
+            "approval": "Automatic", "serviceAccountName": "default", "suspend": false,
+        })
+    );
 }

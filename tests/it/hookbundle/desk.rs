@@ -49,7 +49,8 @@ impl Installer for Desk {
             }
             let mut bundles = self.bundles.lock().unwrap();
             if bundles.get(&id).is_some_and(|before| before.digest != installation.digest) {
-                let each = installation.hooks.iter().map(|hook| (hook.name.clone(), lacking(hook, &installation.grants)));
+                let each =
+                    installation.hooks.iter().map(|hook| (hook.name.clone(), lacking(hook, &installation.grants)));
                 let lacking: Vec<_> = each.filter(|(_, missing)| !missing.is_empty()).collect();
                 if !lacking.is_empty() {
                     return Err(InstallError::Ungranted(lacking));

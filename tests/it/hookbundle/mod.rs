@@ -4,3 +4,4 @@ mod control;
 mod definition;
 mod desk;
 mod stage;
+mod whole;
