@@ -3,9 +3,10 @@
 use clap::{Args, ValueEnum};
 
 /// Flags of `boathook serve`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "HookBundles")]
 pub struct HookBundles {
-    /// Keep the cluster's HookBundles at work
+    /// Keep the cluster's HookBundles at work. --policy, --key and --digest hold for them besides what each says
     #[arg(long, value_enum, default_value_t = Mode::Auto, value_name = "WHEN", env = "BOATHOOK_HOOK_BUNDLES")]
     pub hook_bundles: Mode,
     /// Let the hooks of this namespace's HookBundles watch and act beyond it, as far as their ServiceAccounts may; may

@@ -99,11 +99,14 @@ pub struct CompileWorker {
 Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 3 when runs had to be interrupted on shutdown.")]
 pub struct Serve {
     /// Directory with the hooks: each NAME.wasm in it is one
-    #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS", required_unless_present = "bundles")]
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS", required_unless_present_any = ["bundles", "hook_bundles"])]
     pub hooks: Option<PathBuf>,
     /// Bundles.
     #[command(flatten)]
     pub bundles: bundle::Served,
+    /// HookBundles.
+    #[command(flatten)]
+    pub hook_bundles: hookbundle::HookBundles,
     /// Connection to the cluster.
     #[command(flatten)]
     pub connection: Connection,

@@ -5,9 +5,13 @@ use std::{path::PathBuf, sync::Arc};
 use anyhow::{Context as _, bail};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::bundle::policy;
 use crate::{
     bundle::{Policy, Store},
-    cli::hookbundle::{HookBundles, Mode},
+    cli::{
+        bundle::Served,
+        hookbundle::{HookBundles, Mode},
+    },
     hookbundle::{Options, SourceOptions, keep, served},
     model::Installer,
 };
@@ -18,11 +22,24 @@ const STORE_SIZE: u64 = 2 << 30;
 /// What is typed of bundles in general.
 pub(super) struct Common {
     /// What the admin wants of every bundle.
-    pub policy: Option<Policy>,
+    policy: Option<Policy>,
     /// Certificates, as PEM.
-    pub ca: Vec<u8>,
+    ca: Vec<u8>,
     /// Directory of the store.
-    pub store: Option<PathBuf>,
+    store: Option<PathBuf>,
+}
+
+impl Common {
+    pub fn read(args: &Served, usual_store: Option<PathBuf>) -> anyhow::Result<Self> {
+        let trust = &args.trust;
+        let asked = trust.policy.is_some() || !trust.key.is_empty() || !trust.digest.is_empty();
+        let read = |file: &PathBuf| std::fs::read(file).with_context(|| format!("can't read {}", file.display()));
+        Ok(Self {
+            policy: if asked { Some(policy(trust, "")?) } else { None },
+            ca: args.registry.ca.as_ref().map(read).transpose()?.unwrap_or_default(),
+            store: args.bundle_store.clone().or(usual_store),
+        })
+    }
 }
 
 /// Keeps HookBundles until it is dropped; nothing when they are not to be kept.
@@ -37,7 +54,9 @@ pub(super) async fn start(
         Mode::Auto => {}
         Mode::On if served(&client).await.context("can't ask the cluster which kinds it serves")? => {}
         Mode::On => {
-            bail!("the cluster serves no HookBundles: boathook crd | kubectl apply --server-side -f -; or --hook-bundles auto")
+            bail!(
+                "the cluster serves no HookBundles: boathook crd | kubectl apply --server-side -f -; or --hook-bundles auto"
+            )
         }
     }
     let store = match (common.store, args.hook_bundles) {

@@ -12,6 +12,7 @@ mod demo;
 mod dev;
 mod effects;
 pub mod filter_worker;
+mod hookbundles;
 mod inspect;
 mod new;
 mod rbac;

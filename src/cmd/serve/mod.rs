@@ -14,6 +14,7 @@ use tracing::{info, warn};
 use super::{
     admin, connect,
     effects::Plan,
+    hookbundles,
     runtime::{Stop, block_on},
 };
 use crate::{
@@ -33,10 +34,14 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
     block_on(async {
         let (log, traces) = init_telemetry(&args)?;
         let mut stop = Stop::new()?;
-        let named = bundles::Named::read(args.bundles.take(), cache_dir().map(|dir| dir.with_file_name(BUNDLES)))?;
+        let usual_store = cache_dir().map(|dir| dir.with_file_name(BUNDLES));
+        let common = hookbundles::Common::read(&args.bundles, usual_store.clone())?;
+        let hook_bundles = args.hook_bundles.clone();
+        let named = bundles::Named::read(args.bundles.take(), usual_store)?;
         let no_webhooks = args.webhooks.no_webhooks;
         let options = Options { log: Some(log), ..options(args).await? };
         let unasked = options.webhooks.is_none() && !options.plan && !no_webhooks;
+        let (client, plan) = (options.client.clone(), options.plan);
         // Loading may take long: each hook is compiled, and asked for its document.
         if options.plan {
             info!("a plan: nothing is written, each write is a server-side dry run");
@@ -52,9 +57,13 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
             warn!("hooks bind webhooks, and none are registered: give --webhook-service or --webhook-url");
         }
         let bundles = named.map(|named| named.keep(&app.installer()));
+        let kept = match plan {
+            true => None,
+            false => hookbundles::start(hook_bundles, common, client, app.installer()).await?,
+        };
         stop.requested().await;
         info!("shutting down");
-        drop(bundles);
+        drop((bundles, kept));
         let drained = tokio::select! {
             drained = app.shutdown() => drained,
             // Whoever asks twice does not want to wait.
