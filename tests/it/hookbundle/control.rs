@@ -146,7 +146,8 @@ async fn each_refusal_has_its_reason_and_the_version_before_stays() {
     let layer = third.blobs.keys().map(ToString::to_string).find(component).unwrap();
     let file = stage.registry.file(&layer);
     let good = std::fs::read(&file).unwrap();
-    std::fs::write(&file, b"a component of mine").unwrap();
+    // As long as before, or the registry itself would notice.
+    std::fs::write(&file, good.to_ascii_uppercase()).unwrap();
     sign(&place, &private(&key)).await.unwrap();
     let status = stage.condition("a", "Verified=False/Tampered").await;
     assert_eq!(status["digest"], second.as_str());
@@ -210,7 +211,8 @@ async fn suspended_and_resumed() {
     stage.condition("a", "Ready=True").await;
     let log = desk.log();
     assert_eq!(log[1..], ["suspend team/a true", "suspend team/a false"], "the version is not installed anew");
-    let wanted = ["Normal Installed", "Normal Ready", "Normal Ready", "Normal Resumed", "Normal Suspended"];
+    // That it was ready twice, in the same words, is one Event that counts.
+    let wanted = ["Normal Installed", "Normal Ready", "Normal Resumed", "Normal Suspended"];
     until("its Events", async || (stage.events("a").await == wanted).then_some(())).await;
 }
 
