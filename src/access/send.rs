@@ -226,3 +226,29 @@ fn innermost(error: &(dyn StdError + 'static)) -> String {
 fn sources<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn headers(identity: Option<&Identity>) -> Vec<String> {
+        let request = impersonating(Request::builder(), identity).body(()).unwrap();
+        request.headers().iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_service_account_is_sent_with_just_its_groups() {
+        let identity = Identity { namespace: "prod".to_owned(), service_account: "hook".to_owned() };
+        assert_eq!(
+            headers(Some(&identity)),
+            [
+                "impersonate-user: system:serviceaccount:prod:hook",
+                "impersonate-group: system:serviceaccounts",
+                "impersonate-group: system:serviceaccounts:prod",
+                "impersonate-group: system:authenticated",
+            ]
+        );
+        assert_eq!(headers(None), Vec::<String>::new());
+    }
+}

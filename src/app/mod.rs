@@ -7,6 +7,7 @@ mod barrier;
 mod bindings;
 mod bundles;
 mod client;
+mod connect;
 mod crew;
 mod failure_events;
 mod fleet;
@@ -33,7 +34,6 @@ mod webhooks;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use futures::FutureExt as _;
 use tokio::task::JoinSet;
 use tracing::info;
 
@@ -41,12 +41,11 @@ pub use hooks::{Bundled, Hook, Quarantine, load};
 pub use options::{Options, RunEnded};
 
 use crate::{
-    access::Access,
     admin::SocketError,
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
     hooks::{DirectoryError, HookFile},
-    model::{HookName, Installer, Job},
+    model::{HookName, Installer},
     queue::{self, Drained, Runner},
     record::{self, Recorder},
     sandbox::{Sandbox, SandboxError},
@@ -68,7 +67,6 @@ use history::History;
 use host::Operator;
 use last::LastRuns;
 use observers::Report;
-use patches::PatchPrograms;
 pub use replace::{SwapError, Swapped};
 use roster::Roster;
 use runs::Runs;
@@ -160,7 +158,7 @@ impl App {
         let recorder = options.record.clone().map(|config| Recorder::start(config, report.clone())).transpose()?;
         let recorder = recorder.map(Arc::new);
         let (runner, runs, stages) =
-            connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
+            connect::connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
         let answers = Arc::new(Answers::new(answers::Parts {
             roster: roster.clone(),
             sandbox: sandbox.clone(),
@@ -328,66 +326,6 @@ impl App {
         self.server.shutdown().await;
         drained
     }
-}
-
-/// Makes the stages and hands each what it calls.
-fn connect(
-    options: &Options,
-    roster: &Arc<Roster>,
-    sandbox: Arc<Sandbox>,
-    report: Arc<Report>,
-    shown: &Shown,
-    health: &Arc<Health>,
-    recorder: Option<Arc<Recorder>>,
-) -> (Runner, Arc<Runs>, Arc<Stages>) {
-    let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
-    let snapshots = Arc::new(Snapshots::default());
-    let discovery = Arc::new(Discovery::new(options.client.clone()));
-    let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
-    let effects = Arc::new(plan::Effects(options.effects.clone()));
-    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
-    let operator = Arc::new(Operator {
-        access,
-        snapshots: snapshots.clone(),
-        metrics: shown.metrics.clone(),
-        hook_metrics: shown.hook_metrics.clone(),
-    });
-    let history = Arc::new(History::new(options.run_ended.clone()));
-    let last = Arc::new(LastRuns::new(options.keep_last_run));
-    let runs = Arc::new(Runs::new(runs::Parts {
-        roster: roster.clone(),
-        sandbox,
-        operator: operator.clone(),
-        metrics: shown.metrics.clone(),
-        history: history.clone(),
-        last: last.clone(),
-        recorder,
-        plan: options.plan,
-    }));
-    let acting = runs.clone();
-    let action = Arc::new(move |job: Job| {
-        let runs = acting.clone();
-        async move { runs.run(job).await }.boxed()
-    });
-    let runner = Runner::new(options.queue, action, report.clone());
-    let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
-    let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    let (schedules_tick, hold) = (options.schedules_tick, options.hold);
-    let stages = Stages {
-        server,
-        discovery,
-        streams,
-        evaluator,
-        snapshots,
-        queue,
-        operator,
-        health,
-        history,
-        schedules_tick,
-        last,
-        hold,
-    };
-    (runner, runs, Arc::new(stages))
 }
 
 fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {

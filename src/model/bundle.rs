@@ -160,8 +160,10 @@ pub struct Installed {
 /// A bundle that was not installed; what was at work goes on.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// The bundle can't be named so.
-    #[error("bundle {0} can't be named so: use DNS names, and no bundle's name twice")]
+    /// Names are wrong.
+    #[error(
+        "bundle {0} can't be installed: its name and its ServiceAccount's must be DNS names, and no two of its hooks may have the same"
+    )]
     Name(BundleId),
     /// Its settings do not fit.
     #[error("the settings of bundle {id} are refused: {problem}")]

@@ -29,9 +29,24 @@ struct Step {
 
 impl Bundles {
     pub(super) async fn install_now(&self, wanted: Installation) -> Result<Installed, InstallError> {
-        let id = wanted.id.clone();
+        let (id, digest) = (wanted.id.clone(), wanted.digest.clone());
+        let outcome = self.settle(wanted).await;
+        match &outcome {
+            Ok(installed) => {
+                let Installed { started, swapped, kept, removed, held } = installed;
+                let (started, swapped, kept) = (started.len(), swapped.len(), kept.len());
+                let (removed, held) = (removed.len(), held.len());
+                info!(bundle = %id, digest, started, swapped, kept, removed, held, "bundle installed");
+            }
+            Err(error) => warn!(bundle = %id, digest, error = error_chain(error), "bundle not installed"),
+        }
+        outcome
+    }
+
+    async fn settle(&self, wanted: Installation) -> Result<Installed, InstallError> {
+        let id = &wanted.id;
         let names: Vec<HookName> = wanted.hooks.iter().map(|hook| hook.name.clone()).collect();
-        scope::check_names(&id, &names).map_err(|_| InstallError::Name(id.clone()))?;
+        scope::check_names(id, wanted.identity.as_ref(), &names).map_err(|_| InstallError::Name(id.clone()))?;
         let settings = settings::check(wanted.settings.as_deref(), wanted.settings_schema.as_deref());
         let settings = settings.map_err(|problem| InstallError::Settings { id: id.clone(), problem })?;
         let terms = Arc::new(Terms {
@@ -44,20 +59,9 @@ impl Bundles {
         });
         let slot = self.0.slots().entry(id.clone()).or_default().clone();
         let _turn = slot.changing.lock().await;
-        let outcome = self.change(&slot, &wanted, &terms).await;
-        match &outcome {
-            Ok(installed) => {
-                let Installed { started, swapped, kept, removed, held } = installed;
-                let (started, swapped, kept) = (started.len(), swapped.len(), kept.len());
-                let (removed, held, digest) = (removed.len(), held.len(), &wanted.digest);
-                info!(bundle = %id, digest, started, swapped, kept, removed, held, "bundle installed");
-                slot.known().installation = Some(wanted);
-            }
-            Err(error) => {
-                warn!(bundle = %id, digest = wanted.digest, error = error_chain(error), "bundle not installed");
-            }
-        }
-        outcome
+        let installed = self.change(&slot, &wanted, &terms).await?;
+        slot.known().installation = Some(wanted);
+        Ok(installed)
     }
 
     async fn change(

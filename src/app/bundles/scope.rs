@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     access::{confine, effective, missing},
     model::{
-        AdmissionBinding, BundleId, HookName, HookSpec, Identity, InvalidName, KubernetesBinding, LimitCaps, MayWatch,
-        Permission,
+        AdmissionBinding, BundleId, HookName, HookSpec, Identity, KubernetesBinding, LimitCaps, MayWatch, Permission,
     },
 };
 
@@ -37,30 +36,25 @@ pub struct OutOfBounds {
     mend: &'static str,
 }
 
-/// A bundle's name, and those of its hooks, can be a part of what the cluster sees.
-pub(super) fn check_names(id: &BundleId, hooks: &[HookName]) -> Result<(), InvalidBundle> {
+/// All names can be a part of what the cluster sees.
+pub(super) fn check_names(id: &BundleId, identity: Option<&Identity>, hooks: &[HookName]) -> Result<(), InvalidBundle> {
     let part = |part: &str| {
         let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
         let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         part.len() <= 63 && edge(part.chars().next()) && edge(part.chars().next_back()) && part.chars().all(inner)
     };
-    let name = id.name.len() <= 253 && id.name.split('.').all(part);
-    let namespace = id.namespace.as_deref().is_none_or(part);
+    let subdomain = |name: &str| name.len() <= 253 && name.split('.').all(part);
+    let name = subdomain(&id.name) && id.namespace.as_deref().is_none_or(part);
+    let account = identity.is_none_or(|identity| part(&identity.namespace) && subdomain(&identity.service_account));
     let mut sorted: Vec<_> = hooks.iter().collect();
     sorted.sort();
     let twice = sorted.windows(2).any(|pair| pair.first() == pair.last());
-    if name && namespace && !twice { Ok(()) } else { Err(InvalidBundle) }
+    if name && account && !twice { Ok(()) } else { Err(InvalidBundle) }
 }
 
-/// A bundle's name is no DNS name, or a hook is there twice.
+/// A name is no DNS name, or a hook is there twice.
 #[derive(Debug)]
 pub(super) struct InvalidBundle;
-
-impl From<InvalidName> for InvalidBundle {
-    fn from(_: InvalidName) -> Self {
-        Self
-    }
-}
 
 /// What the document asks for, and what of it is not granted.
 pub(super) struct Rights {
@@ -265,7 +259,7 @@ mod tests {
         let check = |namespace: Option<&str>, name: &str, hooks: &[&str]| {
             let id = BundleId { namespace: namespace.map(str::to_owned), name: name.to_owned() };
             let hooks: Vec<_> = hooks.iter().map(|hook| HookName::new(hook).unwrap()).collect();
-            check_names(&id, &hooks).is_ok()
+            check_names(&id, None, &hooks).is_ok()
         };
         assert!(check(Some("prod"), "team.one", &["a", "b"]) && check(None, "team", &[]));
         for (namespace, name, hooks) in [
@@ -279,6 +273,13 @@ mod tests {
             (None, "a", &["b", "a", "b"]),
         ] {
             assert!(!check(namespace, name, hooks), "{namespace:?} {name} {hooks:?}");
+        }
+        let id = BundleId { namespace: None, name: "a".to_owned() };
+        for (namespace, account, right) in
+            [("prod", "hook.v1", true), ("prod", "", false), ("prod", "a:b", false), ("a\nb", "c", false)]
+        {
+            let identity = Identity { namespace: namespace.to_owned(), service_account: account.to_owned() };
+            assert_eq!(check_names(&id, Some(&identity), &[]).is_ok(), right, "{identity}");
         }
     }
 }

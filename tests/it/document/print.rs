@@ -159,6 +159,7 @@ fn kubernetes() -> impl Strategy<Value = KubernetesBinding> {
                 queue,
                 allow_failure,
                 retry,
+                may_watch: Default::default(),
             }
         },
     )

@@ -113,7 +113,7 @@ async fn a_tag_is_followed_and_a_registry_may_be_away() {
     let settings = format!("team={}", desk.at("settings.yaml").display());
     let mut serving = desk.serve(&["--unverified", "--bundle-settings", &settings]);
     serving.told("bundle not pulled: taking what the store has", &[]).await;
-    serving.told("{\\\\\\\"word\\\\\\\":\\\\\\\"hello\\\\\\\"}", &["words.team"]).await;
+    serving.told(r#"{\"word\":\"hello\"}"#, &["words.team"]).await;
     // Settings are read again, and held against the schema.
     fs::write(desk.at("settings.yaml"), "word: 1\n").unwrap();
     serving.told("bundle not installed", &["/word"]).await;
