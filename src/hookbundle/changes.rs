@@ -86,7 +86,7 @@ fn is_said(status: &HookBundleStatus, reason: &str, types: &[&str]) -> bool {
     let says = |type_: &&str| {
         condition(&status.conditions, type_).is_some_and(|other| other.reason == reason && other.status != "True")
     };
-    types.iter().any(|type_| says(type_))
+    types.iter().any(says)
 }
 
 fn suspended(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {

@@ -20,31 +20,11 @@ use super::status::HookBundleStatus;
     category = "boathook",
     status = "HookBundleStatus",
     derive = "PartialEq",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
-        description = "Whether the running version's hooks are at work."
-    ),
-    printcolumn(
-        name = "Version",
-        type_ = "string",
-        json_path = ".status.version",
-        description = "The running version: its tag, and the beginning of its digest."
-    ),
-    printcolumn(
-        name = "Hooks",
-        type_ = "string",
-        json_path = ".status.hooksReady",
-        description = "Hooks at work, of all."
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].message",
-        description = "What stands in the way, or what waits."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status", "description": "Whether the running version's hooks are at work."}"#,
+    printcolumn = r#"{"name": "Version", "type": "string", "jsonPath": ".status.version", "description": "The running version: its tag, and the beginning of its digest."}"#,
+    printcolumn = r#"{"name": "Hooks", "type": "string", "jsonPath": ".status.hooksReady", "description": "Hooks at work, of all."}"#,
+    printcolumn = r#"{"name": "Message", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].message", "description": "What stands in the way, or what waits."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
