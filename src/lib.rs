@@ -26,6 +26,7 @@
 //! | [`rbac`] | the least roles for hooks and their host, and what runs used of them; pure |
 //! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
 //! | [`bundle`] | sets of hooks as one OCI artifact: packed, pushed, pulled, trusted or refused |
+//! | [`hookbundle`] | the HookBundle resource, and its controller: pulls, checks, grants, installs, reports |
 //! | [`dev`] | the author's loop: watches sources, builds, swaps, shows runs |
 //! | [`registration`] | what the API server is told of hooks that answer it: webhook configurations, conversions |
 //! | [`record`] | runs written to files, and played again out of them |
@@ -43,6 +44,7 @@ pub mod dev;
 pub mod discovery;
 pub mod effect;
 pub mod filter;
+pub mod hookbundle;
 pub mod hooks;
 pub mod model;
 pub mod queue;

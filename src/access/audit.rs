@@ -49,7 +49,7 @@ impl Observer for () {}
 /// A write under way. When it is dropped, the record is made.
 pub(super) struct Audit<'a> {
     observer: &'a dyn Observer,
-    caller: &'a Caller,
+    pub caller: &'a Caller,
     pub verb: &'static str,
     pub object: String,
     subresource: Option<&'a str>,

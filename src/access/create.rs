@@ -107,7 +107,7 @@ impl Access {
         what: &str,
         audit: &mut Audit<'_>,
     ) -> Result<Option<String>, CallError> {
-        let live = self.fetch(what, place.uri(""), &mut audit.meter).await?;
+        let live = self.fetch(audit.caller, what, place.uri(""), &mut audit.meter).await?;
         audit.found(&live);
         let body = with_version(&create.object, Head::read(&live)?.resource_version())?;
         let uri = place.uri(&write_query(caller, None, None));

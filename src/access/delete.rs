@@ -37,7 +37,7 @@ impl Access {
         let what = format!("delete {}", place.named);
         let uri = place.uri(if caller.dry_run { "dryRun=All" } else { "" });
         let request = wire(Method::DELETE, uri, &options(delete, caller.dry_run), delete.uid.is_some());
-        let answer = match self.sender.send(&what, &request, &mut audit.meter).await {
+        let answer = match self.sender.send(caller.identity.as_deref(), &what, &request, &mut audit.meter).await {
             Ok(body) => object(&what, &body)?,
             Err(error) if error.reason == CallReason::NotFound && (delete.ignore_missing || audit.meter.uncertain) => {
                 return Ok(None);
@@ -68,7 +68,8 @@ impl Access {
         let mut pause = FIRST_POLL;
         let mut last = deleted.to_owned();
         loop {
-            let read = tokio::time::timeout_at(deadline, self.fetch(&what, place.uri(""), &mut audit.meter)).await;
+            let get = self.fetch(audit.caller, &what, place.uri(""), &mut audit.meter);
+            let read = tokio::time::timeout_at(deadline, get).await;
             match read {
                 Ok(Err(error)) if error.reason == CallReason::NotFound => return Ok(()),
                 Ok(Err(error)) => return Err(error),

@@ -111,8 +111,9 @@ impl Access {
 
     /// Reads the object before it is written.
     pub(super) async fn look(&self, place: &Place<'_>, audit: &mut Audit<'_>) {
+        let caller = audit.caller;
         let Some(watched) = &mut audit.effect else { return };
-        let read = self.fetch(&format!("get {}", place.named), place.uri(""), &mut Meter::default()).await;
+        let read = self.fetch(caller, &format!("get {}", place.named), place.uri(""), &mut Meter::default()).await;
         watched.before = match read {
             Ok(object) => State::read(&object),
             Err(error) if error.reason == CallReason::NotFound => State::Absent,

@@ -59,7 +59,11 @@ impl Access {
         let what = format!("create Event {} about {}", event.reason, Named::object(&event.regarding, None));
         let uri = resource().path(Some(namespace), None, None) + "?" + &write_query(caller, None, None);
         let body = body(caller, event, name, &self.config.reporting_instance, now());
-        let result = match self.sender.send(&what, &wire(Method::POST, uri, &body, true), &mut audit.meter).await {
+        let result = match self
+            .sender
+            .send(caller.identity.as_deref(), &what, &wire(Method::POST, uri, &body, true), &mut audit.meter)
+            .await
+        {
             Err(error) if error.reason != CallReason::AlreadyExists => {
                 Err(self.pretended.explain(caller, &event.regarding, error))
             }

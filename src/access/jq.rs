@@ -54,7 +54,7 @@ impl Access {
         audit: &mut Audit<'_>,
     ) -> Result<Option<String>, CallError> {
         let what = format!("patch {} by jq", place.named);
-        let read = self.fetch(&what, place.uri(""), &mut audit.meter).await?;
+        let read = self.fetch(audit.caller, &what, place.uri(""), &mut audit.meter).await?;
         audit.found(&read);
         // What was uncertain about the reading is settled now.
         audit.meter.uncertain = false;

@@ -23,6 +23,7 @@ mod pretend;
 mod read;
 mod request;
 mod retry;
+mod rights;
 mod send;
 mod update;
 mod write;
@@ -32,7 +33,9 @@ use std::{sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 
 pub use audit::{Observer, WriteRecord};
+pub use grants::{confine, effective, missing};
 pub use own::{Followed, OwnWrites};
+pub use rights::WatchRight;
 
 use crate::{discovery::Discovery, model::HookName};
 

@@ -312,7 +312,7 @@ mod tests {
     }
 
     fn caller(dry_run: bool) -> Caller {
-        Caller { hook: hook(), run: RunId::new("p", 1), permissions: Arc::new([]), dry_run }
+        Caller::new(hook(), RunId::new("p", 1), Arc::new([]), dry_run)
     }
 
     /// By managers that are as new, with commas between them.

@@ -90,7 +90,7 @@ mod tests {
 
     fn caller(run: u64) -> Caller {
         let (hook, run) = (HookName::new("h").unwrap(), RunId::new("p", run));
-        Caller { hook, run, permissions: [].into(), dry_run: true }
+        Caller::new(hook, run, [].into(), true)
     }
 
     fn object(kind: &str, namespace: Option<&str>, name: &str) -> ObjectRef {

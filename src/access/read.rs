@@ -22,7 +22,7 @@ impl Access {
     ) -> Result<String, CallError> {
         let place = self.place(Named::object(target, subresource)).await?;
         place.require(caller, &["get"])?;
-        let read = self.fetch(&format!("get {}", place.named), place.uri(""), &mut Meter::default()).await;
+        let read = self.fetch(caller, &format!("get {}", place.named), place.uri(""), &mut Meter::default()).await;
         read.map_err(|error| self.pretended.explain(caller, target, error))
     }
 
@@ -42,7 +42,7 @@ impl Access {
         let place = self.collection(named).await?;
         place.require_list(caller, query.field_selector.as_deref())?;
         let wire = Wire { list: true, ..Wire::get(place.uri(&list_query(query))) };
-        let body = self.sender.send(&what, &wire, &mut Meter::default()).await?;
+        let body = self.sender.send(caller.identity.as_deref(), &what, &wire, &mut Meter::default()).await?;
         std::str::from_utf8(&body)
             .map_err(|error| error.to_string())
             .and_then(|text| answer::page(text, named.api_version, named.kind).map_err(|error| error.to_string()))
@@ -50,8 +50,14 @@ impl Access {
     }
 
     /// A GET whose answer is an object.
-    pub(super) async fn fetch(&self, what: &str, uri: String, meter: &mut Meter) -> Result<String, CallError> {
-        let body = self.sender.send(what, &Wire::get(uri), meter).await?;
+    pub(super) async fn fetch(
+        &self,
+        caller: &Caller,
+        what: &str,
+        uri: String,
+        meter: &mut Meter,
+    ) -> Result<String, CallError> {
+        let body = self.sender.send(caller.identity.as_deref(), what, &Wire::get(uri), meter).await?;
         object(what, &body)
     }
 }

@@ -5,7 +5,7 @@
 use std::{error::Error as StdError, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, header};
+use http::{HeaderMap, Method, Request, header, request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 
@@ -14,7 +14,7 @@ use super::{
     errors::{self, Status},
     retry::{self, Next, Policy, Symptom},
 };
-use crate::model::{CallError, CallReason};
+use crate::model::{CallError, CallReason, Identity};
 
 /// A body that says no more than an error needs; a longer one is not read.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
@@ -39,6 +39,13 @@ impl Wire {
         let body = Bytes::new();
         Self { method: Method::GET, uri, content_type: JSON, body, repeatable: true, list: false }
     }
+}
+
+/// The only place where these headers come from: what a hook passes is a path's or a body's.
+fn impersonating(request: request::Builder, identity: Option<&Identity>) -> request::Builder {
+    let Some(identity) = identity else { return request };
+    let request = request.header("Impersonate-User", identity.user());
+    identity.groups().into_iter().fold(request, |request, group| request.header("Impersonate-Group", group))
 }
 
 pub(super) const JSON: &str = "application/json";
@@ -82,8 +89,15 @@ impl Sender {
         }
     }
 
-    /// Sends until there is an answer that counts. `what` names verb and object in errors.
-    pub async fn send(&self, what: &str, wire: &Wire, meter: &mut Meter) -> Result<Bytes, CallError> {
+    /// Sends until there is an answer that counts, as somebody or else as the operator. `what` names verb and object
+    /// in errors.
+    pub async fn send(
+        &self,
+        as_identity: Option<&Identity>,
+        what: &str,
+        wire: &Wire,
+        meter: &mut Meter,
+    ) -> Result<Bytes, CallError> {
         if wire.body.len() > self.max_object_bytes {
             return Err(errors::refused(
                 CallReason::TooLarge,
@@ -98,7 +112,7 @@ impl Sender {
         loop {
             tried += 1;
             meter.tries += 1;
-            let fault = match self.once(wire, meter).await {
+            let fault = match self.once(as_identity, wire, meter).await {
                 Ok(body) => return Ok(body),
                 Err(fault) => fault,
             };
@@ -113,9 +127,9 @@ impl Sender {
         }
     }
 
-    async fn once(&self, wire: &Wire, meter: &mut Meter) -> Result<Bytes, Fault> {
+    async fn once(&self, as_identity: Option<&Identity>, wire: &Wire, meter: &mut Meter) -> Result<Bytes, Fault> {
         meter.code = None;
-        let request = Request::builder()
+        let request = impersonating(Request::builder(), as_identity)
             .method(&wire.method)
             .uri(&wire.uri)
             .header(header::ACCEPT, JSON)
@@ -211,4 +225,30 @@ fn innermost(error: &(dyn StdError + 'static)) -> String {
 
 fn sources<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn headers(identity: Option<&Identity>) -> Vec<String> {
+        let request = impersonating(Request::builder(), identity).body(()).unwrap();
+        request.headers().iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_service_account_is_sent_with_just_its_groups() {
+        let identity = Identity { namespace: "prod".to_owned(), service_account: "hook".to_owned() };
+        assert_eq!(
+            headers(Some(&identity)),
+            [
+                "impersonate-user: system:serviceaccount:prod:hook",
+                "impersonate-group: system:serviceaccounts",
+                "impersonate-group: system:serviceaccounts:prod",
+                "impersonate-group: system:authenticated",
+            ]
+        );
+        assert_eq!(headers(None), Vec::<String>::new());
+    }
 }

@@ -130,8 +130,7 @@ async fn apply(operator: &Operator, hook: &HookName, event: Value) -> Result<(),
         resource_names: Vec::new(),
         namespaces: Vec::new(),
     };
-    let caller =
-        Caller { hook: hook.clone(), run: RunId::new("event", 0), permissions: Arc::new([permission]), dry_run: false };
+    let caller = Caller::new(hook.clone(), RunId::new("event", 0), Arc::new([permission]), false);
     let operation = Operation::Patch(Patch { target, body, subresource: None, ignore_missing: false });
     operator.access.write(&caller, &operation).await.map(drop)
 }

@@ -13,8 +13,9 @@ use tracing::{error, info, warn};
 
 use super::{
     Stages,
+    bundles::{self, Origin},
     crew::{self, Crew},
-    hooks::{Hook, Quarantine, load_file},
+    hooks::{Hook, load_file},
     ms,
     roster::Roster,
     schedules,
@@ -39,18 +40,20 @@ pub enum ReleaseError {
         name: String,
         /// Why.
         #[source]
-        reason: Quarantine,
+        reason: bundles::Held,
     },
 }
 
-/// All hooks of one directory.
+/// All hooks: those of a directory, and those of bundles.
 pub struct Fleet {
-    directory: PathBuf,
+    directory: Option<PathBuf>,
     pub(super) sandbox: Arc<Sandbox>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) roster: Arc<Roster>,
     pub(super) stages: Arc<Stages>,
     running: Mutex<BTreeMap<HookName, Crew>>,
+    /// Of hooks of bundles, by their names in the operator.
+    origins: Mutex<BTreeMap<String, Arc<Origin>>>,
     /// One version at a time takes the place of another.
     pub(super) swapping: tokio::sync::Mutex<()>,
     /// How long a run may take to end when its hook is replaced.
@@ -59,7 +62,7 @@ pub struct Fleet {
 
 impl Fleet {
     pub(super) fn new(
-        directory: PathBuf,
+        directory: Option<PathBuf>,
         sandbox: Arc<Sandbox>,
         metrics: Arc<Metrics>,
         roster: Arc<Roster>,
@@ -67,13 +70,15 @@ impl Fleet {
         grace_period: Duration,
     ) -> Self {
         let (running, swapping) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { directory, sandbox, metrics, roster, stages, running, swapping, grace_period }
+        let origins = Mutex::default();
+        Self { directory, sandbox, metrics, roster, stages, running, origins, swapping, grace_period }
     }
 
     /// Loads all hooks of the directory, one after the other; compiling takes all cores and much
     /// memory as it is. A bad hook is quarantined, and the others go on.
     pub async fn load(&self) -> Result<(), DirectoryError> {
-        for file in read_directory(&self.directory)? {
+        let files = self.directory.as_deref().map(read_directory).transpose()?.unwrap_or_default();
+        for file in files {
             let (name, path) = (file.stem(), file.path.clone());
             match load_file(file, &self.sandbox).await {
                 Ok(hook) => self.loaded(hook),
@@ -121,9 +126,64 @@ impl Fleet {
 
     /// Starts a hook that is not at work, as at the operator's start.
     pub(super) fn begin(&self, hook: Hook) {
-        let name = hook.spec.name.clone();
-        self.loaded(hook);
-        self.start_these(self.roster.hook(&name).as_slice());
+        self.begin_all(vec![hook]);
+    }
+
+    /// Starts hooks that are not at work, as at the operator's start: start-up runs in their order.
+    pub(super) fn begin_all(&self, hooks: Vec<Hook>) {
+        let names: Vec<_> = hooks.iter().map(|hook| hook.spec.name.clone()).collect();
+        hooks.into_iter().for_each(|hook| self.loaded(hook));
+        let hooks: Vec<_> = names.iter().filter_map(|name| self.roster.hook(name)).collect();
+        self.start_these(&hooks);
+    }
+
+    /// Stops a hook of a bundle, which may not run for now.
+    pub(super) async fn hold(&self, name: &HookName, held: &bundles::Held) {
+        self.stop(name).await;
+        let reason = error_chain(held);
+        match held {
+            bundles::Held::Suspended => self.roster.remove(name.as_str()),
+            _ => {
+                warn!(hook = %name, reason, "hook held: it does not run, others do");
+                self.roster.quarantine(name.as_str(), reason);
+            }
+        }
+    }
+
+    /// Stops a hook of a bundle, which is gone for good.
+    pub(super) async fn forget(&self, name: &HookName) {
+        self.stop(name).await;
+        self.roster.remove(name.as_str());
+        self.origins().remove(name.as_str());
+        self.stages.history.forget(name);
+        info!(hook = %name, "hook removed");
+    }
+
+    /// Where a hook of a bundle is from.
+    pub(super) fn remember(&self, origin: Arc<Origin>) {
+        self.origins().insert(origin.name.to_string(), origin);
+    }
+
+    fn origins(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Origin>>> {
+        self.origins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets what runs of it end. Its triggers are dropped.
+    async fn stop(&self, name: &HookName) {
+        let Some(hook) = self.roster.hook(name) else { return };
+        let (_held, _) = self.quieted(&hook).await;
+        drop(self.running().remove(name));
+        self.roster.remove(name.as_str());
+        self.drop_traces(name);
+    }
+
+    /// Of a hook that does not run. How many triggers it had.
+    fn drop_traces(&self, name: &HookName) -> usize {
+        let triggers = self.stages.queue.remove_hook(name);
+        self.stages.health.forget(name);
+        self.stages.operator.hook_metrics.forget(name);
+        self.metrics.forget_hook(name);
+        triggers
     }
 
     fn start_these(&self, hooks: &[Arc<Hook>]) {
@@ -155,22 +215,22 @@ impl Fleet {
         // First, so that no task of it starts anything more.
         drop(self.running().remove(name));
         self.roster.quarantine(name.as_str(), reason.to_owned());
-        let triggers = self.stages.queue.remove_hook(name);
-        self.stages.health.forget(name);
-        self.stages.operator.hook_metrics.forget(name);
-        self.metrics.forget_hook(name);
+        let triggers = self.drop_traces(name);
         warn!(hook = %name, reason, triggers, "hook quarantined: it does not run, others do");
         true
     }
 
     /// Loads a quarantined hook again from its file, and starts it as at the operator's start.
     pub async fn release(&self, name: &str) -> Result<(), ReleaseError> {
-        let _one_at_a_time = self.swapping.lock().await;
+        let origin = self.origins().get(name).cloned();
+        let _one_at_a_time = match &origin {
+            Some(origin) => origin.changing.lock().await,
+            None => self.swapping.lock().await,
+        };
         if !self.roster.is_quarantined(name) {
             return Err(ReleaseError::NotQuarantined(name.to_owned()));
         }
-        let path = self.directory.join(format!("{name}.wasm"));
-        match load_file(HookFile::of(path), &self.sandbox).await {
+        match self.load_again(name).await {
             Ok(hook) => {
                 let hook_name = hook.spec.name.clone();
                 self.begin(hook);
@@ -182,6 +242,15 @@ impl Fleet {
                 Err(ReleaseError::Still { name: name.to_owned(), reason })
             }
         }
+    }
+
+    async fn load_again(&self, name: &str) -> Result<Hook, bundles::Held> {
+        let origin = self.origins().get(name).cloned();
+        if let Some(origin) = origin {
+            return self.judge(&origin).await;
+        }
+        let path = self.directory.clone().unwrap_or_default().join(format!("{name}.wasm"));
+        Ok(load_file(HookFile::of(path), &self.sandbox).await?)
     }
 
     /// Hooks that do not run, with the reason.

@@ -170,6 +170,11 @@ impl History {
         hooks.entry(ended.begun.hook.clone()).or_default().remember(Arc::new(ended));
     }
 
+    /// The hook is gone for good.
+    pub fn forget(&self, hook: &HookName) {
+        self.hooks().remove(hook);
+    }
+
     /// How often a hook ran.
     pub fn counts(&self, hook: &str) -> RunCounts {
         let hooks = self.hooks();

@@ -1,5 +1,7 @@
 //! Loads one hook: compiles it, asks it for its document, checks that. Starts nothing.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -7,7 +9,7 @@ use crate::{
     hooks::{DocumentError, HookFile, parse},
     model::{
         AdmissionKind::{Mutating, Validating},
-        Failure, HookName, HookSpec, InvalidName,
+        BundleId, Caller, Failure, HookName, HookSpec, Identity, InvalidName, RunId,
     },
     sandbox::{LoadError, LoadedHook, Sandbox},
 };
@@ -20,6 +22,43 @@ pub struct Hook {
     pub component: LoadedHook,
     /// Ends its runs: another version is to take its place.
     pub interrupt: CancellationToken,
+    /// What it has of its bundle, if it is in one.
+    pub bundled: Option<Bundled>,
+}
+
+/// What a hook has of its bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundled {
+    /// The bundle.
+    pub bundle: BundleId,
+    /// Whom its calls are made as.
+    pub identity: Option<Arc<Identity>>,
+    /// A JSON object.
+    pub settings: Arc<str>,
+}
+
+impl Hook {
+    /// Of what `load` gave, outside of any bundle.
+    pub(super) fn new(spec: HookSpec, component: LoadedHook) -> Self {
+        Self { spec, component, interrupt: CancellationToken::new(), bundled: None }
+    }
+
+    /// The same version once more, to take the place of another.
+    pub(super) fn again(&self) -> Self {
+        let bundled = self.bundled.clone();
+        Self { bundled, ..Self::new(self.spec.clone(), self.component.clone()) }
+    }
+
+    /// Who makes the host calls of a run.
+    pub fn caller(&self, run: RunId, dry_run: bool) -> Caller {
+        let caller = Caller::new(self.spec.name.clone(), run, self.spec.permissions.clone(), dry_run);
+        match &self.bundled {
+            Some(Bundled { identity, settings, .. }) => {
+                Caller { identity: identity.clone(), settings: settings.clone(), ..caller }
+            }
+            None => caller,
+        }
+    }
 }
 
 /// Why a hook is not run.
@@ -64,7 +103,7 @@ pub async fn load(name: &HookName, bytes: &[u8], sandbox: &Sandbox) -> Result<Ho
     let check = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
     let spec = parse(name, &document, &check)?;
     check_exports(&spec, &component)?;
-    Ok(Hook { spec, component, interrupt: CancellationToken::new() })
+    Ok(Hook::new(spec, component))
 }
 
 fn check_exports(spec: &HookSpec, component: &LoadedHook) -> Result<(), Quarantine> {

@@ -5,7 +5,9 @@ mod admin;
 mod answers;
 mod barrier;
 mod bindings;
+mod bundles;
 mod client;
+mod connect;
 mod crew;
 mod failure_events;
 mod fleet;
@@ -28,24 +30,23 @@ mod schedules;
 mod spans;
 mod swap;
 mod uninstall;
+mod watching;
 mod webhooks;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use futures::FutureExt as _;
 use tokio::task::JoinSet;
 use tracing::info;
 
-pub use hooks::{Hook, Quarantine, load};
+pub use hooks::{Bundled, Hook, Quarantine, load};
 pub use options::{Options, RunEnded};
 
 use crate::{
-    access::Access,
     admin::SocketError,
     discovery::Discovery,
     filter::{Evaluator, Snapshots},
     hooks::{DirectoryError, HookFile},
-    model::{HookName, Job},
+    model::{HookName, Installer},
     queue::{self, Drained, Runner},
     record::{self, Recorder},
     sandbox::{Sandbox, SandboxError},
@@ -58,6 +59,8 @@ use crate::{
     webhook::Answerer,
 };
 use answers::Answers;
+use bundles::Bundles;
+pub use bundles::Held;
 use fleet::Fleet;
 pub use fleet::ReleaseError;
 use health::Health;
@@ -65,11 +68,11 @@ use history::History;
 use host::Operator;
 use last::LastRuns;
 use observers::Report;
-use patches::PatchPrograms;
 pub use replace::{SwapError, Swapped};
 use roster::Roster;
 use runs::Runs;
 pub use uninstall::{Left, UninstallError, uninstall};
+pub use watching::NotWatched;
 use webhooks::Webhooks;
 pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
 
@@ -125,6 +128,7 @@ pub struct App {
     roster: Arc<Roster>,
     recorder: Option<Arc<Recorder>>,
     fleet: Arc<Fleet>,
+    bundles: Bundles,
     answers: Arc<Answers>,
     webhooks: Option<Webhooks>,
     /// The tasks of telemetry.
@@ -156,7 +160,7 @@ impl App {
         let recorder = options.record.clone().map(|config| Recorder::start(config, report.clone())).transpose()?;
         let recorder = recorder.map(Arc::new);
         let (runner, runs, stages) =
-            connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
+            connect::connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
         let answers = Arc::new(Answers::new(answers::Parts {
             roster: roster.clone(),
             sandbox: sandbox.clone(),
@@ -220,6 +224,7 @@ impl App {
             stages,
             roster,
             recorder,
+            bundles: Bundles::new(fleet.clone()),
             fleet,
             answers,
             webhooks,
@@ -261,6 +266,11 @@ impl App {
     /// Answers reviews and conversions by its hooks, as the webhook server asks them.
     pub fn answerer(&self) -> Arc<dyn Answerer> {
         self.answers.clone()
+    }
+
+    /// Has bundles at work besides the hooks of the directory. To be dropped before a shutdown.
+    pub fn installer(&self) -> Arc<dyn Installer> {
+        Arc::new(self.bundles.clone())
     }
 
     /// Has the schedules of this name strike now; with [`Options::schedules_tick`] off, their only ticks.
@@ -320,66 +330,6 @@ impl App {
         self.server.shutdown().await;
         drained
     }
-}
-
-/// Makes the stages and hands each what it calls.
-fn connect(
-    options: &Options,
-    roster: &Arc<Roster>,
-    sandbox: Arc<Sandbox>,
-    report: Arc<Report>,
-    shown: &Shown,
-    health: &Arc<Health>,
-    recorder: Option<Arc<Recorder>>,
-) -> (Runner, Arc<Runs>, Arc<Stages>) {
-    let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
-    let snapshots = Arc::new(Snapshots::default());
-    let discovery = Arc::new(Discovery::new(options.client.clone()));
-    let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
-    let effects = Arc::new(plan::Effects(options.effects.clone()));
-    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
-    let operator = Arc::new(Operator {
-        access,
-        snapshots: snapshots.clone(),
-        metrics: shown.metrics.clone(),
-        hook_metrics: shown.hook_metrics.clone(),
-    });
-    let history = Arc::new(History::new(options.run_ended.clone()));
-    let last = Arc::new(LastRuns::new(options.keep_last_run));
-    let runs = Arc::new(Runs::new(runs::Parts {
-        roster: roster.clone(),
-        sandbox,
-        operator: operator.clone(),
-        metrics: shown.metrics.clone(),
-        history: history.clone(),
-        last: last.clone(),
-        recorder,
-        plan: options.plan,
-    }));
-    let acting = runs.clone();
-    let action = Arc::new(move |job: Job| {
-        let runs = acting.clone();
-        async move { runs.run(job).await }.boxed()
-    });
-    let runner = Runner::new(options.queue, action, report.clone());
-    let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
-    let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    let (schedules_tick, hold) = (options.schedules_tick, options.hold);
-    let stages = Stages {
-        server,
-        discovery,
-        streams,
-        evaluator,
-        snapshots,
-        queue,
-        operator,
-        health,
-        history,
-        schedules_tick,
-        last,
-        hold,
-    };
-    (runner, runs, Arc::new(stages))
 }
 
 fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {

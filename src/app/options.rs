@@ -25,8 +25,8 @@ pub struct Options {
     pub client: kube::Client,
     /// The cluster's address, for messages.
     pub server: String,
-    /// Directory of the hooks.
-    pub hooks: PathBuf,
+    /// Directory of hooks. None: only bundles.
+    pub hooks: Option<PathBuf>,
     /// Address of health and metrics; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Where admins ask it. None: nowhere.
@@ -77,7 +77,7 @@ impl Options {
         Ok(Self {
             client,
             server: "unknown".to_owned(),
-            hooks: hooks.into(),
+            hooks: Some(hooks.into()),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             admin_socket: None,
             log: None,

@@ -64,7 +64,7 @@ pub struct Swapped {
 }
 
 /// Nothing of the hook starts while this is there.
-struct Held<'a> {
+pub(super) struct Held<'a> {
     queue: &'a queue::Handle,
     hook: &'a HookName,
 }
@@ -116,6 +116,16 @@ impl Fleet {
         }
     }
 
+    /// As [`Fleet::swap`], with a hook that is loaded. One at a time for each hook.
+    pub(super) async fn take_over(&self, hook: Hook) -> Result<Swapped, SwapError> {
+        let began = Instant::now();
+        let replaced = self.replace(hook).await;
+        self.metrics.hook_swapped(replaced.is_ok());
+        let swapped = Swapped { took: began.elapsed(), ..replaced? };
+        describe(&swapped);
+        Ok(swapped)
+    }
+
     async fn replace(&self, hook: Hook) -> Result<Swapped, SwapError> {
         let (name, to) = (hook.spec.name.clone(), hook.component.digest().to_owned());
         let begun = hook.spec.kubernetes.len();
@@ -138,16 +148,24 @@ impl Fleet {
         }
     }
 
+    /// Lets what runs of the hook end, or interrupts it after the grace period. Nothing of it begins meanwhile, nor
+    /// as long as what it gives is there.
+    pub(super) async fn quieted<'a>(&'a self, hook: &'a Hook) -> (Held<'a>, bool) {
+        let (queue, name) = (&self.stages.queue, &hook.spec.name);
+        let held = Held::new(queue, name);
+        let interrupted = timeout(self.grace_period, queue.quiet(name)).await.is_err();
+        if interrupted {
+            hook.interrupt.cancel();
+            queue.quiet(name).await;
+        }
+        (held, interrupted)
+    }
+
     async fn replace_live(&self, old: Arc<Hook>, new: Hook, swapped: Swapped) -> Result<Swapped, SwapError> {
         let (name, plan) = (&old.spec.name, Arc::new(Plan::new(&old.spec, &new.spec)));
         let gone = || SwapError::Gone(name.clone());
         let queue = &self.stages.queue;
-        let _held = Held::new(queue, name);
-        let interrupted = timeout(self.grace_period, queue.quiet(name)).await.is_err();
-        if interrupted {
-            old.interrupt.cancel();
-            queue.quiet(name).await;
-        }
+        let (_held, interrupted) = self.quieted(&old).await;
         let stopping = self.running().get(name).map(|crew| crew.stop(plan.clone())).ok_or_else(gone)?;
         let stopped = stopping.await.ok_or_else(gone)?;
         // From here to the end nobody can take the hook out, and nothing waits.

@@ -81,6 +81,14 @@ impl Roster {
         lists.live.insert(hook.spec.name.clone(), hook);
     }
 
+    /// There is no such hook any more.
+    pub fn remove(&self, name: &str) {
+        let mut lists = self.write();
+        lists.generation += 1;
+        lists.live.retain(|live, _| live.as_str() != name);
+        lists.quarantined.remove(name);
+    }
+
     /// The hook may not run from now on.
     pub fn quarantine(&self, name: &str, reason: String) {
         let mut lists = self.write();

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     model::{
-        BindingName, Caller, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId,
+        BindingName, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId,
         WatchEventKind,
     },
     record::{Recorder, secrets::bindings_of_secrets},
@@ -96,8 +96,7 @@ impl Runs {
             triggers: job.triggers.len(),
             attempt: job.attempt,
         };
-        let caller =
-            Caller { hook: job.hook, run, permissions: hook.spec.permissions.clone(), dry_run: self.parts.plan };
+        let caller = hook.caller(run, self.parts.plan);
         self.parts.last.ran(&caller.hook, &job.triggers);
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);

@@ -11,12 +11,12 @@ use tracing::error;
 
 use super::hooks::Hook;
 use crate::{
-    model::{BindingName, Cause, Crontab, HookName, QueueName, ScheduleBinding, StartupBinding, Tick, Trigger},
+    model::{BindingName, Cause, Crontab, HookName, ScheduleBinding, StartupBinding, Tick, Trigger},
     queue,
     watch::Schedule,
 };
 
-/// Puts the start-up runs into `main`: lower numbers first, then by name.
+/// Puts the start-up runs into their queues, `main` outside of bundles: lower numbers first, then by name.
 pub(super) fn push_startups(hooks: &[Arc<Hook>], queue: &queue::Handle) {
     let with_startup = |hook: &Arc<Hook>| Some((hook.spec.on_startup.clone()?, hook.spec.name.clone()));
     let mut startups: Vec<_> = hooks.iter().filter_map(with_startup).collect();
@@ -30,7 +30,7 @@ fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
     Trigger {
         hook,
         binding: BindingName::new("onStartup"),
-        queue: QueueName::main(),
+        queue: binding.queue.clone(),
         cause: Cause::Startup,
         group: None,
         snapshots: Arc::default(),

@@ -5,6 +5,7 @@
 mod contents;
 mod digest;
 mod error;
+mod last;
 mod layout;
 mod manifest;
 mod pack;
@@ -22,6 +23,7 @@ mod unpack;
 pub use contents::{BundledHook, Contents, ContentsError};
 pub use digest::{Digest, InvalidDigest};
 pub use error::BundleError;
+pub use last::{Ready, SETTINGS_SCHEMA};
 pub use layout::{Layout, LayoutError};
 pub use manifest::{
     BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, Descriptor, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, Manifest,
@@ -36,5 +38,5 @@ pub use reference::{InvalidReference, Reference};
 pub use registry::{Connect, Credentials, CredentialsError, RegistryError, RegistryProblem};
 pub use sign::{Signed, sign};
 pub use store::{Store, StoreError};
-pub use trust::{KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey, TrustError, Verified};
+pub use trust::{Demand, KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey, TrustError, Verified};
 pub use unpack::{UnpackError, Unpacked, unpack};

@@ -75,6 +75,10 @@ impl Store {
         Ok(Self { root: root.to_owned() })
     }
 
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     fn blob(&self, digest: &Digest) -> PathBuf {
         self.root.join("blobs/sha256").join(digest.hex())
     }

@@ -1,6 +1,6 @@
 //! `boathook bundle`. Never reads a bundle.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
@@ -185,8 +185,44 @@ pub struct Sign {
     pub registry: Registry,
 }
 
+/// Bundles that `boathook serve` runs.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Bundles")]
+pub struct Served {
+    /// Bundle to run: [NAME=]HOST/REPOSITORY[:TAG][@DIGEST], or a layout; may be repeated. Its hooks are called
+    /// HOOK.NAME; the repository's last part is the name unless one is given
+    #[arg(long = "bundle", value_name = "[NAME=]REF", env = "BOATHOOK_BUNDLES", value_delimiter = ',')]
+    pub bundles: Vec<String>,
+    /// Settings of a bundle: a YAML or JSON file; may be repeated
+    #[arg(long = "bundle-settings", value_name = "NAME=FILE", requires = "bundles")]
+    pub settings: Vec<String>,
+    /// Time between two looks at tags and settings
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = super::pause, env = "BOATHOOK_BUNDLE_INTERVAL")]
+    pub bundle_interval: Duration,
+    /// Directory that keeps layers, and the last version of each bundle for a start without its registry [default: in
+    /// the user's cache directory]
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_BUNDLE_STORE")]
+    pub bundle_store: Option<PathBuf>,
+    /// Run bundles without any check of who made them
+    #[arg(long, requires = "bundles", conflicts_with_all = ["key", "digest", "policy"])]
+    pub unverified: bool,
+    /// Trust.
+    #[command(flatten)]
+    pub trust: Trust,
+    /// Registries.
+    #[command(flatten)]
+    pub registry: Registry,
+}
+
+impl Served {
+    /// What was typed, which is gone here then.
+    pub fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+}
+
 /// What is trusted. One is needed.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Trust {
     /// Public key (PEM) whose signature is enough; may be repeated
     #[arg(long, value_name = "FILE")]
@@ -200,7 +236,7 @@ pub struct Trust {
 }
 
 /// How to reach a registry.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Registry {
     /// Docker config or pull secret with logins [default: $DOCKER_CONFIG/config.json, ~/.docker/config.json]
     #[arg(long, value_name = "FILE")]

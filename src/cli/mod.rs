@@ -4,6 +4,7 @@ pub mod admin;
 pub mod author;
 pub mod bundle;
 pub mod dev;
+pub mod hookbundle;
 pub mod rbac;
 pub mod record;
 pub mod run;
@@ -35,6 +36,11 @@ pub enum Command {
     #[command(after_help = "Examples:
   boathook schema > hook-document.schema.json    # then, in a YAML file: # yaml-language-server: $schema=…")]
     Schema,
+    /// Print the CustomResourceDefinition of HookBundle
+    #[command(after_help = "Examples:
+  boathook crd | kubectl apply --server-side -f -
+  boathook crd -o json | jq '.spec.versions[].schema'")]
+    Crd(Crd),
     /// Play scenario files: given objects, what happens to them, what must come of it
     Test(Test),
     /// Work on a hook: build it, run it, show its runs, and begin anew when its source changes
@@ -87,13 +93,20 @@ pub struct CompileWorker {
   boathook serve --hooks /hooks --log-format json     # in a cluster, with the Pod's ServiceAccount
   boathook serve --kubeconfig dev.yaml --hooks hooks-wasm/dist --listen 127.0.0.1:0
   boathook serve --hooks ./hooks --webhook-url https://10.0.0.7:9443      # hooks that validate, from outside
+  boathook serve --bundle registry.example.com/team/hooks:v1 --key team.pub   # looks for another v1 in time
   boathook serve --hooks ./hooks --plan               # shows what hooks would write, and writes nothing
 
 Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 3 when runs had to be interrupted on shutdown.")]
 pub struct Serve {
     /// Directory with the hooks: each NAME.wasm in it is one
-    #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS")]
-    pub hooks: PathBuf,
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS", required_unless_present_any = ["bundles", "hook_bundles"])]
+    pub hooks: Option<PathBuf>,
+    /// Bundles.
+    #[command(flatten)]
+    pub bundles: bundle::Served,
+    /// HookBundles.
+    #[command(flatten)]
+    pub hook_bundles: hookbundle::HookBundles,
     /// Connection to the cluster.
     #[command(flatten)]
     pub connection: Connection,
@@ -243,6 +256,14 @@ pub enum Output {
     Yaml,
 }
 
+/// `boathook crd`
+#[derive(Debug, Args)]
+pub struct Crd {
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
+    pub output: Output,
+}
+
 /// `boathook test`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -305,6 +326,12 @@ pub struct Demo {
     /// Go on serving afterwards, to try things with kubectl, until Ctrl-C
     #[arg(long)]
     pub keep: bool,
+}
+
+/// A registry is not to be asked all the time.
+fn pause(text: &str) -> Result<std::time::Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if duration.as_secs() < 1 { Err("at least 1s is needed".to_owned()) } else { Ok(duration) }
 }
 
 /// The whole shutdown is bounded by 30 s, runs take a part of it.

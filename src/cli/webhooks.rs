@@ -53,8 +53,9 @@ pub enum Remove {
   boathook uninstall              # shows what would go
   boathook uninstall --yes        # after the operator was stopped: a running one registers its hooks again
 
-Deletes the hooks' webhook configurations and the Secret with the certificates that Boathook made, and gives
-CustomResourceDefinitions the conversion back that they had before.
+Deletes the hooks' webhook configurations and the Secret with the certificates that Boathook made, gives
+CustomResourceDefinitions the conversion back that they had before, and lets HookBundles go, so that they can be
+deleted without an operator.
 
 Exit codes: 0 when nothing is left, 1 when something failed, 2 when there is something and --yes is missing.")]
 pub struct Uninstall {

@@ -7,10 +7,12 @@ mod cluster;
 mod compile_worker;
 mod completion;
 mod connect;
+mod crds;
 mod demo;
 mod dev;
 mod effects;
 pub mod filter_worker;
+mod hookbundles;
 mod inspect;
 mod new;
 mod rbac;
@@ -34,6 +36,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Cluster(args) => cluster::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Schema => schema::run(),
+        Command::Crd(args) => crds::run(&args),
         Command::Test(args) => test::run(args),
         Command::Run(args) => run::run(args),
         Command::Demo(args) => demo::run(args),

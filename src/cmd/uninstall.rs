@@ -6,6 +6,7 @@ use super::{connect, runtime::block_on, serve};
 use crate::{
     app::{Left, uninstall},
     cli::webhooks::Uninstall,
+    hookbundle::release,
 };
 
 /// There is something to remove, and nobody said that it may go.
@@ -18,19 +19,21 @@ pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
         let namespace = client.default_namespace().to_owned();
         let instance = args.instance.unwrap_or_else(|| namespace.clone());
         let left = Left { instance: &instance, namespace: &namespace, secret: &args.webhook_secret };
-        let removed = uninstall(client, left, !args.yes).await?;
-        if removed.is_nothing() {
+        let removed = uninstall(client.clone(), left, !args.yes).await?;
+        let released = release(client, !args.yes).await?;
+        if removed.is_nothing() && released.is_empty() {
             println!("operator {instance} has left nothing at {server}");
             removed.others.iter().for_each(|other| println!("operator {other} has: --instance {other}"));
             return Ok(ExitCode::SUCCESS);
         }
-        let (deleted, restored) = if args.yes {
-            ("deleted", "restored the conversion of")
+        let (deleted, restored, let_go) = if args.yes {
+            ("deleted", "restored the conversion of", "no longer keeps")
         } else {
-            ("would delete", "would restore the conversion of")
+            ("would delete", "would restore the conversion of", "would no longer keep")
         };
         removed.deleted.iter().for_each(|what| println!("{deleted} {what}"));
         removed.restored.iter().for_each(|name| println!("{restored} {name}"));
+        released.iter().for_each(|name| println!("{let_go} HookBundle {name}"));
         if args.yes {
             return Ok(ExitCode::SUCCESS);
         }

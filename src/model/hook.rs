@@ -1,11 +1,11 @@
 //! What a hook is: its bindings, permissions and limits, after the configuration document has
 //! been read and checked. Defaults are resolved here.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdmissionBinding, BindingName, ConversionBinding, HookName, ObjectRef, QueueName};
+use super::{AdmissionBinding, BindingName, ConversionBinding, HookName, Identity, ObjectRef, QueueName};
 
 /// A hook's checked configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +67,8 @@ pub struct RateLimit {
 pub struct StartupBinding {
     /// Lower numbers first.
     pub order: i64,
+    /// Where it waits, with those that it is ordered among.
+    pub queue: QueueName,
     /// What happens after a failed run.
     pub retry: RetryPolicy,
 }
@@ -193,6 +195,17 @@ pub struct KubernetesBinding {
     pub allow_failure: bool,
     /// What happens after a failed run.
     pub retry: RetryPolicy,
+    /// What it may watch.
+    pub may_watch: MayWatch,
+}
+
+/// What a binding may watch of what its document says. Default all; a hook's bundle may have bounds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct MayWatch {
+    /// Nothing outside of this namespace.
+    pub only_in: Option<Arc<str>>,
+    /// What this ServiceAccount may list and watch.
+    pub as_identity: Option<Arc<Identity>>,
 }
 
 impl KubernetesBinding {
@@ -223,6 +236,26 @@ pub struct Permission {
     pub resource_names: Vec<String>,
     /// Empty: all namespaces, and cluster-scoped objects.
     pub namespaces: Vec<String>,
+}
+
+/// One line: `create, patch deployments of apps in a, b`.
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let group = |group: &String| if group.is_empty() { "core".to_owned() } else { group.clone() };
+        let (verbs, resources) = (self.verbs.join(", "), self.resources.join(", "));
+        write!(f, "{verbs} {resources}")?;
+        if self.api_groups.iter().any(|group| !group.is_empty()) {
+            let groups: Vec<_> = self.api_groups.iter().map(group).collect();
+            write!(f, " of {}", groups.join(", "))?;
+        }
+        if !self.resource_names.is_empty() {
+            write!(f, " named {}", self.resource_names.join(", "))?;
+        }
+        if !self.namespaces.is_empty() {
+            write!(f, " in {}", self.namespaces.join(", "))?;
+        }
+        Ok(())
+    }
 }
 
 /// Bounds of one run.

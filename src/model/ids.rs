@@ -5,6 +5,8 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::BundleId;
+
 /// A name that Boathook can't accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -33,6 +35,29 @@ impl HookName {
         } else {
             Err(InvalidName { what: "hook", name: name.to_owned(), max: Self::MAX })
         }
+    }
+
+    /// What a bundle's hook is called in the operator: `HOOK.BUNDLE.NAMESPACE`, or `HOOK.BUNDLE` for a bundle without
+    /// a namespace. No two hooks of bundles have the same: where that would be too long, or a part has a dot of its own,
+    /// parts are cut, dots in them become dashes, and a digest of the whole follows.
+    pub fn in_bundle(&self, bundle: &BundleId) -> Self {
+        let parts = [Some(self.as_str()), Some(bundle.name.as_str()), bundle.namespace.as_deref()];
+        let plain: Vec<&str> = parts.into_iter().flatten().collect();
+        let text = plain.join(".");
+        if text.len() <= Self::MAX && plain.iter().all(|part| !part.contains('.')) {
+            return Self(text.into());
+        }
+        // `/` is in no name.
+        let digest = Sha256::digest(plain.join("/"));
+        let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        // Always four parts, which the plain form never has.
+        let cut = |part: &str, max: usize| {
+            let cut: String = part.chars().take(max).map(|c| if c == '.' { '-' } else { c }).collect();
+            cut.trim_end_matches(['-', '_']).to_owned()
+        };
+        let namespace = bundle.namespace.as_deref().unwrap_or("bundle");
+        let (hook, bundle, namespace) = (cut(self.as_str(), 20), cut(&bundle.name, 12), cut(namespace, 12));
+        Self(format!("{hook}.{bundle}.{namespace}.{digest}").into())
     }
 
     /// The name as text.
@@ -119,6 +144,15 @@ impl QueueName {
     pub fn main() -> Self {
         Self::Shared("main".into())
     }
+
+    /// The queue of this name that only hooks of one bundle are in: `BUNDLE:NAME`. A hook's own queue stays, under the
+    /// hook's name in the operator.
+    pub fn in_bundle(&self, bundle: &BundleId) -> Self {
+        match self {
+            Self::Own(hook) => Self::Own(hook.clone()),
+            Self::Shared(name) => Self::Shared(format!("{bundle}:{name}").into()),
+        }
+    }
 }
 
 impl fmt::Display for QueueName {
@@ -191,5 +225,56 @@ impl fmt::Display for ObjectRef {
             write!(f, "{namespace}/")?;
         }
         f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn named(hook: &str, bundle: &str, namespace: Option<&str>) -> String {
+        let id = BundleId { namespace: namespace.map(str::to_owned), name: bundle.to_owned() };
+        HookName::new(hook).unwrap().in_bundle(&id).to_string()
+    }
+
+    #[test]
+    fn hooks_of_bundles_are_named_by_all_three() {
+        assert_eq!(named("sync", "team", Some("prod")), "sync.team.prod");
+        assert_eq!(named("sync", "team", None), "sync.team");
+        let long = named("sync", &"b".repeat(50), Some("prod"));
+        assert!(long.starts_with("sync.bbbbbbbbbbbb.prod.") && long.len() <= HookName::MAX, "{long}");
+        assert!(named("a.b", "c", Some("d")).starts_with("a-b.c.d."));
+    }
+
+    fn name() -> impl Strategy<Value = String> {
+        prop_oneof!["[ab.]{1,3}", "[ab-]{1,70}", "[a-b.]{1,30}"]
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_hooks_of_bundles_have_the_same_name(
+            a in ("[ab][ab._-]{0,62}", name(), proptest::option::of("[ab][ab-]{0,62}")),
+            b in ("[ab][ab._-]{0,62}", name(), proptest::option::of("[ab][ab-]{0,62}")),
+        ) {
+            let of = |(hook, bundle, namespace): &(String, String, Option<String>)| {
+                named(hook, bundle, namespace.as_deref())
+            };
+            prop_assert!(HookName::new(&of(&a)).is_ok(), "{}", of(&a));
+            prop_assert_eq!(of(&a) == of(&b), a == b, "{} {}", of(&a), of(&b));
+        }
+
+        #[test]
+        fn not_even_short_ones(
+            a in ("[ab][ab.]{0,2}", "[ab][ab.]{0,2}", proptest::option::of("[ab]{1,2}")),
+            b in ("[ab][ab.]{0,2}", "[ab][ab.]{0,2}", proptest::option::of("[ab]{1,2}")),
+        ) {
+            let of = |(hook, bundle, namespace): &(String, String, Option<String>)| {
+                named(hook, bundle, namespace.as_deref())
+            };
+            prop_assert_eq!(of(&a) == of(&b), a == b, "{} {}", of(&a), of(&b));
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! arguments.
 
 mod admission;
+mod bundle;
 mod call;
 mod chain;
 mod conversion;
@@ -23,6 +24,10 @@ pub use admission::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Denial, FailurePolicy, MatchCondition, MatchPolicy, Mutation,
     ReinvocationPolicy, Review, Reviewed, SideEffects, Verdict,
 };
+pub use bundle::{
+    Asked, BundleId, HookPhase, HookSource, HookState, Identity, InstallError, Installation, Installed, Installer,
+    LimitCaps,
+};
 pub use call::{
     CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,
     PatchBody, Propagation, Update,
@@ -33,8 +38,8 @@ pub use crontab::{Crontab, CrontabError};
 pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};
 pub use hook::{
-    Content, HookSpec, KubernetesBinding, Limits, MissedRuns, Permission, RateLimit, RetryPolicy, ScheduleBinding,
-    StartupBinding, WatchEventKind,
+    Content, HookSpec, KubernetesBinding, Limits, MayWatch, MissedRuns, Permission, RateLimit, RetryPolicy,
+    ScheduleBinding, StartupBinding, WatchEventKind,
 };
 pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
 pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Failure, HookName, Permission, QueueName, RunId, Trigger};
+use super::{Failure, HookName, Identity, Permission, QueueName, RunId, Trigger};
 
 /// Identifies a job in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,4 +37,15 @@ pub struct Caller {
     pub permissions: Arc<[Permission]>,
     /// Writes are sent with server-side dry-run.
     pub dry_run: bool,
+    /// Whom its requests are made as. Absent: the operator itself.
+    pub identity: Option<Arc<Identity>>,
+    /// What `settings.get` answers, a JSON object.
+    pub settings: Arc<str>,
+}
+
+impl Caller {
+    /// A hook that acts as the operator itself, and has no settings.
+    pub fn new(hook: HookName, run: RunId, permissions: Arc<[Permission]>, dry_run: bool) -> Self {
+        Self { hook, run, permissions, dry_run, identity: None, settings: "{}".into() }
+    }
 }

@@ -62,6 +62,9 @@ pub struct Header {
     pub limits: Limits,
     /// What the hook was allowed.
     pub permissions: Vec<Permission>,
+    /// What `settings.get` answered, unless it is `{}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<String>,
     /// Writes were sent as dry runs.
     pub dry_run: bool,
     /// Values of Secrets are placeholders.

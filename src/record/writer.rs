@@ -92,6 +92,7 @@ fn record(taken: Taken, max_bytes: usize) -> Record {
         started: millis(started),
         limits: asked.limits(),
         permissions: caller.permissions.to_vec(),
+        settings: Some(caller.settings.to_string()).filter(|settings| settings != "{}"),
         dry_run: caller.dry_run,
         redacted: false,
         incomplete: None,

@@ -129,7 +129,7 @@ pub(super) async fn config(
 ) -> Result<String, Failure> {
     let started = Instant::now();
     let deadline = bounds.deadline(started);
-    let caller = Caller { hook: name.clone(), run: RunId::new("config", 0), permissions: Arc::new([]), dry_run: true };
+    let caller = Caller::new(name.clone(), RunId::new("config", 0), Arc::new([]), true);
     let labels = Labels::of_call(name.clone(), caller.run.clone(), "config");
     let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
     let state = State::new(Arc::new(NoGrants), caller, bounds, log, Readable::default());

@@ -156,6 +156,7 @@ mod tests {
             queue: QueueName::Own(HookName::new("h").unwrap()),
             allow_failure: false,
             retry: RetryPolicy::default(),
+            may_watch: Default::default(),
         }
     }
 

@@ -10,6 +10,7 @@ mod dev;
 mod discovery;
 mod document;
 mod filter;
+mod hookbundle;
 mod layering;
 mod migration;
 mod parity;

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::{Reach, Subject, allows, refusal};
+use super::{Reach, Subject, allows, confine, effective, missing, refusal};
 use crate::model::{HookName, Permission};
 
 fn list(items: &[&str]) -> Vec<String> {
@@ -276,5 +276,146 @@ proptest! {
             namespaces: written.namespaces,
         };
         prop_assert!(allows(&[suggested], &asked.verb, &subject), "{text}");
+    }
+}
+
+/// What is missing, as the lines that a status shows.
+fn lacks(asked: &[Permission], granted: &[Permission]) -> Vec<String> {
+    missing(asked, granted).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_granted_is_not_missing() {
+    let pods = permission(&[""], &["pods", "pods/eviction"], &["get", "create"]);
+    for granted in [
+        vec![pods.clone()],
+        vec![permission(&["*"], &["*"], &["*"])],
+        vec![permission(&[""], &["pods"], &["*"]), permission(&[""], &["*/eviction"], &["get", "create", "patch"])],
+        vec![permission(&[""], &["pods", "pods/*"], &["create", "get"])],
+    ] {
+        assert_eq!(lacks(std::slice::from_ref(&pods), &granted), Vec::<String>::new(), "{granted:?}");
+    }
+    let in_b = named(&["x"], within(&["b"], pods.clone()));
+    assert!(lacks(std::slice::from_ref(&in_b), &[within(&["a", "b"], pods.clone())]).is_empty());
+    assert!(lacks(&[in_b], &[named(&["x", "y"], pods)]).is_empty());
+    assert!(lacks(&[permission(&[], &["pods"], &["get"])], &[]).is_empty(), "it asks for nothing");
+}
+
+#[test]
+fn just_what_is_missing_is_told() {
+    let asked = permission(&["", "apps"], &["pods", "deployments"], &["get", "patch"]);
+    let one = std::slice::from_ref(&asked);
+    let table: [(Vec<Permission>, &[&str]); 5] = [
+        (vec![], &["get, patch pods, deployments of core, apps"]),
+        (
+            vec![permission(&["*"], &["*"], &["get"])],
+            &["patch pods", "patch deployments", "patch pods of apps", "patch deployments of apps"],
+        ),
+        (vec![permission(&["*"], &["pods"], &["*"])], &["get, patch deployments", "get, patch deployments of apps"]),
+        (vec![within(&["a"], asked.clone())], &["get, patch pods, deployments of core, apps"]),
+        (vec![named(&["a"], asked.clone())], &["get, patch pods, deployments of core, apps"]),
+    ];
+    for (granted, expected) in table {
+        assert_eq!(lacks(one, &granted), expected, "{granted:?}");
+    }
+    let named = named(&["x", "y"], within(&["a", "b"], permission(&[""], &["secrets"], &["get"])));
+    assert_eq!(
+        lacks(&[named], &[within(&["a"], permission(&[""], &["secrets"], &["*"]))]),
+        ["get secrets named x in b", "get secrets named y in b"]
+    );
+    // A wildcard is covered by no list, however long.
+    for (asked, granted) in
+        [("*", "pods"), ("pods/*", "pods/log"), ("pods", "pods/*"), ("*/log", "pods/*"), ("*/*", "pods/*")]
+    {
+        let of = |resource: &str| permission(&[""], &[resource], &["get"]);
+        assert_eq!(lacks(&[of(asked)], &[of(granted)]).len(), 1, "{asked} {granted}");
+    }
+}
+
+#[test]
+fn what_goes_beyond_all_bounds_is_missing() {
+    let many = |what: &str| (0..1000).map(|n| format!("{what}{n}")).collect::<Vec<_>>();
+    let wide = Permission { resources: many("r"), resource_names: many("n"), ..permission(&[""], &[], &["get"]) };
+    assert!(!missing(std::slice::from_ref(&wide), std::slice::from_ref(&wide)).is_empty());
+}
+
+#[test]
+fn a_confined_bundle_keeps_what_is_in_its_namespace() {
+    let all = permission(&[""], &["secrets"], &["get"]);
+    let confined = confine(&[all.clone(), within(&["a", "b"], all.clone()), within(&["b"], all.clone())], "a");
+    assert_eq!(confined, [within(&["a"], all.clone()), within(&["a"], all)]);
+}
+
+fn word() -> impl Strategy<Value = String> {
+    proptest::sample::select(vec!["*", "a", "b", "c"]).prop_map(str::to_owned)
+}
+
+fn resource() -> impl Strategy<Value = String> {
+    let names = vec!["*", "*/*", "*/s", "a", "b", "a/s", "a/t", "a/*", "b/s"];
+    proptest::sample::select(names).prop_map(str::to_owned)
+}
+
+fn any_permission() -> impl Strategy<Value = Permission> {
+    use proptest::collection::vec;
+    let plain = || proptest::sample::select(vec!["a", "b"]).prop_map(str::to_owned);
+    (vec(word(), 0..3), vec(resource(), 0..3), vec(word(), 0..3), vec(plain(), 0..3), vec(plain(), 0..3)).prop_map(
+        |(api_groups, resources, verbs, resource_names, namespaces)| Permission {
+            api_groups,
+            resources,
+            verbs,
+            resource_names,
+            namespaces,
+        },
+    )
+}
+
+/// Every request that the words of these tests can make, and a few that they can't.
+fn requests() -> Vec<(&'static str, Subject<'static>)> {
+    let mut found = Vec::new();
+    for verb in ["a", "b", "z"] {
+        for group in ["a", "b", "z"] {
+            for (resource, sub) in [("a", "-"), ("a", "s"), ("a", "t"), ("b", "-"), ("b", "s"), ("z", "-"), ("z", "s")]
+            {
+                for reach in [A, B, Reach::Namespace("z"), ALL, CLUSTER] {
+                    for name in ["a", "b", "z", "-"] {
+                        found.push((verb, subject((group, resource, sub), reach, name)));
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What is effective allows just what both sides allow; what is not missing is allowed by both.
+    #[test]
+    fn a_hook_may_do_what_it_asks_for_and_is_granted(
+        asked in proptest::collection::vec(any_permission(), 0..3),
+        granted in proptest::collection::vec(any_permission(), 0..3),
+    ) {
+        let both = effective(&asked, &granted);
+        let missing = missing(&asked, &granted);
+        for (verb, subject) in requests() {
+            let (a, g) = (allows(&asked, verb, &subject), allows(&granted, verb, &subject));
+            prop_assert_eq!(allows(&both, verb, &subject), a && g, "{} {:?}", verb, subject);
+            prop_assert!(!a || g || allows(&missing, verb, &subject), "{} {:?} is not missed", verb, subject);
+            prop_assert!(a || !allows(&missing, verb, &subject), "{} {:?} was not asked for", verb, subject);
+        }
+        if missing.is_empty() {
+            prop_assert_eq!(super::missing(&asked, &both), Vec::new());
+        }
+    }
+
+    /// Confined permissions allow nothing outside of their namespace, and all that was allowed inside.
+    #[test]
+    fn nothing_confined_reaches_out(asked in proptest::collection::vec(any_permission(), 0..3)) {
+        let confined = confine(&asked, "a");
+        for (verb, subject) in requests() {
+            let inside = subject.reach == A;
+            prop_assert_eq!(allows(&confined, verb, &subject), inside && allows(&asked, verb, &subject));
+        }
     }
 }

@@ -77,7 +77,7 @@ fn binding(name: String, kind: BindingKind, selection: String, queue: &QueueName
 
 fn startup(spec: &StartupBinding) -> BindingView {
     let selection = format!("order {}", spec.order);
-    binding("onStartup".to_owned(), BindingKind::OnStartup, selection, &QueueName::main())
+    binding("onStartup".to_owned(), BindingKind::OnStartup, selection, &spec.queue)
 }
 
 fn schedule(spec: &ScheduleBinding) -> BindingView {

@@ -105,7 +105,7 @@ impl Answers {
         let begun = Begun::answer(&run, name, &binding.name, "Conversion");
         let (sources, patience) = (objects.clone(), until.saturating_duration_since(Instant::now()));
         let conversion = Conversion { binding: binding.name.clone(), rule: step.rule.clone(), objects };
-        let caller = Caller { hook: name.clone(), run: run.clone(), permissions: Arc::new([]), dry_run: true };
+        let caller = Caller { permissions: Arc::new([]), ..hook.caller(run.clone(), true) };
         let (snapshots, limits) = (binding.include_snapshots_from.clone(), within(hook.spec.limits, patience));
         let question = Question { caller, conversion, snapshots, limits };
         let call = |question, host| self.parts.sandbox.convert(&hook.component, question, host);

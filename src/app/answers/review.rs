@@ -12,7 +12,7 @@ use super::{
     within,
 };
 use crate::{
-    model::{AdmissionBinding, AdmissionKind, Caller, Mutation, Review, Reviewed},
+    model::{AdmissionBinding, AdmissionKind, Mutation, Review, Reviewed},
     sandbox::ReviewRequest,
     webhook::{AdmissionRequest, Unanswered},
 };
@@ -52,8 +52,7 @@ impl Answers {
         let begun = Begun::answer(&run, name, &binding.name, word(binding.kind));
         let dry_run = request.dry_run || self.parts.plan;
         let review = Review { kind: binding.kind, binding: binding.name.clone(), request: request.json, dry_run };
-        let caller =
-            Caller { hook: name.clone(), run: run.clone(), permissions: hook.spec.permissions.clone(), dry_run };
+        let caller = hook.caller(run.clone(), dry_run);
         let (snapshots, limits) = (binding.include_snapshots_from.clone(), within(hook.spec.limits, patience));
         let request = ReviewRequest { caller, review, snapshots, limits };
         let call = |request, host| self.parts.sandbox.review(&hook.component, request, host);

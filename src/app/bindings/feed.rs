@@ -18,7 +18,11 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use super::{
-    super::{Stages, barrier::Barrier},
+    super::{
+        Stages,
+        barrier::Barrier,
+        watching::{self, NotWatched},
+    },
     follow::{Following, Heard, Subscriber},
 };
 use crate::{
@@ -151,11 +155,14 @@ impl Feed {
     async fn look(&mut self) {
         self.time_to_look().await;
         match self.place.find().await {
-            Ok(resource) => {
-                let Place { hook, spec, .. } = &self.place;
-                info!(%hook, binding = %spec.name, %resource, "binding enabled");
-                self.follow(resource);
-            }
+            Ok(resource) => match watching::check(&self.place.stages, &self.place.spec, &resource).await {
+                Ok(()) => {
+                    let Place { hook, spec, .. } = &self.place;
+                    info!(%hook, binding = %spec.name, %resource, "binding enabled");
+                    self.follow(resource);
+                }
+                Err(reason) => self.kept_out(&reason),
+            },
             Err(error) => self.missing(&error),
         }
     }
@@ -177,6 +184,9 @@ impl Feed {
             // Perhaps it is about to come, or to go: the streams try on, and we ask again.
             Ok(resource) if resource == before => {
                 self.place.stages.streams.retry_unserved();
+                self.pace.put_off();
+            }
+            Ok(resource) if watching::check(&self.place.stages, &self.place.spec, &resource).await.is_err() => {
                 self.pace.put_off();
             }
             Ok(resource) => {
@@ -204,6 +214,18 @@ impl Feed {
         self.news = None;
         self.said.clear();
         self.place.stages.health.enabled(&self.place.hook, &self.place.spec.name);
+    }
+
+    /// Its bundle's bounds keep it from watching; that may change.
+    fn kept_out(&mut self, why: &NotWatched) {
+        self.pace.put_off();
+        let reason = error_chain(why);
+        let Place { stages, hook, spec, .. } = &self.place;
+        stages.health.pending(hook, &spec.name, &reason);
+        if reason != self.said {
+            warn!(%hook, binding = %spec.name, reason, "binding pending: its bundle may not watch this");
+            self.said = reason;
+        }
     }
 
     fn missing(&mut self, error: &DiscoveryError) {

@@ -10,7 +10,7 @@ mod verify;
 use super::{BundledHook, Contents, Digest};
 
 pub use key::{KeyError, PrivateKey, PublicKey};
-pub use policy::{NamedKey, Policy, PolicyError};
+pub use policy::{Demand, NamedKey, Policy, PolicyError};
 pub use verify::Verified;
 pub(super) use verify::verify;
 

@@ -81,6 +81,19 @@ pub struct NamedKey {
     pub may: Option<Vec<Permission>>,
 }
 
+/// What somebody wants of a bundle.
+#[derive(Debug, Clone, Default)]
+pub struct Demand {
+    /// Digests that are trusted without a signature.
+    pub digests: Vec<Digest>,
+    /// Keys that must have signed any other.
+    pub keys: Vec<NamedKey>,
+    /// How many of them.
+    pub minimum: usize,
+    /// A signature counts only for the tag that it was made for.
+    pub tag_must_match: bool,
+}
+
 /// What is needed of bundles from one source.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rule {
@@ -108,6 +121,19 @@ impl Policy {
     /// Trusts these digests, and what one of these keys signed, wherever it is.
     pub fn of(digests: Vec<Digest>, keys: Vec<NamedKey>) -> Self {
         Self { rules: vec![Rule { pattern: "*".to_owned(), digests, keys, minimum: 1, ..Rule::default() }] }
+    }
+
+    /// Trusts what the demand says, wherever it is.
+    pub fn demanding(demand: Demand) -> Self {
+        let Demand { digests, keys, minimum, tag_must_match } = demand;
+        let rule =
+            Rule { pattern: "*".to_owned(), digests, keys, minimum, tag_must_match, unsigned: false, may: None };
+        Self { rules: vec![rule] }
+    }
+
+    /// Whether there is a rule for a source, `HOST/REPOSITORY`: without one, nobody need ask the registry.
+    pub fn covers(&self, source: &str) -> bool {
+        self.rule(source).is_some()
     }
 
     /// Reads a policy; the files of keys are beside it.

@@ -1,14 +1,17 @@
 //! `boathook bundle`: packs, pushes, pulls, shows, checks and signs. Decides nothing about trust: `bundle` does.
 
 mod hooks;
-mod place;
+pub(super) mod place;
 mod show;
 
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 
-use super::{runtime::block_on, serve::cache_dir};
+use super::{
+    runtime::block_on,
+    serve::{BUNDLES, cache_dir},
+};
 use crate::{
     bundle::{self, BundleError, Layout, NamedKey, Policy, PrivateKey, Progress, PublicKey, Store},
     cli::bundle::{Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Trust, Verify},
@@ -72,7 +75,7 @@ async fn push(args: &Push) -> anyhow::Result<()> {
 async fn pull(args: &Pull) -> anyhow::Result<()> {
     let policy = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
     let from = place::named(&args.from, &args.registry)?;
-    let usual = || cache_dir().map(|directory| directory.with_file_name("boathook-bundles"));
+    let usual = || cache_dir().map(|directory| directory.with_file_name(BUNDLES));
     let store = args.store.clone().or_else(usual).context("there is no cache directory: name one with --store")?;
     let store = Store::open(&store)?;
     let progress = Progress::default();
@@ -117,7 +120,8 @@ async fn sign(args: &Sign) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn policy(trust: &Trust, or: &str) -> anyhow::Result<Policy> {
+/// What is to be trusted. `or`: what else could have been typed.
+pub(super) fn policy(trust: &Trust, or: &str) -> anyhow::Result<Policy> {
     if let Some(path) = &trust.policy {
         return Ok(Policy::read(path)?);
     }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A layout, if there is a directory of that name; else a reference.
-pub(super) fn named(text: &str, flags: &Registry) -> anyhow::Result<Place> {
+pub(in crate::cmd) fn named(text: &str, flags: &Registry) -> anyhow::Result<Place> {
     let path = Path::new(text);
     if path.is_dir() {
         return Ok(Place::layout(Layout::open(path, None)?));

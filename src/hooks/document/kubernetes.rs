@@ -8,7 +8,7 @@ use super::{
     schedule::{group, include_snapshots_from, name, queue},
     selector,
 };
-use crate::model::{Content, HookName, KubernetesBinding, QueueName, RetryPolicy, WatchEventKind};
+use crate::model::{Content, HookName, KubernetesBinding, MayWatch, QueueName, RetryPolicy, WatchEventKind};
 
 use WatchEventKind::{Added, Deleted, Modified};
 
@@ -47,6 +47,7 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
         queue: queue(fields, hook),
         allow_failure: fields.boolean("allowFailure").unwrap_or(false),
         retry: policy::binding_retry(fields, retry),
+        may_watch: MayWatch::default(),
     };
     check_watches(fields, "nameSelector", &binding);
     fields.finish();
@@ -84,6 +85,7 @@ pub(super) fn read_v0(fields: &Fields<'_, '_>, hook: &HookName) -> KubernetesBin
         queue: QueueName::Own(hook.clone()),
         allow_failure: fields.boolean("allowFailure").unwrap_or(false),
         retry: RetryPolicy::default(),
+        may_watch: MayWatch::default(),
     };
     check_watches(fields, "objectName", &binding);
     fields.finish_loosely();

@@ -2,7 +2,7 @@
 //! what the same would be in v1, with a warning; its contexts are those of v1 too.
 
 use super::{kubernetes, permission, policy, reader::Fields, schedule};
-use crate::model::{HookName, HookSpec, StartupBinding};
+use crate::model::{HookName, HookSpec, QueueName, StartupBinding};
 
 const DEPRECATED: &str = "has no configVersion, so that it is read as version v0, which is deprecated: write \
     \"configVersion: v1\", and \"kubernetes\" for \"onKubernetesEvent\" (in it executeHookOnEvent for event, \
@@ -12,7 +12,11 @@ const DEPRECATED: &str = "has no configVersion, so that it is read as version v0
 pub(super) fn read(document: &Fields<'_, '_>, hook: &HookName) -> Option<HookSpec> {
     let spec = HookSpec {
         name: hook.clone(),
-        on_startup: document.integer("onStartup").map(|order| StartupBinding { order, retry: Default::default() }),
+        on_startup: document.integer("onStartup").map(|order| StartupBinding {
+            order,
+            queue: QueueName::main(),
+            retry: Default::default(),
+        }),
         schedules: document.any_items("schedule").map(|item| schedule::read_v0(&item, hook)).collect(),
         kubernetes: document.any_items("onKubernetesEvent").map(|item| kubernetes::read_v0(&item, hook)).collect(),
         admission: Vec::new(),

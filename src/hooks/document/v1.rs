@@ -1,7 +1,7 @@
 //! Documents with `configVersion: v1`: the keys at the top.
 
 use super::{admission, conversion, kubernetes, permission, policy, reader::Fields, schedule};
-use crate::model::{AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, StartupBinding};
+use crate::model::{AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, StartupBinding};
 
 /// The keys that say what the hook is.
 const KEYS: [&str; 12] = [
@@ -28,7 +28,11 @@ pub(super) fn read(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
     let retry = document.fields("retry").map(|fields| policy::retry(&fields)).unwrap_or_default();
     let spec = HookSpec {
         name: hook.clone(),
-        on_startup: document.integer("onStartup").map(|order| StartupBinding { order, retry }),
+        on_startup: document.integer("onStartup").map(|order| StartupBinding {
+            order,
+            queue: QueueName::main(),
+            retry,
+        }),
         schedules: document.items("schedule").map(|item| schedule::read(&item, hook, retry)).collect(),
         kubernetes: document.items("kubernetes").map(|item| kubernetes::read(&item, hook, retry)).collect(),
         admission: admission(document),

@@ -157,10 +157,8 @@ fn asked(record: &Record) -> Result<Asked, Unusable> {
     let time = if ran_out { header.limits.time } else { header.limits.time.max(TIME) };
     let limits = Limits { time, ..header.limits };
     let caller = Caller {
-        hook: hook.clone(),
-        run: RunId::new(process, number),
-        permissions: header.permissions.clone().into(),
-        dry_run: header.dry_run,
+        settings: header.settings.as_deref().unwrap_or("{}").into(),
+        ..Caller::new(hook.clone(), RunId::new(process, number), header.permissions.clone().into(), header.dry_run)
     };
     Ok(match &record.question {
         Some(question) => question.restore(caller, limits),

@@ -201,7 +201,7 @@ mod tests {
     fn state(host_calls: u64, host_bytes: u64) -> (State, Arc<Writes>) {
         let hook = HookName::new("h").unwrap();
         let host = Arc::new(Writes::default());
-        let caller = Caller { hook: hook.clone(), run: RunId::new("t", 1), permissions: Arc::new([]), dry_run: false };
+        let caller = Caller::new(hook.clone(), RunId::new("t", 1), Arc::new([]), false);
         let limits = Limits { host_calls, host_bytes, ..Limits::default() };
         let log = Arc::new(RunLog::new(Labels::of_call(hook, caller.run.clone(), "b"), 0));
         (State::new(host.clone(), caller, Bounds::of_config(limits), log, Readable::default()), host)

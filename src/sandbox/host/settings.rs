@@ -1,4 +1,4 @@
-//! `settings`: what the admin configured for the hook's bundle. There are no bundles yet.
+//! `settings`: what the admin configured for the hook's bundle. `{}` outside of bundles.
 //!
 //! Never reads the operator's own configuration.
 
@@ -6,7 +6,8 @@ use crate::sandbox::{bindings::boathook::hook::settings::Host, store::State};
 
 impl Host for State {
     fn get(&mut self) -> wasmtime::Result<String> {
-        self.spend(2)?;
-        Ok("{}".to_owned())
+        let settings = self.caller.settings.clone();
+        self.spend(settings.len())?;
+        Ok(settings.to_string())
     }
 }

@@ -160,12 +160,7 @@ pub fn permission(groups: &[&str], resources: &[&str], verbs: &[&str], namespace
 }
 
 pub fn caller(permissions: Vec<Permission>) -> Caller {
-    Caller {
-        hook: HookName::new("probe").unwrap(),
-        run: RunId::new("it", 1),
-        permissions: permissions.into(),
-        dry_run: false,
-    }
+    Caller::new(HookName::new("probe").unwrap(), RunId::new("it", 1), permissions.into(), false)
 }
 
 /// A caller that may do all.

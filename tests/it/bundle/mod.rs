@@ -4,9 +4,9 @@ mod cli;
 mod fault;
 mod faulty;
 mod format;
-mod registry;
+pub mod registry;
 mod transfer;
-mod trust;
+pub mod trust;
 
 use boathook::{
     bundle::{FileInput, HookInput, Input, Packed, Policy, Progress, Pulled, Store, pack, push},

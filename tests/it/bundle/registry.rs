@@ -26,6 +26,12 @@ impl Drop for Registry {
 }
 
 impl Registry {
+    /// It is away from now on.
+    pub fn end(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub fn start() -> Self {
         Self::with("")
     }

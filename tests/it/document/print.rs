@@ -159,6 +159,7 @@ fn kubernetes() -> impl Strategy<Value = KubernetesBinding> {
                 queue,
                 allow_failure,
                 retry,
+                may_watch: Default::default(),
             }
         },
     )
@@ -243,7 +244,11 @@ fn spec() -> impl Strategy<Value = HookSpec> {
             let (memory, time, host_calls, host_bytes, log_bytes) = limits;
             HookSpec {
                 name: HookName::new("test").unwrap(),
-                on_startup: startup.map(|(order, retry)| StartupBinding { order: order.into(), retry }),
+                on_startup: startup.map(|(order, retry)| StartupBinding {
+                    order: order.into(),
+                    queue: QueueName::main(),
+                    retry,
+                }),
                 schedules,
                 kubernetes,
                 admission: Vec::new(),

@@ -58,6 +58,7 @@ fn spec(filter: Option<&str>) -> KubernetesBinding {
         queue: QueueName::Own(hook()),
         allow_failure: false,
         retry: RetryPolicy::default(),
+        may_watch: Default::default(),
     }
 }
 

@@ -206,7 +206,7 @@ async fn every_metric_of_the_operator_is_recorded() {
     hooks.push(("lost", hook("configVersion: v1\nkubernetes: [{apiVersion: g.io/v1, kind: Lost}]", &Deed::Says("x"))));
     let records = tempfile::tempdir().unwrap();
     let pipeline = Pipeline::on(TestCluster::start().await, &hooks, |options| {
-        options.record = Some(RecordConfig::new(records.path().join("records"), &options.hooks));
+        options.record = Some(RecordConfig::new(records.path().join("records"), options.hooks.clone().unwrap()));
         options.hook_metrics_series = 2;
         options.queue.max_pending = 1;
         options.streams.silence = Duration::from_secs(1);

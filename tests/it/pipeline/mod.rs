@@ -3,6 +3,7 @@
 //! Never looks into a stage: what counts is what hooks are told, what the cluster holds, what is logged.
 
 mod admission;
+mod bundles;
 mod calls;
 mod changes;
 mod cli;
@@ -11,6 +12,7 @@ mod failures;
 mod filters;
 pub mod fixture;
 mod grants;
+mod identity;
 mod kinds;
 mod metrics;
 mod namespaces;
@@ -20,6 +22,7 @@ mod parity;
 mod quarantine;
 mod queues;
 mod semantics;
+mod served;
 mod shutdown;
 mod starts;
 mod swap;

@@ -10,6 +10,8 @@ pub enum Deed<'a> {
     Says(&'a str),
     /// Logs `begin`, waits until the ConfigMap `default/NAME` can be read, and logs `end`.
     WaitsFor(&'a str),
+    /// Logs its settings.
+    TellsSettings,
     /// Never ends.
     Spins,
 }
@@ -44,6 +46,11 @@ fn run(deed: &Deed<'_>) -> String {
             )
         }
         Deed::WaitsFor(name) => waits(name),
+        Deed::TellsSettings => r#"(func (export "run") (type $run)
+          (call $settings (i32.const 0))
+          (call $log (i32.const 1) (i32.load (i32.const 0)) (i32.load (i32.const 4)) (i32.const 0) (i32.const 0))
+          (global.get $success))"#
+            .to_owned(),
         Deed::Spins => r#"(func (export "run") (type $run) (loop $forever (br $forever)) (unreachable))"#.to_owned(),
     }
 }

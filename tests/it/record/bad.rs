@@ -33,6 +33,7 @@ fn example() -> Record {
             started: 1_767_607_331_403,
             limits: Limits::default(),
             permissions: Vec::new(),
+            settings: None,
             dry_run: false,
             redacted: true,
             incomplete: None,

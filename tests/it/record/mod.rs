@@ -44,7 +44,7 @@ impl Recorded {
         let records = tempfile::tempdir().unwrap();
         let directory = records.path().to_owned();
         let record = |options: &mut Options| {
-            let mut config = RecordConfig::new(directory.join("records"), &options.hooks);
+            let mut config = RecordConfig::new(directory.join("records"), options.hooks.clone().unwrap());
             config.keep = 5000;
             adjust(&mut config);
             options.record = Some(config);

@@ -69,7 +69,7 @@ pub async fn load(sandbox: &Sandbox, hook: &str, bytes: &[u8]) -> LoadedHook {
 }
 
 pub fn caller(hook: &str) -> Caller {
-    Caller { hook: name(hook), run: RunId::new("test", 1), permissions: Arc::new([]), dry_run: false }
+    Caller::new(name(hook), RunId::new("test", 1), Arc::new([]), false)
 }
 
 pub fn trigger(hook: &str, binding: &str, cause: Cause) -> Trigger {

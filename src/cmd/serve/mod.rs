@@ -1,5 +1,7 @@
 //! `boathook serve`: the operator, until a signal ends it.
 
+mod bundles;
+
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -13,6 +15,7 @@ use tracing::{debug, info, warn};
 use super::{
     admin, connect,
     effects::Plan,
+    hookbundles,
     runtime::{Stop, block_on},
 };
 use crate::{
@@ -25,15 +28,22 @@ use crate::{
 
 /// Runs had to be interrupted on shutdown.
 const INTERRUPTED: u8 = 3;
+/// Beside the cache of compiled components.
+pub(super) const BUNDLES: &str = "boathook-bundles";
 
-pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
+pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
     block_on(async {
         let (log, traces) = init_telemetry(&args)?;
         raise_file_limit();
         let mut stop = Stop::new()?;
+        let usual_store = cache_dir().map(|dir| dir.with_file_name(BUNDLES));
+        let common = hookbundles::Common::read(&args.bundles, usual_store.clone())?;
+        let hook_bundles = args.hook_bundles.clone();
+        let named = bundles::Named::read(args.bundles.take(), usual_store)?;
         let no_webhooks = args.webhooks.no_webhooks;
         let options = Options { log: Some(log), ..options(args).await? };
         let unasked = options.webhooks.is_none() && !options.plan && !no_webhooks;
+        let (client, plan) = (options.client.clone(), options.plan);
         // Loading may take long: each hook is compiled, and asked for its document.
         if options.plan {
             info!("a plan: nothing is written, each write is a server-side dry run");
@@ -48,8 +58,14 @@ pub(super) fn run(args: Serve) -> anyhow::Result<ExitCode> {
         if unasked && app.binds_webhooks() {
             warn!("hooks bind webhooks, and none are registered: give --webhook-service or --webhook-url");
         }
+        let bundles = named.map(|named| named.keep(&app.installer()));
+        let kept = match plan {
+            true => None,
+            false => hookbundles::start(hook_bundles, common, client, app.installer()).await?,
+        };
         stop.requested().await;
         info!("shutting down");
+        drop((bundles, kept));
         let drained = tokio::select! {
             drained = app.shutdown() => drained,
             // Whoever asks twice does not want to wait.
@@ -99,9 +115,10 @@ fn format(args: &cli::Log) -> LogFormat {
 
 async fn options(args: Serve) -> anyhow::Result<Options> {
     let (client, server) = connect::client(&args.connection).await?;
-    let record = record(args.recording, &args.hooks);
+    let record = record(args.recording, args.hooks.as_deref().unwrap_or(Path::new("")));
     let webhooks = webhooks(args.webhooks, client.default_namespace())?;
-    let mut options = Options::new(client, args.hooks).context("can't find this program's own file")?;
+    let mut options = Options::new(client, "").context("can't find this program's own file")?;
+    options.hooks = args.hooks;
     options.record = record;
     options.webhooks = webhooks;
     options.server = server;

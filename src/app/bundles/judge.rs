@@ -1,0 +1,143 @@
+//! From a component's file to a hook that may start in its bundle, or the reason why it may not. Starts nothing.
+
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::scope::{OutOfBounds, Terms, rights, scope};
+use crate::{
+    app::{
+        fleet::Fleet,
+        hooks::{self, Bundled, Hook, Quarantine},
+        watching::{self, NotWatched},
+    },
+    discovery::DiscoveryError,
+    model::{HookName, HookPhase, HookSource, HookSpec, Permission},
+};
+
+/// Where a bundle's hook is from, and on which terms it runs.
+pub(in crate::app) struct Origin {
+    /// In the operator.
+    pub name: HookName,
+    pub source: HookSource,
+    pub(super) terms: Arc<Terms>,
+    /// The bundle changes.
+    pub changing: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// Why a hook of a bundle does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Held {
+    /// It can't be used.
+    #[error(transparent)]
+    Quarantine(#[from] Quarantine),
+    /// The file is another one.
+    #[error("its file has the digest {got}, and the bundle says {want}: pull the bundle again")]
+    Digest {
+        /// What the file has.
+        got: String,
+        /// What it should have.
+        want: String,
+    },
+    /// It was trusted for something else.
+    #[error("its document asks for other permissions than the bundle says: pack the bundle again")]
+    Understated,
+    /// It is not made for a confined bundle.
+    #[error(transparent)]
+    OutOfBounds(#[from] OutOfBounds),
+    /// Grants lack.
+    #[error("it asks for more than is granted: {}", rules(.0))]
+    Ungranted(Vec<Permission>),
+    /// A binding's objects are out of reach.
+    #[error("binding {binding} can't watch")]
+    NotWatched {
+        /// The binding.
+        binding: String,
+        /// Why.
+        #[source]
+        reason: NotWatched,
+    },
+    /// The kinds are not known.
+    #[error("the API server can't be asked for kinds, so that nobody knows what it may watch")]
+    Discovery(#[source] DiscoveryError),
+    /// Its bundle is suspended.
+    #[error("its bundle is suspended")]
+    Suspended,
+}
+
+fn rules(missing: &[Permission]) -> String {
+    missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl Held {
+    /// For a status.
+    pub(super) fn phase(&self) -> HookPhase {
+        match self {
+            Self::Quarantine(_) | Self::Digest { .. } | Self::Understated | Self::OutOfBounds(_) => {
+                HookPhase::Quarantined
+            }
+            Self::Ungranted(_) => HookPhase::Ungranted,
+            Self::NotWatched { reason: NotWatched::Unknown { .. }, .. } | Self::Discovery(_) => HookPhase::Pending,
+            Self::NotWatched { .. } => HookPhase::Forbidden,
+            Self::Suspended => HookPhase::Suspended,
+        }
+    }
+
+    /// The rules that lack.
+    pub(super) fn missing(&self) -> &[Permission] {
+        match self {
+            Self::Ungranted(missing) | Self::NotWatched { reason: NotWatched::Forbidden { missing, .. }, .. } => {
+                missing
+            }
+            _ => &[],
+        }
+    }
+}
+
+/// The bytes of a component, which have the digest that they should have.
+pub(super) async fn read(source: &HookSource) -> Result<Vec<u8>, Held> {
+    let bytes = tokio::fs::read(&source.path).await.map_err(Quarantine::Unreadable)?;
+    let Some(want) = &source.digest else { return Ok(bytes) };
+    let got: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let got = format!("sha256:{got}");
+    if got == *want { Ok(bytes) } else { Err(Held::Digest { got, want: want.clone() }) }
+}
+
+impl Fleet {
+    /// Loads a bundle's hook, and decides whether it may start.
+    pub(in crate::app) async fn judge(&self, origin: &Origin) -> Result<Hook, Held> {
+        let Origin { name, source, terms, .. } = origin;
+        let bytes = read(source).await?;
+        let hook = hooks::load(name, &bytes, &self.sandbox).await?;
+        if source.said.as_ref().is_some_and(|said| said.as_slice() != &*hook.spec.permissions) {
+            return Err(Held::Understated);
+        }
+        let rights = rights(&hook.spec.permissions, terms);
+        if !rights.missing.is_empty() {
+            return Err(Held::Ungranted(rights.missing));
+        }
+        let spec = HookSpec { permissions: rights.effective.into(), ..scope(hook.spec, terms)? };
+        self.check_watches(&spec).await?;
+        let Terms { bundle, identity, settings, .. } = &**terms;
+        let bundled = Bundled { bundle: bundle.clone(), identity: identity.clone(), settings: settings.clone() };
+        Ok(Hook { bundled: Some(bundled), ..Hook::new(spec, hook.component) })
+    }
+
+    /// A kind that is not served yet is asked for when it is.
+    pub(super) async fn check_watches(&self, spec: &HookSpec) -> Result<(), Held> {
+        for binding in &spec.kubernetes {
+            if binding.may_watch == Default::default() {
+                continue;
+            }
+            let found = self.stages.discovery.find(binding.api_version.as_deref(), &binding.kind).await;
+            let resource = match found {
+                Ok(resource) => resource,
+                Err(DiscoveryError::Unknown { .. }) => continue,
+                Err(error) => return Err(Held::Discovery(error)),
+            };
+            let held = |reason| Held::NotWatched { binding: binding.name.to_string(), reason };
+            watching::check(&self.stages, binding, &resource).await.map_err(held)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! Makes the stages that triggers go through, and hands each what it calls. Starts no hook.
+
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+
+use super::{
+    Stages,
+    health::Health,
+    history::History,
+    host::Operator,
+    last::LastRuns,
+    observers::Report,
+    options::Options,
+    patches::PatchPrograms,
+    plan,
+    roster::Roster,
+    runs::{self, Runs},
+};
+use crate::{
+    access::Access,
+    discovery::Discovery,
+    filter::{Evaluator, Snapshots},
+    model::Job,
+    queue::Runner,
+    record::Recorder,
+    sandbox::Sandbox,
+    telemetry::server::Shown,
+    watch::Streams,
+};
+
+/// Makes the stages and hands each what it calls.
+pub(super) fn connect(
+    options: &Options,
+    roster: &Arc<Roster>,
+    sandbox: Arc<Sandbox>,
+    report: Arc<Report>,
+    shown: &Shown,
+    health: &Arc<Health>,
+    recorder: Option<Arc<Recorder>>,
+) -> (Runner, Arc<Runs>, Arc<Stages>) {
+    let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
+    let snapshots = Arc::new(Snapshots::default());
+    let discovery = Arc::new(Discovery::new(options.client.clone()));
+    let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
+    let effects = Arc::new(plan::Effects(options.effects.clone()));
+    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
+    let operator = Arc::new(Operator {
+        access,
+        snapshots: snapshots.clone(),
+        metrics: shown.metrics.clone(),
+        hook_metrics: shown.hook_metrics.clone(),
+    });
+    let history = Arc::new(History::new(options.run_ended.clone()));
+    let last = Arc::new(LastRuns::new(options.keep_last_run));
+    let runs = Arc::new(Runs::new(runs::Parts {
+        roster: roster.clone(),
+        sandbox,
+        operator: operator.clone(),
+        metrics: shown.metrics.clone(),
+        history: history.clone(),
+        last: last.clone(),
+        recorder,
+        plan: options.plan,
+    }));
+    let acting = runs.clone();
+    let action = Arc::new(move |job: Job| {
+        let runs = acting.clone();
+        async move { runs.run(job).await }.boxed()
+    });
+    let runner = Runner::new(options.queue, action, report.clone());
+    let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
+    let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
+    let (schedules_tick, hold) = (options.schedules_tick, options.hold);
+    let stages = Stages {
+        server,
+        discovery,
+        streams,
+        evaluator,
+        snapshots,
+        queue,
+        operator,
+        health,
+        history,
+        schedules_tick,
+        last,
+        hold,
+    };
+    (runner, runs, Arc::new(stages))
+}

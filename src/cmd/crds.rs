@@ -1,0 +1,24 @@
+//! `boathook crd`: the definition of the HookBundle resource. Sends it nowhere.
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use crate::{
+    cli::{Crd, Output},
+    hookbundle::definition,
+};
+
+pub(super) fn run(args: &Crd) -> anyhow::Result<ExitCode> {
+    let text = match args.output {
+        Output::Json => format!("{:#}\n", definition()),
+        Output::Text | Output::Yaml => yaml_serde::to_string(&definition())?,
+    };
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        done => done?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

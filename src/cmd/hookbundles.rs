@@ -1,0 +1,75 @@
+//! From flags to the keeper of HookBundles. Decides nothing about trust: policies do.
+
+use std::{path::PathBuf, sync::Arc};
+
+use anyhow::{Context as _, bail};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::bundle::policy;
+use crate::{
+    bundle::{Policy, Store},
+    cli::{
+        bundle::Served,
+        hookbundle::{HookBundles, Mode},
+    },
+    hookbundle::{Options, SourceOptions, keep, served},
+    model::Installer,
+};
+
+/// Bytes of layers that are kept.
+const STORE_SIZE: u64 = 2 << 30;
+
+/// What is typed of bundles in general.
+pub(super) struct Common {
+    /// What the admin wants of every bundle.
+    policy: Option<Policy>,
+    /// Certificates, as PEM.
+    ca: Vec<u8>,
+    /// Directory of the store.
+    store: Option<PathBuf>,
+}
+
+impl Common {
+    pub fn read(args: &Served, usual_store: Option<PathBuf>) -> anyhow::Result<Self> {
+        let trust = &args.trust;
+        let asked = trust.policy.is_some() || !trust.key.is_empty() || !trust.digest.is_empty();
+        let read = |file: &PathBuf| std::fs::read(file).with_context(|| format!("can't read {}", file.display()));
+        Ok(Self {
+            policy: if asked { Some(policy(trust, "")?) } else { None },
+            ca: args.registry.ca.as_ref().map(read).transpose()?.unwrap_or_default(),
+            store: args.bundle_store.clone().or(usual_store),
+        })
+    }
+}
+
+/// Keeps HookBundles until it is dropped; nothing when they are not to be kept.
+pub(super) async fn start(
+    args: HookBundles,
+    common: Common,
+    client: kube::Client,
+    installer: Arc<dyn Installer>,
+) -> anyhow::Result<Option<AbortOnDropHandle<()>>> {
+    match args.hook_bundles {
+        Mode::Off => return Ok(None),
+        Mode::Auto => {}
+        Mode::On if served(&client).await.context("can't ask the cluster which kinds it serves")? => {}
+        Mode::On => {
+            bail!(
+                "the cluster serves no HookBundles: boathook crd | kubectl apply --server-side -f -; or --hook-bundles auto"
+            )
+        }
+    }
+    let store = match (common.store, args.hook_bundles) {
+        (Some(store), _) => store,
+        (None, Mode::On) => bail!("there is no cache directory for bundles: name one with --bundle-store"),
+        (None, _) => return Ok(None),
+    };
+    let sources =
+        SourceOptions { store: Store::open(&store)?, store_size: STORE_SIZE, policy: common.policy, ca: common.ca };
+    let options = Options {
+        sources,
+        unconfined: args.unconfined_namespace,
+        instance: std::env::var("HOSTNAME").unwrap_or_else(|_| "boathook".to_owned()),
+    };
+    Ok(Some(AbortOnDropHandle::new(tokio::spawn(keep(client, installer, options)))))
+}

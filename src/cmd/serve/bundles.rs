@@ -1,0 +1,227 @@
+//! Bundles named on the command line: brought, installed, and looked for again in time. A place that can't be reached
+//! stops nothing: what runs goes on, and a start takes what the store has. Decides nothing about trust.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, bail};
+use tokio::{task::JoinSet, time::sleep};
+use tracing::{info, warn};
+
+use crate::{
+    bundle::{self, Digest, Place, Policy, Progress, Ready, Store},
+    cli::bundle::{Registry, Served},
+    cmd::bundle::{place, policy},
+    model::{BundleId, Installation, Installer, error_chain},
+};
+
+/// Between two tries of a bundle that does not run yet.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// Bytes of layers that are kept.
+const STORE_BYTES: u64 = 2 << 30;
+
+/// All bundles that were named.
+pub(super) struct Named {
+    bundles: Vec<Wanted>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    registry: Registry,
+    policy: Policy,
+    store: Store,
+    interval: Duration,
+}
+
+struct Wanted {
+    id: BundleId,
+    reference: String,
+    /// Its settings, read again with each look.
+    settings: Option<PathBuf>,
+}
+
+impl Named {
+    /// Reads what was typed. None when no bundle was named.
+    pub fn read(args: Served, usual_store: Option<PathBuf>) -> anyhow::Result<Option<Self>> {
+        if args.bundles.is_empty() {
+            return Ok(None);
+        }
+        let mut settings = BTreeMap::new();
+        for text in &args.settings {
+            let (name, path) =
+                text.split_once('=').with_context(|| format!("--bundle-settings {text}: write NAME=FILE"))?;
+            settings.insert(name.to_owned(), PathBuf::from(path));
+        }
+        let mut bundles: Vec<Wanted> = Vec::new();
+        for text in &args.bundles {
+            let (name, reference) = split(text)?;
+            if bundles.iter().any(|known| known.id.name == name) {
+                bail!("two bundles are called {name}: name one of them with --bundle OTHER={reference}");
+            }
+            let settings = settings.remove(&name);
+            bundles.push(Wanted { id: BundleId { namespace: None, name }, reference, settings });
+        }
+        if let Some(name) = settings.keys().next() {
+            bail!("--bundle-settings {name}=…: no --bundle is called {name}");
+        }
+        let policy = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
+        let store =
+            args.bundle_store.or(usual_store).context("there is no cache directory: name one with --bundle-store")?;
+        let (store, interval) = (Store::open(&store)?, args.bundle_interval);
+        Ok(Some(Self { bundles, shared: Arc::new(Shared { registry: args.registry, policy, store, interval }) }))
+    }
+
+    /// Keeps all bundles as they should be, until it is dropped.
+    pub fn keep(self, installer: &Arc<dyn Installer>) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        for wanted in self.bundles {
+            tasks.spawn(keep(wanted, self.shared.clone(), installer.clone()));
+        }
+        tasks
+    }
+}
+
+/// `NAME=REFERENCE`, or a reference whose repository gives the name.
+fn split(text: &str) -> anyhow::Result<(String, String)> {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if let Some((name, reference)) = text.split_once('=').filter(|(name, _)| is_name(name)) {
+        return Ok((name.to_ascii_lowercase(), reference.to_owned()));
+    }
+    let path = text.split_once('@').map_or(text, |(path, _)| path).trim_end_matches('/');
+    let last = path.rsplit('/').next().unwrap_or(path);
+    let last = last.split_once(':').map_or(last, |(last, _)| last);
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = last.chars().map(plain).collect();
+    let name = name.trim_matches('-').to_owned();
+    if name.is_empty() {
+        bail!("--bundle {text}: it has no name: write NAME={text}");
+    }
+    Ok((name, text.to_owned()))
+}
+
+async fn keep(wanted: Wanted, shared: Arc<Shared>, installer: Arc<dyn Installer>) {
+    let (mut at_work, mut wait) = (None, FIRST_WAIT);
+    loop {
+        let now = wanted.settle(&shared, &*installer, at_work.as_ref()).await;
+        if let Some(now) = now {
+            at_work = Some(now);
+        }
+        let pause = if at_work.is_some() { shared.interval } else { wait.min(shared.interval) };
+        wait *= 2;
+        sleep(pause).await;
+    }
+}
+
+/// What a bundle is installed as.
+#[derive(PartialEq, Eq)]
+struct AtWork {
+    digest: Digest,
+    settings: Option<String>,
+    /// The place itself was asked, and not only the store.
+    fresh: bool,
+}
+
+impl Wanted {
+    /// What is at work from now on; none when that is what was at work before.
+    async fn settle(&self, shared: &Shared, installer: &dyn Installer, at_work: Option<&AtWork>) -> Option<AtWork> {
+        let settings = match self.settings() {
+            Ok(settings) => settings,
+            Err(error) => {
+                warn!(bundle = %self.id, error = error_chain(error.as_ref()), "settings not read: they stay as they are");
+                at_work?.settings.clone()
+            }
+        };
+        let known = at_work.filter(|known| known.fresh && known.settings == settings).map(|known| &known.digest);
+        let (ready, fresh) = match self.bring(shared, known).await {
+            Ok(Some(ready)) => (ready, true),
+            Ok(None) => return None,
+            Err(error) => {
+                let reason = error_chain(error.as_ref());
+                if at_work.is_some_and(|known| known.settings == settings) {
+                    warn!(bundle = %self.id, reference = self.reference, reason, "bundle not looked at: what runs goes on");
+                    return None;
+                }
+                warn!(bundle = %self.id, reference = self.reference, reason, "bundle not pulled: taking what the store has");
+                (self.recall(shared)?, false)
+            }
+        };
+        let digest = ready.digest.clone();
+        let installation = Installation {
+            settings: settings.clone(),
+            settings_schema: ready.settings_schema,
+            ..Installation::new(self.id.clone(), digest.to_string(), ready.hooks)
+        };
+        // Why not is logged by the installer.
+        installer.install(installation).await.ok()?;
+        Some(AtWork { digest, settings, fresh })
+    }
+
+    /// None when the known version is what the place has.
+    async fn bring(&self, shared: &Shared, known: Option<&Digest>) -> anyhow::Result<Option<Ready>> {
+        let place = self.place(shared)?;
+        if let Some(known) = known
+            && bundle::look(&place).await?.digest == *known
+        {
+            return Ok(None);
+        }
+        let pulled = bundle::pull(&place, &shared.store, &shared.policy, &Progress::default()).await?;
+        if pulled.verified.is_unchecked() {
+            warn!(bundle = %self.id, "nothing was checked about who made the bundle");
+        }
+        let (digest, fetched, reused) = (&pulled.seen.digest, pulled.fetched, pulled.reused);
+        info!(bundle = %self.id, reference = self.reference, %digest, fetched, reused, "bundle pulled");
+        let kept = shared.store.remember(&self.reference, &pulled, &shared.policy);
+        let kept = kept.and_then(|()| shared.store.collect(STORE_BYTES, std::time::SystemTime::now()));
+        if let Err(error) = kept {
+            warn!(bundle = %self.id, error = error_chain(&error), "a start without the registry is not possible");
+        }
+        Ok(Some(pulled.ready().context("what was pulled can't be read")?))
+    }
+
+    /// Anew each time: logins and certificates may have changed, and a layout is read when it is opened.
+    fn place(&self, shared: &Shared) -> anyhow::Result<Place> {
+        place::named(&self.reference, &shared.registry)
+    }
+
+    fn recall(&self, shared: &Shared) -> Option<Ready> {
+        match shared.store.recall(&self.reference, &shared.policy) {
+            Ok(Some(ready)) => Some(ready),
+            Ok(None) => {
+                warn!(bundle = %self.id, "the store has no version of the bundle that this policy let in: trying again");
+                None
+            }
+            Err(error) => {
+                warn!(bundle = %self.id, error = error_chain(&error), "the store can't be read: trying again");
+                None
+            }
+        }
+    }
+
+    /// YAML or JSON, as JSON.
+    fn settings(&self) -> anyhow::Result<Option<String>> {
+        let Some(path) = &self.settings else { return Ok(None) };
+        let read = || format!("can't read {}", path.display());
+        let text = std::fs::read_to_string(path).with_context(read)?;
+        let value: serde_json::Value = yaml_serde::from_str(&text).with_context(read)?;
+        Ok(Some(value.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_bundle_is_named_by_its_repository_unless_it_is_named() {
+        for (text, name, reference) in [
+            ("registry.example.com/team/hooks:v1", "hooks", "registry.example.com/team/hooks:v1"),
+            ("localhost:5000/Some_hooks@sha256:00", "some-hooks", "localhost:5000/Some_hooks@sha256:00"),
+            ("localhost:5000/a.b:v1@sha256:00", "a-b", "localhost:5000/a.b:v1@sha256:00"),
+            ("team=registry.example.com/x", "team", "registry.example.com/x"),
+            ("./team.bundle", "team-bundle", "./team.bundle"),
+        ] {
+            assert_eq!(split(text).unwrap(), (name.to_owned(), reference.to_owned()));
+        }
+        assert!(split("///").is_err());
+    }
+}

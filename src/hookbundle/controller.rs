@@ -1,0 +1,265 @@
+//! Keeps all HookBundles of a cluster: each on its own, so that none holds up another. Decides nothing.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{
+    Resource as _, ResourceExt as _,
+    api::{Api, Patch, PatchParams},
+    runtime::{
+        Controller,
+        controller::{self, Action},
+        events::{Event, EventType, Recorder, Reporter},
+        watcher,
+    },
+};
+use serde_json::json;
+use tokio::time::sleep;
+use tracing::{debug, info, warn};
+
+use super::{
+    HookBundle, HookBundleStatus,
+    changes::{Told, told},
+    keeper::{Keeper, World},
+    source::{SourceOptions, Sources},
+};
+use crate::model::{BundleId, Installer, error_chain};
+
+/// Keeps a HookBundle until its hooks and registrations are gone.
+pub const FINALIZER: &str = "boathook.dev/hooks";
+const MANAGER: &str = "boathook";
+/// HookBundles that are worked on at the same time; a registry that does not answer holds up only its own.
+const AT_A_TIME: u16 = 64;
+/// The API allows 1 kB.
+const MAX_NOTE: usize = 1000;
+/// Until the kind is served, this often somebody looks.
+const UNSERVED: Duration = Duration::from_secs(15);
+
+/// How HookBundles are kept.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where bundles come from.
+    pub sources: SourceOptions,
+    /// Namespaces whose HookBundles' hooks may act beyond them, as far as their ServiceAccounts may.
+    pub unconfined: Vec<String>,
+    /// This process, in Events.
+    pub instance: String,
+}
+
+/// A step that failed; it is tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The API server's word.
+    #[error("HookBundle {id}: its {what} can't be written")]
+    Write {
+        /// The HookBundle.
+        id: String,
+        /// What was to be written.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: Box<kube::Error>,
+    },
+}
+
+struct Control {
+    client: kube::Client,
+    installer: Arc<dyn Installer>,
+    sources: Sources,
+    unconfined: Vec<String>,
+    recorder: Recorder,
+    keepers: Mutex<HashMap<BundleId, Known>>,
+}
+
+struct Known {
+    uid: String,
+    keeper: Arc<tokio::sync::Mutex<Keeper>>,
+}
+
+/// Whether the cluster serves HookBundles.
+pub async fn served(client: &kube::Client) -> Result<bool, kube::Error> {
+    let version = HookBundle::api_version(&());
+    match client.list_api_group_resources(&version).await {
+        Ok(list) => Ok(list.resources.iter().any(|resource| resource.name == HookBundle::plural(&()))),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until the cluster serves HookBundles, and keeps them until it is dropped. Hooks stay at work then: whoever
+/// has them ends them.
+pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: Options) {
+    let mut told = false;
+    while !served(&client).await.unwrap_or(false) {
+        if !told {
+            debug!("the cluster does not serve HookBundles yet: `boathook crd | kubectl apply --server-side -f -`");
+        }
+        told = true;
+        sleep(UNSERVED).await;
+    }
+    info!("keeping HookBundles");
+    let reporter = Reporter { controller: "boathook.dev/boathook".to_owned(), instance: Some(options.instance) };
+    let control = Arc::new(Control {
+        recorder: Recorder::new(client.clone(), reporter),
+        sources: Sources::new(client.clone(), options.sources),
+        client: client.clone(),
+        installer,
+        unconfined: options.unconfined,
+        keepers: Mutex::default(),
+    });
+    let controller = Controller::new(Api::<HookBundle>::all(client), watcher::Config::default())
+        .with_config(controller::Config::default().concurrency(AT_A_TIME));
+    let mut passes = controller.run(pass, again, control.clone()).boxed();
+    let mut last = String::new();
+    while let Some(passed) = passes.next().await {
+        match passed {
+            Ok(_) => last.clear(),
+            Err(controller::Error::QueueError(error)) => {
+                let error = error_chain(&error);
+                if error != last {
+                    warn!(error, "HookBundles can't be watched: trying on");
+                    last = error;
+                }
+            }
+            // Somebody took the finalizer away.
+            Err(controller::Error::ObjectNotFound(object)) => control.forget(object.namespace, object.name).await,
+            Err(error) => debug!(error = error_chain(&error), "a HookBundle is tried again"),
+        }
+    }
+}
+
+async fn pass(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
+    let ours = bundle.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
+    match (bundle.metadata.deletion_timestamp.is_some(), ours) {
+        (false, true) => control.keep(&bundle).await,
+        (false, false) => {
+            let mut finalizers = bundle.finalizers().to_vec();
+            finalizers.push(FINALIZER.to_owned());
+            control.set_finalizers(&bundle, &finalizers).await
+        }
+        (true, true) => {
+            control.remove(&id(&bundle)).await;
+            let others: Vec<_> = bundle.finalizers().iter().filter(|one| *one != FINALIZER).cloned().collect();
+            control.set_finalizers(&bundle, &others).await
+        }
+        (true, false) => Ok(Action::await_change()),
+    }
+}
+
+fn again(bundle: Arc<HookBundle>, error: &ControlError, _: Arc<Control>) -> Action {
+    debug!(bundle = %id(&bundle), error = error_chain(error), "a HookBundle can't be kept");
+    Action::requeue(Duration::from_secs(5))
+}
+
+fn id(bundle: &HookBundle) -> BundleId {
+    BundleId { namespace: bundle.namespace(), name: bundle.name_any() }
+}
+
+impl Control {
+    async fn keep(&self, bundle: &HookBundle) -> Result<Action, ControlError> {
+        let id = id(bundle);
+        let keeper = self.keeper(&id, &bundle.uid().unwrap_or_default()).await;
+        let mut keeper = keeper.lock().await;
+        let namespace = bundle.namespace().unwrap_or_default();
+        let world = World {
+            sources: &self.sources,
+            installer: &*self.installer,
+            confined: !self.unconfined.contains(&namespace),
+        };
+        let passed = keeper.pass(bundle, &world).await;
+        if let Some((old, new)) = passed.news {
+            self.write(&id, bundle, &new).await?;
+            for told in told(&old, &new) {
+                self.tell(bundle, told).await;
+            }
+            keeper.wrote(new);
+        }
+        Ok(Action::requeue(passed.again))
+    }
+
+    /// The keeper of this object; that of another object with its name before goes, with its hooks.
+    async fn keeper(&self, id: &BundleId, uid: &str) -> Arc<tokio::sync::Mutex<Keeper>> {
+        let other = {
+            let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
+            match keepers.get(id) {
+                Some(known) if known.uid == uid => return known.keeper.clone(),
+                _ => keepers.remove(id).is_some(),
+            }
+        };
+        if other {
+            self.installer.remove(id).await;
+        }
+        let keeper = Arc::default();
+        let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
+        keepers.insert(id.clone(), Known { uid: uid.to_owned(), keeper: Arc::clone(&keeper) });
+        keeper
+    }
+
+    /// With the version that was read: another's finalizer must not be lost.
+    async fn set_finalizers(&self, bundle: &HookBundle, finalizers: &[String]) -> Result<Action, ControlError> {
+        let api: Api<HookBundle> = Api::namespaced(self.client.clone(), &bundle.namespace().unwrap_or_default());
+        let metadata = json!({"finalizers": finalizers, "resourceVersion": bundle.resource_version()});
+        let patch = Patch::Merge(json!({ "metadata": metadata }));
+        match api.patch(&bundle.name_any(), &PatchParams::default(), &patch).await {
+            Ok(_) => Ok(Action::await_change()),
+            // Gone already.
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Action::await_change()),
+            Err(source) => {
+                let id = id(bundle).to_string();
+                Err(ControlError::Write { id, what: "finalizer", source: Box::new(source) })
+            }
+        }
+    }
+
+    async fn forget(&self, namespace: Option<String>, name: String) {
+        self.remove(&BundleId { namespace, name }).await;
+    }
+
+    async fn remove(&self, id: &BundleId) {
+        let known = self.keepers.lock().unwrap_or_else(PoisonError::into_inner).remove(id).is_some();
+        if self.installer.remove(id).await || known {
+            info!(bundle = %id, "bundle removed");
+        }
+    }
+
+    async fn write(&self, id: &BundleId, bundle: &HookBundle, status: &HookBundleStatus) -> Result<(), ControlError> {
+        let api: Api<HookBundle> = Api::namespaced(self.client.clone(), &bundle.namespace().unwrap_or_default());
+        let body = json!({
+            "apiVersion": HookBundle::api_version(&()),
+            "kind": HookBundle::kind(&()),
+            "metadata": {"name": bundle.name_any(), "uid": bundle.uid()},
+            "status": status,
+        });
+        let params = PatchParams::apply(MANAGER).force();
+        let written = api.patch_status(&bundle.name_any(), &params, &Patch::Apply(&body)).await;
+        let failed = |source| ControlError::Write { id: id.to_string(), what: "status", source: Box::new(source) };
+        written.map(drop).map_err(failed)
+    }
+
+    /// An Event, and a line of the log. One that can't be sent holds up nothing.
+    async fn tell(&self, bundle: &HookBundle, told: Told) {
+        let (id, reason, text) = (id(bundle), told.reason, told.text);
+        if told.warning {
+            warn!(bundle = %id, reason, "{text}");
+        } else {
+            info!(bundle = %id, reason, "{text}");
+        }
+        let note = text.get(..text.floor_char_boundary(MAX_NOTE)).unwrap_or_default().to_owned();
+        let event = Event {
+            type_: if told.warning { EventType::Warning } else { EventType::Normal },
+            reason,
+            note: Some(note),
+            action: told.action.to_owned(),
+            secondary: None,
+        };
+        let about: ObjectReference = bundle.object_ref(&());
+        if let Err(error) = self.recorder.publish(&event, &about).await {
+            debug!(bundle = %id, error = error_chain(&error), "an Event could not be sent");
+        }
+    }
+}

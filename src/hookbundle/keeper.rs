@@ -1,0 +1,382 @@
+//! One HookBundle: what this process knows of it, and what is done about it. Holds no rule: plan and report do.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use super::{
+    HookBundle, HookBundleSpec, HookBundleStatus,
+    plan::{self, Decision, Due, Known, Looked},
+    problem::Problem,
+    report::{self, Facts, Waiting, Why},
+    source::Sources,
+    version::Version,
+};
+use crate::model::{BundleId, HookPhase, InstallError, Installation, Installer, Permission};
+
+/// Steps of one pass: bring back, take the spec's changes over, install.
+const STEPS: usize = 4;
+/// While hooks are starting.
+const SOON: Duration = Duration::from_secs(1);
+/// Hooks' states are looked at this often. Nobody outside is asked.
+const LATER: Duration = Duration::from_secs(5);
+/// What each run changes is written this often.
+const RUNS_WRITTEN: Duration = Duration::from_secs(30);
+/// Hooks that lack rights of their ServiceAccount are tried again after this time.
+const RIGHTS: Duration = Duration::from_secs(60);
+
+/// What a pass needs of the world.
+pub(super) struct World<'a> {
+    pub sources: &'a Sources,
+    pub installer: &'a dyn Installer,
+    /// Hooks of this namespace may act in it alone.
+    pub confined: bool,
+}
+
+/// An installation that did not succeed.
+struct Failed {
+    wanted: Installation,
+    label: String,
+    problem: Problem,
+    /// It only lacks these grants.
+    missing: Option<Vec<Permission>>,
+    at: Instant,
+    times: u32,
+}
+
+struct Running {
+    version: Version,
+    installed: Installation,
+    at: Instant,
+}
+
+/// What this process knows of one HookBundle.
+#[derive(Default)]
+pub(super) struct Keeper {
+    looked: Option<Looked>,
+    found: Option<Version>,
+    approved: Option<Version>,
+    refused: Option<Problem>,
+    running: Option<Running>,
+    /// What ran before this process can't be had any more.
+    lost: bool,
+    /// The look after which a version was last asked for by its digest: no more often than the source is looked at.
+    asked: Option<Instant>,
+    /// By digest: what runs as spec has it now, and what is to take over.
+    failed: BTreeMap<String, Failed>,
+    /// As it was written last.
+    status: Option<HookBundleStatus>,
+    written: Option<Instant>,
+}
+
+/// What came of a pass.
+pub(super) struct Passed {
+    /// The status before, and the one to write; nothing when it is the same.
+    pub news: Option<(HookBundleStatus, HookBundleStatus)>,
+    /// When to come again.
+    pub again: Duration,
+}
+
+/// The object, taken apart once.
+struct Subject<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    generation: i64,
+    spec: &'a HookBundleSpec,
+}
+
+impl Subject<'_> {
+    fn id(&self) -> BundleId {
+        BundleId { namespace: Some(self.namespace.to_owned()), name: self.name.to_owned() }
+    }
+
+    fn of(bundle: &HookBundle) -> Subject<'_> {
+        Subject {
+            namespace: bundle.metadata.namespace.as_deref().unwrap_or_default(),
+            name: bundle.metadata.name.as_deref().unwrap_or_default(),
+            generation: bundle.metadata.generation.unwrap_or_default(),
+            spec: &bundle.spec,
+        }
+    }
+}
+
+impl Keeper {
+    /// Does what is to be done now, and says what to write.
+    pub async fn pass(&mut self, bundle: &HookBundle, world: &World<'_>) -> Passed {
+        let of = Subject::of(bundle);
+        let old = self.status.clone().or_else(|| bundle.status.clone()).unwrap_or_default();
+        let recorded = old.digest.clone();
+        if plan::due(of.spec, of.generation, self.looked.as_ref(), Instant::now()) == Due::Now {
+            self.look(&of, world).await;
+        }
+        for _ in 0..STEPS {
+            if !self.step(&of, recorded.as_deref(), world).await {
+                break;
+            }
+        }
+        self.report(&of, old, world)
+    }
+
+    /// The status was written.
+    pub fn wrote(&mut self, status: HookBundleStatus) {
+        self.status = Some(status);
+        self.written = Some(Instant::now());
+    }
+
+    async fn look(&mut self, of: &Subject<'_>, world: &World<'_>) {
+        let failures = self.looked.map_or(0, |looked| looked.failures);
+        let mut fresh = Looked { generation: of.generation, at: Instant::now(), failures: 0, chance: rand::random() };
+        match fetch(of, None, world).await {
+            Ok(version) => (self.found, self.refused) = (Some(version), None),
+            Err(problem) => {
+                fresh.failures = failures.saturating_add(1);
+                // What was found before may still wait, unless it is known to be refused now.
+                if problem.refused {
+                    self.found = None;
+                }
+                self.refused = Some(problem);
+            }
+        }
+        fresh.at = Instant::now();
+        self.looked = Some(fresh);
+    }
+
+    fn known<'a>(&'a self, recorded: Option<&'a str>) -> Known<'a> {
+        Known {
+            running: self.running.as_ref().map(|running| running.version.digest.as_str()),
+            recorded,
+            lost: self.lost,
+            found: self.found.as_ref().map(|found| found.digest.as_str()),
+        }
+    }
+
+    /// One step. False when nothing more is to be done now.
+    async fn step(&mut self, of: &Subject<'_>, recorded: Option<&str>, world: &World<'_>) -> bool {
+        match plan::decide(of.spec, self.known(recorded)) {
+            Decision::Idle => false,
+            Decision::Stay => {
+                self.apply(of, world).await;
+                // What was to take over is not wanted any more.
+                let running = self.running.as_ref().map(|running| running.version.digest.clone());
+                self.failed.retain(|digest, _| Some(digest) == running.as_ref());
+                false
+            }
+            Decision::Restore(digest) => {
+                let digest = digest.to_owned();
+                self.restore(of, &digest, world).await
+            }
+            Decision::Install(digest) => {
+                let digest = digest.to_owned();
+                self.take(of, &digest, world).await
+            }
+        }
+    }
+
+    /// Brings back what ran before this process.
+    async fn restore(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> bool {
+        match self.ask(of, digest, world).await {
+            None => false,
+            Some(Ok(version)) => {
+                let done = self.install(of, version, world).await;
+                self.lost = !done;
+                true
+            }
+            Some(Err(problem)) => {
+                let kept = match problem.refused {
+                    true => None,
+                    false => world.sources.recall(&of.id(), of.spec).await.filter(|kept| kept.digest == digest),
+                };
+                if let Some(version) = kept
+                    && self.install(of, version, world).await
+                {
+                    self.refused.get_or_insert(problem);
+                    return true;
+                }
+                // A registry that is away gives it back later.
+                self.lost = problem.refused || problem.reason == "NotFound";
+                self.refused.get_or_insert(problem);
+                self.lost
+            }
+        }
+    }
+
+    /// A version by its digest; nothing when that was asked since the last look.
+    async fn ask(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> Option<Result<Version, Problem>> {
+        let look = self.looked.map(|looked| looked.at);
+        if look.is_some() && self.asked == look {
+            return None;
+        }
+        self.asked = look;
+        let asked = fetch(of, Some(digest), world).await;
+        if let (Err(_), Some(looked)) = (&asked, &mut self.looked) {
+            // So that another look comes soon.
+            looked.failures = looked.failures.max(1);
+        }
+        Some(asked)
+    }
+
+    /// Has a new version at work.
+    async fn take(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> bool {
+        let known = [&self.found, &self.approved].into_iter().flatten().find(|version| version.digest == digest);
+        let version = match known.cloned() {
+            Some(version) => version,
+            None => match self.ask(of, digest, world).await {
+                Some(Ok(version)) => {
+                    self.approved = Some(version.clone());
+                    version
+                }
+                answer => {
+                    if let Some(Err(problem)) = answer {
+                        self.refused = Some(problem);
+                    }
+                    self.apply(of, world).await;
+                    return false;
+                }
+            },
+        };
+        // Less that is granted counts at once, whatever comes of the new version.
+        self.apply(of, world).await;
+        self.install(of, version, world).await
+    }
+
+    /// Has what is at work as spec has it now.
+    async fn apply(&mut self, of: &Subject<'_>, world: &World<'_>) {
+        let Some(running) = &self.running else { return };
+        let wanted = running.version.installation(of.namespace, of.name, of.spec, world.confined);
+        let lacking = || world.installer.states(&wanted.id).iter().any(|state| state.phase == HookPhase::Forbidden);
+        if wanted == running.installed {
+            self.failed.remove(&wanted.digest);
+            let again = self.running.as_ref().is_some_and(|running| running.at.elapsed() >= RIGHTS) && lacking();
+            if !again {
+                return;
+            }
+        }
+        let Some(running) = &self.running else { return };
+        let resumed = Installation { suspended: wanted.suspended, ..running.installed.clone() };
+        if resumed == wanted && wanted.suspended != running.installed.suspended {
+            world.installer.suspend(&wanted.id, wanted.suspended).await;
+            self.ran(wanted);
+            return;
+        }
+        let (version, settings) = (running.version.clone(), running.installed.settings.clone());
+        let digest = version.digest.clone();
+        if !self.install(of, version, world).await && self.failed_settings(&digest) {
+            // Settings that do not fit must not keep what was taken away from being taken.
+            let careful = Installation { settings, ..wanted };
+            if self.running.as_ref().is_some_and(|running| running.installed != careful)
+                && world.installer.install(careful.clone()).await.is_ok()
+            {
+                self.ran(careful);
+            }
+        }
+    }
+
+    fn failed_settings(&self, digest: &str) -> bool {
+        self.failed.get(digest).is_some_and(|failed| failed.problem.reason == "SettingsRefused")
+    }
+
+    fn ran(&mut self, installed: Installation) {
+        if let Some(running) = &mut self.running {
+            (running.installed, running.at) = (installed, Instant::now());
+        }
+    }
+
+    /// Installs a version, unless that failed a moment ago and nothing has changed. Whether it is at work.
+    async fn install(&mut self, of: &Subject<'_>, version: Version, world: &World<'_>) -> bool {
+        let wanted = version.installation(of.namespace, of.name, of.spec, world.confined);
+        let before = self.failed.get(&wanted.digest).filter(|failed| failed.wanted == wanted);
+        let waits = |failed: &Failed| failed.missing.is_some() || failed.at.elapsed() < plan::backoff(failed.times);
+        if before.is_some_and(waits) {
+            return false;
+        }
+        let times = before.map_or(0, |failed| failed.times).saturating_add(1);
+        match world.installer.install(wanted.clone()).await {
+            Ok(_) => {
+                world.sources.remember(&of.id(), &version);
+                self.running = Some(Running { version, installed: wanted, at: Instant::now() });
+                self.failed.clear();
+                true
+            }
+            Err(error) => {
+                let problem = Problem::of_install(&error);
+                let missing = match error {
+                    InstallError::Ungranted(hooks) => Some(hooks.into_iter().flat_map(|(_, rules)| rules).collect()),
+                    _ => None,
+                };
+                let (label, at) = (version.label, Instant::now());
+                self.failed.insert(wanted.digest.clone(), Failed { wanted, label, problem, missing, at, times });
+                false
+            }
+        }
+    }
+
+    /// What is to take over, rather than what runs.
+    fn failed(&self) -> Option<&Failed> {
+        let running = self.running.as_ref().map(|running| running.version.digest.as_str());
+        let other = self.failed.values().find(|failed| Some(failed.wanted.digest.as_str()) != running);
+        other.or_else(|| self.failed.values().next())
+    }
+
+    fn waiting(&self, of: &Subject<'_>, recorded: Option<&str>) -> Option<Waiting> {
+        if let Some(Failed { wanted, label, missing: Some(missing), .. }) = self.failed() {
+            let why = Why::Grants(missing.clone());
+            return Some(Waiting { digest: wanted.digest.clone(), label: label.clone(), why });
+        }
+        let found = self.found.as_ref()?;
+        plan::awaits_approval(of.spec, self.known(recorded)).then(|| Waiting {
+            digest: found.digest.clone(),
+            label: found.label.clone(),
+            why: Why::Approval,
+        })
+    }
+
+    fn report(&self, of: &Subject<'_>, old: HookBundleStatus, world: &World<'_>) -> Passed {
+        let states = match &self.running {
+            Some(_) => world.installer.states(&of.id()),
+            None => Vec::new(),
+        };
+        let waiting = self.waiting(of, old.digest.as_deref());
+        let second = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default();
+        let now = second.to_string();
+        let failed = self.failed().filter(|failed| failed.missing.is_none());
+        let status = report::status(
+            &Facts {
+                generation: of.generation,
+                suspended: of.spec.suspend,
+                running: self.running.as_ref().map(|running| &running.version),
+                found: self.found.as_ref(),
+                refused: self.refused.as_ref(),
+                waiting: waiting.as_ref(),
+                failed: failed.map(|failed| &failed.problem),
+                states: &states,
+                now: &now,
+            },
+            &old,
+        );
+        let due = self.written.is_none_or(|written| written.elapsed() >= RUNS_WRITTEN);
+        let write = if report::same_but_for_runs(&old, &status) { status != old && due } else { true };
+        let starting = states.iter().any(|state| state.phase == HookPhase::Pending);
+        let again = self.again(of, if starting { SOON } else { LATER });
+        Passed { news: write.then_some((old, status)), again }
+    }
+
+    fn again(&self, of: &Subject<'_>, poll: Duration) -> Duration {
+        let now = Instant::now();
+        match plan::due(of.spec, of.generation, self.looked.as_ref(), now) {
+            Due::At(at) => poll.min(at.saturating_duration_since(now)),
+            Due::Now | Due::Never => poll,
+        }
+    }
+}
+
+/// A version with all that is known of what its hooks ask for.
+async fn fetch(of: &Subject<'_>, pin: Option<&str>, world: &World<'_>) -> Result<Version, Problem> {
+    let mut version = world.sources.fetch(of.namespace, of.spec, pin).await?;
+    if version.hooks.iter().any(|hook| hook.said.is_none()) {
+        let asked = world.installer.asked(&version.hooks).await;
+        let said = asked.into_iter().filter_map(|asked| Some((asked.hook.to_string(), asked.permissions.ok()?)));
+        version.asked = said.collect::<BTreeMap<_, _>>();
+    }
+    Ok(version)
+}

@@ -1,0 +1,304 @@
+//! Bundles as an operator has them: what is to be installed, who it acts as, what came of it. Knows neither
+//! registries nor clusters.
+
+use std::{error::Error as StdError, fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+
+use super::{HookName, Limits, Permission};
+
+/// Names a bundle in an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BundleId {
+    /// Of its HookBundle. Absent: it was named on the command line.
+    pub namespace: Option<String>,
+    /// Of its HookBundle, a DNS subdomain.
+    pub name: String,
+}
+
+impl fmt::Display for BundleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}
+
+/// The ServiceAccount that a hook's calls are made as. The API server decides them by its rights.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub service_account: String,
+}
+
+impl Identity {
+    /// The user that it is for the API server.
+    pub fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{}", self.namespace, self.service_account)
+    }
+
+    /// The groups that every ServiceAccount is in.
+    pub fn groups(&self) -> [String; 3] {
+        let own = format!("system:serviceaccounts:{}", self.namespace);
+        ["system:serviceaccounts".to_owned(), own, "system:authenticated".to_owned()]
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServiceAccount {}/{}", self.namespace, self.service_account)
+    }
+}
+
+/// A hook of a bundle that is to be installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookSource {
+    /// Its name in the bundle.
+    pub name: HookName,
+    /// Its component's file.
+    pub path: PathBuf,
+    /// `sha256:…` that the file must have. Absent: any.
+    pub digest: Option<String>,
+    /// What the bundle says that it asks for, on which trust was decided: a document that asks for anything else is
+    /// refused. Absent: the bundle says nothing.
+    pub said: Option<Vec<Permission>>,
+}
+
+/// Bounds of a run that no hook of the bundle gets over. Absent: what the host allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitCaps {
+    /// Bytes.
+    pub memory: Option<u64>,
+    /// From start to end.
+    pub time: Option<Duration>,
+    /// Calls.
+    pub host_calls: Option<u64>,
+    /// Bytes.
+    pub host_bytes: Option<u64>,
+    /// Bytes.
+    pub log_bytes: Option<u64>,
+}
+
+impl LimitCaps {
+    /// What a hook gets that asks for these.
+    pub fn cap(&self, asked: Limits) -> Limits {
+        let min = |asked: u64, cap: Option<u64>| cap.map_or(asked, |cap| asked.min(cap));
+        Limits {
+            memory: min(asked.memory, self.memory),
+            time: self.time.map_or(asked.time, |cap| asked.time.min(cap)),
+            host_calls: min(asked.host_calls, self.host_calls),
+            host_bytes: min(asked.host_bytes, self.host_bytes),
+            log_bytes: min(asked.log_bytes, self.log_bytes),
+        }
+    }
+}
+
+/// A bundle as it should be at work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installation {
+    /// The bundle.
+    pub id: BundleId,
+    /// `sha256:…` of its manifest: tells its versions apart.
+    pub digest: String,
+    /// Its hooks.
+    pub hooks: Vec<HookSource>,
+    /// Whom its hooks act as. Absent: the operator itself.
+    pub identity: Option<Identity>,
+    /// What its hooks are allowed. Absent: what they ask for.
+    pub grants: Option<Vec<Permission>>,
+    /// Its settings, a JSON object as text. Absent: `{}`.
+    pub settings: Option<String>,
+    /// The JSON Schema of its settings, as text, if it brings one.
+    pub settings_schema: Option<String>,
+    /// Bounds.
+    pub limits: LimitCaps,
+    /// The only namespace that its hooks may watch and act in. Absent: all.
+    pub confined_to: Option<String>,
+    /// It is known, and nothing of it runs.
+    pub suspended: bool,
+}
+
+impl Installation {
+    /// A bundle that may all that its hooks ask for, as the operator itself.
+    pub fn new(id: BundleId, digest: impl Into<String>, hooks: Vec<HookSource>) -> Self {
+        Self {
+            id,
+            digest: digest.into(),
+            hooks,
+            identity: None,
+            grants: None,
+            settings: None,
+            settings_schema: None,
+            limits: LimitCaps::default(),
+            confined_to: None,
+            suspended: false,
+        }
+    }
+}
+
+/// What an installation came to. Names are those in the bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Installed {
+    /// Hooks that began.
+    pub started: Vec<HookName>,
+    /// Hooks of which a new version took the place of the old one.
+    pub swapped: Vec<HookName>,
+    /// Hooks that go on untouched.
+    pub kept: Vec<HookName>,
+    /// Hooks that are gone.
+    pub removed: Vec<HookName>,
+    /// Hooks that do not run; [`Installer::states`] says why.
+    pub held: Vec<HookName>,
+}
+
+/// A bundle that was not installed; what was at work goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// Names are wrong.
+    #[error(
+        "bundle {0} can't be installed: its name and its ServiceAccount's must be DNS names, and no two of its hooks may have the same"
+    )]
+    Name(BundleId),
+    /// Its settings do not fit.
+    #[error("the settings of bundle {id} are refused: {problem}")]
+    Settings {
+        /// The bundle.
+        id: BundleId,
+        /// What is wrong, and where.
+        problem: String,
+    },
+    /// Another hook has the name.
+    #[error("hook {hook} would be called {name}, and {by} has a hook of that name: rename one of them")]
+    Taken {
+        /// The name in the bundle.
+        hook: HookName,
+        /// The name in the operator.
+        name: HookName,
+        /// Who has it.
+        by: String,
+    },
+    /// A new version's hook can't be used.
+    #[error("hook {hook} of the new version can't be used: the version before goes on")]
+    Refused {
+        /// The name in the bundle.
+        hook: HookName,
+        /// Why.
+        #[source]
+        reason: Arc<dyn StdError + Send + Sync>,
+    },
+    /// A new version asks for more than it was granted.
+    #[error("the new version asks for more than is granted, and the version before goes on: {}", list(.0))]
+    Ungranted(Vec<(HookName, Vec<Permission>)>),
+    /// The ServiceAccount may not watch what a new version's hook binds.
+    #[error("hook {hook} of the new version binds what its {identity} may not watch, and the version before goes on: {}", rules(.missing))]
+    Forbidden {
+        /// The name in the bundle.
+        hook: HookName,
+        /// Whose rights were looked at.
+        identity: Identity,
+        /// The rights it lacks.
+        missing: Vec<Permission>,
+    },
+    /// A hook of it would not start; those that had started were put back.
+    #[error("hook {hook} did not start: the version before is back")]
+    RolledBack {
+        /// The name in the bundle.
+        hook: HookName,
+        /// Why.
+        #[source]
+        reason: Arc<dyn StdError + Send + Sync>,
+    },
+    /// It ended by a defect of the operator.
+    #[error("bundle {0} could not be installed, by a defect of the operator; its log says more")]
+    Defect(BundleId),
+}
+
+fn list(missing: &[(HookName, Vec<Permission>)]) -> String {
+    let each = missing.iter().map(|(hook, missing)| format!("hook {hook}: {}", rules(missing)));
+    each.collect::<Vec<_>>().join("; ")
+}
+
+fn rules(missing: &[Permission]) -> String {
+    missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// How far a hook of a bundle is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum HookPhase {
+    /// It is at work.
+    Ready,
+    /// It is at work, and a binding does not know its objects yet.
+    Pending,
+    /// It can't be used, or was taken out.
+    Quarantined,
+    /// It asks for more than is granted.
+    Ungranted,
+    /// Its ServiceAccount may not watch what it binds.
+    Forbidden,
+    /// The bundle is suspended.
+    Suspended,
+}
+
+/// One hook of a bundle, for a status.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookState {
+    /// The name in the bundle.
+    pub name: HookName,
+    /// The name in the operator: in logs, metrics, field managers, for admins.
+    pub hook: HookName,
+    /// How far it is.
+    pub phase: HookPhase,
+    /// Why it is no further. Empty when it is ready.
+    pub reason: String,
+    /// The rules that lack, when it is ungranted or forbidden.
+    pub missing: Vec<Permission>,
+    /// `sha256:…` of its component, when it was loaded.
+    pub digest: Option<String>,
+    /// When its last run ended, milliseconds since the Unix epoch.
+    pub last_run: Option<u64>,
+    /// What its last failed run said; absent when its last run succeeded.
+    pub last_error: Option<String>,
+    /// Runs since it began.
+    pub runs: u64,
+    /// Failed runs since it began.
+    pub failures: u64,
+}
+
+/// What a component's document asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The name in the bundle.
+    pub hook: HookName,
+    /// `permissions.kubernetes`, or why it can't be asked.
+    pub permissions: Result<Vec<Permission>, String>,
+}
+
+/// Has bundles at work. All of it may be called at any time; calls for one bundle wait for each other.
+///
+/// The first version of a bundle starts hook by hook: a hook that can't start is held, and the others run. A further
+/// version takes over as a whole or not at all. What grants, identity, settings or limits change of the same version
+/// is done for each hook.
+pub trait Installer: Send + Sync {
+    /// Has the bundle as it is described. Goes on to its end when nobody waits for it.
+    fn install(&self, installation: Installation) -> BoxFuture<'_, Result<Installed, InstallError>>;
+
+    /// Stops all hooks of a bundle, or starts them again as at the operator's start. Registered webhooks go
+    /// meanwhile. False when there is no such bundle.
+    fn suspend<'a>(&'a self, id: &'a BundleId, suspended: bool) -> BoxFuture<'a, bool>;
+
+    /// Stops all hooks of a bundle and forgets it; runs may end within the grace period. False when there is no such
+    /// bundle.
+    fn remove<'a>(&'a self, id: &'a BundleId) -> BoxFuture<'a, bool>;
+
+    /// How far its hooks are, ordered by name; none when there is no such bundle.
+    fn states(&self, id: &BundleId) -> Vec<HookState>;
+
+    /// What components ask for: only their `config` is called, and nothing starts.
+    fn asked<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<Asked>>;
+}

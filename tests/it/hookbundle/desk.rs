@@ -1,0 +1,120 @@
+//! An installer that only notes what it is told, and keeps to the rules about grants: what the controller does is seen
+//! without hooks. The operator's own is tested with it in `pipeline`.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use boathook::{
+    access::missing,
+    model::{
+        Asked, BundleId, HookPhase, HookSource, HookState, InstallError, Installation, Installed, Installer, Permission,
+    },
+};
+use futures::future::BoxFuture;
+
+#[derive(Default)]
+pub struct Desk {
+    bundles: Mutex<BTreeMap<BundleId, Installation>>,
+    /// `install ID DIGEST`, `remove ID`, …
+    log: Mutex<Vec<String>>,
+}
+
+impl Desk {
+    pub fn has(&self, id: &BundleId) -> Option<Installation> {
+        self.bundles.lock().unwrap().get(id).cloned()
+    }
+
+    pub fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+
+    fn note(&self, what: String) {
+        self.log.lock().unwrap().push(what);
+    }
+}
+
+fn lacking(hook: &HookSource, granted: &Option<Vec<Permission>>) -> Vec<Permission> {
+    missing(hook.said.as_deref().unwrap_or_default(), granted.as_deref().unwrap_or_default())
+}
+
+impl Installer for Desk {
+    fn install(&self, installation: Installation) -> BoxFuture<'_, Result<Installed, InstallError>> {
+        Box::pin(async move {
+            let id = installation.id.clone();
+            self.note(format!("install {id} {}", installation.digest));
+            if installation.settings.as_deref().is_some_and(|settings| settings.contains("\"refuse\"")) {
+                return Err(InstallError::Settings { id, problem: "/refuse: is not known".to_owned() });
+            }
+            let mut bundles = self.bundles.lock().unwrap();
+            if bundles.get(&id).is_some_and(|before| before.digest != installation.digest) {
+                let each =
+                    installation.hooks.iter().map(|hook| (hook.name.clone(), lacking(hook, &installation.grants)));
+                let lacking: Vec<_> = each.filter(|(_, missing)| !missing.is_empty()).collect();
+                if !lacking.is_empty() {
+                    return Err(InstallError::Ungranted(lacking));
+                }
+            }
+            bundles.insert(id, installation);
+            Ok(Installed::default())
+        })
+    }
+
+    fn suspend<'a>(&'a self, id: &'a BundleId, suspended: bool) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            self.note(format!("suspend {id} {suspended}"));
+            let mut bundles = self.bundles.lock().unwrap();
+            bundles.get_mut(id).map(|bundle| bundle.suspended = suspended).is_some()
+        })
+    }
+
+    fn remove<'a>(&'a self, id: &'a BundleId) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            self.note(format!("remove {id}"));
+            self.bundles.lock().unwrap().remove(id).is_some()
+        })
+    }
+
+    fn states(&self, id: &BundleId) -> Vec<HookState> {
+        let Some(bundle) = self.has(id) else { return Vec::new() };
+        let state = |hook: &HookSource| {
+            let missing = lacking(hook, &bundle.grants);
+            let phase = match (bundle.suspended, missing.is_empty()) {
+                (true, _) => HookPhase::Suspended,
+                (false, true) => HookPhase::Ready,
+                (false, false) => HookPhase::Ungranted,
+            };
+            HookState {
+                name: hook.name.clone(),
+                hook: hook.name.in_bundle(id),
+                phase,
+                reason: String::new(),
+                missing,
+                digest: hook.digest.clone(),
+                last_run: Some(1_790_000_000_000),
+                last_error: None,
+                runs: 1,
+                failures: 0,
+            }
+        };
+        bundle.hooks.iter().map(state).collect()
+    }
+
+    fn asked<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<Asked>> {
+        let ask = |hook: &HookSource| Asked {
+            hook: hook.name.clone(),
+            permissions: Ok(hook.said.clone().unwrap_or_default()),
+        };
+        let asked = hooks.iter().map(ask).collect();
+        Box::pin(async move { asked })
+    }
+}
+
+pub fn id(name: &str) -> BundleId {
+    BundleId { namespace: Some(super::stage::NAMESPACE.to_owned()), name: name.to_owned() }
+}
+
+pub fn desk() -> Arc<Desk> {
+    Arc::default()
+}

@@ -1,0 +1,7 @@
+//! HookBundles: the definition, what the API server refuses, and the controller on a local cluster with a real registry.
+
+mod control;
+mod definition;
+mod desk;
+mod stage;
+mod whole;

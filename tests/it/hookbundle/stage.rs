@@ -1,0 +1,154 @@
+//! A local cluster that serves HookBundles, a registry, and the controller.
+
+use std::sync::Arc;
+
+use boathook::{
+    bundle::{Input, Packed, Policy, Store, pack},
+    hookbundle::{Options, SourceOptions, keep},
+    model::Installer,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::definition;
+use crate::{
+    bundle::{hook, registry::Registry, send},
+    support::{cluster::TestCluster, until},
+};
+
+pub const NAMESPACE: &str = "team";
+
+pub struct Stage {
+    pub cluster: TestCluster,
+    pub registry: Registry,
+    store: TempDir,
+}
+
+/// Ends the controller.
+pub type Keeping = AbortOnDropHandle<()>;
+
+impl Stage {
+    pub async fn new() -> Self {
+        let cluster = definition::cluster().await;
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        cluster.admin.create(&namespace).await.unwrap();
+        Self { cluster, registry: Registry::start(), store: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn keep(&self, installer: Arc<dyn Installer>) -> Keeping {
+        self.keep_with(installer, None)
+    }
+
+    pub fn keep_with(&self, installer: Arc<dyn Installer>, policy: Option<Policy>) -> Keeping {
+        let store = Store::open(self.store.path()).unwrap();
+        let sources = SourceOptions { store, store_size: u64::MAX, policy, ca: Vec::new() };
+        let options = Options { sources, unconfined: vec!["ops".to_owned()], instance: "test".to_owned() };
+        AbortOnDropHandle::new(tokio::spawn(keep(self.cluster.admin.client.clone(), installer, options)))
+    }
+
+    /// Pushes a bundle with a hook that gets this resource, as `team/NAME:v1`. Gives its digest.
+    pub async fn push(&self, name: &str, resource: &str) -> String {
+        let packed = packed(resource);
+        send(&packed, &self.registry.place(&format!("team/{name}:v1"))).await;
+        packed.manifest.digest.to_string()
+    }
+
+    /// A HookBundle of `team/NAME:v1`, with what is merged into its spec.
+    pub async fn bundle(&self, name: &str, more: Value) -> Value {
+        let mut spec = json!({
+            "source": {"oci": {"reference": format!("{}/team/{name}:v1", self.registry.host), "insecure": true}},
+            "verification": {"unsigned": true},
+        });
+        merge(&mut spec, more);
+        let object = object(name, spec);
+        self.cluster.admin.apply(&object).await.unwrap()
+    }
+
+    pub async fn get(&self, name: &str) -> Option<Value> {
+        self.cluster.admin.get(&object(name, json!({}))).await.unwrap()
+    }
+
+    /// Merges into the spec.
+    pub async fn change(&self, name: &str, spec: Value) {
+        self.cluster.admin.apply(&object(name, spec)).await.unwrap();
+    }
+
+    pub async fn delete(&self, name: &str) {
+        self.cluster.admin.delete(&object(name, json!({}))).await.unwrap();
+    }
+
+    /// Waits for a status.
+    pub async fn status(&self, name: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        let last = std::cell::RefCell::new(Value::Null);
+        let look = async || {
+            let found = self.get(name).await?;
+            *last.borrow_mut() = found["status"].clone();
+            is(&found["status"]).then(|| found["status"].clone())
+        };
+        let waited = tokio::time::timeout(crate::support::PATIENCE / 2, until(what, look)).await;
+        waited.unwrap_or_else(|_| panic!("never: {what}: {:#}", last.borrow()))
+    }
+
+    /// Waits for a condition: `Ready=True/HooksReady`.
+    pub async fn condition(&self, name: &str, wanted: &str) -> Value {
+        self.status(name, wanted, |status| shown(status).iter().any(|condition| condition.starts_with(wanted))).await
+    }
+
+    /// The reasons of the Events about a HookBundle, ordered.
+    pub async fn events(&self, name: &str) -> Vec<String> {
+        let path = format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events");
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let list: Value = self.cluster.admin.client.request(request).await.unwrap();
+        let about = |event: &&Value| event["regarding"]["name"] == name && event["regarding"]["kind"] == "HookBundle";
+        let events = list["items"].as_array().unwrap().iter().filter(about);
+        let text = |event: &Value| format!("{} {}", event["type"].as_str().unwrap(), event["reason"].as_str().unwrap());
+        let mut events: Vec<_> = events.map(text).collect();
+        events.sort();
+        events
+    }
+}
+
+pub fn packed(resource: &str) -> Packed {
+    let component = format!("a component for {resource}");
+    pack(Input { hooks: vec![hook("copy", component.as_bytes(), resource)], ..Input::default() }).unwrap()
+}
+
+fn object(name: &str, spec: Value) -> Value {
+    let mut object = json!({
+        "apiVersion": "boathook.dev/v1alpha1", "kind": "HookBundle",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+    });
+    if spec.as_object().is_some_and(|spec| !spec.is_empty()) {
+        object["spec"] = spec;
+    }
+    object
+}
+
+fn merge(to: &mut Value, from: Value) {
+    match (to, from) {
+        (Value::Object(to), Value::Object(from)) => {
+            for (key, value) in from {
+                match (to.get_mut(&key), value) {
+                    (_, Value::Null) => drop(to.remove(&key)),
+                    (Some(there), value) => merge(there, value),
+                    (None, value) => drop(to.insert(key, value)),
+                }
+            }
+        }
+        (to, from) => *to = from,
+    }
+}
+
+/// `TYPE=STATUS/REASON: MESSAGE` of each condition.
+pub fn shown(status: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let each = status["conditions"].as_array().into_iter().flatten();
+    each.map(|c| format!("{}={}/{}: {}", text(&c["type"]), text(&c["status"]), text(&c["reason"]), text(&c["message"])))
+        .collect()
+}
+
+/// A rule that allows to get a resource.
+pub fn get(resource: &str) -> Value {
+    json!({"apiGroups": [""], "resources": [resource], "verbs": ["get"]})
+}

@@ -1,0 +1,134 @@
+//! HookBundles with the operator's own installer: real hooks on a local cluster, out of a real registry.
+
+use boathook::{
+    bundle::{HookInput, Input, Packed, pack},
+    model::{HookName, Permission},
+};
+use serde_json::{Value, json};
+
+use super::stage::{Keeping, Stage, get, shown};
+use crate::{
+    bundle::send,
+    pipeline::{
+        fixture::Operator,
+        written::{Deed, hook},
+    },
+    support::until,
+};
+
+/// A hook that says a word whenever a ConfigMap of the team changes, and asks for what is named.
+fn version(word: &str, resource: &str) -> Packed {
+    let document = format!(
+        "{{configVersion: v1, kubernetes: [{{name: maps, apiVersion: v1, kind: ConfigMap, \
+         namespace: {{nameSelector: {{matchNames: [team]}}}}}}], \
+         permissions: {{kubernetes: [{{apiGroups: [\"\"], resources: [{resource}], verbs: [get]}}]}}}}"
+    );
+    let list = |word: &str| vec![word.to_owned()];
+    let permission = Permission {
+        api_groups: list(""),
+        resources: list(resource),
+        verbs: list("get"),
+        resource_names: Vec::new(),
+        namespaces: Vec::new(),
+    };
+    let component = hook(&document, &Deed::Says(word)).into();
+    let name = HookName::new("words").unwrap();
+    pack(Input { hooks: vec![HookInput { name, component, permissions: vec![permission] }], ..Input::default() })
+        .unwrap()
+}
+
+struct Scene {
+    stage: Stage,
+    operator: Operator,
+    _keeping: Keeping,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let stage = Stage::new().await;
+        let operator = Operator::start(stage.cluster.admin.client.clone(), &[], |_| ()).await;
+        let keeping = stage.keep(operator.app.installer());
+        Self { stage, operator, _keeping: keeping }
+    }
+
+    async fn push(&self, packed: &Packed) -> String {
+        send(packed, &self.stage.registry.place("team/a:v1")).await;
+        packed.manifest.digest.to_string()
+    }
+
+    /// A ConfigMap changes.
+    async fn touch(&self, value: &str) {
+        let metadata = json!({"name": "a", "namespace": "team"});
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"value": value}});
+        self.stage.cluster.admin.apply(&object).await.unwrap();
+    }
+
+    fn said(&self) -> Vec<String> {
+        self.operator.log.said("words.a.team")
+    }
+
+    async fn digest(&self, digest: &str) -> Value {
+        self.stage.status("a", digest, |status| status["digest"] == digest).await
+    }
+}
+
+#[tokio::test]
+async fn installed_upgraded_suspended_and_deleted() {
+    let scene = Scene::new().await;
+    let stage = &scene.stage;
+    let first = scene.push(&version("one", "configmaps")).await;
+    // Beside one that can't be had.
+    stage.bundle("gone", json!({})).await;
+    stage.bundle("a", json!({"grants": [get("configmaps")], "source": {"oci": {"interval": "10s"}}})).await;
+    let status = stage.condition("a", "Ready=True/HooksReady").await;
+    assert_eq!(status["digest"], first.as_str());
+    assert_eq!(status["hooks"][0]["hook"], "words.a.team");
+    scene.touch("1").await;
+    scene.operator.said("words.a.team", "one").await;
+    let ran = stage.status("a", "its last run", |status| status["hooks"][0]["lastRun"].is_string()).await;
+    assert_eq!(ran["hooks"][0]["failures"], 0);
+
+    let second = scene.push(&version("two", "secrets")).await;
+    let status = stage.condition("a", "Granted=False/MissingGrants").await;
+    assert_eq!((&status["digest"], &status["pending"]["digest"]), (&json!(first), &json!(second)));
+    assert!(shown(&status).join("\n").contains("Ready=True"));
+    assert!(!scene.said().contains(&"two".to_owned()), "it did not start");
+    stage.change("a", json!({"grants": [get("configmaps"), get("secrets")]})).await;
+    scene.digest(&second).await;
+    scene.touch("2").await;
+    scene.operator.said("words.a.team", "two").await;
+
+    stage.change("a", json!({"suspend": true})).await;
+    stage.condition("a", "Suspended=True").await;
+    let before = scene.said().len();
+    scene.touch("3").await;
+    stage.change("a", json!({"suspend": false})).await;
+    stage.condition("a", "Ready=True").await;
+    // As at the operator's start: it is told of what there is.
+    scene.operator.until("it goes on", |_| (scene.said().len() > before).then_some(())).await;
+
+    stage.delete("a").await;
+    until("it is gone", async || stage.get("a").await.is_none().then_some(())).await;
+    let name = HookName::new("words.a.team").unwrap();
+    assert!(scene.operator.app.hook(&name).is_none());
+    stage.condition("gone", "Ready=False/NotFound").await;
+}
+
+#[tokio::test]
+async fn a_version_that_does_not_load_changes_nothing() {
+    let scene = Scene::new().await;
+    let first = scene.push(&version("one", "configmaps")).await;
+    scene.stage.bundle("a", json!({"grants": [get("*")]})).await;
+    scene.stage.condition("a", "Ready=True").await;
+    scene.push(&super::stage::packed("configmaps")).await;
+    scene.stage.change("a", json!({"settings": {"look": "again"}})).await;
+    let status = scene.stage.condition("a", "Progressing=True/HookRefused").await;
+    let text = shown(&status).join("\n");
+    assert!(
+        text.contains("Ready=True/HooksReady") && text.contains("hook copy of the new version can't be used"),
+        "{text}"
+    );
+    assert_eq!(status["digest"], first.as_str());
+    let events = || scene.stage.events("a");
+    until("its Event", async || events().await.contains(&"Warning HookRefused".to_owned()).then_some(())).await;
+}
