@@ -6,9 +6,11 @@
 mod name;
 mod project;
 mod rust;
+mod script;
 mod template;
 
 pub use name::{InvalidProjectName, ProjectName};
 pub use project::{ProjectError, write_project};
 pub use rust::{BuildError, Cargo, Package};
+pub use script::{ScriptBuildError, ScriptPackage, Scripts};
 pub use template::{File, Sdk, Template};

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{
     cluster::{write_kubeconfig, write_private},
-    connect, effects,
+    connect, effects, interpreters,
     runtime::{Stop, block_on},
     serve::cache_dir,
 };
@@ -172,6 +172,7 @@ fn options(place: &Place, hooks: &Path, args: &Dev, show: &Arc<Show>) -> anyhow:
     let ended = show.clone();
     options.run_ended = Some(Arc::new(move |run| ended.run_ended(run)));
     options.sandbox.cache_dir = cache_dir();
+    options.sandbox.interpreters = interpreters::directories(Vec::new());
     options.sandbox.compiler = Some(CompilerConfig::new(std::env::current_exe()?));
     Ok(options)
 }

@@ -12,6 +12,7 @@ mod dev;
 mod effects;
 pub mod filter_worker;
 mod inspect;
+mod interpreters;
 mod new;
 mod rbac;
 mod replay;

@@ -7,5 +7,5 @@ mod hostile;
 mod loading;
 mod logs;
 mod runs;
-mod support;
+pub mod support;
 mod wasi;
