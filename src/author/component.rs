@@ -60,9 +60,9 @@ pub fn component_of(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
     let (resolve, world) = world(&names.answers()?)?;
     let mut module = module.to_owned();
     let encoded = embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).and_then(|()| {
-        let encoder = ComponentEncoder::default().module(&module)?;
+        let mut encoder = ComponentEncoder::default();
         let adapter = WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
-        encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter)?.validate(true).encode()
+        encoder.module(&module)?.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter)?.validate(true).encode()
     });
     encoded.map_err(|error| ComponentError::World(format!("{error:#}")))
 }
