@@ -83,6 +83,10 @@ impl Go {
     pub fn building(&self, package: &GoPackage) -> Command {
         let mut command = self.command(&package.folder);
         command.args(["build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false"]);
+        // A new project has no sums yet: Go looks for them, and writes them down.
+        if !package.module.join("go.sum").exists() && !package.module.join("vendor").exists() {
+            command.arg("-mod=mod");
+        }
         // The SDK takes memory of the runtime's for what the host hands over, which its own heap can't give then.
         command.args(["-ldflags=-s -w -checklinkname=0", "-o"]).arg(package.core()).arg(".");
         command

@@ -2,11 +2,15 @@
 //!
 //! Never writes them. The files are those in `templates/`, as they are in the repository.
 
+mod go;
+mod rust;
+mod scenarios;
+
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::name::ProjectName;
+use super::{language::Language, name::ProjectName};
 
 /// A project to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +28,7 @@ pub enum Template {
 /// Where a project finds the SDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sdk {
-    /// On the registry: a version as Cargo understands it, like `0.1`.
+    /// On the language's registry: `0.1.0`.
     Version(String),
     /// In a folder of this machine, absolute.
     Path(PathBuf),
@@ -42,87 +46,69 @@ pub struct File {
 /// Path and text, without what only one project has.
 type Source = (&'static str, &'static str);
 
-const COMMON: &[Source] = &[
-    ("Cargo.toml", include_str!("../../templates/rust/Cargo.toml.in")),
-    (".gitignore", include_str!("../../templates/rust/gitignore.in")),
-    ("README.md", include_str!("../../templates/rust/README.md.in")),
-];
-
-const LABEL_WATCHER: &[Source] = &[
-    (LIB, include_str!("../../templates/rust/label-watcher/src/lib.rs")),
-    (
-        "scenarios/existing-namespaces.yaml",
-        include_str!("../../templates/rust/label-watcher/scenarios/existing-namespaces.yaml"),
-    ),
-    (
-        "scenarios/label-comes-and-goes.yaml",
-        include_str!("../../templates/rust/label-watcher/scenarios/label-comes-and-goes.yaml"),
-    ),
-];
-
-const SCHEDULE: &[Source] = &[
-    (LIB, include_str!("../../templates/rust/schedule/src/lib.rs")),
-    ("scenarios/counts.yaml", include_str!("../../templates/rust/schedule/scenarios/counts.yaml")),
-];
-
-const STARTUP: &[Source] = &[
-    (LIB, include_str!("../../templates/rust/startup/src/lib.rs")),
-    ("scenarios/existing.yaml", include_str!("../../templates/rust/startup/scenarios/existing.yaml")),
-    ("scenarios/missing.yaml", include_str!("../../templates/rust/startup/scenarios/missing.yaml")),
-];
-
-const VALIDATING: &[Source] = &[
-    (LIB, include_str!("../../templates/rust/validating/src/lib.rs")),
-    ("scenarios/team.yaml", include_str!("../../templates/rust/validating/scenarios/team.yaml")),
-];
-
-const LIB: &str = "src/lib.rs";
+/// The templates of one language.
+struct Sources {
+    /// Files of every project.
+    common: &'static [Source],
+    /// Where the hook's source is.
+    main: &'static str,
+    /// Begins a line of the comment that opens the source.
+    comment: &'static str,
+    /// The hook's source.
+    own: fn(Template) -> &'static str,
+    /// What stands for the SDK in the common files, and what is put there.
+    fill: fn(&Sdk) -> Vec<(&'static str, String)>,
+}
 
 impl Template {
-    /// The files of a project with this name.
-    pub fn files(self, name: &ProjectName, sdk: &Sdk) -> Vec<File> {
-        let (sdk, about) = (sdk.requirement(), self.about());
-        let fill =
-            |text: &str| text.replace("{{name}}", name.as_str()).replace("{{sdk}}", &sdk).replace("{{about}}", &about);
-        let of_all = COMMON.iter().map(|(path, text)| File { path, text: fill(text) });
-        let own = self.sources().iter().map(|(path, text)| File { path, text: (*text).to_owned() });
-        of_all.chain(own).collect()
+    /// The files of a project with this name; `None` when there are no templates in the language.
+    pub fn files(self, language: Language, name: &ProjectName, sdk: &Sdk) -> Option<Vec<File>> {
+        let sources = sources(language)?;
+        let about = self.about(language);
+        let mut filled = (sources.fill)(sdk);
+        filled.extend([("{{name}}", name.to_string()), ("{{about}}", about)]);
+        let fill = |text: &str| filled.iter().fold(text.to_owned(), |text, (mark, value)| text.replace(mark, value));
+        let of_all = sources.common.iter().map(|(path, text)| File { path, text: fill(text) });
+        let own = [(sources.main, (sources.own)(self))];
+        let own = own.iter().chain(scenarios::of(self)).map(|(path, text)| File { path, text: (*text).to_owned() });
+        Some(of_all.chain(own).collect())
     }
 
     /// What the hook does: the first paragraph of its source.
-    pub fn about(self) -> String {
-        let source = self.sources().iter().find(|(path, _)| *path == LIB).map(|(_, text)| *text);
-        let lines = source.unwrap_or_default().lines().map_while(|line| line.strip_prefix("//! "));
+    pub fn about(self, language: Language) -> String {
+        let Some(sources) = sources(language) else { return String::new() };
+        let lines = (sources.own)(self).lines().map_while(|line| line.strip_prefix(sources.comment));
         lines.collect::<Vec<_>>().join("\n")
     }
+}
 
-    fn sources(self) -> &'static [Source] {
-        match self {
-            Self::LabelWatcher => LABEL_WATCHER,
-            Self::Schedule => SCHEDULE,
-            Self::Startup => STARTUP,
-            Self::Validating => VALIDATING,
-        }
+fn sources(language: Language) -> Option<&'static Sources> {
+    match language {
+        Language::Rust => Some(&rust::SOURCES),
+        Language::Go => Some(&go::SOURCES),
+        Language::TypeScript | Language::JavaScript | Language::Python => None,
     }
 }
 
 impl Sdk {
-    /// The SDK that belongs to a version of Boathook: any that is compatible with it.
+    /// The SDK that belongs to a version of Boathook.
     pub fn of(version: &str) -> Self {
-        let mut parts = version.split('.');
-        let parts: Vec<&str> = match parts.next() {
-            Some("0") => ["0"].into_iter().chain(parts.next()).collect(),
-            major => major.into_iter().collect(),
-        };
-        Self::Version(parts.join("."))
+        Self::Version(version.to_owned())
     }
+}
 
-    /// A value of TOML. JSON's way to write a text is also one of TOML's.
-    fn requirement(&self) -> String {
-        match self {
-            Self::Version(version) => Value::from(version.as_str()).to_string(),
-            Self::Path(path) => format!("{{ path = {} }}", Value::from(path.to_string_lossy())),
+/// A value of Cargo's: any version that is compatible. JSON's way to write a text is also one of TOML's.
+fn requirement(sdk: &Sdk) -> String {
+    match sdk {
+        Sdk::Version(version) => {
+            let mut parts = version.split('.');
+            let parts: Vec<&str> = match parts.next() {
+                Some("0") => ["0"].into_iter().chain(parts.next()).collect(),
+                major => major.into_iter().collect(),
+            };
+            Value::from(parts.join(".")).to_string()
         }
+        Sdk::Path(path) => format!("{{ path = {} }}", Value::from(path.to_string_lossy())),
     }
 }
 
@@ -139,6 +125,11 @@ mod tests {
         (Template::Startup, "startup"),
         (Template::Validating, "validating"),
     ];
+    const LANGUAGES: [Language; 2] = [Language::Rust, Language::Go];
+
+    fn files(template: Template, language: Language, sdk: &Sdk) -> Vec<File> {
+        template.files(language, &ProjectName::new("my-hook", language).unwrap(), sdk).unwrap()
+    }
 
     fn text(files: &[File], path: &str) -> String {
         files.iter().find(|file| file.path == path).unwrap().text.clone()
@@ -146,36 +137,46 @@ mod tests {
 
     #[test]
     fn nothing_is_left_to_fill_in() {
-        let name = ProjectName::new("my-hook").unwrap();
-        for (template, _) in ALL {
-            let files = template.files(&name, &Sdk::of("0.1.0"));
+        for (template, language) in ALL.into_iter().flat_map(|(it, _)| LANGUAGES.map(|language| (it, language))) {
+            let files = files(template, language, &Sdk::of("0.1.0"));
+            let main = sources(language).unwrap().main;
             for file in &files {
-                assert!(!file.text.contains("{{") || file.path == "src/lib.rs", "{}", file.path);
+                assert!(!file.text.contains("{{") || file.path == main, "{}", file.path);
             }
-            assert!(text(&files, "Cargo.toml").contains("name = \"my-hook\"\n"));
-            assert!(text(&files, "Cargo.toml").contains("boathook-sdk = \"0.1\"\n"));
-            assert!(text(&files, "README.md").starts_with(&format!("# my-hook\n\n{}\n\n", template.about())));
-            assert!(template.about().ends_with('.'));
+            let about = template.about(language);
+            assert!(text(&files, "README.md").starts_with(&format!("# my-hook\n\n{about}\n\n")));
+            assert!(about.ends_with('.'), "{about}");
         }
+    }
+
+    #[test]
+    fn manifests_name_the_project_and_the_sdk() {
+        let cargo = text(&files(Template::Startup, Language::Rust, &Sdk::of("0.1.0")), "Cargo.toml");
+        assert!(cargo.contains("name = \"my-hook\"\n") && cargo.contains("boathook-sdk = \"0.1\"\n"), "{cargo}");
+        let go = text(&files(Template::Startup, Language::Go, &Sdk::of("0.1.0")), "go.mod");
+        let expected = "module example.com/my-hook\n\ngo 1.24\n\nrequire github.com/boathook/boathook/sdk/go v0.1.0\n";
+        assert_eq!(go, expected);
+        let local = text(&files(Template::Startup, Language::Go, &Sdk::Path("/a b/go".into())), "go.mod");
+        assert!(local.ends_with(" v0.0.0\n\nreplace github.com/boathook/boathook/sdk/go => \"/a b/go\"\n"), "{local}");
     }
 
     /// A file that is only in the folder would be in no project.
     #[test]
-    fn every_file_of_a_template_is_embedded() {
+    fn every_scenario_of_a_template_is_embedded() {
         for (template, folder) in ALL {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/rust").join(folder);
-            let embedded: BTreeSet<_> = template.sources().iter().map(|(path, _)| folder.join(path)).collect();
-            let listed = |part: &str| fs::read_dir(folder.join(part)).unwrap().map(|entry| entry.unwrap().path());
-            assert_eq!(embedded, listed("src").chain(listed("scenarios")).collect());
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/scenarios").join(folder);
+            let names = scenarios::of(template).iter().map(|(path, _)| path.strip_prefix("scenarios/").unwrap());
+            let listed = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+            assert_eq!(names.map(|name| folder.join(name)).collect::<BTreeSet<_>>(), listed.collect());
         }
     }
 
     #[test]
     fn the_sdk_by_version_or_by_path() {
-        for (version, requirement) in [("0.1.0", "\"0.1\""), ("0.12.3-rc.1", "\"0.12\""), ("2.3.4", "\"2\"")] {
-            assert_eq!(Sdk::of(version).requirement(), requirement);
+        for (version, expected) in [("0.1.0", "\"0.1\""), ("0.12.3-rc.1", "\"0.12\""), ("2.3.4", "\"2\"")] {
+            assert_eq!(requirement(&Sdk::of(version)), expected);
         }
         let path = Sdk::Path("/a \"b\"/sdk".into());
-        assert_eq!(path.requirement(), r#"{ path = "/a \"b\"/sdk" }"#);
+        assert_eq!(requirement(&path), r#"{ path = "/a \"b\"/sdk" }"#);
     }
 }
