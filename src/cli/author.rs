@@ -72,8 +72,8 @@ pub enum Template {
   boathook build hooks/nightly --out hooks-dir/     # hooks-dir/nightly.wasm
   boathook build -o json | jq -r .path
 
-A project's language is known by its files. Cargo builds Rust, with the target wasm32-wasip2; Go 1.24 or newer builds
-Go, and boathook makes a component of it. CARGO and GO name other programs to do it.
+A project's language is known by its files. Cargo builds Rust, with the target wasm32-wasip2; Go 1.24 or
+newer builds Go, and boathook makes a component of it. CARGO and GO name other programs to do it.
 
 Exit codes: 0 when the component is there, 1 when it can't be built (why is on stderr), 2 when the command line is
 wrong, 3 when it was built and is no hook that can be used.")]
