@@ -5,6 +5,8 @@
 package kube
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 
 	wire "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_types"
@@ -45,8 +47,16 @@ func option(text string) wit.Option[string] {
 	return wit.Some(text)
 }
 
-// Object is an object of any kind.
+// Object is an object of any kind. Read from JSON, its numbers are of the type json.Number, so that they come out as they
+// went in.
 type Object map[string]any
+
+// UnmarshalJSON reads an object.
+func (o *Object) UnmarshalJSON(text []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	return decoder.Decode((*map[string]any)(o))
+}
 
 // At is the value at a path of keys, or nil.
 func (o Object) At(path ...string) any {

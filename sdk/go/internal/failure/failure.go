@@ -20,12 +20,6 @@ type Later interface {
 	Delay() time.Duration
 }
 
-// Permanent tells of itself whether another run can't help.
-type Permanent interface {
-	error
-	Permanent() bool
-}
-
 // Of is the failure of a run that returned this error.
 func Of(err error) wire.Failure {
 	var later Later
@@ -33,11 +27,30 @@ func Of(err error) wire.Failure {
 		ms := uint64(max(0, later.Delay().Milliseconds()))
 		return wire.MakeFailureRetryAfter(wit.Tuple2[uint64, string]{F0: ms, F1: err.Error()})
 	}
-	var permanent Permanent
-	if errors.As(err, &permanent) && permanent.Permanent() {
+	if isPermanent(err) {
 		return wire.MakeFailurePermanent(err.Error())
 	}
 	return wire.MakeFailureRetry(err.Error())
+}
+
+// isPermanent tells whether another run can't help: an error says it of itself, or what it wraps does. Of several errors
+// all have to.
+func isPermanent(err error) bool {
+	switch err := err.(type) {
+	case interface{ Permanent() bool }:
+		return err.Permanent()
+	case interface{ Unwrap() error }:
+		return isPermanent(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range err.Unwrap() {
+			if !isPermanent(err) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
 }
 
 // Guard calls a hook's function; a panic becomes an error, and its trace a line of the log.
