@@ -87,8 +87,9 @@ impl Go {
         if !package.module.join("go.sum").exists() && !package.module.join("vendor").exists() {
             command.arg("-mod=mod");
         }
-        // The SDK takes memory of the runtime's for what the host hands over, which its own heap can't give then.
-        command.args(["-ldflags=-s -w -checklinkname=0", "-o"]).arg(package.core()).arg(".");
+        // Names of functions stay, as back-traces show them. The SDK takes memory of the runtime's for what the host hands
+        // over, which its own heap can't give then.
+        command.args(["-ldflags=-w -checklinkname=0", "-o"]).arg(package.core()).arg(".");
         command
     }
 

@@ -46,7 +46,7 @@ var ways = map[string]func() error{
 	"many-lines":     manyLines,
 	"panic":          func() error { panic("on purpose") },
 	"deadlock":       func() error { select {} },
-	"exit":           func() error { debug.SetMaxStack(1 << 10); return fmt.Errorf("%d", deep(1)) },
+	"small-stack":    func() error { debug.SetMaxStack(1 << 10); return fmt.Errorf("%d", deep(1)) },
 	"permanent":      func() error { return boathook.Permanent(errors.New("never again")) },
 	"later":          func() error { return boathook.RetryAfter(1500*time.Millisecond, errors.New("not yet")) },
 	"stress-10":      func() error { return stress(10) },
