@@ -37,3 +37,8 @@ async fn image_policy_in_go() {
 async fn pod_defaults_in_go() {
     play_all_in_go("pod-defaults").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crontab_conversion_in_go() {
+    play_all_in_go("crontab-conversion").await;
+}
