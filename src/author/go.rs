@@ -63,7 +63,9 @@ impl Go {
     pub fn package(&self, folder: &Path) -> Result<GoPackage, BuildError> {
         let own = folder.canonicalize().map_err(|source| BuildError::File { path: folder.to_owned(), source })?;
         self.is_new_enough(&own)?;
-        let output = self.ask(&own, &["list", "-e", "-json=Name,ImportPath,Module", "."])?;
+        let mut asked = self.command(&own);
+        asked.arg("list").args(looked_up(&own)).args(["-e", "-json=Name,ImportPath,Module", "."]);
+        let output = asked.output().map_err(|source| self.missing(source))?;
         if !output.status.success() {
             return Err(BuildError::Manifest { path: folder.to_owned(), tool: "go" });
         }
@@ -82,11 +84,8 @@ impl Go {
     /// The command that builds it; [`Go::built`] reads what came of it.
     pub fn building(&self, package: &GoPackage) -> Command {
         let mut command = self.command(&package.folder);
-        command.args(["build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false"]);
-        // A new project has no sums yet: Go looks for them, and writes them down.
-        if !package.module.join("go.sum").exists() && !package.module.join("vendor").exists() {
-            command.arg("-mod=mod");
-        }
+        command.arg("build").args(looked_up(&package.folder));
+        command.args(["-buildmode=c-shared", "-trimpath", "-buildvcs=false"]);
         // Names of functions stay, as back-traces show them. The SDK takes memory of the runtime's for what the host hands
         // over, which its own heap can't give then.
         command.args(["-ldflags=-w -checklinkname=0", "-o"]).arg(package.core()).arg(".");
@@ -110,16 +109,13 @@ impl Go {
     }
 
     fn is_new_enough(&self, folder: &Path) -> Result<(), BuildError> {
-        let output = self.ask(folder, &["env", "GOVERSION"])?;
+        let output = self.command(folder).args(["env", "GOVERSION"]).output();
+        let output = output.map_err(|source| self.missing(source))?;
         let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         if version(&found).is_some_and(|version| version < OLDEST) {
             return Err(BuildError::OldTool { program: self.program.clone(), found, needed: NEEDED, mend: INSTALL });
         }
         Ok(())
-    }
-
-    fn ask(&self, folder: &Path, arguments: &[&str]) -> Result<Output, BuildError> {
-        self.command(folder).args(arguments).output().map_err(|source| self.missing(source))
     }
 
     /// In the package's folder, for the target that is made a component.
@@ -144,6 +140,13 @@ impl GoPackage {
     fn core(&self) -> PathBuf {
         self.output().join("go").join("module.wasm")
     }
+}
+
+/// A new project has no sums yet: Go looks for them, and writes them down.
+fn looked_up(folder: &Path) -> Option<&'static str> {
+    let module = folder.ancestors().find(|folder| folder.join("go.mod").is_file())?;
+    let known = module.join("go.sum").exists() || module.join("vendor").exists();
+    (!known).then_some("-mod=mod")
 }
 
 /// A program that may be in PATH.

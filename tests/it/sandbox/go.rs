@@ -92,7 +92,8 @@ fn no() -> CallError {
 
 impl Host for Big {
     fn get<'a>(&'a self, _: &'a Caller, _: ObjectRef, _: Option<String>) -> BoxFuture<'a, Result<String, CallError>> {
-        let data: serde_json::Map<_, _> = (0..500).map(|n| (format!("key-{n}"), "0123456789".repeat(9).into())).collect();
+        let data: serde_json::Map<_, _> =
+            (0..500).map(|n| (format!("key-{n}"), "0123456789".repeat(9).into())).collect();
         let object = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data});
         future::ready(Ok(object.to_string())).boxed()
     }
