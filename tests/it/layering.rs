@@ -81,7 +81,7 @@ const ONLY_IN: [(&str, &[&str]); 11] = [
     ("kube::Config", &["cmd", "scenario"]),
     ("axum::", &["telemetry", "admin", "webhook"]),
     ("prometheus::", &["telemetry"]),
-    ("ring::", &["bundle"]),
+    ("ring::", &["bundle", "webhook"]),
     ("rustls::", &["bundle"]),
 ];
 
