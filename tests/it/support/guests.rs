@@ -36,7 +36,7 @@ pub fn go_guest(name: &str) -> Option<Vec<u8>> {
     if file.exists() {
         return Some(fs::read(file).unwrap());
     }
-    assert!(!has_go(), "hooks-wasm/dist/go has no {name}.wasm: run make guests");
+    assert!(!has_go(), "hooks-wasm/dist/go has no {name}.wasm: run tools/build-go-guests");
     eprintln!("left out: there is no Go to build {name} with");
     None
 }
