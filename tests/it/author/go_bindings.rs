@@ -36,9 +36,11 @@ fn generated() -> Vec<(PathBuf, String)> {
         let mut resolve = Resolve::default();
         let package = resolve.push_group(group).unwrap();
         let world = resolve.select_world(&[package], Some("of-go")).unwrap();
-        let mut options = wit_bindgen_go::Opts::default();
-        options.pkg_name = Some(format!("{MODULE}/internal/wit"));
-        options.export_pkg_name = Some(format!("{MODULE}/internal/{name}"));
+        let options = wit_bindgen_go::Opts {
+            pkg_name: Some(format!("{MODULE}/internal/wit")),
+            export_pkg_name: Some(format!("{MODULE}/internal/{name}")),
+            ..Default::default()
+        };
         let mut files = Files::default();
         options.build().generate(&mut resolve, world, &mut files).unwrap();
         for (path, bytes) in files.iter().filter(|(path, _)| !path.starts_with("wit_world/")) {
