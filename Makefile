@@ -14,8 +14,12 @@ demo: guests ## a hook copies a secret into a namespace that was created a momen
 	$(TARGET)/debug/boathook demo $(if $(KEEP),--keep)
 
 test: guests interpreters scripts ## unit and integration tests, on the local cluster
+	$(CARGO) test --no-run
+	CARGO_TARGET_DIR=$(abspath $(TARGET)) tools/build-go-guests
 	$(CARGO) test
 	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test
+	@if command -v go >/dev/null; then (cd sdk/go && go test ./...) && cd hooks-wasm/go && go test ./...; \
+	else echo "sdk/go and hooks-wasm/go are not tested: there is no Go"; fi
 
 check: ## formatting, lints, documentation, generated files
 	tools/check

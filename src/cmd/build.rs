@@ -14,31 +14,24 @@ use serde_json::Value;
 
 use super::{
     inspect::{check, hook_name},
-    interpreters::directories,
     summary,
+    tools::programs,
 };
 use crate::{
-    author::{Cargo, Scripts},
+    author::{Project, Tools},
     cli::{Output, author::Build},
     model::error_chain,
-    sandbox::interpreters_in,
 };
 
 /// What was built can't be used.
 const NO_HOOK: u8 = 3;
 
 pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
-    let (out, built) = if args.path.join("package.json").is_file() {
-        let scripts = Scripts::new(&interpreters_in(&directories(Vec::new())));
-        let package = scripts.package(&args.path)?;
-        (place(args.out, &package.name, package.output()), scripts.build(&package)?)
-    } else {
-        let cargo = Cargo::new(std::env::var_os("CARGO"));
-        let package = cargo.package(&args.path)?;
-        let output = package.target_directory.join("boathook");
-        (place(args.out, &package.name, output), cargo.build(&package)?)
-    };
+    let tools = Tools::new(programs());
+    let project = tools.project(&args.path)?;
+    let out = place(args.out, &project);
     let name = hook_name(&out)?;
+    let built = tools.build(&project)?;
     let bytes = fs::read(&built).with_context(|| format!("can't read {}", built.display()))?;
     let mut facts = match check(&name, &bytes) {
         Ok(facts) => facts,
@@ -61,12 +54,12 @@ pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
 }
 
 /// Where the component goes.
-fn place(asked: Option<PathBuf>, name: &str, output: PathBuf) -> PathBuf {
-    let file = format!("{name}.wasm");
+fn place(asked: Option<PathBuf>, project: &Project) -> PathBuf {
+    let file = format!("{}.wasm", project.name());
     match asked {
         Some(folder) if folder.is_dir() => folder.join(file),
         Some(path) => path,
-        None => output.join(file),
+        None => project.output().join(file),
     }
 }
 

@@ -17,10 +17,11 @@ use super::{
     connect, effects, interpreters,
     runtime::{Stop, block_on},
     serve::cache_dir,
+    tools::programs,
 };
 use crate::{
     app::{App, Options},
-    author::Cargo,
+    author::Tools,
     cli::{
         Connection,
         dev::{Dev, DevOutput},
@@ -41,8 +42,8 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
     block_on(async {
         let mut stop = Stop::new()?;
-        let cargo = Cargo::new(std::env::var_os("CARGO"));
-        let sources = sources(&args.paths, &cargo)?;
+        let tools = Tools::new(programs());
+        let sources = sources(&args.paths, &tools)?;
         let show = Arc::new(Show::new(format(args.output)));
         let lines = show.clone();
         log::init_to(LogFormat::Json, FILTER, move || lines.lines())?;
@@ -59,7 +60,7 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
             () = stop.requested() => return Ok(ExitCode::SUCCESS),
         };
         place.announce(&show);
-        let session = Session { sources, cargo, hooks, rerun: args.rerun };
+        let session = Session { sources, tools, hooks, rerun: args.rerun };
         let ended = tokio::select! {
             ended = session.run(&app, &show) => ended,
             () = stop.requested() => Ok(()),
@@ -84,10 +85,10 @@ async fn end(app: App, place: Place) {
 }
 
 /// Each hook is worked on once.
-fn sources(paths: &[PathBuf], cargo: &Cargo) -> anyhow::Result<Vec<Source>> {
+fn sources(paths: &[PathBuf], tools: &Tools) -> anyhow::Result<Vec<Source>> {
     let mut sources: Vec<Source> = Vec::new();
     for path in paths {
-        let source = Source::find(path, cargo)?;
+        let source = Source::find(path, tools)?;
         if sources.iter().any(|known| known.name == source.name) {
             bail!("there are two sources of the hook {}: give one", source.name);
         }

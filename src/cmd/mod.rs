@@ -22,6 +22,7 @@ mod schema;
 mod serve;
 mod summary;
 mod test;
+mod tools;
 mod uninstall;
 
 use std::process::ExitCode;

@@ -99,6 +99,13 @@ pub enum ScriptBuildError {
     },
 }
 
+impl ScriptBuildError {
+    /// Whether no change of a source mends it.
+    pub fn is_of_the_machine(&self) -> bool {
+        matches!(self, Self::NoBundler(_) | Self::Run { .. } | Self::NoInterpreter)
+    }
+}
+
 /// Builds scripts for one interpreter.
 #[derive(Debug, Clone, Default)]
 pub struct Scripts {

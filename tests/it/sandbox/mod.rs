@@ -2,6 +2,7 @@
 
 mod calls;
 mod compiler;
+mod go;
 mod guests;
 mod hostile;
 mod loading;
