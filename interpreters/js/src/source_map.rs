@@ -63,7 +63,7 @@ impl Map {
         Some(Self { sources: map.get("sources").ok()?, mappings: map.get("mappings").ok()? })
     }
 
-    /// The place that the segment at or before this one comes from. Rows and columns count from 1.
+    /// The place that a column of a trace comes from. Rows and columns count from 1.
     fn find(&self, row: usize, column: usize) -> Option<String> {
         let (mut source, mut line, mut from) = (0i64, 0i64, 0i64);
         let mut found = None;
@@ -76,7 +76,8 @@ impl Map {
                 source += in_source;
                 line += in_line;
                 from += in_column;
-                if index + 1 == row && at < column as i64 {
+                // QuickJS names the character before a call: the next one is of what is called.
+                if index + 1 == row && at <= column as i64 {
                     found = Some((source, line, from));
                 }
             }
