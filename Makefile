@@ -4,7 +4,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 APISERVER ?= $(TARGET)/apiserver/boathook-apiserver
 
-.PHONY: help demo test check e2e bench build guests apiserver fmt clean
+.PHONY: help demo test check e2e bench build guests interpreters scripts apiserver fmt clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-10s %s\n", $$1, $$2 }'
@@ -13,9 +13,13 @@ demo: guests ## a hook copies a secret into a namespace that was created a momen
 	$(CARGO) build --quiet --package boathook
 	$(TARGET)/debug/boathook demo $(if $(KEEP),--keep)
 
-test: guests ## unit and integration tests, on the local cluster
+test: guests interpreters scripts ## unit and integration tests, on the local cluster
+	$(CARGO) test --no-run
+	CARGO_TARGET_DIR=$(abspath $(TARGET)) tools/build-go-guests
 	$(CARGO) test
 	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test
+	@if command -v go >/dev/null; then (cd sdk/go && go test ./...) && cd hooks-wasm/go && go test ./...; \
+	else echo "sdk/go and hooks-wasm/go are not tested: there is no Go"; fi
 
 check: ## formatting, lints, documentation, generated files
 	tools/check
@@ -33,6 +37,12 @@ build: ## target/release/boathook
 
 guests: ## hooks-wasm/dist/NAME.wasm
 	tools/build-guests
+
+interpreters: ## interpreters/dist/NAME-VERSION.wasm, which script hooks share
+	tools/build-interpreters
+
+scripts: ## packages and tools of hooks in TypeScript
+	tools/build-scripts
 
 apiserver: ## the real control plane for e2e (8 minutes the first time)
 	tools/build-apiserver $(APISERVER)

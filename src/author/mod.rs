@@ -3,12 +3,22 @@
 //!
 //! Never loads or runs a component.
 
+mod component;
+mod error;
+mod go;
+mod language;
 mod name;
 mod project;
 mod rust;
+mod script;
 mod template;
+mod tools;
 
+pub use component::{ComponentError, component_of};
+pub use error::BuildError;
+pub use language::Language;
 pub use name::{InvalidProjectName, ProjectName};
 pub use project::{ProjectError, write_project};
-pub use rust::{BuildError, Cargo, Package};
+pub use script::{ScriptBuildError, ScriptPackage, Scripts};
 pub use template::{File, Sdk, Template};
+pub use tools::{Programs, Project, Tools};

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::language::Language;
 use crate::model::HookName;
 
 /// The name of a project and of its hook.
@@ -99,8 +100,9 @@ const RESERVED: &[&str] = &[
 ];
 
 impl ProjectName {
-    /// Checks a name.
-    pub fn new(name: &str) -> Result<Self, InvalidProjectName> {
+    /// Checks a name for a project in this language.
+    pub fn new(name: &str, language: Language) -> Result<Self, InvalidProjectName> {
+        let reserved = |name: &str| language == Language::Rust && RESERVED.contains(&name);
         if !well_formed(name) {
             let suggestion = Some(mended(name)).filter(|mended| well_formed(mended) && !reserved(mended));
             return Err(InvalidProjectName::Form { name: name.to_owned(), suggestion });
@@ -121,10 +123,6 @@ impl fmt::Display for ProjectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-fn reserved(name: &str) -> bool {
-    RESERVED.contains(&name)
 }
 
 fn well_formed(name: &str) -> bool {
@@ -154,7 +152,7 @@ mod tests {
     #[test]
     fn what_can_be_a_name() {
         for name in ["a", "web", "copy-secrets-2", &"x".repeat(63)] {
-            assert_eq!(ProjectName::new(name).unwrap().as_str(), name);
+            assert_eq!(ProjectName::new(name, Language::Rust).unwrap().as_str(), name);
             assert!(HookName::new(name).is_ok(), "{name}");
         }
     }
@@ -174,19 +172,23 @@ mod tests {
             ("Self", None),
             ("x\n", Some("x")),
         ] {
-            let error = ProjectName::new(name).unwrap_err();
+            let error = ProjectName::new(name, Language::Rust).unwrap_err();
             let InvalidProjectName::Form { suggestion, .. } = &error else { panic!("{error}") };
             assert_eq!(suggestion.as_deref(), mend, "{name:?}");
             assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
         }
-        assert!(ProjectName::new(&"x".repeat(64)).is_err());
+        assert!(ProjectName::new(&"x".repeat(64), Language::Go).is_err());
     }
 
     #[test]
     fn what_means_something_else_is_refused() {
         for name in ["fn", "test", "std", "build", "boathook-sdk"] {
-            assert_eq!(ProjectName::new(name), Err(InvalidProjectName::Reserved { name: name.to_owned() }));
-            assert!(ProjectName::new(&format!("{name}-hook")).is_ok());
+            assert!(ProjectName::new(name, Language::Go).is_ok());
+            assert_eq!(
+                ProjectName::new(name, Language::Rust),
+                Err(InvalidProjectName::Reserved { name: name.to_owned() })
+            );
+            assert!(ProjectName::new(&format!("{name}-hook"), Language::Rust).is_ok());
         }
     }
 }

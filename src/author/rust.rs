@@ -11,55 +11,9 @@ use std::{
 
 use serde::Deserialize;
 
-const TARGET: &str = "wasm32-wasip2";
+use super::{error::BuildError, go::absolute};
 
-/// Why there is no component.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// No language is known by what is there.
-    #[error("{} is no project that can be built: it has no Cargo.toml; `boathook new NAME` makes one", .0.display())]
-    NoProject(PathBuf),
-    /// The tool chain is not there.
-    #[error("can't run {}: install Rust, https://rustup.rs", program.display())]
-    NoCargo {
-        /// What was to be run.
-        program: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// Cargo can't read the manifest. It has said why.
-    #[error("cargo can't use {}", .0.display())]
-    Manifest(PathBuf),
-    /// Cargo answers in another way than it should.
-    #[error("can't read what cargo says about {}", path.display())]
-    Answer {
-        /// The manifest.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-    /// A workspace without a package of its own, or one that makes no component.
-    #[error(
-        "{} makes no component: {}", path.display(),
-        if packages.is_empty() { "it needs `crate-type = [\"cdylib\"]` under [lib]".to_owned() }
-        else { format!("it is a workspace; build one of its packages: {}", packages.join(", ")) }
-    )]
-    NoComponent {
-        /// The manifest.
-        path: PathBuf,
-        /// Folders of the packages that do, in a workspace.
-        packages: Vec<String>,
-    },
-    /// Cargo or the compiler refused. They have said why.
-    #[error("cargo did not build {0}")]
-    Failed(String),
-    /// The compiler does not know the target.
-    #[error("cargo did not build {0}: Rust's target {TARGET} is not installed; run: rustup target add {TARGET}")]
-    NoTarget(String),
-    /// Cargo succeeded and made no component.
-    #[error("cargo built {0} and made no .wasm file of it")]
-    NoFile(String),
-}
+const TARGET: &str = "wasm32-wasip2";
 
 /// Cargo, or what stands in for it.
 #[derive(Debug, Clone)]
@@ -109,11 +63,7 @@ struct Message {
 impl Cargo {
     /// By this program; a relative path is one from where we are.
     pub fn new(program: Option<OsString>) -> Self {
-        let program = PathBuf::from(program.filter(|program| !program.is_empty()).unwrap_or_else(|| "cargo".into()));
-        // A name alone is looked up in PATH.
-        let named = program.components().count() == 1;
-        let absolute = if named { None } else { std::path::absolute(&program).ok() };
-        Self { program: absolute.unwrap_or(program) }
+        Self { program: absolute(program, "cargo") }
     }
 
     /// The package in a folder, or of a manifest.
@@ -128,16 +78,13 @@ impl Cargo {
         let output = command.args(["metadata", "--no-deps", "--format-version", "1"]).output();
         let output = output.map_err(|source| self.missing(source))?;
         if !output.status.success() {
-            return Err(BuildError::Manifest(path.to_owned()));
+            return Err(BuildError::Manifest { path: path.to_owned(), tool: "cargo" });
         }
         let metadata = serde_json::from_slice(&output.stdout);
-        choose(metadata.map_err(|source| BuildError::Answer { path: path.to_owned(), source })?, &manifest)
-    }
-
-    /// Builds it, and says where the component is. What is said on the way goes to stderr.
-    pub fn build(&self, package: &Package) -> Result<PathBuf, BuildError> {
-        let output = self.building(package).output();
-        self.built(package, output)
+        choose(
+            metadata.map_err(|source| BuildError::Answer { path: path.to_owned(), tool: "cargo", source })?,
+            &manifest,
+        )
     }
 
     /// The command that builds it, for those who run it themselves; [`Cargo::built`] reads its output.
@@ -153,10 +100,15 @@ impl Cargo {
         let output = output.map_err(|source| self.missing(source))?;
         if output.status.success() {
             let name = || package.name.clone();
-            return component(&output.stdout, &package.manifest).ok_or_else(|| BuildError::NoFile(name()));
+            return component(&output.stdout, &package.manifest)
+                .ok_or_else(|| BuildError::NoFile { name: name(), tool: "cargo" });
         }
         let name = package.name.clone();
-        Err(if self.lacks_target(&package.manifest) { BuildError::NoTarget(name) } else { BuildError::Failed(name) })
+        Err(if self.lacks_target(&package.manifest) {
+            BuildError::NoTarget { name, target: TARGET }
+        } else {
+            BuildError::Failed { name, tool: "cargo" }
+        })
     }
 
     /// In the package's folder, where its own settings and tool chain count.
@@ -167,7 +119,7 @@ impl Cargo {
     }
 
     fn missing(&self, source: io::Error) -> BuildError {
-        BuildError::NoCargo { program: self.program.clone(), source }
+        BuildError::NoTool { program: self.program.clone(), mend: "install Rust, https://rustup.rs", source }
     }
 
     /// What stands in for Cargo may know the target in another way.
@@ -212,8 +164,15 @@ fn choose(metadata: Metadata, manifest: &Path) -> Result<Package, BuildError> {
         None => {
             let folders = others.iter().map(|member| folder(&member.manifest_path).display().to_string());
             let packages = if is_package { Vec::new() } else { folders.collect() };
-            Err(BuildError::NoComponent { path: manifest.to_owned(), packages })
+            Err(BuildError::NoComponent { path: manifest.to_owned(), mend: mend(&packages) })
         }
+    }
+}
+
+fn mend(packages: &[String]) -> String {
+    match packages {
+        [] => "it needs `crate-type = [\"cdylib\"]` under [lib]".to_owned(),
+        packages => format!("it is a workspace; build one of its packages: {}", packages.join(", ")),
     }
 }
 

@@ -22,6 +22,7 @@ pub enum Author {
 #[command(after_help = "Examples:
   boathook new copy-secrets                         # in ./copy-secrets
   boathook new nightly --from schedule --dir hooks/nightly
+  boathook new copy-secrets --lang go
 
 Exit codes: 0 when the project is there, 1 when it can't be made, 2 when the command line is wrong.")]
 pub struct New {
@@ -47,6 +48,8 @@ pub struct New {
 pub enum Language {
     /// Rust, built by Cargo.
     Rust,
+    /// Go, built by its own tool chain.
+    Go,
 }
 
 /// What a project begins with.
@@ -69,7 +72,8 @@ pub enum Template {
   boathook build hooks/nightly --out hooks-dir/     # hooks-dir/nightly.wasm
   boathook build -o json | jq -r .path
 
-Cargo builds the component, with the target wasm32-wasip2; CARGO names another program to do it.
+A project's language is known by its files. Cargo builds Rust, with the target wasm32-wasip2; Go 1.24 or
+newer builds Go, and boathook makes a component of it. CARGO and GO name other programs to do it.
 
 Exit codes: 0 when the component is there, 1 when it can't be built (why is on stderr), 2 when the command line is
 wrong, 3 when it was built and is no hook that can be used.")]
@@ -78,7 +82,7 @@ pub struct Build {
     #[arg(value_name = "PATH", default_value = ".")]
     pub path: PathBuf,
     /// Where to put the component: a file, or a folder that is there [default: boathook/NAME.wasm in
-    /// Cargo's target folder]
+    /// Cargo's target folder, build/NAME.wasm in a package of Go's]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Output format

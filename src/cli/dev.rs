@@ -15,8 +15,8 @@ use super::webhooks::https;
   boathook dev --kubeconfig dev.yaml --plan         # a real cluster, and nothing is written
   boathook dev --kubeconfig dev.yaml --webhook-url https://10.0.0.7:9443   # and it asks hooks that validate
 
-Cargo builds projects, with the target wasm32-wasip2; CARGO names another program to do it. What does not build, or
-can't be used, leaves the old version at work.
+Projects are built as `boathook build` does it. What does not build, or can't be used, leaves the old
+version at work.
 
 Exit codes: 0 after SIGTERM or Ctrl-C, 1 when it can't start or can't build at all.")]
 pub struct Dev {

@@ -130,6 +130,10 @@ pub struct Serve {
     /// missing [default: the user's cache directory]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_CACHE_DIR")]
     pub cache_dir: Option<PathBuf>,
+    /// Directory with the interpreters of script hooks, NAME-VERSION.wasm; several are allowed [default:
+    /// share/boathook/interpreters beside this program's bin]
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_INTERPRETERS", value_delimiter = ':')]
+    pub interpreters: Vec<PathBuf>,
     /// Hooks that run at the same time, all together
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096), env = "BOATHOOK_MAX_PARALLEL_RUNS")]
     pub max_parallel_runs: u16,

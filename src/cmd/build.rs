@@ -15,9 +15,10 @@ use serde_json::Value;
 use super::{
     inspect::{check, hook_name},
     summary,
+    tools::programs,
 };
 use crate::{
-    author::{Cargo, Package},
+    author::{Project, Tools},
     cli::{Output, author::Build},
     model::error_chain,
 };
@@ -26,11 +27,11 @@ use crate::{
 const NO_HOOK: u8 = 3;
 
 pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
-    let cargo = Cargo::new(std::env::var_os("CARGO"));
-    let package = cargo.package(&args.path)?;
-    let out = place(args.out, &package);
+    let tools = Tools::new(programs());
+    let project = tools.project(&args.path)?;
+    let out = place(args.out, &project);
     let name = hook_name(&out)?;
-    let built = cargo.build(&package)?;
+    let built = tools.build(&project)?;
     let bytes = fs::read(&built).with_context(|| format!("can't read {}", built.display()))?;
     let mut facts = match check(&name, &bytes) {
         Ok(facts) => facts,
@@ -53,12 +54,12 @@ pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
 }
 
 /// Where the component goes.
-fn place(asked: Option<PathBuf>, package: &Package) -> PathBuf {
-    let file = format!("{}.wasm", package.name);
+fn place(asked: Option<PathBuf>, project: &Project) -> PathBuf {
+    let file = format!("{}.wasm", project.name());
     match asked {
         Some(folder) if folder.is_dir() => folder.join(file),
         Some(path) => path,
-        None => package.target_directory.join("boathook").join(file),
+        None => project.output().join(file),
     }
 }
 

@@ -20,7 +20,7 @@ use kube::{
 
 use super::{
     cluster::write_kubeconfig,
-    connect,
+    connect, interpreters,
     runtime::{Stop, block_on},
     serve::cache_dir,
 };
@@ -70,6 +70,7 @@ fn hooks_directory(hook: &Path) -> anyhow::Result<tempfile::TempDir> {
 fn options(client: Client, hooks: &Path) -> anyhow::Result<Options> {
     let mut options = Options::new(client, hooks).context("can't find this program's own file")?;
     options.sandbox.cache_dir = cache_dir();
+    options.sandbox.interpreters = interpreters::directories(Vec::new());
     Ok(options)
 }
 

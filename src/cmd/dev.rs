@@ -14,13 +14,14 @@ use serde_json::json;
 
 use super::{
     cluster::{write_kubeconfig, write_private},
-    connect, effects,
+    connect, effects, interpreters,
     runtime::{Stop, block_on},
     serve::cache_dir,
+    tools::programs,
 };
 use crate::{
     app::{App, CertificateSource, Options, Reached, WebhookOptions},
-    author::Cargo,
+    author::Tools,
     cli::{
         Connection,
         dev::{Dev, DevOutput},
@@ -44,8 +45,8 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
     block_on(async {
         let mut stop = Stop::new()?;
-        let cargo = Cargo::new(std::env::var_os("CARGO"));
-        let sources = sources(&args.paths, &cargo)?;
+        let tools = Tools::new(programs());
+        let sources = sources(&args.paths, &tools)?;
         let show = Arc::new(Show::new(format(args.output)));
         let lines = show.clone();
         log::init_to(LogFormat::Json, FILTER, move || lines.lines())?;
@@ -62,7 +63,7 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
             () = stop.requested() => return Ok(ExitCode::SUCCESS),
         };
         place.announce(&show);
-        let session = Session { sources, cargo, hooks, rerun: args.rerun, no_webhooks: no_webhooks(&args) };
+        let session = Session { sources, tools, hooks, rerun: args.rerun, no_webhooks: no_webhooks(&args) };
         let ended = tokio::select! {
             ended = session.run(&app, &show) => ended,
             () = stop.requested() => Ok(()),
@@ -119,10 +120,10 @@ fn webhooks(args: &Dev) -> Option<WebhookOptions> {
 }
 
 /// Each hook is worked on once.
-fn sources(paths: &[PathBuf], cargo: &Cargo) -> anyhow::Result<Vec<Source>> {
+fn sources(paths: &[PathBuf], tools: &Tools) -> anyhow::Result<Vec<Source>> {
     let mut sources: Vec<Source> = Vec::new();
     for path in paths {
-        let source = Source::find(path, cargo)?;
+        let source = Source::find(path, tools)?;
         if sources.iter().any(|known| known.name == source.name) {
             bail!("there are two sources of the hook {}: give one", source.name);
         }
@@ -208,6 +209,7 @@ fn options(place: &Place, hooks: &Path, args: &Dev, show: &Arc<Show>) -> anyhow:
     let ended = show.clone();
     options.run_ended = Some(Arc::new(move |run| ended.run_ended(run)));
     options.sandbox.cache_dir = cache_dir();
+    options.sandbox.interpreters = interpreters::directories(Vec::new());
     options.sandbox.compiler = Some(CompilerConfig::new(std::env::current_exe()?));
     Ok(options)
 }

@@ -6,12 +6,12 @@ use std::{fmt::Write as _, path::Path, process::ExitCode};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::{runtime::block_on, summary};
+use super::{interpreters::directories, runtime::block_on, serve::cache_dir, summary};
 use crate::{
     app::{Hook, load},
     cli::{Inspect, Output},
     hooks::print,
-    model::HookName,
+    model::{HookName, Script},
     sandbox::{Sandbox, SandboxConfig},
 };
 
@@ -29,7 +29,8 @@ pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
 /// Loads a component as the operator does, and says what it is.
 pub(super) fn check(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
     let hook = block_on(async {
-        let sandbox = Sandbox::new(SandboxConfig::default())?;
+        let interpreters = directories(Vec::new());
+        let sandbox = Sandbox::new(SandboxConfig { cache_dir: cache_dir(), interpreters, ..SandboxConfig::default() })?;
         Ok(load(name, bytes, &sandbox).await?)
     })?;
     Ok(facts(&hook))
@@ -45,11 +46,18 @@ fn facts(hook: &Hook) -> Value {
         "name": hook.spec.name.as_str(),
         "digest": hook.component.digest(),
         "bytes": hook.component.size(),
+        "script": hook.component.script().map(script),
         "exports": hook.component.exports(),
         "imports": hook.component.imports(),
         "warnings": hook.spec.warnings,
         "document": print(&hook.spec),
     })
+}
+
+/// What interprets it, and its files.
+fn script(script: &Script) -> Value {
+    let files = script.files.iter().map(|file| json!({"path": file.path, "bytes": file.content.len()}));
+    json!({"interpreter": script.interpreter, "entry": script.entry, "files": files.collect::<Vec<_>>()})
 }
 
 fn text(facts: &Value) -> String {
@@ -59,6 +67,10 @@ fn text(facts: &Value) -> String {
     let _ = writeln!(out, "Name:     {}", plain(&get("name")));
     let _ = writeln!(out, "Digest:   {}", plain(&get("digest")));
     let _ = writeln!(out, "Size:     {} bytes", get("bytes"));
+    if let Some(interpreter) = facts.pointer("/script/interpreter") {
+        let of = |key: &str| plain(interpreter.get(key).unwrap_or(&Value::Null)).to_owned();
+        let _ = writeln!(out, "Script:   of {} {}, {}", of("name"), of("version"), of("digest"));
+    }
     let _ = writeln!(out, "Exports:  {}", words(&get("exports")));
     let _ = writeln!(out, "Imports:  {}", words(&get("imports")));
     let _ = writeln!(out, "May:      {}", summary::may(&get("document")).join("\n          "));

@@ -14,6 +14,7 @@ mod effects;
 pub mod filter_worker;
 mod hookbundles;
 mod inspect;
+mod interpreters;
 mod new;
 mod rbac;
 mod replay;
@@ -23,6 +24,7 @@ mod schema;
 mod serve;
 mod summary;
 mod test;
+mod tools;
 mod uninstall;
 
 use std::process::ExitCode;

@@ -8,20 +8,23 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use crate::{
-    author::{ProjectName, Sdk, Template, write_project},
-    cli::author::{self as cli, Language, New},
+    author::{Language, ProjectName, Sdk, Template, write_project},
+    cli::author::{self as cli, New},
 };
 
 pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
-    let name = ProjectName::new(&args.name)?;
+    let language = match args.lang {
+        cli::Language::Rust => Language::Rust,
+        cli::Language::Go => Language::Go,
+    };
+    let name = ProjectName::new(&args.name, language)?;
     let sdk = match &args.sdk_path {
-        Some(path) => Sdk::Path(sdk(path)?),
+        Some(path) => Sdk::Path(sdk(path, language)?),
         None => Sdk::of(env!("CARGO_PKG_VERSION")),
     };
     let folder = args.dir.unwrap_or_else(|| PathBuf::from(name.as_str()));
-    let files = match args.lang {
-        Language::Rust => template(args.from).files(&name, &sdk),
-    };
+    let files = template(args.from).files(language, &name, &sdk);
+    let files = files.with_context(|| format!("there is no such template in {language}"))?;
     write_project(&folder, &files)?;
     for file in &files {
         println!("{}", folder.join(file.path).display());
@@ -40,10 +43,11 @@ fn template(name: cli::Template) -> Template {
 }
 
 /// Absolute, as the project may lie anywhere.
-fn sdk(path: &Path) -> anyhow::Result<PathBuf> {
+fn sdk(path: &Path, language: Language) -> anyhow::Result<PathBuf> {
     let found = path.canonicalize().with_context(|| format!("can't use the SDK in {}", path.display()))?;
-    if !found.join("Cargo.toml").is_file() {
-        bail!("there is no SDK in {}: it has no Cargo.toml", path.display());
+    if Language::of(&found) != Some(language) {
+        let manifest = if language == Language::Rust { "Cargo.toml" } else { "go.mod" };
+        bail!("there is no SDK for {language} in {}: it has no {manifest}", path.display());
     }
     Ok(found)
 }

@@ -12,7 +12,7 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::{runtime::block_on, serve::cache_dir};
+use super::{interpreters::directories, runtime::block_on, serve::cache_dir};
 use crate::{
     cli::{Output, record::Replay},
     model::{HookName, Limits, error_chain},
@@ -133,6 +133,7 @@ impl Player {
             compiler: Some(compiler),
             pooling: false,
             maxima,
+            interpreters: directories(Vec::new()),
             ..SandboxConfig::default()
         };
         Ok(Arc::new(Self {

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::serve::cache_dir;
+use super::{interpreters::directories, serve::cache_dir};
 use crate::{
     cli::{Output, Test},
     sandbox::{CompilerConfig, SandboxConfig},
@@ -143,7 +143,13 @@ fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode
 fn sandbox(cache: PathBuf) -> anyhow::Result<SandboxConfig> {
     let compiler = CompilerConfig::new(std::env::current_exe().context("can't find this program's own file")?);
     // Each operator has a sandbox; pools would take address space for thousands of instances.
-    Ok(SandboxConfig { cache_dir: Some(cache), pooling: false, compiler: Some(compiler), ..Default::default() })
+    Ok(SandboxConfig {
+        cache_dir: Some(cache),
+        pooling: false,
+        compiler: Some(compiler),
+        interpreters: directories(Vec::new()),
+        ..Default::default()
+    })
 }
 
 fn colour(code: u8, text: &str) -> String {

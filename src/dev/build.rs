@@ -7,27 +7,27 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 
 use super::source::{Origin, Source};
-use crate::author::{BuildError, Cargo, Package};
+use crate::author::{BuildError, Project, Tools};
 
 /// Where the component is; that of others is there already.
-pub(super) async fn build(source: &Source, cargo: &Cargo) -> Result<PathBuf, BuildError> {
+pub(super) async fn build(source: &Source, tools: &Tools) -> Result<PathBuf, BuildError> {
     match &source.origin {
         Origin::Component(path) => Ok(path.clone()),
-        Origin::Project(package) => build_project(cargo, package).await,
+        Origin::Project(project) => build_project(tools, project).await,
     }
 }
 
-async fn build_project(cargo: &Cargo, package: &Package) -> Result<PathBuf, BuildError> {
-    let mut command = Command::from(cargo.building(package));
+async fn build_project(tools: &Tools, project: &Project) -> Result<PathBuf, BuildError> {
+    let mut command = Command::from(tools.building(project));
     // Ctrl-C is for us; we end the compilers that it has started.
     let child = match command.process_group(0).kill_on_drop(true).spawn() {
         Ok(child) => child,
-        Err(error) => return cargo.built(package, Err(error)),
+        Err(error) => return tools.built(project, Err(error)),
     };
     let mut group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
     let output = child.wait_with_output().await;
     group.0 = None;
-    cargo.built(package, output)
+    tools.built(project, output)
 }
 
 /// Killed when it is dropped, if it has not ended.

@@ -11,8 +11,10 @@ pub(super) enum Scope {
     /// All in a folder, but for what tools write there.
     Project {
         folder: PathBuf,
-        /// Cargo's.
-        target: PathBuf,
+        /// Folders in which the tool chain writes.
+        written: Vec<PathBuf>,
+        /// Names of files that it writes beside sources.
+        locks: &'static [&'static str],
     },
     File(PathBuf),
 }
@@ -22,15 +24,14 @@ impl Scope {
     pub fn concerns(&self, path: &Path) -> bool {
         match self {
             Self::File(file) => path == file,
-            Self::Project { folder, target } => {
+            Self::Project { folder, written, locks } => {
                 let Ok(inside) = path.strip_prefix(folder) else { return false };
                 let mut parts = inside.components().filter_map(|part| match part {
                     Component::Normal(part) => part.to_str(),
                     _ => None,
                 });
-                !path.starts_with(target) && inside != Path::new("target") && !inside.starts_with("target")
-                    // Cargo writes it while it builds.
-                    && path.file_name().is_none_or(|name| name != "Cargo.lock")
+                !written.iter().any(|folder| path.starts_with(folder))
+                    && !locks.iter().any(|lock| path.file_name().is_some_and(|name| name == *lock))
                     && !parts.any(|part| is_hidden(part) || is_temporary(part))
             }
         }
@@ -79,7 +80,11 @@ mod tests {
     use super::*;
 
     fn project() -> Scope {
-        Scope::Project { folder: "/p".into(), target: "/p/out".into() }
+        Scope::Project {
+            folder: "/p".into(),
+            written: vec!["/p/out".into(), "/p/target".into()],
+            locks: &["Cargo.lock"],
+        }
     }
 
     #[test]
@@ -117,7 +122,8 @@ mod tests {
         for folder in ["src/deep", "target/debug", ".git/objects"] {
             fs::create_dir_all(root.path().join(folder)).unwrap();
         }
-        let scope = Scope::Project { folder: root.path().to_owned(), target: root.path().join("target") };
+        let scope =
+            Scope::Project { folder: root.path().to_owned(), written: vec![root.path().join("target")], locks: &[] };
         let mut folders = scope.folders().unwrap();
         folders.sort();
         assert_eq!(folders, ["", "src", "src/deep"].map(|folder| root.path().join(folder)));

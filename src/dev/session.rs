@@ -14,7 +14,7 @@ use super::{
     source::Source,
     watch::{Watch, WatchError},
 };
-use crate::{app::App, author::BuildError, author::Cargo, model::error_chain};
+use crate::{app::App, author::BuildError, author::Tools, model::error_chain};
 
 /// Why a session ends by itself.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub struct Session {
     /// The hooks' sources; at least one.
     pub sources: Vec<Source>,
     /// Builds projects.
-    pub cargo: Cargo,
+    pub tools: Tools,
     /// The operator's directory of hooks, where components are put.
     pub hooks: PathBuf,
     /// After a swap, the hook's last run is run again.
@@ -53,7 +53,7 @@ impl Session {
                 let Some(source) = self.sources.get(index) else { continue };
                 let began = Instant::now();
                 show.note(&Note::Building { source });
-                let mut building = std::pin::pin!(build(source, &self.cargo));
+                let mut building = std::pin::pin!(build(source, &self.tools));
                 let built = loop {
                     tokio::select! {
                         biased;
@@ -75,7 +75,7 @@ impl Session {
                             show.note(&Note::Unasked { why });
                         }
                     }
-                    Some(Err(error @ (BuildError::NoCargo { .. } | BuildError::NoTarget(_)))) => {
+                    Some(Err(error)) if error.is_of_the_machine() => {
                         return Err(SessionError::ToolChain(error));
                     }
                     Some(Err(error)) => show.note(&Note::Failed { source, error: &error_chain(&error) }),

@@ -7,7 +7,7 @@ use std::{
 
 use super::scope::Scope;
 use crate::{
-    author::{BuildError, Cargo, Package},
+    author::{BuildError, Project, Tools},
     model::{HookName, InvalidName},
 };
 
@@ -45,14 +45,14 @@ pub struct Source {
 
 #[derive(Debug, Clone)]
 pub(super) enum Origin {
-    Project(Package),
+    Project(Project),
     /// Built by others. With its folder's links followed.
     Component(PathBuf),
 }
 
 impl Source {
     /// A project's folder, or a component `NAME.wasm`.
-    pub fn find(path: &Path, cargo: &Cargo) -> Result<Self, SourceError> {
+    pub fn find(path: &Path, tools: &Tools) -> Result<Self, SourceError> {
         let named =
             |name: &str| HookName::new(name).map_err(|source| SourceError::Name { path: path.to_owned(), source });
         if path.extension().is_some_and(|extension| extension == "wasm") && !path.is_dir() {
@@ -60,16 +60,18 @@ impl Source {
             let name = named(&found.file_stem().unwrap_or_default().to_string_lossy())?;
             return Ok(Self { name, origin: Origin::Component(found) });
         }
-        let package = cargo.package(path)?;
-        Ok(Self { name: named(&package.name)?, origin: Origin::Project(package) })
+        let project = tools.project(path)?;
+        Ok(Self { name: named(project.name())?, origin: Origin::Project(project) })
     }
 
     /// Which changes concern it.
     pub(super) fn scope(&self) -> Scope {
         match &self.origin {
-            Origin::Project(package) => {
-                Scope::Project { folder: package.folder().to_owned(), target: package.target_directory.clone() }
-            }
+            Origin::Project(project) => Scope::Project {
+                folder: project.sources().to_owned(),
+                written: project.written(),
+                locks: project.locks(),
+            },
             Origin::Component(path) => Scope::File(path.clone()),
         }
     }

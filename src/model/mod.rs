@@ -17,6 +17,7 @@ mod metric;
 mod object;
 mod resource;
 mod run;
+mod script;
 mod snapshot;
 mod trigger;
 
@@ -46,5 +47,6 @@ pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample
 pub use object::{InvalidObject, Object};
 pub use resource::Resource;
 pub use run::{Caller, Job, JobId, Outcome};
+pub use script::{InterpreterRef, Script, ScriptError, ScriptFile};
 pub use snapshot::{Item, Items, Moment};
 pub use trigger::{Cause, Change, ObjectEvent, Tick, Trigger};

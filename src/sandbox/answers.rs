@@ -20,7 +20,7 @@ use super::{
 use crate::model::{AdmissionKind, Conversion, Denial, Mutation, Review, Reviewed, Verdict};
 
 /// The exports that a component has.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Answers {
     validating: Option<validating::GuestIndices>,
     mutating: Option<mutating::GuestIndices>,

@@ -25,6 +25,23 @@ wasmtime::component::bindgen!({
     },
 });
 
+/// What scripts and their interpreters say to each other and to the host.
+pub(super) mod interpreter {
+    wasmtime::component::bindgen!({
+        path: ["wit", "interpreters/wit"],
+        inline: "
+            package boathook:host;
+            world joined {
+                import boathook:interpreter/source@0.1.0;
+                export boathook:interpreter/script@0.1.0;
+            }
+        ",
+        world: "boathook:host/joined",
+        imports: { default: trappable },
+        exports: { default: async },
+    });
+}
+
 /// The exports that answer the API server, which not every hook has.
 pub(super) mod webhooks {
     wasmtime::component::bindgen!({

@@ -20,10 +20,12 @@ use super::{
     cache::{Cache, Key},
     compiler,
     error::LoadError,
-    limits, shape,
+    limits,
+    script::{Scripted, Source},
+    shape,
     store::State,
 };
-use crate::model::{AdmissionKind, HookName, Limits};
+use crate::model::{AdmissionKind, HookName, Limits, Script};
 
 /// Bytes in WebAssembly's unit of memory.
 const PAGE: u64 = 64 * 1024;
@@ -42,6 +44,7 @@ struct Loaded {
     from_cache: bool,
     pre: HookPre<State>,
     answers: Answers,
+    script: Option<Scripted>,
 }
 
 impl LoadedHook {
@@ -83,12 +86,46 @@ impl LoadedHook {
 
     /// Whether it has the export by which it is asked about requests.
     pub fn reviews(&self, kind: AdmissionKind) -> bool {
-        self.0.answers.reviews(kind)
+        self.0.answers.reviews(kind) && self.0.script.as_ref().is_none_or(|script| script.reviews(kind))
     }
 
     /// Whether it has the export by which it converts.
     pub fn converts(&self) -> bool {
-        self.0.answers.converts()
+        self.0.answers.converts() && self.0.script.as_ref().is_none_or(Scripted::converts)
+    }
+
+    /// The script, when it is one.
+    pub fn script(&self) -> Option<&Script> {
+        self.0.script.as_ref().map(|script| &*script.source.script)
+    }
+
+    /// The document of a script, which was asked for when it was loaded.
+    pub(super) fn document(&self) -> Option<&str> {
+        self.0.script.as_ref().map(|script| script.document.as_str())
+    }
+
+    /// What its interpreter reads, when it has one.
+    pub(super) fn source(&self) -> Option<Arc<Source>> {
+        self.0.script.as_ref().map(|script| script.source.clone())
+    }
+
+    /// A script that is joined with its interpreter.
+    pub(super) fn of_script(candidate: Candidate, interpreter: &Self, script: Scripted) -> Self {
+        let Candidate { name, bytes, digest, started, .. } = candidate;
+        let with = &interpreter.0;
+        let own = |import: &&String| !import.starts_with(shape::INTERPRETER);
+        Self(Arc::new(Loaded {
+            name,
+            digest: format!("sha256:{}", super::cache::hex(&digest)),
+            size: bytes.len() as u64,
+            imports: with.imports.iter().filter(own).cloned().collect(),
+            exports: with.exports.iter().filter(|export| script.exports(export)).cloned().collect(),
+            compile_time: started.elapsed(),
+            from_cache: with.from_cache,
+            pre: with.pre.clone(),
+            answers: with.answers.clone(),
+            script: Some(script),
+        }))
     }
 
     pub(super) fn answers(&self) -> &Answers {
@@ -121,6 +158,16 @@ pub(super) struct Candidate {
     bytes: Vec<u8>,
     digest: [u8; 32],
     started: Instant,
+    world: World,
+}
+
+/// What a component is loaded as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum World {
+    /// A hook.
+    Hook,
+    /// What runs scripts: a hook that is given its program.
+    Interpreter,
 }
 
 impl Candidate {
@@ -133,10 +180,10 @@ impl Candidate {
     }
 
     /// Takes milliseconds for a large component.
-    pub(super) fn new(name: HookName, bytes: Vec<u8>) -> Self {
+    pub(super) fn new(name: HookName, bytes: Vec<u8>, world: World) -> Self {
         let started = Instant::now();
         let digest = Sha256::digest(&bytes).into();
-        Self { name, bytes, digest, started }
+        Self { name, bytes, digest, started, world }
     }
 }
 
@@ -196,11 +243,11 @@ impl Loader {
 
     /// Checks it against our world and does all look-ups that a run would do.
     fn link(&self, candidate: Candidate, component: &Component, from_cache: bool) -> Result<LoadedHook, LoadError> {
-        let Candidate { name, bytes, digest, started } = candidate;
+        let Candidate { name, bytes, digest, started, world } = candidate;
         let ty = component.component_type();
         let imports: Vec<_> = ty.imports(&self.engine).map(|(name, _)| name.to_owned()).collect();
         let exports: Vec<_> = ty.exports(&self.engine).map(|(name, _)| name.to_owned()).collect();
-        shape::check_world(&name, &imports, &exports)?;
+        shape::check_world(&name, world, &imports, &exports)?;
         self.check_size(&name, component)?;
         let mismatch = |error: wasmtime::Error| LoadError::Types { hook: name.clone(), source: error.into() };
         let pre = self.linker.instantiate_pre(component).and_then(HookPre::new).map_err(mismatch)?;
@@ -214,6 +261,7 @@ impl Loader {
             from_cache,
             pre,
             answers,
+            script: None,
             name,
         })))
     }

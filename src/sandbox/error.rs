@@ -4,7 +4,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::model::HookName;
+use crate::model::{Failure, HookName, ScriptError};
 
 type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 
@@ -162,6 +162,46 @@ pub enum LoadError {
         /// Which function, and how it differs.
         #[source]
         source: Source,
+    },
+    /// The script that the component holds can't be taken out of it.
+    #[error("hook {hook}: the script in the component can't be used; build it again")]
+    BadScript {
+        /// The hook.
+        hook: HookName,
+        /// What is wrong with it.
+        #[source]
+        source: ScriptError,
+    },
+    /// A script's interpreter is not here.
+    #[error(
+        "hook {hook}: the script was made for the interpreter {wanted}, and {there}; build it again with this boathook, or put that interpreter there"
+    )]
+    NoInterpreter {
+        /// The hook.
+        hook: HookName,
+        /// What it was made for.
+        wanted: String,
+        /// What is there instead, and where.
+        there: String,
+    },
+    /// A script's interpreter is here, and can't be used.
+    #[error("hook {hook}: the interpreter {interpreter} can't be used")]
+    Interpreter {
+        /// The hook.
+        hook: HookName,
+        /// The interpreter.
+        interpreter: String,
+        /// Why; where it names a hook, it means the interpreter.
+        #[source]
+        source: Box<LoadError>,
+    },
+    /// The script does not parse, or failed before it said what it is.
+    #[error("hook {hook}: the script can't be used: {failure}")]
+    Script {
+        /// The hook.
+        hook: HookName,
+        /// Where and why.
+        failure: Box<Failure>,
     },
     /// The compiler crashed.
     #[error("hook {hook}: the compiler failed; this is a fault of boathook or wasmtime, please report it")]

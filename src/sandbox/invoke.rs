@@ -12,12 +12,13 @@ use wasmtime::{Engine, Store};
 
 use super::{
     ConversionRequest, ReviewRequest, RunReport, RunRequest,
-    bindings::{HookPre, boathook::hook::types},
+    bindings::{HookPre, boathook::hook::types, interpreter::exports::boathook::interpreter::script::Description},
     component::LoadedHook,
     context,
     host::{Host, NoGrants, snapshots::Readable},
     limits::Bounds,
     output::{Labels, RunLog, one_line},
+    script::{Interpreter, Source},
     store::{self, State},
     trap::{self, NotStarted},
 };
@@ -32,7 +33,7 @@ const MAX_DOCUMENT: usize = 1024 * 1024;
 /// Runs a hook for its triggers.
 pub(super) async fn run(
     engine: &Engine,
-    pre: &HookPre<State>,
+    hook: &LoadedHook,
     request: RunRequest,
     bounds: Bounds,
     host: Arc<dyn Host>,
@@ -42,10 +43,11 @@ pub(super) async fn run(
     let labels = Labels::of_run(caller.hook.clone(), caller.run.clone(), attempt, &triggers);
     let parts = context::parts(&triggers);
     let contexts = context::contexts(&parts);
-    let begun = Begun { started, bounds, caller: &caller, labels, readable: Readable::by(&triggers) };
+    let begun =
+        Begun { started, bounds, caller: &caller, labels, readable: Readable::by(&triggers), source: hook.source() };
     let info = info(&caller, attempt);
     let call = async |store: &mut Store<State>| {
-        let hook = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
+        let hook = hook.pre().instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
         Ok(hook.call_run(store, info, &contexts).await?.map_err(own_failure))
     };
     begun.ended(engine, host, call).await
@@ -62,7 +64,8 @@ pub(super) async fn review(
     let started = Instant::now();
     let ReviewRequest { caller, review, snapshots, .. } = request;
     let labels = Labels::of_answer(caller.hook.clone(), caller.run.clone(), review.binding.clone());
-    let begun = Begun { started, bounds, caller: &caller, labels, readable: Readable::of(snapshots) };
+    let begun =
+        Begun { started, bounds, caller: &caller, labels, readable: Readable::of(snapshots), source: hook.source() };
     let info = info(&caller, 1);
     let call = async |store: &mut Store<State>| {
         Ok(hook.answers().review(hook.pre(), store, info, &review).await?.map_err(own_failure))
@@ -81,7 +84,8 @@ pub(super) async fn convert(
     let started = Instant::now();
     let ConversionRequest { caller, conversion, snapshots, .. } = request;
     let labels = Labels::of_answer(caller.hook.clone(), caller.run.clone(), conversion.binding.clone());
-    let begun = Begun { started, bounds, caller: &caller, labels, readable: Readable::of(snapshots) };
+    let begun =
+        Begun { started, bounds, caller: &caller, labels, readable: Readable::of(snapshots), source: hook.source() };
     let refused = |message| own_failure(types::Failure::Permanent(message));
     let call = async |store: &mut Store<State>| {
         Ok(hook.answers().convert(hook.pre(), store, &conversion).await?.map_err(refused))
@@ -100,6 +104,7 @@ struct Begun<'a> {
     caller: &'a Caller,
     labels: Labels,
     readable: Readable,
+    source: Option<Arc<Source>>,
 }
 
 impl Begun<'_> {
@@ -110,10 +115,10 @@ impl Begun<'_> {
         host: Arc<dyn Host>,
         call: impl AsyncFnOnce(&mut Store<State>) -> wasmtime::Result<Result<T, Failure>>,
     ) -> RunReport<T> {
-        let Self { started, bounds, caller, labels, readable } = self;
+        let Self { started, bounds, caller, labels, readable, source } = self;
         let deadline = bounds.deadline(started);
         let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes).heard_by(host.clone()));
-        let state = State::new(host, caller.clone(), bounds, log, readable);
+        let state = State::new(host, caller.clone(), bounds, log, readable).reading(source);
         let mut store = store::new(engine, state, deadline);
         let outcome = within(&mut store, deadline, call).await.flatten();
         report(outcome, started.elapsed(), store)
@@ -127,24 +132,52 @@ pub(super) async fn config(
     name: &HookName,
     bounds: Bounds,
 ) -> Result<String, Failure> {
-    let started = Instant::now();
-    let deadline = bounds.deadline(started);
-    let caller = Caller::new(name.clone(), RunId::new("config", 0), Arc::new([]), true);
-    let labels = Labels::of_call(name.clone(), caller.run.clone(), "config");
-    let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
-    let state = State::new(Arc::new(NoGrants), caller, bounds, log, Readable::default());
-    let mut store = store::new(engine, state, deadline);
+    let (mut store, deadline) = at_load(engine, name, bounds, None);
     let call = async |store: &mut Store<State>| {
         let hook = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
         hook.call_config(store).await
     };
     let document = within(&mut store, deadline, call).await?;
-    if document.len() > MAX_DOCUMENT {
-        let message =
-            format!("the configuration document has {} bytes; at most {MAX_DOCUMENT} are read", document.len());
-        return Err(Failure { kind: FailureKind::Permanent, message, backtrace: None });
-    }
+    check_document(&document)?;
     Ok(document)
+}
+
+/// Has an interpreter say what a script is.
+pub(super) async fn describe(
+    engine: &Engine,
+    interpreter: &Interpreter,
+    name: &HookName,
+    source: Source,
+    bounds: Bounds,
+) -> Result<Description, Failure> {
+    let (mut store, deadline) = at_load(engine, name, bounds, Some(Arc::new(source)));
+    let call = async |store: &mut Store<State>| {
+        let pre = interpreter.component.pre().instance_pre();
+        let instance = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
+        interpreter.script.load(&mut *store, &instance)?.call_describe(store).await
+    };
+    let wrong = |message| own_failure(types::Failure::Permanent(message));
+    let description = within(&mut store, deadline, call).await?.map_err(wrong)?;
+    check_document(&description.document)?;
+    Ok(description)
+}
+
+/// A store for a call that is made before anything is granted.
+fn at_load(engine: &Engine, name: &HookName, bounds: Bounds, source: Option<Arc<Source>>) -> (Store<State>, Instant) {
+    let deadline = bounds.deadline(Instant::now());
+    let caller = Caller { hook: name.clone(), run: RunId::new("config", 0), permissions: Arc::new([]), dry_run: true };
+    let labels = Labels::of_call(name.clone(), caller.run.clone(), "config");
+    let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
+    let state = State::new(Arc::new(NoGrants), caller, bounds, log, Readable::default()).reading(source);
+    (store::new(engine, state, deadline), deadline)
+}
+
+fn check_document(document: &str) -> Result<(), Failure> {
+    if document.len() <= MAX_DOCUMENT {
+        return Ok(());
+    }
+    let message = format!("the configuration document has {} bytes; at most {MAX_DOCUMENT} are read", document.len());
+    Err(Failure { kind: FailureKind::Permanent, message, backtrace: None })
 }
 
 /// Calls the guest, and puts every way in which that can end without an answer into words.

@@ -26,6 +26,7 @@ mod invoke;
 mod limits;
 mod line;
 mod output;
+mod script;
 mod shape;
 mod store;
 mod trap;
@@ -43,15 +44,18 @@ pub use compiler::CompilerConfig;
 pub use component::LoadedHook;
 pub use error::{LoadError, SandboxError};
 pub use host::{Host, Written};
+pub use script::interpreters_in;
 
 use cache::Cache;
-use component::{Candidate, Loader};
+use component::{Candidate, Loader, World};
 use engine::TickingEngine;
 use limits::Bounds;
+use script::Interpreters;
 use store::State;
 
 use crate::model::{
-    BindingName, Caller, Conversion, Failure, FailureKind, HookName, Limits, MetricOp, Review, Reviewed, Trigger,
+    BindingName, Caller, Conversion, Failure, FailureKind, HookName, Limits, MetricOp, Review, Reviewed, Script,
+    Trigger,
 };
 
 /// What runs components, for those who keep records.
@@ -83,6 +87,8 @@ pub struct SandboxConfig {
     pub max_component_bytes: u64,
     /// Keep instances in a pool where the address space allows it. Default true.
     pub pooling: bool,
+    /// Where the interpreters of scripts are, as files `NAME-VERSION.wasm`. Default nowhere.
+    pub interpreters: Vec<PathBuf>,
     /// The program that compiles components. Default none: they are compiled in this process.
     pub compiler: Option<CompilerConfig>,
 }
@@ -111,6 +117,7 @@ impl Default for SandboxConfig {
             },
             max_component_bytes: 64 * MIB,
             pooling: true,
+            interpreters: Vec::new(),
             compiler: None,
         }
     }
@@ -188,6 +195,7 @@ pub struct Sandbox {
     maxima: Limits,
     config_limits: Limits,
     compiler: Option<CompilerConfig>,
+    interpreters: Interpreters,
 }
 
 impl Sandbox {
@@ -214,6 +222,7 @@ impl Sandbox {
             maxima: config.maxima,
             config_limits: config.config_limits,
             compiler: config.compiler,
+            interpreters: Interpreters::new(config.interpreters),
         })
     }
 
@@ -223,11 +232,19 @@ impl Sandbox {
     }
 
     /// Recognises, compiles (or takes from the cache) and checks a component. One is compiled at a
-    /// time: compiling takes more memory than running.
+    /// time: compiling takes more memory than running. A script is joined with its interpreter instead, and
+    /// asked what it is.
     pub async fn load(&self, name: &HookName, bytes: &[u8]) -> Result<LoadedHook, LoadError> {
         self.loader.check(name, bytes)?;
+        match Script::read(bytes).map_err(|source| LoadError::BadScript { hook: name.clone(), source })? {
+            Some(script) => self.load_script(name, bytes, script).await,
+            None => self.load_component(name, bytes, World::Hook).await,
+        }
+    }
+
+    async fn load_component(&self, name: &HookName, bytes: &[u8], world: World) -> Result<LoadedHook, LoadError> {
         let (own_name, bytes) = (name.clone(), bytes.to_vec());
-        let cached = move |loader: &Loader| loader.load_cached(Candidate::new(own_name, bytes));
+        let cached = move |loader: &Loader| loader.load_cached(Candidate::new(own_name, bytes, world));
         let candidate = match self.blocking(name, cached).await?? {
             Ok(loaded) => return Ok(loaded),
             Err(candidate) => candidate,
@@ -280,6 +297,9 @@ impl Sandbox {
     /// Asks a hook for its configuration document: no grants, small limits.
     pub async fn config(&self, hook: &LoadedHook) -> Result<String, Failure> {
         self.check_origin(hook)?;
+        if let Some(document) = hook.document() {
+            return Ok(document.to_owned());
+        }
         let _slot = self.slots.acquire().await;
         let _running = self.engine.running();
         invoke::config(self.engine.engine(), hook.pre(), hook.name(), Bounds::of_config(self.config_limits)).await
@@ -293,7 +313,7 @@ impl Sandbox {
         let _slot = self.slots.acquire().await;
         let _running = self.engine.running();
         let bounds = Bounds::of_run(request.limits, &self.maxima);
-        let (report, cpu) = cpu::timed(invoke::run(self.engine.engine(), hook.pre(), request, bounds, host)).await;
+        let (report, cpu) = cpu::timed(invoke::run(self.engine.engine(), hook, request, bounds, host)).await;
         RunReport { cpu, ..report }
     }
 
@@ -366,5 +386,9 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     bindings::Hook::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    // No hook imports it: only interpreters may.
+    bindings::interpreter::boathook::interpreter::source::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| {
+        state
+    })?;
     Ok(linker)
 }

@@ -2,7 +2,7 @@
 //!
 //! Pure; never compiles.
 
-use super::error::LoadError;
+use super::{component::World, error::LoadError};
 use crate::model::HookName;
 
 /// The world that hooks are built for.
@@ -11,6 +11,10 @@ const WORLD: &str = "boathook:hook@0.1.0";
 /// Our package, and the interfaces that a hook may import of it.
 const PACKAGE: &str = "boathook:hook";
 const INTERFACES: [&str; 7] = ["types", "admission", "log", "kube", "snapshots", "metrics", "settings"];
+
+/// What an interpreter may import and must export beside.
+pub(super) const INTERPRETER: &str = "boathook:interpreter";
+const SCRIPT: &str = "boathook:interpreter/script@0.1.0";
 
 /// Our versions are compatible within this prefix, as semver has it for 0.x.
 const COMPATIBLE: &str = "0.1.";
@@ -76,12 +80,17 @@ fn leb128(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// Refuses what is not a hook of a version that we have.
-pub(super) fn check_world(hook: &HookName, imports: &[String], exports: &[String]) -> Result<(), LoadError> {
+pub(super) fn check_world(
+    hook: &HookName,
+    world: World,
+    imports: &[String],
+    exports: &[String],
+) -> Result<(), LoadError> {
     for import in imports {
-        check_import(hook, import)?;
+        check_import(hook, world, import)?;
     }
-    let missing: Vec<_> =
-        ["config", "run"].into_iter().filter(|name| !exports.iter().any(|export| export == name)).collect();
+    let needed = ["config", "run"].into_iter().chain((world == World::Interpreter).then_some(SCRIPT));
+    let missing: Vec<_> = needed.filter(|name| !exports.iter().any(|export| export == name)).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -93,11 +102,13 @@ pub(super) fn check_world(hook: &HookName, imports: &[String], exports: &[String
     })
 }
 
-fn check_import(hook: &HookName, import: &str) -> Result<(), LoadError> {
+fn check_import(hook: &HookName, world: World, import: &str) -> Result<(), LoadError> {
     let (name, version) = import.split_once('@').unwrap_or((import, ""));
     let (package, interface) = name.split_once('/').unwrap_or((name, ""));
     let (known, prefix) = if package == PACKAGE {
         (INTERFACES.contains(&interface), COMPATIBLE)
+    } else if package == INTERPRETER {
+        (world == World::Interpreter && interface == "source", COMPATIBLE)
     } else {
         (WASI.contains(&package), "0.2.")
     };
@@ -164,7 +175,7 @@ mod tests {
 
     fn world(imports: &[&str], exports: &[&str]) -> Result<(), LoadError> {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        check_world(&name(), &owned(imports), &owned(exports))
+        check_world(&name(), World::Hook, &owned(imports), &owned(exports))
     }
 
     #[test]
@@ -176,6 +187,7 @@ mod tests {
             Err(LoadError::OtherVersion { import, supported, .. })
                 if import == "boathook:hook/kube@0.2.0" && supported == "boathook:hook@0.1.x"
         ));
+        assert!(matches!(world(&["boathook:interpreter/source@0.1.0"], &hook), Err(LoadError::UnknownImport { .. })));
         for import in ["wasi:http/outgoing-handler@0.2.0", "boathook:hook/files@0.1.0", "env", "other:pkg/a@1.0.0"] {
             assert!(
                 matches!(world(&[import], &hook), Err(LoadError::UnknownImport { import: named, .. }) if named == import)

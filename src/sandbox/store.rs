@@ -14,6 +14,7 @@ use super::{
     host::{Host, metrics::Reported, snapshots::Readable},
     limits::{self, Bounds, MemoryMeter, Reached},
     output::{Capture, RunLog, Stream},
+    script::Source,
 };
 use crate::model::{Caller, Limit};
 
@@ -33,6 +34,8 @@ pub(super) struct State {
     /// The call that is waiting for the rest of the host, to be named when time is up.
     pub(super) waiting_in: Option<&'static str>,
     pub(super) table: ResourceTable,
+    /// The script of this hook, and of no other, for an interpreter.
+    pub(super) source: Option<Arc<Source>>,
     wasi: WasiCtx,
 }
 
@@ -67,8 +70,14 @@ impl State {
             metrics: Reported::default(),
             waiting_in: None,
             table,
+            source: None,
             wasi,
         }
+    }
+
+    /// For the interpreter of this script.
+    pub(super) fn reading(self, source: Option<Arc<Source>>) -> Self {
+        Self { source, ..self }
     }
 }
 

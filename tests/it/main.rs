@@ -21,6 +21,7 @@ mod record;
 mod registration;
 mod sandbox;
 mod scenarios;
+mod script;
 mod support;
 mod watch;
 mod webhook;

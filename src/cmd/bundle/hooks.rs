@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::{
     app::load,
     bundle::{FileInput, HookInput, Input},
-    cmd::serve::cache_dir,
+    cmd::{interpreters::directories, serve::cache_dir},
     hooks::read_directory,
     model::error_chain,
     sandbox::{Sandbox, SandboxConfig},
@@ -16,7 +16,13 @@ use crate::{
 
 /// All hooks, schemas and texts of a directory. All files that are no hooks are told of before it fails.
 pub(super) async fn input(directory: &Path, source: Option<String>) -> anyhow::Result<Input> {
-    let config = SandboxConfig { cache_dir: cache_dir(), pooling: false, max_concurrent_runs: 1, ..Default::default() };
+    let config = SandboxConfig {
+        cache_dir: cache_dir(),
+        pooling: false,
+        max_concurrent_runs: 1,
+        interpreters: directories(Vec::new()),
+        ..Default::default()
+    };
     let sandbox = Sandbox::new(config)?;
     let mut input = Input { created: created()?, source, files: files(directory)?, ..Input::default() };
     let mut wrong = 0_usize;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 
 use crate::{
     app::load,
-    cmd::serve::cache_dir,
+    cmd::{interpreters::directories, serve::cache_dir},
     hooks::{HookFile, read_directory},
     model::{HookName, HookSpec, error_chain},
     sandbox::{Sandbox, SandboxConfig},
@@ -20,7 +20,13 @@ const KUBE: &str = "boathook:hook/kube";
 
 /// All hooks, ordered by name. All files that are no hooks are told of before it fails.
 pub(super) async fn hooks(paths: &[PathBuf]) -> anyhow::Result<Vec<HookSpec>> {
-    let config = SandboxConfig { cache_dir: cache_dir(), pooling: false, max_concurrent_runs: 1, ..Default::default() };
+    let config = SandboxConfig {
+        cache_dir: cache_dir(),
+        pooling: false,
+        max_concurrent_runs: 1,
+        interpreters: directories(Vec::new()),
+        ..Default::default()
+    };
     let sandbox = Sandbox::new(config)?;
     let mut hooks: BTreeMap<HookName, (PathBuf, HookSpec)> = BTreeMap::new();
     let mut wrong = 0_usize;

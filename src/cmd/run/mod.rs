@@ -22,6 +22,7 @@ use super::{
     connect,
     effects::{print, style},
     inspect::hook_name,
+    interpreters::directories,
     runtime::{Stop, block_on},
     serve::cache_dir,
 };
@@ -88,7 +89,11 @@ impl Sink for Effects {
 async fn once(args: &Run) -> anyhow::Result<ExitCode> {
     let name = hook_name(&args.file)?;
     let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
-    let sandbox = SandboxConfig { cache_dir: args.cache_dir.clone().or_else(cache_dir), ..SandboxConfig::default() };
+    let sandbox = SandboxConfig {
+        cache_dir: args.cache_dir.clone().or_else(cache_dir),
+        interpreters: directories(Vec::new()),
+        ..SandboxConfig::default()
+    };
     let spec = load(&name, &bytes, &Sandbox::new(sandbox.clone())?).await?.spec;
     let input = input::read(args, &spec)?;
     let (client, cluster) = cluster(args).await?;

@@ -16,6 +16,7 @@ use super::{
     admin, connect,
     effects::Plan,
     hookbundles,
+    interpreters,
     runtime::{Stop, block_on},
 };
 use crate::{
@@ -137,6 +138,7 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     options.sandbox.maxima.memory = u64::from(args.max_memory) * 1024 * 1024;
     options.sandbox.compiler = Some(CompilerConfig::new(std::env::current_exe()?));
     options.sandbox.cache_dir = args.cache_dir.or_else(cache_dir);
+    options.sandbox.interpreters = interpreters::directories(args.interpreters);
     options.access.reporting_instance = std::env::var("HOSTNAME").unwrap_or(options.access.reporting_instance);
     Ok(options)
 }

@@ -174,7 +174,11 @@ async fn the_compiler_says_what_is_wrong_in_its_own_words_and_the_old_component_
 async fn what_is_no_project_is_told_before_anything_is_built() {
     let folder = fresh("no-project");
     let at = |arguments: &'static [&'static str]| build(&folder, arguments);
-    refused(&run(at(&["nowhere"])).await, 1, &["nowhere is no project", "it has no Cargo.toml", "boathook new NAME"]);
+    refused(
+        &run(at(&["nowhere"])).await,
+        1,
+        &["nowhere is no project", "it has no Cargo.toml, go.mod, ", "boathook new NAME"],
+    );
     refused(&run(at(&[])).await, 1, &[". is no project"]);
 
     let project = project(&folder, "web", "startup").await;

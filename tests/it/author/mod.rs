@@ -4,6 +4,8 @@
 
 mod build;
 mod completion;
+mod go;
+mod go_bindings;
 mod new;
 
 pub use build::{BUILDING, edit, fresh, with_tools};

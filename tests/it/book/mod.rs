@@ -75,12 +75,14 @@ fn pages() -> Vec<Page> {
     found
 }
 
-const READMES: [&str; 9] = [
+const READMES: [&str; 11] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "cluster/README.md",
     "hooks-wasm/README.md",
+    "hooks-wasm/go/README.md",
+    "sdk/go/README.md",
     "sdk/rust/README.md",
     "tests/apiserver/README.md",
     "tests/conformance/README.md",

@@ -2,10 +2,11 @@
 
 mod calls;
 mod compiler;
+mod go;
 mod guests;
 mod hostile;
 mod loading;
 mod logs;
 mod runs;
-mod support;
+pub mod support;
 mod wasi;

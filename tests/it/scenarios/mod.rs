@@ -6,6 +6,7 @@
 mod asked;
 mod bad;
 mod failing;
+mod languages;
 mod schema;
 
 use std::{
@@ -92,7 +93,11 @@ async fn play_all(hook: &str) {
 }
 
 async fn play_all_in(folder: &Path, hook: &str) {
-    let hooks = hooks_dir(&[(hook, guest(hook))]).await;
+    play_all_with(folder, hook, guest(hook)).await;
+}
+
+async fn play_all_with(folder: &Path, hook: &str, component: Vec<u8>) {
+    let hooks = hooks_dir(&[(hook, component)]).await;
     let ended = test([folder, Path::new("--hooks"), hooks.path(), Path::new("-o"), Path::new("json")]).await;
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     let told: Value = serde_json::from_str(&ended.stdout).unwrap();

@@ -30,6 +30,22 @@ pub fn guest(name: &str) -> Vec<u8> {
     fs::read(guest_file(name)).unwrap()
 }
 
+/// The component of a guest in Go, `None` on a machine without Go.
+pub fn go_guest(name: &str) -> Option<Vec<u8>> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("hooks-wasm/dist/go/{name}.wasm"));
+    if file.exists() {
+        return Some(fs::read(file).unwrap());
+    }
+    assert!(!has_go(), "hooks-wasm/dist/go has no {name}.wasm: run tools/build-go-guests");
+    eprintln!("left out: there is no Go to build {name} with");
+    None
+}
+
+/// Whether Go is on this machine.
+pub fn has_go() -> bool {
+    std::process::Command::new("go").arg("version").output().is_ok_and(|output| output.status.success())
+}
+
 /// Shared by all tests, and kept between runs: compiling takes longer than most tests.
 pub fn cache_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-hooks")

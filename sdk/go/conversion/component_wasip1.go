@@ -1,0 +1,4 @@
+package conversion
+
+// The export of a component.
+import _ "github.com/boathook/boathook/sdk/go/internal/conversion/wit_exports"

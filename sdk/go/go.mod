@@ -1,0 +1,3 @@
+module github.com/boathook/boathook/sdk/go
+
+go 1.24

@@ -1,0 +1,94 @@
+//go:build !wasip1
+
+// Package host has the calls that a hook makes of its host; here, outside a component, there is none, and calls fail.
+package host
+
+import (
+	"fmt"
+	"os"
+
+	kube "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_kube"
+	log "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_log"
+	snapshots "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_snapshots"
+	wire "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_types"
+	wit "github.com/boathook/boathook/sdk/go/internal/wit/types"
+)
+
+const none = "there is no host outside a component: test what calls it with `boathook test`"
+
+func failed[T any]() wit.Result[T, kube.Failure] {
+	return wit.Err[T](kube.Failure{Reason: kube.ReasonOther, Message: none})
+}
+
+// Snapshot is never open.
+type Snapshot struct{}
+
+// Len is 0.
+func (*Snapshot) Len() uint64 { return 0 }
+
+// Next gives nothing.
+func (*Snapshot) Next(uint32) []snapshots.Item { return nil }
+
+// Get gives nothing.
+func (*Snapshot) Get(wit.Option[string], string) wit.Option[snapshots.Item] {
+	return wit.None[snapshots.Item]()
+}
+
+// Drop does nothing.
+func (*Snapshot) Drop() {}
+
+// Get fails.
+func Get(wire.ObjectRef, wit.Option[string]) wit.Result[string, kube.Failure] {
+	return failed[string]()
+}
+
+// List fails.
+func List(kube.ListQuery) wit.Result[kube.Page, kube.Failure] { return failed[kube.Page]() }
+
+// Write fails.
+func Write(kube.Operation) wit.Result[wit.Option[string], kube.Failure] {
+	return failed[wit.Option[string]]()
+}
+
+// Batch fails for each operation.
+func Batch(operations []kube.Operation) []wit.Result[wit.Option[string], kube.Failure] {
+	results := make([]wit.Result[wit.Option[string], kube.Failure], len(operations))
+	for i := range results {
+		results[i] = failed[wit.Option[string]]()
+	}
+	return results
+}
+
+// EmitEvent fails.
+func EmitEvent(wire.ObjectRef, kube.EventType, string, string) wit.Result[wit.Unit, kube.Failure] {
+	return failed[wit.Unit]()
+}
+
+// Open fails.
+func Open(string) wit.Result[*Snapshot, string] { return wit.Err[*Snapshot](none) }
+
+// Log writes to stderr.
+func Log(_ log.Level, message string, fields []wit.Tuple2[string, string]) {
+	fmt.Fprintln(os.Stderr, message, fields)
+}
+
+// Settings are empty.
+func Settings() string { return "{}" }
+
+// Add fails.
+func Add(string, float64, []wit.Tuple2[string, string], wit.Option[string]) wit.Result[wit.Unit, string] {
+	return wit.Err[wit.Unit](none)
+}
+
+// Set fails.
+func Set(string, float64, []wit.Tuple2[string, string], wit.Option[string]) wit.Result[wit.Unit, string] {
+	return wit.Err[wit.Unit](none)
+}
+
+// Observe fails.
+func Observe(string, float64, []float64, []wit.Tuple2[string, string], wit.Option[string]) wit.Result[wit.Unit, string] {
+	return wit.Err[wit.Unit](none)
+}
+
+// Expire fails.
+func Expire(string) wit.Result[wit.Unit, string] { return wit.Err[wit.Unit](none) }

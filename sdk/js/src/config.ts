@@ -1,0 +1,132 @@
+/**
+ * The configuration document: what wakes a hook and what it may touch. These types say what `boathook schema`
+ * says; the host checks it and names every mistake.
+ */
+
+/** `10s`, `1h30m`. */
+export type Duration = string;
+/** `64Mi`, or bytes. */
+export type Bytes = string | number;
+
+/** As in Kubernetes. */
+export interface LabelSelector {
+  matchLabels?: Record<string, string>;
+  matchExpressions?: { key: string; operator: "In" | "NotIn" | "Exists" | "DoesNotExist"; values?: string[] }[];
+}
+
+export interface NameSelector {
+  matchNames: string[];
+}
+
+export interface FieldSelector {
+  matchExpressions: { field: string; operator: string; value: string }[];
+}
+
+export interface NamespaceSelector {
+  nameSelector?: NameSelector;
+  labelSelector?: LabelSelector;
+}
+
+export interface Retry {
+  initial?: Duration;
+  max?: Duration;
+  multiplier?: number;
+  jitter?: number;
+  attempts?: number;
+}
+
+/** What all bindings have. */
+export interface Binding {
+  group?: string;
+  /** Kubernetes bindings whose snapshots the runs of this one may open. */
+  includeSnapshotsFrom?: string[];
+  queue?: string;
+  allowFailure?: boolean;
+  retry?: Retry;
+}
+
+export interface ScheduleBinding extends Binding {
+  name?: string;
+  crontab: string;
+  timeZone?: string;
+  missedRuns?: "skip" | "once";
+  jitter?: Duration;
+}
+
+export interface KubernetesBinding extends Binding {
+  name?: string;
+  apiVersion?: string;
+  kind: string;
+  executeHookOnEvent?: ("Added" | "Modified" | "Deleted")[];
+  executeHookOnSynchronization?: boolean;
+  waitForSynchronization?: boolean;
+  resynchronizationPeriod?: Duration;
+  ignoreOwnWrites?: boolean;
+  debounce?: Duration;
+  previousObject?: boolean;
+  /** What of each object is kept and delivered. */
+  content?: "full" | "metadata" | "none";
+  jqFilter?: string;
+  nameSelector?: NameSelector;
+  labelSelector?: LabelSelector;
+  fieldSelector?: FieldSelector;
+  namespace?: NamespaceSelector;
+}
+
+export interface AdmissionBinding {
+  /** A domain name of three parts or more. */
+  name: string;
+  rules: {
+    apiGroups: string[];
+    apiVersions: string[];
+    operations: ("CREATE" | "UPDATE" | "DELETE" | "CONNECT" | "*")[];
+    resources: string[];
+    scope?: "Cluster" | "Namespaced" | "*";
+  }[];
+  failurePolicy?: "Ignore" | "Fail";
+  sideEffects?: "None" | "NoneOnDryRun";
+  timeoutSeconds?: number;
+  matchConditions?: { name: string; expression: string }[];
+  matchPolicy?: "Exact" | "Equivalent";
+  labelSelector?: LabelSelector;
+  namespace?: { labelSelector?: LabelSelector };
+  includeSnapshotsFrom?: string[];
+  group?: string;
+}
+
+export interface MutatingBinding extends AdmissionBinding {
+  reinvocationPolicy?: "Never" | "IfNeeded";
+}
+
+export interface ConversionBinding {
+  name?: string;
+  crdName: string;
+  conversions: { fromVersion: string; toVersion: string }[];
+  includeSnapshotsFrom?: string[];
+  group?: string;
+}
+
+export interface Permission {
+  apiGroups: string[];
+  resources: string[];
+  verbs: ("get" | "list" | "create" | "update" | "patch" | "delete" | "*")[];
+  resourceNames?: string[];
+  namespaces?: string[];
+}
+
+/** Version v1 of the document. */
+export interface Config {
+  configVersion?: "v1";
+  onStartup?: number;
+  schedule?: ScheduleBinding[];
+  kubernetes?: KubernetesBinding[];
+  kubernetesValidating?: AdmissionBinding[];
+  kubernetesMutating?: MutatingBinding[];
+  kubernetesCustomResourceConversion?: ConversionBinding[];
+  permissions?: { kubernetes?: Permission[] };
+  limits?: { memory?: Bytes; time?: Duration; hostCalls?: number; hostBytes?: Bytes; logBytes?: Bytes };
+  retry?: Retry;
+  concurrency?: number;
+  settings?: { executionMinInterval: Duration; executionBurst: number };
+  failureEvents?: { regarding: { apiVersion: string; kind: string; namespace?: string; name: string } };
+}

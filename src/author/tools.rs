@@ -1,0 +1,153 @@
+//! Projects of any language: found, built, and where they are. Only passes on to the language's own tool chain.
+
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use super::{
+    error::BuildError,
+    go::{Go, GoPackage},
+    language::Language,
+    rust::{Cargo, Package},
+    script::{ScriptPackage, Scripts},
+};
+use crate::model::InterpreterRef;
+
+/// The tool chains of all languages. None is looked for before a project needs it.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    cargo: Cargo,
+    go: Go,
+    scripts: Scripts,
+}
+
+/// Programs that stand in for the usual ones; `None` is the usual one.
+#[derive(Debug, Clone, Default)]
+pub struct Programs {
+    /// For `cargo`.
+    pub cargo: Option<OsString>,
+    /// For `go`.
+    pub go: Option<OsString>,
+    /// The interpreters that scripts can be made for.
+    pub interpreters: Vec<InterpreterRef>,
+}
+
+/// Sources that a tool chain makes one component of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Rust(Package),
+    Go(GoPackage),
+    Script(ScriptPackage, Language),
+}
+
+impl Tools {
+    /// With these programs; a relative path is one from where we are.
+    pub fn new(programs: Programs) -> Self {
+        let scripts = Scripts::new(&programs.interpreters);
+        Self { cargo: Cargo::new(programs.cargo), go: Go::new(programs.go), scripts }
+    }
+
+    /// The project in a folder, or of a manifest.
+    pub fn project(&self, path: &Path) -> Result<Project, BuildError> {
+        let language = if path.is_dir() { Language::of(path) } else { Language::of_manifest(path) };
+        let folder = || if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+        let kind = match language {
+            _ if !path.exists() => return Err(BuildError::NoProject(path.to_owned())),
+            Some(Language::Rust) => Kind::Rust(self.cargo.package(path)?),
+            Some(Language::Go) => Kind::Go(self.go.package(folder())?),
+            Some(language @ (Language::TypeScript | Language::JavaScript)) => {
+                Kind::Script(self.scripts.package(folder())?, language)
+            }
+            Some(language) => return Err(BuildError::NotBuilt { path: path.to_owned(), language }),
+            None => return Err(BuildError::NoProject(path.to_owned())),
+        };
+        Ok(Project { kind })
+    }
+
+    /// Builds it, and says where the component is. What is said on the way goes to stderr.
+    pub fn build(&self, project: &Project) -> Result<PathBuf, BuildError> {
+        let output = self.building(project).output();
+        self.built(project, output)
+    }
+
+    /// The command that builds it, for those who run it themselves; [`Tools::built`] reads its output.
+    pub fn building(&self, project: &Project) -> Command {
+        match &project.kind {
+            Kind::Rust(package) => self.cargo.building(package),
+            Kind::Go(package) => self.go.building(package),
+            Kind::Script(package, _) => self.scripts.building(package),
+        }
+    }
+
+    /// What came of [`Tools::building`].
+    pub fn built(&self, project: &Project, output: io::Result<Output>) -> Result<PathBuf, BuildError> {
+        match &project.kind {
+            Kind::Rust(package) => self.cargo.built(package, output),
+            Kind::Go(package) => self.go.built(package, output),
+            Kind::Script(package, _) => Ok(self.scripts.built(package, output)?),
+        }
+    }
+}
+
+impl Project {
+    /// Its name, which the hook gets.
+    pub fn name(&self) -> &str {
+        match &self.kind {
+            Kind::Rust(package) => &package.name,
+            Kind::Go(package) => &package.name,
+            Kind::Script(package, _) => &package.name,
+        }
+    }
+
+    /// What it is written in.
+    pub fn language(&self) -> Language {
+        match &self.kind {
+            Kind::Rust(_) => Language::Rust,
+            Kind::Go(_) => Language::Go,
+            Kind::Script(_, language) => *language,
+        }
+    }
+
+    /// Where its sources are: a change of them changes the component.
+    pub fn sources(&self) -> &Path {
+        match &self.kind {
+            Kind::Rust(package) => package.folder(),
+            Kind::Go(package) => &package.module,
+            Kind::Script(package, _) => &package.folder,
+        }
+    }
+
+    /// Where the component goes unless asked otherwise.
+    pub fn output(&self) -> PathBuf {
+        match &self.kind {
+            Kind::Rust(package) => package.target_directory.join("boathook"),
+            Kind::Go(package) => package.output(),
+            Kind::Script(package, _) => package.output(),
+        }
+    }
+
+    /// Folders in which the tool chain writes, absolute.
+    pub fn written(&self) -> Vec<PathBuf> {
+        match &self.kind {
+            Kind::Rust(package) => vec![package.target_directory.clone(), package.folder().join("target")],
+            Kind::Go(package) => vec![package.output()],
+            Kind::Script(package, _) => vec![package.output(), package.folder.join("node_modules")],
+        }
+    }
+
+    /// Names of files that the tool chain writes beside sources while it builds.
+    pub fn locks(&self) -> &'static [&'static str] {
+        match &self.kind {
+            Kind::Rust(_) => &["Cargo.lock"],
+            Kind::Go(_) | Kind::Script(..) => &[],
+        }
+    }
+}

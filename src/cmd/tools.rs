@@ -1,0 +1,10 @@
+//! What builds hooks, as the environment has it.
+
+use super::interpreters::directories;
+use crate::{author::Programs, sandbox::interpreters_in};
+
+/// Stand-ins for the usual programs, and the interpreters that scripts can be made for.
+pub(super) fn programs() -> Programs {
+    let named = |variable: &str| std::env::var_os(variable);
+    Programs { cargo: named("CARGO"), go: named("GO"), interpreters: interpreters_in(&directories(Vec::new())) }
+}

@@ -1,0 +1,41 @@
+//! `source`: the files of the script that runs, for its interpreter.
+//!
+//! Never gives those of another script: they are in no reach from here.
+
+use std::sync::Arc;
+
+use crate::{
+    model::Script,
+    sandbox::{bindings::interpreter::boathook::interpreter::source, store::State},
+};
+
+/// What an interpreter reads.
+#[derive(Clone)]
+pub(in crate::sandbox) struct Source {
+    /// The script's files.
+    pub(in crate::sandbox) script: Arc<Script>,
+    /// What the interpreter itself made of the entry.
+    pub(in crate::sandbox) compiled: Option<Vec<u8>>,
+}
+
+/// Not counted as host calls: a script asks for these before it does anything, and as often as it likes for what
+/// the guest's own memory and time bound.
+impl source::Host for State {
+    fn entry(&mut self) -> wasmtime::Result<String> {
+        Ok(self.script()?.script.entry.clone())
+    }
+
+    fn read(&mut self, path: String) -> wasmtime::Result<Option<Vec<u8>>> {
+        Ok(self.script()?.script.file(&path).map(<[u8]>::to_vec))
+    }
+
+    fn compiled(&mut self) -> wasmtime::Result<Option<Vec<u8>>> {
+        Ok(self.script()?.compiled.clone())
+    }
+}
+
+impl State {
+    fn script(&self) -> wasmtime::Result<&Source> {
+        self.source.as_deref().ok_or_else(|| wasmtime::Error::msg("there is no script to interpret"))
+    }
+}
