@@ -175,7 +175,7 @@ fn at_load(engine: &Engine, name: &HookName, bounds: Bounds, source: Option<Arc<
 fn check_document(document: &str) -> Result<(), Failure> {
     if document.len() <= MAX_DOCUMENT {
         return Ok(());
-    }
+    let caller = Caller::new(name.clone(), RunId::new("config", 0), Arc::new([]), true);
     let message = format!("the configuration document has {} bytes; at most {MAX_DOCUMENT} are read", document.len());
     Err(Failure { kind: FailureKind::Permanent, message, backtrace: None })
 }
