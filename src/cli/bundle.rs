@@ -96,7 +96,7 @@ those of the version before are removed.
 
 Exit codes: 0 when the hooks are there, 1 when not: then DIR is as it was.")]
 pub struct Pull {
-    /// The bundle: HOST/REPOSITORY[:TAG][@DIGEST], or a layout
+    /// The bundle: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
     #[arg(value_name = "REF|LAYOUT")]
     pub from: String,
     /// Directory for the hooks
@@ -129,7 +129,7 @@ What it shows is what the bundle says of itself: `boathook bundle verify` says w
 
 Exit codes: 0 when it is a bundle, 1 when not.")]
 pub struct InspectBundle {
-    /// The bundle: HOST/REPOSITORY[:TAG][@DIGEST], or a layout
+    /// The bundle: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
     #[arg(value_name = "REF|LAYOUT")]
     pub from: String,
     /// Output format
@@ -149,7 +149,7 @@ pub struct InspectBundle {
 
 Exit codes: 0 when it is trusted, 1 when it is refused, 2 when nothing can be said.")]
 pub struct Verify {
-    /// The bundle: HOST/REPOSITORY[:TAG][@DIGEST], or a layout
+    /// The bundle: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
     #[arg(value_name = "REF|LAYOUT")]
     pub from: String,
     /// Trust.
@@ -174,7 +174,7 @@ The signature is stored beside the bundle, under the tag sha256-DIGEST.sig. A ta
 
 Exit codes: 0 when it was signed, 1 when not.")]
 pub struct Sign {
-    /// The bundle: HOST/REPOSITORY[:TAG][@DIGEST], or a layout
+    /// The bundle: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
     #[arg(value_name = "REF|LAYOUT")]
     pub from: String,
     /// Private key: unencrypted PKCS #8 in PEM, ECDSA on P-256 or Ed25519
