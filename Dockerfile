@@ -7,7 +7,7 @@ ARG RUST=1.95
 ARG ALPINE=3.22
 
 FROM docker.io/library/rust:${RUST}-alpine${ALPINE} AS build
-RUN apk add --no-cache ca-certificates musl-dev
+RUN apk add --no-cache binutils ca-certificates gcc musl-dev
 WORKDIR /src
 COPY . .
 ARG SOURCE_DATE_EPOCH=0
