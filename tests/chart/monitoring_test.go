@@ -141,7 +141,7 @@ func TestTheDashboardAsksForMetricsThatThereAre(t *testing.T) {
 	var board struct {
 		UID    string `json:"uid"`
 		Panels []struct {
-			ID          int    `json:"id"`
+			ID          int `json:"id"`
 			Title, Type string
 			GridPos     struct{ X, Y, W, H int }
 			Targets     []struct{ Expr string }
