@@ -3,12 +3,12 @@
 # deploy/image, which also runs without docker.
 #
 #   docker buildx build --build-arg SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" -t boathook .
-ARG RUST=1.95
-ARG ALPINE=3.22
+# For a build that others are to repeat byte by byte, name the builder by its digest.
+ARG BUILDER=docker.io/library/rust:1.95-alpine
 
-FROM docker.io/library/rust:${RUST}-alpine${ALPINE} AS build
+FROM ${BUILDER} AS build
 RUN apk add --no-cache binutils ca-certificates gcc musl-dev
-WORKDIR /src
+WORKDIR /build
 COPY . .
 ARG SOURCE_DATE_EPOCH=0
 ENV SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH}
