@@ -54,6 +54,23 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
+// The kubelet gives whatever is in a volume to fsGroup, to be written by; the cache of compiled code is not used then.
+func TestTheGroupGetsNoCompiledCode(t *testing.T) {
+	for name, objects := range rendered(t) {
+		for _, pod := range pods(t, objects) {
+			context := pod.Spec.SecurityContext
+			once := context.FSGroupChangePolicy != nil && *context.FSGroupChangePolicy == core.FSGroupChangeOnRootMismatch
+			if context.FSGroup != nil && !once {
+				t.Errorf("%s: fsGroup is applied at each start", name)
+			}
+		}
+	}
+	claimed := pods(t, chart(t, standard, values(t, "cache: {existingClaim: c}")))[0]
+	if claimed.Spec.SecurityContext.FSGroup == nil {
+		t.Error("a claim's volume can't be written to")
+	}
+}
+
 // What every mount names is there, and what is there is mounted.
 func TestVolumesAreMounted(t *testing.T) {
 	for name, objects := range rendered(t) {

@@ -44,7 +44,11 @@ spec:
     runAsNonRoot: true
     runAsUser: 65532
     runAsGroup: 65532
+    {{- if .Values.cache.existingClaim }}
+    # Only while the volume is new: a cache that its group may write to is not used.
     fsGroup: 65532
+    fsGroupChangePolicy: OnRootMismatch
+    {{- end }}
     seccompProfile:
       type: RuntimeDefault
   topologySpreadConstraints:
