@@ -28,6 +28,7 @@ e2e: build guests apiserver ## the real binary against a real kube-apiserver and
 	BOATHOOK_BIN=$(abspath $(TARGET)/release/boathook) BOATHOOK_APISERVER=$(abspath $(APISERVER)) \
 		$(CARGO) test --package boathook-e2e -- --test-threads=4
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --package boathook-conformance
+	BOATHOOK_APISERVER=$(abspath $(APISERVER)) go test -C tests/chart -count=1 ./...
 
 bench: build guests ## figures next to a bare kube-rs loop; see bench/RESULTS.md
 	tools/bench

@@ -41,11 +41,13 @@ impl Wire {
     }
 }
 
-/// The only place where these headers come from: what a hook passes is a path's or a body's.
+/// The only place where this header comes from: what a hook passes is a path's or a body's. The API server adds a
+/// ServiceAccount's groups itself; to name them would take the right to impersonate groups, of any name.
 fn impersonating(request: request::Builder, identity: Option<&Identity>) -> request::Builder {
-    let Some(identity) = identity else { return request };
-    let request = request.header("Impersonate-User", identity.user());
-    identity.groups().into_iter().fold(request, |request, group| request.header("Impersonate-Group", group))
+    match identity {
+        Some(identity) => request.header("Impersonate-User", identity.user()),
+        None => request,
+    }
 }
 
 pub(super) const JSON: &str = "application/json";
@@ -238,17 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn a_service_account_is_sent_with_just_its_groups() {
+    fn a_service_account_is_sent_by_name_alone() {
         let identity = Identity { namespace: "prod".to_owned(), service_account: "hook".to_owned() };
-        assert_eq!(
-            headers(Some(&identity)),
-            [
-                "impersonate-user: system:serviceaccount:prod:hook",
-                "impersonate-group: system:serviceaccounts",
-                "impersonate-group: system:serviceaccounts:prod",
-                "impersonate-group: system:authenticated",
-            ]
-        );
+        assert_eq!(headers(Some(&identity)), ["impersonate-user: system:serviceaccount:prod:hook"]);
         assert_eq!(headers(None), Vec::<String>::new());
     }
 }

@@ -92,6 +92,7 @@ const READMES: [&str; 11] = [
 /// The Markdown files in `docs/`, in order.
 fn book() -> Vec<PathBuf> {
     let mut files = markdown_in(Path::new("docs"));
+    files.extend(markdown_in(Path::new("docs/admin")));
     files.extend(markdown_in(Path::new("docs/reference")));
     files.sort();
     files

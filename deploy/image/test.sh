@@ -1,0 +1,103 @@
+#!/bin/sh
+# Tests of the scripts in this folder, without docker and without a build: they take a small program of this machine's C
+# compiler for the binary.
+set -eu
+cd "$(dirname "$0")/../.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+	echo "FAILED: $1" >&2
+	exit 1
+}
+# refused TEXT COMMAND…: it fails and says TEXT
+refused() {
+	text=$1
+	shift
+	if "$@" >"$work/said" 2>&1; then fail "$* succeeded"; fi
+	grep -qF "$text" "$work/said" || fail "$* said: $(cat "$work/said")"
+}
+export SOURCE_DATE_EPOCH=1700000000
+
+# The bill of materials.
+cat >"$work/Cargo.lock" <<'LOCK'
+version = 4
+
+[[package]]
+name = "boathook"
+version = "0.1.0"
+dependencies = ["one"]
+
+[[package]]
+name = "one"
+version = "1.2.3+4"
+source = "registry+https://github.com/rust-lang/crates.io-index"
+checksum = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+[[package]]
+name = "unused"
+version = "9.0.0"
+source = "registry+https://github.com/rust-lang/crates.io-index"
+checksum = "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+LOCK
+printf '%s\n' 'boathook v0.1.0 (/somewhere)|Apache-2.0' 'one v1.2.3+4|MIT/Apache-2.0' 'own v0.1.0 (/somewhere/own)|MIT' \
+	'one v1.2.3+4|MIT/Apache-2.0 (*)' >"$work/tree"
+deploy/image/sbom.sh "$work/Cargo.lock" <"$work/tree" >"$work/sbom.cdx.json"
+for part in '"timestamp": "2023-11-14T22:13:20Z"' '"type":"application","bom-ref":"pkg:cargo/boathook@0.1.0"' \
+	'"content":"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"' '"expression":"MIT OR Apache-2.0"' \
+	'"purl":"pkg:cargo/one@1.2.3+4"'; do
+	grep -qF "$part" "$work/sbom.cdx.json" || fail "the bill lacks $part: $(cat "$work/sbom.cdx.json")"
+done
+! grep -qF unused "$work/sbom.cdx.json" || fail "the bill has what is not linked"
+! grep -qF /somewhere "$work/sbom.cdx.json" || fail "the bill has a path of this machine"
+! grep -qF '"purl":"pkg:cargo/own' "$work/sbom.cdx.json" || fail "a crate of ours is said to be in the registry"
+[ "$(grep -c '"name":"one"' "$work/sbom.cdx.json")" = 1 ] || fail "a crate is there twice"
+if command -v python3 >/dev/null; then python3 -m json.tool "$work/sbom.cdx.json" >/dev/null || fail "the bill is no JSON"; fi
+sort -r "$work/tree" | deploy/image/sbom.sh "$work/Cargo.lock" | cmp - "$work/sbom.cdx.json" || fail "the order of crates counts"
+refused 'boathook itself' sh -c 'echo "one v1.2.3+4|MIT" | deploy/image/sbom.sh "$0"' "$work/Cargo.lock"
+refused 'no crate: error' sh -c 'echo "error: x" | deploy/image/sbom.sh "$0"' "$work/Cargo.lock"
+
+# The binary.
+mkdir "$work/out"
+cp "$work/sbom.cdx.json" "$work/out/"
+echo 'int main(void) { return 0; }' >"$work/a.c"
+cc -static -o "$work/out/boathook" "$work/a.c" || fail "this machine's C compiler makes no static program"
+deploy/image/check.sh "$work/out/boathook" || fail "a static program is refused"
+cc -static-pie -o "$work/placed" "$work/a.c"
+deploy/image/check.sh "$work/placed" || fail "a static program that goes to any address is refused"
+cc -o "$work/dynamic" "$work/a.c"
+refused 'is not static' deploy/image/check.sh "$work/dynamic"
+echo 'int main(void) { return 1; }' >"$work/b.c"
+cc -static -o "$work/broken" "$work/b.c"
+refused 'does not start' deploy/image/check.sh "$work/broken"
+printf 'const char *where = "%s/src/main.rs"; int main(void) { return where == 0; }' "$PWD" >"$work/c.c"
+cc -static -o "$work/telling" "$work/c.c"
+refused "names $PWD/src/" deploy/image/check.sh "$work/telling"
+printf '#!/bin/sh\n' >"$work/script"
+chmod +x "$work/script"
+refused 'is no ELF file' deploy/image/check.sh "$work/script"
+
+# The files of the image.
+echo certificates >"$work/ca.crt"
+export BOATHOOK_CERTIFICATES="$work/ca.crt"
+packed() {
+	deploy/image/rootfs.sh "$work/out" "$1"
+	tar --sort=name --owner=0 --group=0 --numeric-owner -C "$1" -cf - . | sha256sum
+}
+first=$(packed "$work/first")
+[ "$first" = "$(umask 077; packed "$work/second")" ] || fail "the same files make another image"
+[ "$first" != "$(SOURCE_DATE_EPOCH=1 packed "$work/third")" ] || fail "the time of the files is not SOURCE_DATE_EPOCH"
+files=$(cd "$work/first" && find . -type f | LC_ALL=C sort | tr '\n' ' ')
+[ "$files" = "./etc/group ./etc/passwd ./etc/ssl/certs/ca-certificates.crt ./usr/local/bin/boathook ./usr/share/doc/boathook/LICENSE ./usr/share/doc/boathook/sbom.cdx.json " ] ||
+	fail "the image has $files"
+[ -z "$(find "$work/first" -perm -4000 -o -perm -2000)" ] || fail "a file takes another's rights"
+refused 'is there already' deploy/image/rootfs.sh "$work/out" "$work/first"
+! (deploy/image/rootfs.sh "$work/nothing" "$work/fourth" 2>/dev/null) || fail "an image without a binary is made"
+
+# The Dockerfile: what it copies is not left out by .dockerignore, and it ends without a shell and without root.
+for script in $(grep -o 'deploy/image/[a-z]*\.sh' Dockerfile | sort -u); do
+	[ -x "$script" ] || fail "$script can't be run"
+done
+tail -n +"$(grep -n '^FROM scratch' Dockerfile | cut -d: -f1)" Dockerfile >"$work/last"
+grep -qx 'USER 65532:65532' "$work/last" || fail "the image's user is no number"
+! grep -q '^RUN' "$work/last" || fail "the last stage runs something"
+echo "deploy/image: all tests passed"
