@@ -70,6 +70,9 @@ pub async fn keep(
     }
 }
 
+/// Names of objects that can't be read, and why.
+type Unread = Vec<(String, String)>;
+
 struct Upkeep {
     objects: Objects,
     settings: Settings,
@@ -86,8 +89,12 @@ impl Upkeep {
     async fn pass(&mut self, wanted: &Wanted) -> Option<BTreeSet<String>> {
         let (mut problems, mut failed, mut seen) = (BTreeSet::new(), BTreeSet::new(), true);
         for kind in Kind::ALL {
-            match self.plan(kind, wanted, &mut problems).await {
-                Ok(Plan { acts, foreign }) => {
+            match self.plan(kind, wanted).await {
+                Ok((Plan { acts, foreign }, unread)) => {
+                    for (name, problem) in unread {
+                        problems.insert(problem);
+                        failed.insert(name);
+                    }
                     for foreign in foreign {
                         problems.insert(foreign.to_string());
                         failed.insert(foreign.name);
@@ -113,22 +120,17 @@ impl Upkeep {
         seen.then_some(failed)
     }
 
-    async fn plan(
-        &self,
-        kind: Kind,
-        wanted: &Wanted,
-        problems: &mut BTreeSet<String>,
-    ) -> Result<Plan, RegistrationError> {
+    async fn plan(&self, kind: Kind, wanted: &Wanted) -> Result<(Plan, Unread), RegistrationError> {
         Ok(match kind {
             Kind::Configuration(of) => {
                 let labels = format!("{}%3D{}", MANAGED_BY.0, MANAGED_BY.1);
-                let there = self.there(kind, &labels, plan::names(of, wanted), problems).await?;
-                plan::configurations(of, &there, wanted, &self.settings)
+                let (there, unread) = self.there(kind, &labels, plan::names(of, wanted)).await?;
+                (plan::configurations(of, &there, wanted, &self.settings), unread)
             }
             Kind::Definition => {
                 let names = plan::converted(wanted).into_keys().map(str::to_owned).collect();
-                let there = self.there(kind, INSTANCE, names, problems).await?;
-                plan::definitions(&there, wanted, &self.settings)
+                let (there, unread) = self.there(kind, INSTANCE, names).await?;
+                (plan::definitions(&there, wanted, &self.settings), unread)
             }
         })
     }
@@ -140,19 +142,18 @@ impl Upkeep {
         kind: Kind,
         labels: &str,
         names: Vec<String>,
-        problems: &mut BTreeSet<String>,
-    ) -> Result<Vec<Value>, RegistrationError> {
-        let mut there = self.objects.list(kind, labels).await?;
+    ) -> Result<(Vec<Value>, Unread), RegistrationError> {
+        let (mut there, mut unread) = (self.objects.list(kind, labels).await?, Unread::new());
         for wanted in names {
             if there.iter().any(|object| name(object) == wanted) {
                 continue;
             }
             match self.objects.get(kind, &wanted).await {
                 Ok(object) => there.extend(object),
-                Err(error) => drop(problems.insert(error_chain(&error))),
+                Err(error) => unread.push((wanted, error_chain(&error))),
             }
         }
-        Ok(there)
+        Ok((there, unread))
     }
 
     async fn act(&mut self, kind: Kind, act: Act) -> Result<(), RegistrationError> {

@@ -128,6 +128,8 @@ pub fn check(cases: &[Case], known: &Known) {
         assert!(ids.insert(case.id()), "two cases are called {:?}", case.id());
         assert!(!case.name.contains('|'), "{:?}: a name is a cell of a table", case.id());
         assert!(case.ignore.iter().all(|i| !i.reason.is_empty()), "{}: say why a field is not compared", case.id());
+        let of_body = |ignored: &Ignored| !ignored.field.starts_with("/body");
+        assert!(case.ignore.iter().all(of_body), "{}: fields that are not compared are those of the body", case.id());
     }
     let strangers: Vec<&String> = known.keys().filter(|id| !ids.contains(*id)).collect();
     assert!(strangers.is_empty(), "known.yaml names cases that do not exist: {strangers:?}");
