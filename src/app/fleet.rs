@@ -279,15 +279,13 @@ impl Fleet {
         strikes.len() <= most
     }
 
-    /// Runs the triggers of the hook's last run again; how many there are.
-    pub fn run_again(&self, name: &HookName) -> usize {
-        let Some(hook) = self.roster.hook(name) else { return 0 };
-        let triggers = self.stages.last.of(&hook.spec);
-        let count = triggers.len();
+    /// Runs the triggers of the hook's last run again; tells before how many there are.
+    pub fn run_again(&self, name: &HookName, tell: impl FnOnce(usize)) {
+        let triggers = self.roster.hook(name).map(|hook| self.stages.last.of(&hook.spec)).unwrap_or_default();
+        tell(triggers.len());
         for trigger in triggers {
             self.stages.queue.push(trigger);
         }
-        count
     }
 
     /// Ends the tasks of all hooks.

@@ -298,9 +298,9 @@ impl App {
     }
 
     /// Runs once more what the hook's last run was told, as far as the hook still has its bindings; see
-    /// [`Options::keep_last_run`]. How many triggers these are.
-    pub fn run_again(&self, hook: &HookName) -> usize {
-        self.fleet.run_again(hook)
+    /// [`Options::keep_last_run`]. Tells, before the first of them can begin, how many triggers these are.
+    pub fn run_again(&self, hook: &HookName, tell: impl FnOnce(usize)) {
+        self.fleet.run_again(hook, tell);
     }
 
     /// Has the hook in a file `NAME.wasm` take the place of the version that is at work, or starts it if there is

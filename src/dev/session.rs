@@ -101,7 +101,7 @@ impl Session {
                 show.note(&Note::Swapped { source, swapped: &swapped, built });
                 // Bindings that begin anew are told of everything as it is.
                 if self.rerun && !same && !first && swapped.begun == 0 {
-                    show.note(&Note::Again { source, triggers: app.run_again(&source.name) });
+                    app.run_again(&source.name, |triggers| show.note(&Note::Again { source, triggers }));
                 }
             }
             Err(error) => refused(&error),

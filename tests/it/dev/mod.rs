@@ -8,6 +8,7 @@ mod stop;
 mod webhooks;
 
 use std::{
+    collections::HashMap,
     ffi::OsString,
     path::{Path, PathBuf},
     time::Duration,
@@ -36,18 +37,18 @@ fn command(folder: &Path, arguments: impl IntoIterator<Item: Into<OsString>>) ->
 
 struct Dev {
     process: Process,
-    /// Lines of stdout that were looked at.
-    seen: usize,
+    /// Lines of stdout that were looked at for lines of a type: those of two types come in no certain order.
+    seen: HashMap<String, usize>,
 }
 
 impl Dev {
     fn start(command: Command) -> Self {
-        Self { process: Process::start(command), seen: 0 }
+        Self { process: Process::start(command), seen: HashMap::new() }
     }
 
-    /// The next line of this type for which `find` finds something; those before it are passed.
+    /// The next line of this type for which `find` finds something; those of the type before it are passed.
     async fn next<T>(&mut self, kind: &str, find: impl Fn(&Value) -> Option<T>) -> T {
-        let (from, mut found) = (self.seen, None);
+        let (from, mut found) = (self.seen.get(kind).copied().unwrap_or_default(), None);
         let wait = self.process.stdout.wait_for(|lines| {
             let new = lines.iter().enumerate().skip(from);
             let parsed = new.map(|(at, line)| (at, serde_json::from_str::<Value>(line).unwrap()));
@@ -60,7 +61,7 @@ impl Dev {
             let (out, err) = (self.process.stdout.borrow().join("\n"), self.process.stderr.borrow().join("\n"));
             panic!("never a line {kind} ({ended:?}):\n{out}\n{err}");
         };
-        self.seen = at + 1;
+        self.seen.insert(kind.to_owned(), at + 1);
         found
     }
 
