@@ -165,7 +165,7 @@ pub(super) async fn describe(
 /// A store for a call that is made before anything is granted.
 fn at_load(engine: &Engine, name: &HookName, bounds: Bounds, source: Option<Arc<Source>>) -> (Store<State>, Instant) {
     let deadline = bounds.deadline(Instant::now());
-    let caller = Caller { hook: name.clone(), run: RunId::new("config", 0), permissions: Arc::new([]), dry_run: true };
+    let caller = Caller::new(name.clone(), RunId::new("config", 0), Arc::new([]), true);
     let labels = Labels::of_call(name.clone(), caller.run.clone(), "config");
     let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
     let state = State::new(Arc::new(NoGrants), caller, bounds, log, Readable::default()).reading(source);
@@ -175,7 +175,7 @@ fn at_load(engine: &Engine, name: &HookName, bounds: Bounds, source: Option<Arc<
 fn check_document(document: &str) -> Result<(), Failure> {
     if document.len() <= MAX_DOCUMENT {
         return Ok(());
-    let caller = Caller::new(name.clone(), RunId::new("config", 0), Arc::new([]), true);
+    }
     let message = format!("the configuration document has {} bytes; at most {MAX_DOCUMENT} are read", document.len());
     Err(Failure { kind: FailureKind::Permanent, message, backtrace: None })
 }

@@ -129,7 +129,7 @@ async fn what_is_interrupted_is_recorded_as_far_as_it_came() {
     let path = records_of.path().join("records");
     let adjust = |options: &mut Options| {
         options.grace_period = Duration::from_millis(200);
-        options.record = Some(RecordConfig::new(path.clone(), &options.hooks));
+        options.record = Some(RecordConfig::new(path.clone(), options.hooks.clone().unwrap()));
     };
     let pipeline = Pipeline::on(TestCluster::start().await, &hooks, adjust).await;
     let recorded = Recorded { pipeline, records: records_of };
