@@ -43,6 +43,12 @@ pub struct Rbac {
     /// theirs, confined to it. May be repeated
     #[arg(long, value_name = "NAMESPACE[:ACCOUNT]", conflicts_with = "per_hook", value_parser = tenant)]
     pub tenant: Vec<Tenant>,
+    /// What an operator of several replicas needs, too: its Lease
+    #[arg(long)]
+    pub leader_elect: bool,
+    /// The Lease, as for `boathook serve`
+    #[arg(long, value_name = "NAME", default_value = "boathook", requires = "leader_elect")]
+    pub lease_name: String,
     /// Secret of the webhooks' certificates, as for `boathook serve`; `none` when these are in files
     #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates")]
     pub webhook_secret: String,

@@ -111,7 +111,7 @@ pub enum Who {
 /// Why an access is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reason {
-    /// For which hook. None: for HookBundles, whatever their hooks are.
+    /// For which hook. None: for HookBundles or replicas, whatever hooks there are.
     pub hook: Option<HookName>,
     /// For what of it.
     pub part: Part,
@@ -148,12 +148,15 @@ pub enum Part {
     Told,
     /// Acting as the ServiceAccounts of HookBundles.
     Identities,
+    /// The Lease of the operator's replicas.
+    Election,
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.hook {
             Some(hook) => write!(f, "hook {hook}: ")?,
+            None if self.part == Part::Election => f.write_str("replicas: ")?,
             None => f.write_str("HookBundles: ")?,
         }
         match &self.part {
@@ -170,6 +173,7 @@ impl fmt::Display for Reason {
             Part::Rights => f.write_str("whether ServiceAccounts may watch what hooks bind"),
             Part::Logins => f.write_str("logins, keys and certificates that they name"),
             Part::Told => f.write_str("Events about them"),
+            Part::Election => f.write_str("the Lease that elects one of them"),
             Part::Identities => f.write_str("calls of hooks are made as their ServiceAccounts"),
         }
     }

@@ -1,4 +1,4 @@
-//! What the host needs to keep HookBundles, and what their hooks need in a tenant's namespace: the host to follow
+//! What the host needs to keep HookBundles and to be one of several replicas, and what their hooks need in a tenant's namespace: the host to follow
 //! objects there, the ServiceAccount to be fed and to call. Knows no HookBundle and no grant.
 
 use super::{
@@ -36,6 +36,19 @@ pub(super) fn host(layout: &Layout) -> Vec<(Access, Part)> {
         add(&place, "events.k8s.io", "events", &events, Part::Told);
     }
     all
+}
+
+/// To be one of several replicas. A new object has no name where RBAC looks.
+pub(super) fn election(layout: &Layout) -> Vec<(Access, Part)> {
+    let access = |lease: &String, verb: &str| Access {
+        place: Place::Namespace(layout.namespace.clone()),
+        group: "coordination.k8s.io".to_owned(),
+        resource: "leases".to_owned(),
+        name: (verb != "create").then(|| lease.clone()),
+        verb: verb.to_owned(),
+    };
+    let of = |lease| ["create", "get", "patch"].map(|verb| (access(lease, verb), Part::Election));
+    layout.lease.iter().flat_map(of).collect()
 }
 
 /// A hook in each tenant's namespace.

@@ -75,11 +75,10 @@ pub fn needs(hooks: &[HookSpec], kinds: &Kinds, layout: &Layout) -> Result<Needs
         let who = if layout.per_hook { Who::Hook(spec.name.clone()) } else { Who::Host };
         hook::collect(spec, kinds, &who, &mut collector)?;
     }
-    if layout.hook_bundles {
+    let own = if layout.hook_bundles { bundles::host(layout) } else { Vec::new() };
+    for (access, part) in own.into_iter().chain(bundles::election(layout)) {
         let hosts = needs.of.entry(Who::Host).or_default();
-        for (access, part) in bundles::host(layout) {
-            hosts.entry(access).or_default().insert(Reason { hook: None, part });
-        }
+        hosts.entry(access).or_default().insert(Reason { hook: None, part });
     }
     Ok(needs)
 }

@@ -26,6 +26,8 @@ pub struct Layout {
     pub webhook_secret: Option<String>,
     /// The operator keeps HookBundles.
     pub hook_bundles: bool,
+    /// The Lease of the operator's replicas, in its namespace. None: there is one replica.
+    pub lease: Option<String>,
     /// Where HookBundles are, and as whom their hooks act; the hooks that are given are theirs. None: hooks are of a
     /// directory or a list of bundles.
     pub tenants: Vec<Tenant>,
@@ -158,6 +160,7 @@ mod tests {
             per_hook: true,
             webhook_secret: None,
             hook_bundles: false,
+            lease: None,
             tenants: Vec::new(),
         };
         let account = |hook: &str| layout.account_of(&HookName::new(hook).unwrap());

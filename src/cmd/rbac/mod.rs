@@ -57,6 +57,7 @@ async fn act(args: &Rbac) -> anyhow::Result<bool> {
         per_hook: args.per_hook,
         webhook_secret: Some(args.webhook_secret.clone()).filter(|name| name != "none"),
         hook_bundles: args.hook_bundles || !args.tenant.is_empty(),
+        lease: args.leader_elect.then(|| args.lease_name.clone()),
         tenants: args.tenant.iter().map(tenant).collect(),
     };
     let subject = Subject { hooks, kinds, layout };

@@ -12,6 +12,7 @@ fn layout(per_hook: bool) -> Layout {
         per_hook,
         webhook_secret: Some("certs".into()),
         hook_bundles: false,
+        lease: None,
         tenants: Vec::new(),
     }
 }

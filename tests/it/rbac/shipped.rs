@@ -28,19 +28,22 @@ fn layout(tenants: &[&str]) -> Layout {
         per_hook: false,
         webhook_secret: Some("boathook-webhook-certificates".to_owned()),
         hook_bundles: true,
+        lease: None,
         tenants: tenants.iter().map(tenant).collect(),
     }
 }
 
-/// An operator with a tenant, and with a hook that is asked.
-fn generated() -> BTreeSet<Access> {
+/// An operator with a tenant, and with a hook that is asked; one of several replicas, if the manifests are for these.
+fn generated(lease: Option<String>) -> BTreeSet<Access> {
     let rules = "rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}]";
     let asked = format!(
         "kubernetesValidating: [{{name: v.example.com, {rules}}}]\n\
          kubernetesCustomResourceConversion: [{{name: c, crdName: as.example.com, \
          conversions: [{{fromVersion: v1, toVersion: v2}}]}}]"
     );
-    let of = |hooks: &[_], tenants: &[&str]| rbac::needs(hooks, &kinds(), &layout(tenants)).unwrap();
+    let of = |hooks: &[_], tenants: &[&str]| {
+        rbac::needs(hooks, &kinds(), &Layout { lease: lease.clone(), ..layout(tenants) }).unwrap()
+    };
     let needs = [of(&[hook("h", &asked)], &[]), of(&[], &[TEAM])];
     let mut all = BTreeSet::new();
     for mut needs in needs {
@@ -101,7 +104,9 @@ fn serves(wide: &Access, narrow: &Access) -> bool {
 
 #[test]
 fn what_is_shipped_is_what_is_printed() {
-    let (shipped, generated) = (shipped(), generated());
+    let shipped = shipped();
+    let lease = shipped.iter().find(|one| one.resource == "leases").map(|_| OWN.to_owned());
+    let generated = generated(lease);
     assert!(shipped.len() > 20, "{shipped:?}");
     let missing: Vec<_> = generated.iter().filter(|need| !shipped.iter().any(|one| serves(one, need))).collect();
     assert!(missing.is_empty(), "the manifests do not allow: {missing:#?}");
@@ -170,6 +175,9 @@ async fn roles_for_hook_bundles_need_no_hook() {
     }
     let nothing = rbac([] as [&str; 0]).await;
     assert_eq!(nothing.code, Some(2), "{}", nothing.stdout);
+    let replicas = rbac(["--hook-bundles", "--leader-elect", "--lease-name", "others"]).await;
+    let lease = "    resources: [\"leases\"]\n    resourceNames: [\"others\"]\n    verbs: [\"get\", \"patch\"]\n";
+    assert!(replicas.stdout.contains(lease), "{}", replicas.stdout);
     let hook = guest_file("test/meddle");
     let with = rbac([hook.to_str().unwrap(), "--tenant", "team-a:hooks"]).await;
     assert_eq!(with.code, Some(0), "{}", with.stderr);
