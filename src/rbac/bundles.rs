@@ -47,7 +47,7 @@ pub(super) fn election(layout: &Layout) -> Vec<(Access, Part)> {
         name: (verb != "create").then(|| lease.clone()),
         verb: verb.to_owned(),
     };
-    let of = |lease| ["create", "get", "patch"].map(|verb| (access(lease, verb), Part::Election));
+    let of = |lease| ["create", "get", "patch", "watch"].map(|verb| (access(lease, verb), Part::Election));
     layout.lease.iter().flat_map(of).collect()
 }
 

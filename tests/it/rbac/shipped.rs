@@ -176,7 +176,8 @@ async fn roles_for_hook_bundles_need_no_hook() {
     let nothing = rbac([] as [&str; 0]).await;
     assert_eq!(nothing.code, Some(2), "{}", nothing.stdout);
     let replicas = rbac(["--hook-bundles", "--leader-elect", "--lease-name", "others"]).await;
-    let lease = "    resources: [\"leases\"]\n    resourceNames: [\"others\"]\n    verbs: [\"get\", \"patch\"]\n";
+    let lease =
+        "    resources: [\"leases\"]\n    resourceNames: [\"others\"]\n    verbs: [\"get\", \"patch\", \"watch\"]\n";
     assert!(replicas.stdout.contains(lease), "{}", replicas.stdout);
     let hook = guest_file("test/meddle");
     let with = rbac([hook.to_str().unwrap(), "--tenant", "team-a:hooks"]).await;
