@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     discovery::{Changes, DiscoveryError},
+    election::Leadership,
     filter::{Input, SourceId},
     model::{Change, HookName, KubernetesBinding, Resource, error_chain},
 };
@@ -88,7 +89,7 @@ pub(super) struct Feed {
 
 impl Feed {
     pub fn new(place: Place, metadata_only: bool) -> Self {
-        let (barrier, binding) = (place.barrier.clone(), place.spec.name.clone());
+        let turn = turn(place.stages.leadership.clone(), place.barrier.clone(), &place.spec);
         let subscriber = Subscriber { streams: place.stages.streams.clone(), spec: place.spec.clone(), metadata_only };
         Self {
             subscriber,
@@ -100,7 +101,7 @@ impl Feed {
             unserved: false,
             doubtful: HashSet::new(),
             next_source: 0,
-            turn: async move { barrier.turn(&binding).await }.boxed(),
+            turn: turn.boxed(),
             place,
         }
     }
@@ -243,6 +244,17 @@ impl Feed {
         if reason != self.said {
             report(&self.place, error, &reason);
             self.said = reason;
+        }
+    }
+}
+
+/// A standby's bindings know their objects and tell nothing of them. When it leads, they go live as at a start.
+fn turn(leadership: Leadership, barrier: Arc<Barrier>, spec: &KubernetesBinding) -> impl Future<Output = ()> + use<> {
+    let (binding, waits) = (spec.name.clone(), spec.wait_for_synchronization);
+    async move {
+        leadership.gained().await;
+        if waits {
+            barrier.turn(&binding).await;
         }
     }
 }

@@ -120,6 +120,11 @@ impl Binding {
         }
     }
 
+    /// The same, and it stays silent until it is admitted whatever its document says.
+    pub fn held_back(self) -> Self {
+        Self { admitted: false, ..self }
+    }
+
     /// Whose it is.
     pub fn hook(&self) -> &HookName {
         &self.hook
