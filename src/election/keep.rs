@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Client,
-    api::{Api, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
+    api::{Api, DeleteParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
 };
 use tokio::{
     sync::{oneshot, watch},
@@ -245,5 +245,18 @@ async fn next<T>(signals: &mut Option<BoxStream<'static, T>>) -> Option<T> {
     match signals {
         Some(signals) => signals.next().await,
         None => pending().await,
+    }
+}
+
+/// Deletes the Lease of an operator that has ended; with `dry_run`, only says whether it is there.
+pub async fn remove(client: Client, namespace: &str, name: &str, dry_run: bool) -> Result<bool, kube::Error> {
+    let leases: Api<Lease> = Api::namespaced(client, namespace);
+    if dry_run {
+        return Ok(leases.get_opt(name).await?.is_some());
+    }
+    match leases.delete(name, &DeleteParams::default()).await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(error) => Err(error),
     }
 }

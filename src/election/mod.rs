@@ -22,7 +22,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use keep::{Candidacy, Election, ElectionConfig};
+pub use keep::{Candidacy, Election, ElectionConfig, remove};
 pub use leadership::{Leadership, NotLeading, Standing};
 
 /// The times of an election, all out of how long a Lease lasts.

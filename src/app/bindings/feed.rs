@@ -14,7 +14,7 @@ use futures::{
     future::{BoxFuture, pending},
     stream,
 };
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Interval, interval_at, sleep_until};
 use tracing::{info, warn};
 
 use super::{
@@ -35,6 +35,9 @@ use crate::{
 /// Between two looks for a kind that is not there, or for an API server that does not answer.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// What a standby sees is taken to be told of by the leader after once or twice this time: twice the longest time for
+/// which a leader may be gone without anybody knowing.
+const TOLD_ELSEWHERE: Duration = Duration::from_secs(600);
 
 /// The binding, and what it lives among.
 pub(super) struct Place {
@@ -85,6 +88,7 @@ pub(super) struct Feed {
     doubtful: HashSet<SourceId>,
     next_source: SourceId,
     turn: BoxFuture<'static, ()>,
+    elsewhere: Interval,
 }
 
 impl Feed {
@@ -102,6 +106,7 @@ impl Feed {
             doubtful: HashSet::new(),
             next_source: 0,
             turn: turn.boxed(),
+            elsewhere: interval_at(Instant::now() + TOLD_ELSEWHERE, TOLD_ELSEWHERE),
             place,
         }
     }
@@ -123,6 +128,7 @@ impl Feed {
                 self.look().await;
                 continue;
             };
+            let leadership = &self.place.stages.leadership;
             tokio::select! {
                 () = &mut self.turn => {
                     self.turn = pending().boxed();
@@ -132,6 +138,11 @@ impl Feed {
                     Heard::Sources(inputs) => self.ready.extend(inputs),
                     Heard::Change(source, change) => self.heard(source, change),
                 },
+                _ = self.elsewhere.tick(), if leadership.is_standby() => {
+                    if leadership.led_by_another() {
+                        return Input::ToldElsewhere;
+                    }
+                }
                 () = sleep_until(self.pace.at), if !self.doubtful.is_empty() => self.look_again().await,
             }
         }

@@ -87,6 +87,8 @@ pub struct Binding {
     live: bool,
     /// What the hook is taken to know when the binding goes live without a synchronization.
     baseline: Option<Baseline>,
+    /// What it is taken to know later.
+    recent: Option<Baseline>,
     /// Some known objects are of sources that were given up for others.
     moving: bool,
     fingerprints: Fingerprints,
@@ -114,6 +116,7 @@ impl Binding {
             listed: false,
             live: false,
             baseline: None,
+            recent: None,
             moving: false,
             fingerprints: Fingerprints::default(),
             interner: Interner::default(),
@@ -276,6 +279,7 @@ impl Binding {
         }
         if self.admitted && !self.live {
             self.live = true;
+            self.recent = None;
             if self.spec.on_synchronization {
                 applied.triggers.push(self.trigger(Cause::Synchronization, now));
             } else if let Some(baseline) = self.baseline.take() {
