@@ -183,8 +183,8 @@ impl Health {
     pub fn readiness(&self) -> Readiness {
         let role = match &self.leadership {
             leadership if leadership.is_alone() => Role::Alone,
-            leadership if leadership.is_standby() => Role::Standby,
-            _ => Role::Leader,
+            leadership if leadership.leads() => Role::Leader,
+            _ => Role::Standby,
         };
         let Some(queue) = self.queue.get() else { return Readiness { role, ..Readiness::default() } };
         let standby = role == Role::Standby;

@@ -29,6 +29,7 @@ mod rbac_webhooks;
 mod real_faults;
 mod registration;
 mod registry_secret;
+mod replicas;
 mod restarts;
 mod webhook_restarts;
 mod webhooks;
@@ -94,6 +95,10 @@ suite! {
             after_sigkill;
         outages:
             connections_cut;
+        replicas:
+            killed_under_load,
+            handed_over_on_sigterm,
+            a_frozen_leader_writes_nothing_more;
         faults:
             connections_cut_every_200_ms,
             killed_in_the_middle_of_a_run,
