@@ -139,6 +139,8 @@ suite! {
         real_faults:
             history_compacted,
             api_server_starts_alone;
+        replicas:
+            the_rights_of_the_manifests_are_enough;
         rbac_webhooks:
             roles_for_webhooks_are_enough,
             every_rule_for_webhooks_is_needed;

@@ -1,28 +1,30 @@
 //! Two operators of one Lease: one works, the other follows when the first is gone, however it goes. Nothing is lost
 //! meanwhile, and they never work at the same time.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Operator, Test, eventually};
+use crate::harness::{Operator, Test, eventually};
 use crate::ledger::{self, HOOK, NAME, Objects, settled, told};
+use crate::rbac::{ACCOUNT, Setup, is_refusal};
 
 /// Nobody follows within a test unless the Lease is given back.
 const LONG: &str = "5m";
 const SHORT: &str = "3s";
 const SOME: usize = 6;
 
-async fn replica(test: &Test, cluster: &Cluster, lease: &str) -> Operator {
+async fn replica(test: &Test, kubeconfig: &Path, lease: &str) -> Operator {
     let flags = ["--leader-elect", "--lease-duration", lease];
-    Operator::start_with(test.dir(), &cluster.kubeconfig, &[HOOK], &flags).await
+    Operator::start_with(test.dir(), kubeconfig, &[HOOK], &flags).await
 }
 
 /// The first works, and the second waits.
-async fn two(test: &Test, cluster: &Cluster, lease: &str) -> (Operator, Operator) {
-    let first = replica(test, cluster, lease).await;
+async fn two(test: &Test, kubeconfig: &Path, lease: &str) -> (Operator, Operator) {
+    let first = replica(test, kubeconfig, lease).await;
     is(&first, "leader").await;
-    let second = replica(test, cluster, lease).await;
+    let second = replica(test, kubeconfig, lease).await;
     is(&second, "standby").await;
     (first, second)
 }
@@ -58,7 +60,7 @@ fn one_after_the_other(first: &[Value], second: &[Value]) {
 pub async fn killed_under_load(test: Arc<Test>) {
     let cluster = test.own_cluster().await;
     let client = &cluster.client;
-    let (first, second) = two(&test, &cluster, SHORT).await;
+    let (first, second) = two(&test, &cluster.kubeconfig, SHORT).await;
     let mut objects = Objects::new(client);
     objects.rounds(SOME).await;
     settled(client, NAME).await;
@@ -80,7 +82,7 @@ pub async fn killed_under_load(test: Arc<Test>) {
     one_after_the_other(&before, &second.log());
 
     // And back, with another one.
-    let third = replica(&test, &cluster, SHORT).await;
+    let third = replica(&test, &cluster.kubeconfig, SHORT).await;
     is(&third, "standby").await;
     objects.rounds(1).await;
     let before = second.killed().await;
@@ -95,7 +97,7 @@ pub async fn killed_under_load(test: Arc<Test>) {
 pub async fn handed_over_on_sigterm(test: Arc<Test>) {
     let cluster = test.own_cluster().await;
     let client = &cluster.client;
-    let (first, second) = two(&test, &cluster, LONG).await;
+    let (first, second) = two(&test, &cluster.kubeconfig, LONG).await;
     let mut objects = Objects::new(client);
     objects.rounds(SOME).await;
     let (_, before) = tokio::join!(objects.rounds(SOME), async {
@@ -114,7 +116,7 @@ pub async fn handed_over_on_sigterm(test: Arc<Test>) {
 pub async fn a_frozen_leader_writes_nothing_more(test: Arc<Test>) {
     let cluster = test.own_cluster().await;
     let client = &cluster.client;
-    let (first, second) = two(&test, &cluster, SHORT).await;
+    let (first, second) = two(&test, &cluster.kubeconfig, SHORT).await;
     let mut objects = Objects::new(client);
     objects.rounds(1).await;
     settled(client, NAME).await;
@@ -140,6 +142,34 @@ pub async fn a_frozen_leader_writes_nothing_more(test: Arc<Test>) {
     assert!(before > 0);
     objects.rounds(SOME).await;
     settled(client, NAME).await;
+    second.stop().await;
+}
+
+/// As the ServiceAccount of the manifests, with their rules for the Lease: a test of theirs says that they have these. One
+/// follows at once, so it may also watch.
+pub async fn the_rights_of_the_manifests_are_enough(test: Arc<Test>) {
+    let setup = Setup::new(&test, &[HOOK]).await;
+    setup.apply_roles(&[]).await;
+    let (api, group, metadata) =
+        ("rbac.authorization.k8s.io/v1", "coordination.k8s.io", json!({"name": "lease", "namespace": ACCOUNT}));
+    let rules = json!([
+        {"apiGroups": [group], "resources": ["leases"], "verbs": ["create"]},
+        {"apiGroups": [group], "resources": ["leases"], "resourceNames": ["boathook"], "verbs": ["get", "watch", "patch"]},
+    ]);
+    setup.apply(&json!({"apiVersion": api, "kind": "Role", "metadata": metadata, "rules": rules})).await;
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "lease"});
+    let subjects = json!([{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": ACCOUNT}]);
+    setup
+        .apply(&json!({"apiVersion": api, "kind": "RoleBinding", "metadata": metadata, "roleRef": role, "subjects": subjects}))
+        .await;
+    let (first, second) = two(&test, &setup.kubeconfig().await, LONG).await;
+    first.stop().await;
+    is(&second, "leader").await;
+    let mut objects = Objects::new(&setup.cluster.client);
+    objects.rounds(1).await;
+    settled(&setup.cluster.client, NAME).await;
+    let forbidden: Vec<_> = second.log().into_iter().filter(is_refusal).collect();
+    assert!(forbidden.is_empty(), "{forbidden:?}");
     second.stop().await;
 }
 
