@@ -50,6 +50,8 @@ pub enum Language {
     Rust,
     /// Go, built by its own tool chain.
     Go,
+    /// Python, run by the shared interpreter.
+    Python,
 }
 
 /// What a project begins with.
