@@ -23,6 +23,7 @@ pub enum Author {
   boathook new copy-secrets                         # in ./copy-secrets
   boathook new nightly --from schedule --dir hooks/nightly
   boathook new copy-secrets --lang go
+  boathook new copy-secrets --lang python
 
 Exit codes: 0 when the project is there, 1 when it can't be made, 2 when the command line is wrong.")]
 pub struct New {
