@@ -23,6 +23,7 @@ pub enum Author {
   boathook new copy-secrets                         # in ./copy-secrets
   boathook new nightly --from schedule --dir hooks/nightly
   boathook new copy-secrets --lang go
+  boathook new copy-secrets --lang python
 
 Exit codes: 0 when the project is there, 1 when it can't be made, 2 when the command line is wrong.")]
 pub struct New {
@@ -50,6 +51,8 @@ pub enum Language {
     Rust,
     /// Go, built by its own tool chain.
     Go,
+    /// Python, run by the shared interpreter.
+    Python,
 }
 
 /// What a project begins with.

@@ -16,6 +16,7 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
     let language = match args.lang {
         cli::Language::Rust => Language::Rust,
         cli::Language::Go => Language::Go,
+        cli::Language::Python => Language::Python,
     };
     let name = ProjectName::new(&args.name, language)?;
     let sdk = match &args.sdk_path {
@@ -46,7 +47,11 @@ fn template(name: cli::Template) -> Template {
 fn sdk(path: &Path, language: Language) -> anyhow::Result<PathBuf> {
     let found = path.canonicalize().with_context(|| format!("can't use the SDK in {}", path.display()))?;
     if Language::of(&found) != Some(language) {
-        let manifest = if language == Language::Rust { "Cargo.toml" } else { "go.mod" };
+        let manifest = match language {
+            Language::Rust => "Cargo.toml",
+            Language::Python => "pyproject.toml",
+            _ => "go.mod",
+        };
         bail!("there is no SDK for {language} in {}: it has no {manifest}", path.display());
     }
     Ok(found)

@@ -132,8 +132,7 @@ struct Manifest {
 impl Scripts {
     /// For the newest JavaScript interpreter among these.
     pub fn new(interpreters: &[InterpreterRef]) -> Self {
-        let ours = interpreters.iter().filter(|interpreter| interpreter.name == "js");
-        Self { interpreter: ours.max_by_key(|interpreter| release(&interpreter.version)).cloned() }
+        Self { interpreter: newest(interpreters, "js") }
     }
 
     /// The package in a folder.
@@ -219,6 +218,12 @@ fn is_source(path: &Path) -> bool {
 fn bundler(folder: &Path) -> Option<PathBuf> {
     let places = folder.ancestors().take(ABOVE).map(|folder| folder.join("node_modules/.bin/esbuild"));
     places.into_iter().find(|path| path.exists())
+}
+
+/// The newest interpreter of a language.
+pub(super) fn newest(interpreters: &[InterpreterRef], name: &str) -> Option<InterpreterRef> {
+    let ours = interpreters.iter().filter(|interpreter| interpreter.name == name);
+    ours.max_by_key(|interpreter| release(&interpreter.version)).cloned()
 }
 
 /// Its numbers, to be compared.

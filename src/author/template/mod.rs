@@ -3,6 +3,7 @@
 //! Never writes them. The files are those in `templates/`, as they are in the repository.
 
 mod go;
+mod python;
 mod rust;
 mod scenarios;
 
@@ -86,7 +87,8 @@ fn sources(language: Language) -> Option<&'static Sources> {
     match language {
         Language::Rust => Some(&rust::SOURCES),
         Language::Go => Some(&go::SOURCES),
-        Language::TypeScript | Language::JavaScript | Language::Python => None,
+        Language::Python => Some(&python::SOURCES),
+        Language::TypeScript | Language::JavaScript => None,
     }
 }
 
@@ -125,7 +127,7 @@ mod tests {
         (Template::Startup, "startup"),
         (Template::Validating, "validating"),
     ];
-    const LANGUAGES: [Language; 2] = [Language::Rust, Language::Go];
+    const LANGUAGES: [Language; 3] = [Language::Rust, Language::Go, Language::Python];
 
     fn files(template: Template, language: Language, sdk: &Sdk) -> Vec<File> {
         template.files(language, &ProjectName::new("my-hook", language).unwrap(), sdk).unwrap()
@@ -153,6 +155,8 @@ mod tests {
     fn manifests_name_the_project_and_the_sdk() {
         let cargo = text(&files(Template::Startup, Language::Rust, &Sdk::of("0.1.0")), "Cargo.toml");
         assert!(cargo.contains("name = \"my-hook\"\n") && cargo.contains("boathook-sdk = \"0.1\"\n"), "{cargo}");
+        let python = text(&files(Template::Startup, Language::Python, &Sdk::of("0.1.0")), "pyproject.toml");
+        assert!(python.contains("name = \"my-hook\"\n") && python.contains("[\"boathook~=0.1.0\"]\n"), "{python}");
         let go = text(&files(Template::Startup, Language::Go, &Sdk::of("0.1.0")), "go.mod");
         let expected = "module example.com/my-hook\n\ngo 1.24\n\nrequire github.com/boathook/boathook/sdk/go v0.1.0\n";
         assert_eq!(go, expected);

@@ -5,6 +5,7 @@
 mod build;
 mod hostile;
 mod joined;
+mod python;
 mod scenarios;
 
 use std::path::{Path, PathBuf};
