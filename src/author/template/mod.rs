@@ -5,6 +5,7 @@
 mod go;
 mod rust;
 mod scenarios;
+mod script;
 
 use std::path::PathBuf;
 
@@ -86,7 +87,9 @@ fn sources(language: Language) -> Option<&'static Sources> {
     match language {
         Language::Rust => Some(&rust::SOURCES),
         Language::Go => Some(&go::SOURCES),
-        Language::TypeScript | Language::JavaScript | Language::Python => None,
+        Language::TypeScript => Some(&script::TYPESCRIPT),
+        Language::JavaScript => Some(&script::JAVASCRIPT),
+        Language::Python => None,
     }
 }
 
@@ -125,7 +128,7 @@ mod tests {
         (Template::Startup, "startup"),
         (Template::Validating, "validating"),
     ];
-    const LANGUAGES: [Language; 2] = [Language::Rust, Language::Go];
+    const LANGUAGES: [Language; 4] = [Language::Rust, Language::Go, Language::TypeScript, Language::JavaScript];
 
     fn files(template: Template, language: Language, sdk: &Sdk) -> Vec<File> {
         template.files(language, &ProjectName::new("my-hook", language).unwrap(), sdk).unwrap()
@@ -158,6 +161,17 @@ mod tests {
         assert_eq!(go, expected);
         let local = text(&files(Template::Startup, Language::Go, &Sdk::Path("/a b/go".into())), "go.mod");
         assert!(local.ends_with(" v0.0.0\n\nreplace github.com/boathook/boathook/sdk/go => \"/a b/go\"\n"), "{local}");
+        for (language, main) in [(Language::TypeScript, "src/hook.ts"), (Language::JavaScript, "src/hook.js")] {
+            let package = |sdk| {
+                let text = text(&files(Template::Startup, language, &sdk), "package.json");
+                serde_json::from_str::<Value>(&text).unwrap()
+            };
+            let published = package(Sdk::of("0.1.0"));
+            assert_eq!((&published["name"], &published["main"]), (&"my-hook".into(), &main.into()));
+            assert_eq!(published["dependencies"]["@boathook/sdk"], "^0.1.0");
+            let local = package(Sdk::Path("/a \"b\"/js".into()));
+            assert_eq!(local["dependencies"]["@boathook/sdk"], "file:/a \"b\"/js");
+        }
     }
 
     /// A file that is only in the folder would be in no project.

@@ -15,8 +15,7 @@ use tracing::{debug, info, warn};
 use super::{
     admin, connect,
     effects::Plan,
-    hookbundles,
-    interpreters,
+    hookbundles, interpreters,
     runtime::{Stop, block_on},
 };
 use crate::{
