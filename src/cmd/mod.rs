@@ -15,6 +15,7 @@ pub mod filter_worker;
 mod hookbundles;
 mod inspect;
 mod interpreters;
+mod language;
 mod new;
 mod rbac;
 mod replay;

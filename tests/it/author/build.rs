@@ -89,7 +89,7 @@ async fn new_builds_and_passes(template: &str) -> Value {
     let project = project(&folder, &name, template).await;
     let facts = built(&folder, &name).await;
     assert_eq!(facts["path"], format!("out/{name}.wasm"));
-    assert_eq!(facts["name"], name);
+    assert_eq!((&facts["name"], &facts["language"]), (&name.as_str().into(), &"Rust".into()));
     let component = fs::read(folder.join("out").join(format!("{name}.wasm"))).unwrap();
     assert_eq!(facts["bytes"], component.len());
     assert!(component.len() < 300_000, "{} bytes", component.len());

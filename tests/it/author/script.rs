@@ -58,6 +58,7 @@ async fn new_builds_and_passes(template: &str) {
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let facts: Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!(facts["script"]["interpreter"]["name"], "js");
+        assert_eq!(facts["language"], if language == "ts" { "TypeScript" } else { "JavaScript" });
         assert!(facts["bytes"].as_u64().unwrap() < 50_000, "{}", facts["bytes"]);
         let answers = facts["exports"].to_string().contains("boathook:hook/validating@0.1.0");
         assert_eq!(answers, template == "validating", "only what it answers is exported: {}", facts["exports"]);
