@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::{
     Descriptor, Digest, Manifest,
     contents::{Config, ConfigHook},
     manifest::{
-        BUNDLE_TYPE, CONFIG_TYPE, CREATED, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, SOURCE, TITLE, WASM_TYPE,
+        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, CREATED, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, SOURCE, TITLE, WASM_TYPE,
         bytes_of,
     },
 };
@@ -118,6 +119,20 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
     blobs.insert(manifest.config.digest.clone(), config.into());
     let bytes: Bytes = bytes_of(&manifest)?.into();
     Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs })
+}
+
+/// One component by itself, as the CNCF's layout has it. The title is its file's name without `.wasm`.
+pub fn single(title: &str, component: Bytes) -> Result<Packed, PackError> {
+    let layer = Descriptor::of(WASM_TYPE, &component).annotated(TITLE, &format!("{title}.wasm"));
+    let config = bytes_of(&json!({
+        "created": Timestamp::UNIX_EPOCH.to_string(), "architecture": "wasm", "os": "wasip2",
+        "layerDigests": [layer.digest.as_str()],
+    }))?;
+    let config_layer = Descriptor::of(CNCF_CONFIG_TYPE, &config);
+    let blobs = [(layer.digest.clone(), component), (config_layer.digest.clone(), config.into())];
+    let manifest = Manifest::new(None, config_layer, vec![layer]);
+    let bytes: Bytes = bytes_of(&manifest)?.into();
+    Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs: blobs.into() })
 }
 
 /// The descriptor of a manifest.

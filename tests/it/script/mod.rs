@@ -4,6 +4,7 @@
 
 mod build;
 mod hostile;
+mod interpreters;
 mod joined;
 mod scenarios;
 
