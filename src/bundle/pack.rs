@@ -11,11 +11,11 @@ use super::{
     Descriptor, Digest, Manifest,
     contents::{Config, ConfigHook},
     manifest::{
-        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, CREATED, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, SOURCE, TITLE, WASM_TYPE,
-        bytes_of,
+        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, CREATED, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, SOURCE,
+        TITLE, WASM_TYPE, bytes_of,
     },
 };
-use crate::model::{HookName, Permission};
+use crate::model::{HookName, Permission, Script, ScriptError};
 
 /// Why nothing can be packed.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,14 @@ pub enum PackError {
     /// Too many files.
     #[error("{0} files are too many, {MAX_LAYERS} are allowed: make several bundles")]
     TooMany(usize),
+    /// A script that is none.
+    #[error("{name} can't be read: build it again")]
+    Script {
+        /// The name.
+        name: String,
+        /// Why.
+        source: ScriptError,
+    },
     /// JSON that can't be written.
     #[error("the bundle's documents can't be written")]
     Json(#[from] serde_json::Error),
@@ -97,7 +105,10 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
     for hook in input.hooks {
         let title = format!("{}.wasm", hook.name);
         let layer = Descriptor::of(WASM_TYPE, &hook.component).annotated(TITLE, &title);
-        let entry = ConfigHook { layer: layer.digest.clone(), permissions: hook.permissions };
+        let script =
+            Script::read(&hook.component).map_err(|source| PackError::Script { name: title.clone(), source })?;
+        let interpreter = script.map(|script| script.interpreter);
+        let entry = ConfigHook { layer: layer.digest.clone(), permissions: hook.permissions, interpreter };
         hooks.insert(hook.name.as_str().to_owned(), entry);
         // Two hooks may be one component.
         if blobs.insert(layer.digest.clone(), hook.component).is_none() {

@@ -3,6 +3,7 @@
 //! Never builds an interpreter: `make interpreters` does.
 
 mod build;
+mod bundles;
 mod hostile;
 mod interpreters;
 mod joined;
