@@ -2,6 +2,7 @@
 //!
 //! Never builds an interpreter: `make interpreters` does.
 
+mod book;
 mod build;
 mod bundles;
 mod hostile;
