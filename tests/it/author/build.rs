@@ -19,7 +19,8 @@ pub static BUILDING: Mutex<()> = Mutex::const_new(());
 /// A first build compiles Rust's library too, where it does not come with the tool chain.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-async fn run(mut command: Command) -> Ended {
+/// Runs what a tool chain may take minutes for.
+pub async fn run(mut command: Command) -> Ended {
     let _one_at_a_time = BUILDING.lock().await;
     let output = timeout(PATIENCE, command.kill_on_drop(true).output()).await.expect("it ends").unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();

@@ -8,10 +8,10 @@ use std::{fs, path::Path};
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::{command, fresh, repository, typed};
+use super::{build::run, command, fresh, repository, typed};
 use crate::support::{
     guests::{cache_dir, has_go},
-    process::{Ended, run},
+    process::Ended,
 };
 
 fn sdk() -> String {

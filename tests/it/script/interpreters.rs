@@ -123,5 +123,5 @@ async fn what_is_no_interpreter_is_told() {
     fs::remove_file(&desk.file).unwrap();
     fs::remove_file(at("noop-1.wasm")).unwrap();
     desk.bad("compile --interpreters .", "broken-1.wasm does not compile").await;
-    assert_eq!(desk.good("list --interpreters nowhere").await, "no interpreters\n");
+    assert_eq!(desk.good("list --interpreters nowhere").await, "no interpreters");
 }
