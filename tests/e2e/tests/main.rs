@@ -30,6 +30,7 @@ mod rbac_webhooks;
 mod real_faults;
 mod registration;
 mod registry_secret;
+mod replicas;
 mod restarts;
 mod webhook_restarts;
 mod webhooks;
@@ -97,6 +98,10 @@ suite! {
             after_sigkill;
         outages:
             connections_cut;
+        replicas:
+            killed_under_load,
+            handed_over_on_sigterm,
+            a_frozen_leader_writes_nothing_more;
         faults:
             connections_cut_every_200_ms,
             killed_in_the_middle_of_a_run,
@@ -145,6 +150,8 @@ suite! {
         real_faults:
             history_compacted,
             api_server_starts_alone;
+        replicas:
+            the_rights_of_the_manifests_are_enough;
         rbac_webhooks:
             roles_for_webhooks_are_enough,
             every_rule_for_webhooks_is_needed;
