@@ -22,6 +22,8 @@ pub enum Author {
 #[command(after_help = "Examples:
   boathook new copy-secrets                         # in ./copy-secrets
   boathook new nightly --from schedule --dir hooks/nightly
+  boathook new copy-secrets --lang go
+  boathook new copy-secrets --lang python
   boathook new copy-secrets --lang ts
 
 Exit codes: 0 when the project is there, 1 when it can't be made, 2 when the command line is wrong.")]
@@ -56,6 +58,8 @@ pub enum Language {
     /// JavaScript, for the shared interpreter
     #[value(name = "js", alias = "javascript")]
     JavaScript,
+    /// Python, run by the shared interpreter.
+    Python,
 }
 
 /// What a project begins with.

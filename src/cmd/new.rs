@@ -18,6 +18,7 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
         cli::Language::Go => Language::Go,
         cli::Language::TypeScript => Language::TypeScript,
         cli::Language::JavaScript => Language::JavaScript,
+        cli::Language::Python => Language::Python,
     };
     let name = ProjectName::new(&args.name, language)?;
     let sdk = match &args.sdk_path {
@@ -26,7 +27,6 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
     };
     let folder = args.dir.unwrap_or_else(|| PathBuf::from(name.as_str()));
     let files = template(args.from).files(language, &name, &sdk);
-    let files = files.with_context(|| format!("there is no such template in {language}"))?;
     write_project(&folder, &files)?;
     for file in &files {
         println!("{}", folder.join(file.path).display());

@@ -151,8 +151,7 @@ impl Manifest {
 impl Scripts {
     /// For the newest JavaScript interpreter among these.
     pub fn new(interpreters: &[InterpreterRef]) -> Self {
-        let ours = interpreters.iter().filter(|interpreter| interpreter.name == "js");
-        Self { interpreter: ours.max_by_key(|interpreter| release(&interpreter.version)).cloned() }
+        Self { interpreter: newest(interpreters, "js") }
     }
 
     /// The package in a folder.
@@ -253,6 +252,12 @@ fn platform() -> String {
         other => other,
     };
     format!("{system}-{processor}")
+}
+
+/// The newest interpreter of a language.
+pub(super) fn newest(interpreters: &[InterpreterRef], name: &str) -> Option<InterpreterRef> {
+    let ours = interpreters.iter().filter(|interpreter| interpreter.name == name);
+    ours.max_by_key(|interpreter| release(&interpreter.version)).cloned()
 }
 
 /// Its numbers, to be compared.

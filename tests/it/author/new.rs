@@ -71,7 +71,7 @@ async fn what_can_not_be_made_is_told_with_what_can() {
         (&["new", "fn"], 1, "try `fn-hook`"),
         (&["new", ""], 1, "lower-case letters"),
         (&["new"], 2, "<NAME>"),
-        (&["new", "web", "--lang", "cobol"], 2, "[possible values: rust, go, ts, js]"),
+        (&["new", "web", "--lang", "cobol"], 2, "[possible values: rust, go, ts, js, python]"),
         (&["new", "web", "--from", "scratch"], 2, "[possible values: label-watcher, schedule, startup, validating]"),
         (&["new", "web", "--sdk-path", "nowhere"], 1, "can't use the SDK in nowhere"),
         (&["new", "web", "--lang", "go", "--sdk-path", "."], 1, "no SDK for Go in .: it has no go.mod"),

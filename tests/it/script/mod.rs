@@ -8,6 +8,7 @@ mod bundles;
 mod hostile;
 mod interpreters;
 mod joined;
+mod python;
 mod scenarios;
 
 use std::path::{Path, PathBuf};
