@@ -113,7 +113,7 @@ async fn usable(from: &str, stem: &str, scratch: &Path, bytes: &[u8]) -> anyhow:
     let (cache_dir, interpreters) = (cache_dir(), vec![directory]);
     let sandbox = Sandbox::new(SandboxConfig { cache_dir, pooling: false, interpreters, ..Default::default() })?;
     let what = || format!("{from} is no interpreter that this boathook can use");
-    Ok(sandbox.check_interpreter(&HookName::new(stem)?, &interpreter).await.with_context(what)?)
+    sandbox.check_interpreter(&HookName::new(stem)?, &interpreter).await.with_context(what)
 }
 
 fn put(to: &Path, bytes: &[u8]) -> anyhow::Result<()> {

@@ -45,7 +45,8 @@ async fn new_builds_and_passes(template: &str) {
     let answers = facts["exports"].to_string().contains("boathook:hook/validating@0.1.0");
     assert_eq!(answers, template == "validating", "only what is imported is exported: {}", facts["exports"]);
     // `boathook test` finds it where it was built.
-    let tested = typed(&folder.join(&name), ["test", "--cache-dir", &cache_dir().display().to_string()]).await;
+    let test = command(&folder.join(&name), ["test", "--cache-dir", &cache_dir().display().to_string()]);
+    let tested = run(test).await;
     assert_eq!(tested.code, Some(0), "{}{}", tested.stdout, tested.stderr);
 }
 
