@@ -13,14 +13,6 @@ pub enum BuildError {
         .0.display(), super::Language::marks()
     )]
     NoProject(PathBuf),
-    /// This version of Boathook does not build the language.
-    #[error("{} is a project in {language}, which this version of boathook does not build", path.display())]
-    NotBuilt {
-        /// The project's folder.
-        path: PathBuf,
-        /// Its language.
-        language: super::Language,
-    },
     /// The tool chain is not there.
     #[error("can't run {}: {mend}", program.display())]
     NoTool {
@@ -104,6 +96,9 @@ pub enum BuildError {
     /// It does not become a script.
     #[error(transparent)]
     Script(#[from] super::ScriptBuildError),
+    /// It does not become a script.
+    #[error(transparent)]
+    Python(#[from] super::PythonBuildError),
     /// The system does not let it.
     #[error("can't use {}", path.display())]
     File {
@@ -120,6 +115,7 @@ impl BuildError {
         match self {
             Self::NoTool { .. } | Self::OldTool { .. } | Self::NoTarget { .. } => true,
             Self::Script(error) => error.is_of_the_machine(),
+            Self::Python(error) => error.is_of_the_machine(),
             _ => false,
         }
     }

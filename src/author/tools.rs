@@ -4,13 +4,14 @@ use std::{
     ffi::OsString,
     io,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, ExitStatus, Output},
 };
 
 use super::{
     error::BuildError,
     go::{Go, GoPackage},
     language::Language,
+    python::{PythonPackage, PythonScripts},
     rust::{Cargo, Package},
     script::{ScriptPackage, Scripts},
 };
@@ -22,6 +23,7 @@ pub struct Tools {
     cargo: Cargo,
     go: Go,
     scripts: Scripts,
+    python: PythonScripts,
 }
 
 /// Programs that stand in for the usual ones; `None` is the usual one.
@@ -46,13 +48,15 @@ enum Kind {
     Rust(Package),
     Go(GoPackage),
     Script(ScriptPackage, Language),
+    Python(PythonPackage),
 }
 
 impl Tools {
     /// With these programs; a relative path is one from where we are.
     pub fn new(programs: Programs) -> Self {
         let scripts = Scripts::new(&programs.interpreters);
-        Self { cargo: Cargo::new(programs.cargo), go: Go::new(programs.go), scripts }
+        let python = PythonScripts::new(&programs.interpreters);
+        Self { cargo: Cargo::new(programs.cargo), go: Go::new(programs.go), scripts, python }
     }
 
     /// The project in a folder, or of a manifest.
@@ -66,7 +70,7 @@ impl Tools {
             Some(language @ (Language::TypeScript | Language::JavaScript)) => {
                 Kind::Script(self.scripts.package(folder())?, language)
             }
-            Some(language) => return Err(BuildError::NotBuilt { path: path.to_owned(), language }),
+            Some(Language::Python) => Kind::Python(self.python.package(folder())?),
             None => return Err(BuildError::NoProject(path.to_owned())),
         };
         Ok(Project { kind })
@@ -74,16 +78,18 @@ impl Tools {
 
     /// Builds it, and says where the component is. What is said on the way goes to stderr.
     pub fn build(&self, project: &Project) -> Result<PathBuf, BuildError> {
-        let output = self.building(project).output();
+        let output = self.building(project).map_or_else(|| Ok(nothing()), |mut command| command.output());
         self.built(project, output)
     }
 
-    /// The command that builds it, for those who run it themselves; [`Tools::built`] reads its output.
-    pub fn building(&self, project: &Project) -> Command {
+    /// The command that builds it, for those who run it themselves; [`Tools::built`] reads its output. Without one,
+    /// [`nothing`] stands for that.
+    pub fn building(&self, project: &Project) -> Option<Command> {
         match &project.kind {
-            Kind::Rust(package) => self.cargo.building(package),
-            Kind::Go(package) => self.go.building(package),
-            Kind::Script(package, _) => self.scripts.building(package),
+            Kind::Rust(package) => Some(self.cargo.building(package)),
+            Kind::Go(package) => Some(self.go.building(package)),
+            Kind::Script(package, _) => Some(self.scripts.building(package)),
+            Kind::Python(_) => None,
         }
     }
 
@@ -93,8 +99,14 @@ impl Tools {
             Kind::Rust(package) => self.cargo.built(package, output),
             Kind::Go(package) => self.go.built(package, output),
             Kind::Script(package, _) => Ok(self.scripts.built(package, output)?),
+            Kind::Python(package) => Ok(self.python.build(package)?),
         }
     }
+}
+
+/// What comes of no command.
+pub fn nothing() -> Output {
+    Output { status: ExitStatus::default(), stdout: Vec::new(), stderr: Vec::new() }
 }
 
 impl Project {
@@ -104,6 +116,7 @@ impl Project {
             Kind::Rust(package) => &package.name,
             Kind::Go(package) => &package.name,
             Kind::Script(package, _) => &package.name,
+            Kind::Python(package) => &package.name,
         }
     }
 
@@ -113,6 +126,7 @@ impl Project {
             Kind::Rust(_) => Language::Rust,
             Kind::Go(_) => Language::Go,
             Kind::Script(_, language) => *language,
+            Kind::Python(_) => Language::Python,
         }
     }
 
@@ -122,6 +136,7 @@ impl Project {
             Kind::Rust(package) => package.folder(),
             Kind::Go(package) => &package.module,
             Kind::Script(package, _) => &package.folder,
+            Kind::Python(package) => &package.folder,
         }
     }
 
@@ -131,6 +146,7 @@ impl Project {
             Kind::Rust(package) => package.target_directory.join("boathook"),
             Kind::Go(package) => package.output(),
             Kind::Script(package, _) => package.output(),
+            Kind::Python(package) => package.output(),
         }
     }
 
@@ -139,7 +155,13 @@ impl Project {
         match &self.kind {
             Kind::Rust(package) => vec![package.target_directory.clone(), package.folder().join("target")],
             Kind::Go(package) => vec![package.output()],
-            Kind::Script(package, _) => vec![package.output(), package.folder.join("node_modules")],
+            // All of `target`: that it appears is no change of a source.
+            Kind::Script(package, _) => ["target", "node_modules"].map(|name| package.folder.join(name)).into(),
+            // Editors, checkers and tests write these.
+            Kind::Python(package) => {
+                let beside = ["__pycache__", ".mypy_cache", ".pytest_cache", ".venv"];
+                beside.iter().map(|name| package.folder.join(name)).chain([package.output()]).collect()
+            }
         }
     }
 
@@ -147,7 +169,7 @@ impl Project {
     pub fn locks(&self) -> &'static [&'static str] {
         match &self.kind {
             Kind::Rust(_) => &["Cargo.lock"],
-            Kind::Go(_) | Kind::Script(..) => &[],
+            Kind::Go(_) | Kind::Script(..) | Kind::Python(_) => &[],
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod bundle;
 pub mod dev;
 pub mod election;
 pub mod hookbundle;
+pub mod interpreters;
 pub mod rbac;
 pub mod record;
 pub mod run;
@@ -55,6 +56,9 @@ pub enum Command {
     /// Sets of hooks as one artifact in a registry: pack, push, pull, inspect, verify, sign
     #[command(arg_required_else_help = true)]
     Bundle(bundle::Bundle),
+    /// What runs script hooks: list, compile, pull, push
+    #[command(arg_required_else_help = true)]
+    Interpreters(interpreters::Interpreters),
     /// From nothing to a component.
     #[command(flatten)]
     Author(author::Author),

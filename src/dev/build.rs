@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 
 use super::source::{Origin, Source};
-use crate::author::{BuildError, Project, Tools};
+use crate::author::{BuildError, Project, Tools, nothing};
 
 /// Where the component is; that of others is there already.
 pub(super) async fn build(source: &Source, tools: &Tools) -> Result<PathBuf, BuildError> {
@@ -18,7 +18,10 @@ pub(super) async fn build(source: &Source, tools: &Tools) -> Result<PathBuf, Bui
 }
 
 async fn build_project(tools: &Tools, project: &Project) -> Result<PathBuf, BuildError> {
-    let mut command = Command::from(tools.building(project));
+    let Some(command) = tools.building(project) else {
+        return tools.built(project, Ok(nothing()));
+    };
+    let mut command = Command::from(command);
     // Ctrl-C is for us; we end the compilers that it has started.
     let child = match command.process_group(0).kill_on_drop(true).spawn() {
         Ok(child) => child,

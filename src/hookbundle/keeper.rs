@@ -23,7 +23,8 @@ const SOON: Duration = Duration::from_secs(1);
 const LATER: Duration = Duration::from_secs(5);
 /// What each run changes is written this often.
 const RUNS_WRITTEN: Duration = Duration::from_secs(30);
-/// Hooks that lack rights of their ServiceAccount are tried again after this time.
+/// Whether the ServiceAccount may still watch what hooks bind is asked this often: nobody tells of a right that comes
+/// or goes.
 const RIGHTS: Duration = Duration::from_secs(60);
 
 /// What a pass needs of the world.
@@ -250,15 +251,15 @@ impl Keeper {
     async fn apply(&mut self, of: &Subject<'_>, world: &World<'_>) {
         let Some(running) = &self.running else { return };
         let wanted = running.version.installation(of.namespace, of.name, of.spec, world.confined);
-        let lacking = || world.installer.states(&wanted.id).iter().any(|state| state.phase == HookPhase::Forbidden);
         if wanted == running.installed {
             self.failed.remove(&wanted.digest);
-            let again = self.running.as_ref().is_some_and(|running| running.at.elapsed() >= RIGHTS) && lacking();
-            if !again {
-                return;
+            if !wanted.suspended && running.at.elapsed() >= RIGHTS {
+                // What does not succeed is told of there, and tried with the next look.
+                let _ = world.installer.install(wanted.clone()).await;
+                self.ran(wanted);
             }
+            return;
         }
-        let Some(running) = &self.running else { return };
         let resumed = Installation { suspended: wanted.suspended, ..running.installed.clone() };
         if resumed == wanted && wanted.suspended != running.installed.suspended {
             world.installer.suspend(&wanted.id, wanted.suspended).await;

@@ -9,6 +9,7 @@
 
 mod admission;
 mod bindings;
+mod bundles;
 mod burst;
 mod calls;
 mod certificates;
@@ -34,6 +35,8 @@ mod replicas;
 mod restarts;
 mod webhook_restarts;
 mod webhooks;
+
+use bundles::rights as bundle_rights;
 
 /// Makes a module for a backend, with a test for each listed function.
 macro_rules! on {
@@ -126,6 +129,11 @@ suite! {
         webhook_restarts:
             after_sigterm,
             after_sigkill;
+        bundles:
+            versions_come_wait_and_go_back,
+            settings_fit_the_schema,
+            what_makes_no_sense_is_refused,
+            nothing_is_left_by_uninstall;
     },
     real: {
         control_plane:
@@ -137,6 +145,9 @@ suite! {
             every_rule_is_needed,
             a_hook_acts_as_itself,
             a_kind_that_comes_later;
+        bundle_rights:
+            hooks_act_as_their_service_account,
+            generated_roles_are_enough;
         real_faults:
             history_compacted,
             api_server_starts_alone;
@@ -154,5 +165,7 @@ suite! {
             connections_frozen;
         certificates:
             rotation_drops_no_request;
+        bundle_rights:
+            a_right_that_goes_ends_the_feed;
     }
 }

@@ -2,9 +2,13 @@
 //!
 //! Never builds an interpreter: `make interpreters` does.
 
+mod book;
 mod build;
+mod bundles;
 mod hostile;
+mod interpreters;
 mod joined;
+mod python;
 mod scenarios;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,38 @@
+"""What a script answers to the API server, in the host's terms. Never decides anything."""
+
+import json
+
+from boathook import admission, hook, kube
+from wit_world.exports.mutating import Mutation, Mutation_JsonPatch, Mutation_Object, Mutation_Unchanged
+from wit_world.exports.script import Handler
+from wit_world.imports.admission import Denial, Verdict
+
+from .native import text
+
+
+def handlers() -> list[Handler]:
+    """What there are functions for."""
+    named = {"validating": Handler.VALIDATING, "mutating": Handler.MUTATING, "conversion": Handler.CONVERSION}
+    return [handler for kind, handler in named.items() if hook.answers(kind)]
+
+
+def verdict(verdict: admission.Verdict) -> Verdict:
+    denied = verdict.denied and Denial(
+        text(verdict.denied.message, "message"),
+        None if verdict.denied.code is None else int(verdict.denied.code),
+        None if verdict.denied.reason is None else text(verdict.denied.reason, "reason"),
+    )
+    annotations = [(str(name), str(value)) for name, value in verdict.audit_annotations.items()]
+    return Verdict(denied, [text(warning, "a warning") for warning in verdict.warnings], annotations)
+
+
+def mutation(mutation: admission.Mutation) -> Mutation:
+    if mutation.object is not None:
+        return Mutation_Object(json.dumps(mutation.object))
+    if mutation.json_patch is not None:
+        return Mutation_JsonPatch(json.dumps(mutation.json_patch))
+    return Mutation_Unchanged()
+
+
+def objects(objects: list[kube.Object]) -> list[str]:
+    return [json.dumps(one) for one in objects]

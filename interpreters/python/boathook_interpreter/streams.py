@@ -1,0 +1,19 @@
+"""Standard output, standard error, and `logging`: all become lines of the operator's log."""
+
+import logging
+import sys
+
+from boathook import log
+
+
+def connect() -> None:
+    """Brings them there."""
+    for stream in (sys.stdout, sys.stderr):
+        # A run may end at any time: what was said until then is told.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True, write_through=False)
+    root = logging.getLogger()
+    root.addHandler(log.Handler())
+    root.setLevel(logging.INFO)
+    logging.raiseExceptions = False
+    # Warnings of modules that are compiled at every run would say the same thing again and again.
+    logging.captureWarnings(True)

@@ -1,0 +1,100 @@
+"""Write Boathook hooks for Kubernetes in Python.
+
+.. code-block:: python
+
+    import boathook
+    from boathook import Event, Snapshot, log
+
+    boathook.configure({"kubernetes": [{"name": "namespaces", "apiVersion": "v1", "kind": "Namespace"}]})
+
+    @boathook.on_event("namespaces")
+    def changed(event: Event) -> None:
+        log.info(f"{event.change} {event.target.name}")
+
+    @boathook.on_synchronization("namespaces")
+    def begun(namespaces: Snapshot) -> None:
+        log.info(f"{len(namespaces)} namespaces")
+"""
+
+from . import config, kube, log, metrics, settings, snapshots
+from .admission import Conversion, Denial, Mutation, Review, Verdict, allow, deny, mutate
+from .config import Config
+from .context import (
+    BindingContext,
+    Change,
+    Context,
+    Event,
+    Group,
+    RunInfo,
+    Startup,
+    Synchronization,
+    Tick,
+    Trigger,
+)
+from .errors import DefinitionError, KubeError, Permanent, Retry, is_permanent, with_context
+from .hook import (
+    configure,
+    info,
+    on_conversion,
+    on_event,
+    on_group,
+    on_mutating,
+    on_run,
+    on_schedule,
+    on_startup,
+    on_synchronization,
+    on_validating,
+)
+from .kube import Object, ObjectRef
+from .snapshots import Item, Snapshot
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BindingContext",
+    "Change",
+    "Config",
+    "Context",
+    "Conversion",
+    "DefinitionError",
+    "Denial",
+    "Event",
+    "Group",
+    "Item",
+    "KubeError",
+    "Mutation",
+    "Object",
+    "ObjectRef",
+    "Permanent",
+    "Retry",
+    "Review",
+    "RunInfo",
+    "Snapshot",
+    "Startup",
+    "Synchronization",
+    "Tick",
+    "Trigger",
+    "Verdict",
+    "allow",
+    "config",
+    "configure",
+    "deny",
+    "info",
+    "is_permanent",
+    "kube",
+    "log",
+    "metrics",
+    "mutate",
+    "on_conversion",
+    "on_event",
+    "on_group",
+    "on_mutating",
+    "on_run",
+    "on_schedule",
+    "on_startup",
+    "on_synchronization",
+    "on_validating",
+    "settings",
+    "snapshots",
+    "with_context",
+]

@@ -1,0 +1,179 @@
+"""The configuration document: what wakes a hook and what it may touch.
+
+These types say what ``boathook schema`` says; the host checks the document and names every mistake.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+#: ``10s``, ``1h30m``.
+Duration = str
+#: ``64Mi``, or bytes.
+Bytes = str | int
+
+
+class LabelExpression(TypedDict, total=False):
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: list[str]
+
+
+class LabelSelector(TypedDict, total=False):
+    """As in Kubernetes."""
+
+    matchLabels: dict[str, str]
+    matchExpressions: list[LabelExpression]
+
+
+class NameSelector(TypedDict):
+    matchNames: list[str]
+
+
+class FieldExpression(TypedDict):
+    field: str
+    operator: str
+    value: str
+
+
+class FieldSelector(TypedDict):
+    matchExpressions: list[FieldExpression]
+
+
+class NamespaceSelector(TypedDict, total=False):
+    nameSelector: NameSelector
+    labelSelector: LabelSelector
+
+
+class Retry(TypedDict, total=False):
+    initial: Duration
+    max: Duration
+    multiplier: float
+    jitter: float
+    attempts: int
+
+
+class Binding(TypedDict, total=False):
+    """What all bindings have."""
+
+    name: str
+    group: str
+    #: Kubernetes bindings whose snapshots the runs of this one may open.
+    includeSnapshotsFrom: list[str]
+    queue: str
+    allowFailure: bool
+    retry: Retry
+
+
+class ScheduleBinding(Binding, total=False):
+    crontab: str
+    timeZone: str
+    missedRuns: Literal["skip", "once"]
+    jitter: Duration
+
+
+class KubernetesBinding(Binding, total=False):
+    apiVersion: str
+    kind: str
+    executeHookOnEvent: list[Literal["Added", "Modified", "Deleted"]]
+    executeHookOnSynchronization: bool
+    waitForSynchronization: bool
+    resynchronizationPeriod: Duration
+    ignoreOwnWrites: bool
+    debounce: Duration
+    previousObject: bool
+    #: What of each object is kept and delivered.
+    content: Literal["full", "metadata", "none"]
+    jqFilter: str
+    nameSelector: NameSelector
+    labelSelector: LabelSelector
+    fieldSelector: FieldSelector
+    namespace: NamespaceSelector
+
+
+class Rule(TypedDict, total=False):
+    apiGroups: list[str]
+    apiVersions: list[str]
+    operations: list[Literal["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]]
+    resources: list[str]
+    scope: Literal["Cluster", "Namespaced", "*"]
+
+
+class MatchCondition(TypedDict):
+    name: str
+    expression: str
+
+
+class AdmissionBinding(TypedDict, total=False):
+    #: A domain name of three parts or more.
+    name: str
+    rules: list[Rule]
+    failurePolicy: Literal["Ignore", "Fail"]
+    sideEffects: Literal["None", "NoneOnDryRun"]
+    timeoutSeconds: int
+    matchConditions: list[MatchCondition]
+    matchPolicy: Literal["Exact", "Equivalent"]
+    labelSelector: LabelSelector
+    namespace: NamespaceSelector
+    includeSnapshotsFrom: list[str]
+    group: str
+
+
+class MutatingBinding(AdmissionBinding, total=False):
+    reinvocationPolicy: Literal["Never", "IfNeeded"]
+
+
+class ConversionStep(TypedDict):
+    fromVersion: str
+    toVersion: str
+
+
+class ConversionBinding(TypedDict, total=False):
+    name: str
+    crdName: str
+    conversions: list[ConversionStep]
+    includeSnapshotsFrom: list[str]
+    group: str
+
+
+class Permission(TypedDict, total=False):
+    apiGroups: list[str]
+    resources: list[str]
+    verbs: list[Literal["get", "list", "create", "update", "patch", "delete", "*"]]
+    resourceNames: list[str]
+    namespaces: list[str]
+
+
+class Permissions(TypedDict, total=False):
+    kubernetes: list[Permission]
+
+
+class Limits(TypedDict, total=False):
+    memory: Bytes
+    time: Duration
+    hostCalls: int
+    hostBytes: Bytes
+    logBytes: Bytes
+
+
+class Burst(TypedDict):
+    executionMinInterval: Duration
+    executionBurst: int
+
+
+class Config(TypedDict, total=False):
+    """Version v1 of the document."""
+
+    configVersion: Literal["v1"]
+    onStartup: int
+    schedule: list[ScheduleBinding]
+    kubernetes: list[KubernetesBinding]
+    kubernetesValidating: list[AdmissionBinding]
+    kubernetesMutating: list[MutatingBinding]
+    kubernetesCustomResourceConversion: list[ConversionBinding]
+    permissions: Permissions
+    limits: Limits
+    retry: Retry
+    concurrency: int
+    settings: Burst
+    failureEvents: dict[str, Any]
