@@ -20,7 +20,6 @@ use super::{
 use crate::{
     access::Access,
     discovery::Discovery,
-    election::Leadership,
     filter::{Evaluator, Snapshots},
     model::Job,
     queue::Runner,
@@ -39,8 +38,8 @@ pub(super) fn connect(
     shown: &Shown,
     health: &Arc<Health>,
     recorder: Option<Arc<Recorder>>,
-    leadership: &Leadership,
 ) -> (Runner, Arc<Runs>, Arc<Stages>) {
+    let leadership = health.leadership();
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));

@@ -72,6 +72,11 @@ impl Health {
         }
     }
 
+    /// Whether this replica leads.
+    pub fn leadership(&self) -> &Leadership {
+        &self.leadership
+    }
+
     fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, HookHealth>> {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -168,16 +168,8 @@ impl App {
         let report = Arc::new(Report::new(metrics.clone(), failures));
         let recorder = options.record.clone().map(|config| Recorder::start(config, report.clone())).transpose()?;
         let recorder = recorder.map(Arc::new);
-        let (runner, runs, stages) = connect::connect(
-            &options,
-            &roster,
-            sandbox.clone(),
-            report,
-            &shown,
-            &health,
-            recorder.clone(),
-            &leadership,
-        );
+        let (runner, runs, stages) =
+            connect::connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
         let answers = Arc::new(Answers::new(answers::Parts {
             roster: roster.clone(),
             sandbox: sandbox.clone(),

@@ -53,7 +53,7 @@ pub enum Remove {
   boathook uninstall              # shows what would go
   boathook uninstall --yes        # after the operator was stopped: a running one registers its hooks again
 
-Deletes the hooks' webhook configurations, the Secret with the certificates that Boathook made and the Lease, gives
+Deletes the hooks' webhook configurations, the Lease and the Secret with Boathook's own certificates, gives
 CustomResourceDefinitions the conversion back that they had before, and lets HookBundles go, so that they can be
 deleted without an operator.
 

@@ -184,6 +184,7 @@ impl Elector {
 
     /// What gives the Lease back, if it is still ours.
     pub fn released(&self, found: Record) -> Option<Record> {
-        (found.holder.as_deref() == Some(&self.identity)).then(|| Record { holder: None, ..found })
+        let ours = found.holder.as_deref() == Some(&self.identity);
+        ours.then_some(Record { holder: None, ..found })
     }
 }

@@ -248,6 +248,9 @@ enum Event {
     Stops(usize),
 }
 
+/// Who leads since when (of all time) and until when, as it believes.
+type Reign = (usize, u64, u64);
+
 struct World {
     start: Instant,
     lease: Option<Record>,
@@ -257,8 +260,7 @@ struct World {
     events: BTreeMap<(u64, u64), Event>,
     number: u64,
     weather: std::iter::Cycle<std::vec::IntoIter<Weather>>,
-    /// Who leads since when (of all time) and until when, as it believes.
-    reigns: Vec<(usize, u64, u64)>,
+    reigns: Vec<Reign>,
 }
 
 impl World {
@@ -373,7 +375,7 @@ impl World {
         }
     }
 
-    fn two_at_once(&self) -> Option<((usize, u64, u64), (usize, u64, u64))> {
+    fn two_at_once(&self) -> Option<(Reign, Reign)> {
         let pairs = self.reigns.iter().flat_map(|a| self.reigns.iter().map(move |b| (*a, *b)));
         pairs.into_iter().find(|(a, b)| a.0 < b.0 && a.1 < b.2 && b.1 < a.2)
     }

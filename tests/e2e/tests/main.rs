@@ -28,6 +28,7 @@ mod outages;
 mod rbac;
 mod rbac_webhooks;
 mod real_faults;
+mod real_replicas;
 mod registration;
 mod registry_secret;
 mod replicas;
@@ -150,7 +151,7 @@ suite! {
         real_faults:
             history_compacted,
             api_server_starts_alone;
-        replicas:
+        real_replicas:
             the_rights_of_the_manifests_are_enough;
         rbac_webhooks:
             roles_for_webhooks_are_enough,

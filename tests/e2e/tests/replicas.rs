@@ -4,14 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::harness::{Operator, Test, eventually};
 use crate::ledger::{self, HOOK, NAME, Objects, settled, told};
-use crate::rbac::{ACCOUNT, Setup, is_refusal};
 
 /// Nobody follows within a test unless the Lease is given back.
-const LONG: &str = "5m";
+pub const LONG: &str = "5m";
 const SHORT: &str = "3s";
 const SOME: usize = 6;
 
@@ -21,7 +20,7 @@ async fn replica(test: &Test, kubeconfig: &Path, lease: &str) -> Operator {
 }
 
 /// The first works, and the second waits.
-async fn two(test: &Test, kubeconfig: &Path, lease: &str) -> (Operator, Operator) {
+pub async fn two(test: &Test, kubeconfig: &Path, lease: &str) -> (Operator, Operator) {
     let first = replica(test, kubeconfig, lease).await;
     is(&first, "leader").await;
     let second = replica(test, kubeconfig, lease).await;
@@ -29,7 +28,7 @@ async fn two(test: &Test, kubeconfig: &Path, lease: &str) -> (Operator, Operator
     (first, second)
 }
 
-async fn is(operator: &Operator, role: &str) {
+pub async fn is(operator: &Operator, role: &str) {
     eventually(&format!("it is ready, and {role}"), async || {
         let (code, body) = operator.get("/readyz").await?;
         let is = code == 200 && body.lines().any(|line| line.starts_with(&format!("{role}: ")));
@@ -142,34 +141,6 @@ pub async fn a_frozen_leader_writes_nothing_more(test: Arc<Test>) {
     assert!(before > 0);
     objects.rounds(SOME).await;
     settled(client, NAME).await;
-    second.stop().await;
-}
-
-/// As the ServiceAccount of the manifests, with their rules for the Lease: a test of theirs says that they have these. One
-/// follows at once, so it may also watch.
-pub async fn the_rights_of_the_manifests_are_enough(test: Arc<Test>) {
-    let setup = Setup::new(&test, &[HOOK]).await;
-    setup.apply_roles(&[]).await;
-    let (api, group, metadata) =
-        ("rbac.authorization.k8s.io/v1", "coordination.k8s.io", json!({"name": "lease", "namespace": ACCOUNT}));
-    let rules = json!([
-        {"apiGroups": [group], "resources": ["leases"], "verbs": ["create"]},
-        {"apiGroups": [group], "resources": ["leases"], "resourceNames": ["boathook"], "verbs": ["get", "watch", "patch"]},
-    ]);
-    setup.apply(&json!({"apiVersion": api, "kind": "Role", "metadata": metadata, "rules": rules})).await;
-    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "lease"});
-    let subjects = json!([{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": ACCOUNT}]);
-    setup
-        .apply(&json!({"apiVersion": api, "kind": "RoleBinding", "metadata": metadata, "roleRef": role, "subjects": subjects}))
-        .await;
-    let (first, second) = two(&test, &setup.kubeconfig().await, LONG).await;
-    first.stop().await;
-    is(&second, "leader").await;
-    let mut objects = Objects::new(&setup.cluster.client);
-    objects.rounds(1).await;
-    settled(&setup.cluster.client, NAME).await;
-    let forbidden: Vec<_> = second.log().into_iter().filter(is_refusal).collect();
-    assert!(forbidden.is_empty(), "{forbidden:?}");
     second.stop().await;
 }
 
