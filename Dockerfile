@@ -2,6 +2,7 @@
 # The image of the operator: one static binary, run by a user without a name. What each stage does is a script in
 # deploy/image, which also runs without docker.
 #
+#   make interpreters
 #   docker buildx build --build-arg SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" -t boathook .
 # For a build that others are to repeat byte by byte, name the builder by its digest.
 ARG BUILDER=docker.io/library/rust:1.95-alpine
@@ -16,7 +17,8 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,targe
     CARGO_TARGET_DIR=/target deploy/image/build.sh /out
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     deploy/image/dependencies.sh | deploy/image/sbom.sh Cargo.lock >/out/sbom.cdx.json
-RUN deploy/image/check.sh /out/boathook && deploy/image/rootfs.sh /out /rootfs
+# Those that `make interpreters` built; compiled here, so that no Pod does it.
+RUN deploy/image/check.sh /out/boathook && deploy/image/interpreters.sh /out && deploy/image/rootfs.sh /out /rootfs
 
 FROM scratch
 COPY --from=build /rootfs/ /

@@ -14,6 +14,7 @@
 //! | [`effect`] | what a write does to an object: before, after, the difference as text |
 //! | [`hooks`] | which hooks exist: components in a directory and their configuration documents |
 //! | [`discovery`] | which kinds the API server serves |
+//! | [`election`] | which of several replicas leads, and until when it may act |
 //! | [`watch`] | stage 1: changes of objects, and ticks of schedules |
 //! | [`filter`] | stage 2: what a binding sees of a change, and whether that makes a trigger |
 //! | [`queue`] | stage 3: order, merging, retries |
@@ -43,6 +44,7 @@ pub mod cmd;
 pub mod dev;
 pub mod discovery;
 pub mod effect;
+pub mod election;
 pub mod filter;
 pub mod hookbundle;
 pub mod hooks;

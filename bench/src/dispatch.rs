@@ -201,7 +201,7 @@ const OBJECT: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name"
 
 pub fn request(loaded: &LoadedHook, job: Job) -> RunRequest {
     let run = RunId::new("bench", job.id.0);
-    let caller = Caller { hook: loaded.name().clone(), run, permissions: Arc::new([]), dry_run: false };
+    let caller = Caller::new(loaded.name().clone(), run, Arc::new([]), false);
     RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: Limits::default() }
 }
 

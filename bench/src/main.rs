@@ -12,11 +12,13 @@ mod contender;
 mod dispatch;
 mod flow;
 mod flow_bare;
+mod languages;
 mod namespaces;
 mod pods;
 mod process;
 mod record;
 mod report;
+mod scripts;
 mod start;
 mod stats;
 mod webhook;
@@ -30,8 +32,9 @@ use backend::Backend;
 use contender::{KINDS, Kind};
 use report::{Report, Rounds};
 
-const PARTS: [&str; 7] = ["dispatch", "record", "flow", "namespaces", "start", "pods", "webhook"];
-const USAGE: &str = "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook]…";
+const PARTS: [&str; 9] =
+    ["dispatch", "record", "flow", "namespaces", "start", "pods", "webhook", "languages", "scripts"];
+const USAGE: &str = "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook|languages|scripts]…";
 
 /// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {
@@ -39,6 +42,8 @@ pub struct Paths {
     pub boathook: PathBuf,
     /// Built guests.
     pub hooks: PathBuf,
+    /// Built interpreters of scripts.
+    pub interpreters: PathBuf,
     /// The real control plane; without it the local cluster is used.
     pub apiserver: Option<PathBuf>,
     /// Boathook's compile cache, shared by all starts.
@@ -51,6 +56,7 @@ impl Paths {
         Self {
             boathook: path("BOATHOOK_BIN", "target/release/boathook"),
             hooks: path("BOATHOOK_HOOKS", "hooks-wasm/dist"),
+            interpreters: path("BOATHOOK_INTERPRETERS", "interpreters/dist"),
             apiserver: std::env::var_os("BOATHOOK_APISERVER").filter(|path| !path.is_empty()).map(PathBuf::from),
             cache: scratch.path().join("cache"),
         }
@@ -147,6 +153,16 @@ async fn measure(parts: &[String]) -> Result<()> {
             }
         }
         webhook::report(&mut report, &figures);
+    }
+    if wanted("languages") {
+        let mut figures = Vec::new();
+        for _ in 0..rounds {
+            figures.push(languages::measure(paths).await?);
+        }
+        languages::report(&mut report, &figures);
+    }
+    if wanted("scripts") {
+        scripts::report(&mut report, &scripts::measure(paths, rounds).await?);
     }
     let backend = Backend::start(paths).await?.describe(paths).await?;
     println!("API server: {backend}. Medians of {rounds} rounds, in turns (least–most).\n\n{report}");

@@ -27,7 +27,7 @@ impl<T> Rounds<T> {
 }
 
 struct Row {
-    what: &'static str,
+    what: String,
     unit: &'static str,
     hold: &'static str,
     boathook: Spread,
@@ -57,13 +57,13 @@ impl Report {
     /// Adds a row; not everything can be compared.
     pub fn row(
         &mut self,
-        what: &'static str,
+        what: impl Into<String>,
         unit: &'static str,
         hold: &'static str,
         boathook: Spread,
         bare: Option<Spread>,
     ) {
-        self.rows.push(Row { what, unit, hold, boathook, bare });
+        self.rows.push(Row { what: what.into(), unit, hold, boathook, bare });
     }
 }
 

@@ -89,6 +89,21 @@ first=$(packed "$work/first")
 files=$(cd "$work/first" && find . -type f | LC_ALL=C sort | tr '\n' ' ')
 [ "$files" = "./etc/group ./etc/passwd ./etc/ssl/certs/ca-certificates.crt ./usr/local/bin/boathook ./usr/share/doc/boathook/LICENSE ./usr/share/doc/boathook/sbom.cdx.json " ] ||
 	fail "the image has $files"
+# With interpreters.
+cat >"$work/c" <<'COMPILE'
+#!/bin/sh
+mkdir "$4/compiled" && echo code >"$4/compiled/js.cwasm"
+COMPILE
+mkdir -p "$work/with" "$work/dist" "$work/empty"
+cp "$work/out/sbom.cdx.json" "$work/with/"
+install -m 0755 "$work/c" "$work/with/boathook"
+refused 'run make interpreters' env BOATHOOK_INTERPRETERS="$work/empty" deploy/image/interpreters.sh "$work/with"
+echo js >"$work/dist/js-0.1.0.wasm"
+BOATHOOK_INTERPRETERS="$work/dist" deploy/image/interpreters.sh "$work/with"
+(umask 077; deploy/image/rootfs.sh "$work/with" "$work/scripts")
+files=$(cd "$work/scripts/usr/local/share" && find . -type f | LC_ALL=C sort | tr '\n' ' ')
+[ "$files" = "./boathook/interpreters/compiled/js.cwasm ./boathook/interpreters/js-0.1.0.wasm " ] || fail "the image has $files"
+[ -z "$(find "$work/scripts/usr" -perm /022)" ] || fail "others may write what is in the image"
 [ -z "$(find "$work/first" -perm -4000 -o -perm -2000)" ] || fail "a file takes another's rights"
 refused 'is there already' deploy/image/rootfs.sh "$work/out" "$work/first"
 ! (deploy/image/rootfs.sh "$work/nothing" "$work/fourth" 2>/dev/null) || fail "an image without a binary is made"

@@ -37,7 +37,7 @@ pub use grants::{confine, effective, missing};
 pub use own::{Followed, OwnWrites};
 pub use rights::WatchRight;
 
-use crate::{discovery::Discovery, model::HookName};
+use crate::{discovery::Discovery, election::Leadership, model::HookName};
 
 /// Bounds of the calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,8 @@ pub trait JqRunner: Send + Sync + 'static {
     fn run(&self, hook: &HookName, program: &str, object: String) -> BoxFuture<'_, Result<String, String>>;
 }
 
-/// Executes the calls of all hooks. Cheap to share behind an `Arc`.
+/// Executes the calls of all hooks. Cheap to clone.
+#[derive(Clone)]
 pub struct Access {
     sender: send::Sender,
     discovery: Arc<Discovery>,
@@ -89,7 +90,7 @@ pub struct Access {
     config: AccessConfig,
     observer: Arc<dyn Observer>,
     own: Arc<OwnWrites>,
-    pretended: pretend::Pretended,
+    pretended: Arc<pretend::Pretended>,
 }
 
 impl Access {
@@ -105,7 +106,12 @@ impl Access {
         observer: Arc<dyn Observer>,
     ) -> Self {
         let sender = send::Sender::new(client, &config);
-        Self { sender, discovery, jq, config, observer, own: Arc::default(), pretended: pretend::Pretended::default() }
+        Self { sender, discovery, jq, config, observer, own: Arc::default(), pretended: Arc::default() }
+    }
+
+    /// The same, for those who may write only as long as they lead: no write is sent after that, nor waited for.
+    pub fn fenced(&self, leadership: Leadership) -> Self {
+        Self { sender: self.sender.fenced(leadership), ..self.clone() }
     }
 
     /// What hooks wrote.

@@ -338,7 +338,15 @@ mod tests {
     }
 
     fn wire(method: Method, body: String) -> Wire {
-        Wire { method, uri: String::new(), content_type: "", body: body.into(), repeatable: false, list: false }
+        Wire {
+            method,
+            uri: String::new(),
+            content_type: "",
+            body: body.into(),
+            repeatable: false,
+            list: false,
+            asks: false,
+        }
     }
 
     fn writes() -> (Arc<OwnWrites>, Followed) {

@@ -5,7 +5,11 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Access, errors, send::Meter, write::wire};
+use super::{
+    Access, errors,
+    send::{Meter, Wire},
+    write::wire,
+};
 use crate::model::{CallError, Identity, Permission};
 
 const PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
@@ -59,7 +63,7 @@ impl Access {
 
     async fn may(&self, identity: &Identity, verb: &str, right: &WatchRight) -> Result<bool, CallError> {
         let what = format!("ask whether {identity} may {verb} {}", right.resource);
-        let wire = wire(Method::POST, PATH.to_owned(), &review(identity, verb, right), true);
+        let wire = Wire { asks: true, ..wire(Method::POST, PATH.to_owned(), &review(identity, verb, right), true) };
         let body = self.sender.send(None, &what, &wire, &mut Meter::default()).await?;
         let answer: Value = serde_json::from_slice(&body)
             .map_err(|error| errors::invalid(format!("{what}: the answer can't be read: {error}")))?;

@@ -8,13 +8,17 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, header, request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
+use tokio::time::Instant;
 
 use super::{
     AccessConfig,
     errors::{self, Status},
     retry::{self, Next, Policy, Symptom},
 };
-use crate::model::{CallError, CallReason, Identity};
+use crate::{
+    election::{Leadership, NotLeading},
+    model::{CallError, CallReason, Identity},
+};
 
 /// A body that says no more than an error needs; a longer one is not read.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
@@ -31,13 +35,15 @@ pub(super) struct Wire {
     pub repeatable: bool,
     /// A list has another size bound.
     pub list: bool,
+    /// It changes nothing, whatever its method.
+    pub asks: bool,
 }
 
 impl Wire {
     /// A request without a body.
     pub fn get(uri: String) -> Self {
         let body = Bytes::new();
-        Self { method: Method::GET, uri, content_type: JSON, body, repeatable: true, list: false }
+        Self { method: Method::GET, uri, content_type: JSON, body, repeatable: true, list: false, asks: true }
     }
 }
 
@@ -63,8 +69,10 @@ pub(super) struct Meter {
     pub uncertain: bool,
 }
 
+#[derive(Clone)]
 pub(super) struct Sender {
     client: kube::Client,
+    leadership: Leadership,
     timeout: Duration,
     policy: Policy,
     max_object_bytes: usize,
@@ -72,23 +80,34 @@ pub(super) struct Sender {
 }
 
 enum Fault {
-    Answered { code: u16, retry_after: Option<Duration>, body: Bytes },
+    Answered {
+        code: u16,
+        retry_after: Option<Duration>,
+        body: Bytes,
+    },
     NotConnected(String),
     Lost(String),
     TimedOut,
     TooLarge,
     Unsendable(http::Error),
+    /// Another operator may lead.
+    Fenced(NotLeading),
 }
 
 impl Sender {
     pub fn new(client: kube::Client, config: &AccessConfig) -> Self {
         Self {
             client,
+            leadership: Leadership::alone(),
             timeout: config.request_timeout,
             policy: Policy { retries: config.retries, max_retry_after: config.max_retry_after },
             max_object_bytes: config.max_object_bytes,
             max_list_bytes: config.max_list_bytes,
         }
+    }
+
+    pub fn fenced(&self, leadership: Leadership) -> Self {
+        Self { leadership, ..self.clone() }
     }
 
     /// Sends until there is an answer that counts, as somebody or else as the operator. `what` names verb and object
@@ -113,7 +132,6 @@ impl Sender {
         let mut tried = 0;
         loop {
             tried += 1;
-            meter.tries += 1;
             let fault = match self.once(as_identity, wire, meter).await {
                 Ok(body) => return Ok(body),
                 Err(fault) => fault,
@@ -131,6 +149,11 @@ impl Sender {
 
     async fn once(&self, as_identity: Option<&Identity>, wire: &Wire, meter: &mut Meter) -> Result<Bytes, Fault> {
         meter.code = None;
+        let end = match wire.asks {
+            true => None,
+            false => self.leadership.check().map_err(Fault::Fenced)?,
+        };
+        meter.tries += 1;
         let request = impersonating(Request::builder(), as_identity)
             .method(&wire.method)
             .uri(&wire.uri)
@@ -138,9 +161,13 @@ impl Sender {
             .header(header::CONTENT_TYPE, wire.content_type)
             .body(Body::from(wire.body.clone()))
             .map_err(Fault::Unsendable)?;
-        tokio::time::timeout(self.timeout, self.exchange(request, self.bound(wire), meter))
-            .await
-            .unwrap_or(Err(Fault::TimedOut))
+        let usual = Instant::now() + self.timeout;
+        tokio::time::timeout_at(
+            end.map_or(usual, |end| end.min(usual)),
+            self.exchange(request, self.bound(wire), meter),
+        )
+        .await
+        .unwrap_or(Err(Fault::TimedOut))
     }
 
     async fn exchange(&self, request: Request<Body>, bound: usize, meter: &mut Meter) -> Result<Bytes, Fault> {
@@ -177,6 +204,7 @@ impl Sender {
                 let hint = if wire.list { "; ask for fewer with `limit`" } else { "" };
                 (CallReason::TooLarge, format!("the answer has more than the {} bytes allowed{hint}", self.bound(wire)))
             }
+            Fault::Fenced(error) => (CallReason::Unavailable, format!("not sent: {error}")),
             Fault::Unsendable(error) => (CallReason::Invalid, format!("it makes no HTTP request: {error}")),
         };
         errors::refused(reason, format!("{what}: {text}{maybe}"))
@@ -195,7 +223,7 @@ impl Fault {
             Self::NotConnected(_) => Symptom::NotConnected,
             Self::Lost(_) => Symptom::Lost,
             Self::TimedOut => Symptom::TimedOut,
-            Self::TooLarge | Self::Unsendable(_) => Symptom::Hopeless,
+            Self::TooLarge | Self::Unsendable(_) | Self::Fenced(_) => Symptom::Hopeless,
         }
     }
 }

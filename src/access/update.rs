@@ -74,6 +74,7 @@ impl Access {
             body: Bytes::copy_from_slice(format.body.as_bytes()),
             repeatable: format.repeatable,
             list: false,
+            asks: false,
         };
         match self.store(&what, &wire, audit).await {
             // A 404 to an apply means that its namespace is missing: nothing was left undone

@@ -133,7 +133,7 @@ impl Access {
 /// A write of a JSON body.
 pub(super) fn wire(method: Method, uri: String, body: &str, repeatable: bool) -> Wire {
     let body = Bytes::copy_from_slice(body.as_bytes());
-    Wire { method, uri, content_type: JSON, body, repeatable, list: false }
+    Wire { method, uri, content_type: JSON, body, repeatable, list: false, asks: false }
 }
 
 /// The name under which the API server remembers which fields a hook has set.

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     access::Access,
     discovery::Discovery,
+    election::Leadership,
     filter::{Evaluator, Snapshots},
     model::Job,
     queue::Runner,
@@ -38,6 +39,7 @@ pub(super) fn connect(
     shown: &Shown,
     health: &Arc<Health>,
     recorder: Option<Arc<Recorder>>,
+    leadership: &Leadership,
 ) -> (Runner, Arc<Runs>, Arc<Stages>) {
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
@@ -46,11 +48,13 @@ pub(super) fn connect(
     let effects = Arc::new(plan::Effects(options.effects.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
     let operator = Arc::new(Operator {
-        access,
+        access: access.fenced(leadership.clone()),
         snapshots: snapshots.clone(),
         metrics: shown.metrics.clone(),
         hook_metrics: shown.hook_metrics.clone(),
     });
+    // Each question is asked of one replica, whichever that is.
+    let answering = Arc::new(Operator { access, ..operator.as_ref().clone() });
     let history = Arc::new(History::new(options.run_ended.clone()));
     let last = Arc::new(LastRuns::new(options.keep_last_run));
     let runs = Arc::new(Runs::new(runs::Parts {
@@ -62,6 +66,7 @@ pub(super) fn connect(
         last: last.clone(),
         recorder,
         plan: options.plan,
+        leadership: leadership.clone(),
     }));
     let acting = runs.clone();
     let action = Arc::new(move |job: Job| {
@@ -69,6 +74,9 @@ pub(super) fn connect(
         async move { runs.run(job).await }.boxed()
     });
     let runner = Runner::new(options.queue, action, report.clone());
+    if !leadership.is_alone() {
+        runner.handle().stand_by();
+    }
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
     let (schedules_tick, hold) = (options.schedules_tick, options.hold);
@@ -80,6 +88,8 @@ pub(super) fn connect(
         snapshots,
         queue,
         operator,
+        answering,
+        leadership: leadership.clone(),
         health,
         history,
         schedules_tick,

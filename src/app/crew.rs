@@ -117,8 +117,9 @@ impl Members {
                 continue;
             }
             let ticks = schedules::keep(self.stages.queue.clone(), hook.spec.name.clone(), schedule.clone());
-            let barrier = self.barrier.clone();
+            let (leadership, barrier) = (self.stages.leadership.clone(), self.barrier.clone());
             let task = self.tasks.spawn(async move {
+                leadership.gained().await;
                 barrier.passed().await;
                 ticks.await;
             });

@@ -9,11 +9,12 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
+    election::Leadership,
     filter::BindingStatus,
     model::{BindingName, HookName, HookSpec, KubernetesBinding, QueueName},
     queue::{self, HookStats},
     registration::Wanted,
-    telemetry::{HookReadiness, Metrics, Readiness},
+    telemetry::{HookReadiness, Metrics, Readiness, Role},
 };
 
 struct BindingHealth {
@@ -43,6 +44,7 @@ pub struct Health {
     changes: watch::Sender<()>,
     /// What of the hooks is served and registered at the API server. Unset when webhooks are not served at all.
     registered: OnceLock<watch::Receiver<Wanted>>,
+    leadership: Leadership,
 }
 
 struct HookHealth {
@@ -59,13 +61,14 @@ impl HookHealth {
 }
 
 impl Health {
-    pub fn new(metrics: Arc<Metrics>) -> Self {
+    pub fn new(metrics: Arc<Metrics>, leadership: Leadership) -> Self {
         Self {
             metrics,
             hooks: Mutex::default(),
             queue: OnceLock::new(),
             changes: watch::Sender::default(),
             registered: OnceLock::new(),
+            leadership,
         }
     }
 
@@ -176,23 +179,34 @@ impl Health {
         bindings.map(|binding| (binding.status.clone(), binding.pending.clone())).collect()
     }
 
-    /// What is still waited for.
+    /// What is still waited for. A standby is ready to take over when it knows all objects.
     pub fn readiness(&self) -> Readiness {
-        let Some(queue) = self.queue.get() else { return Readiness::default() };
+        let role = match &self.leadership {
+            leadership if leadership.is_alone() => Role::Alone,
+            leadership if leadership.leads() => Role::Leader,
+            _ => Role::Standby,
+        };
+        let Some(queue) = self.queue.get() else { return Readiness { role, ..Readiness::default() } };
+        let standby = role == Role::Standby;
         // Bindings first: their synchronizations are pushed before they count as synchronised.
-        let listed: Vec<_> = self.hooks().iter().map(|(hook, known)| (hook.clone(), self.missing(known))).collect();
+        let listed: Vec<_> =
+            self.hooks().iter().map(|(hook, known)| (hook.clone(), self.missing(known, standby))).collect();
         let stats = queue.stats();
         let hooks = listed.into_iter().map(|(hook, mut missing)| {
-            if let Some(stats) = stats.hooks.iter().find(|stats| stats.hook == hook) {
+            if let Some(stats) = stats.hooks.iter().find(|stats| stats.hook == hook && !standby) {
                 missing.extend(unfinished(stats));
             }
             HookReadiness { hook: hook.to_string(), missing }
         });
-        Readiness { started: true, hooks: hooks.collect(), quarantined: Vec::new() }
+        Readiness { started: true, role, hooks: hooks.collect(), quarantined: Vec::new() }
     }
 
-    fn missing(&self, hook: &HookHealth) -> Vec<String> {
-        let mut missing = unlisted(&hook.bindings);
+    fn missing(&self, hook: &HookHealth, standby: bool) -> Vec<String> {
+        let mut missing = unlisted(&hook.bindings, standby);
+        // Whoever leads registers.
+        if standby {
+            return missing;
+        }
         if let (Some(spec), Some(registered)) = (&hook.answers, self.registered.get())
             && !registered.borrow().hooks.iter().any(|known| known.ready && *known.spec == *spec)
         {
@@ -202,10 +216,11 @@ impl Health {
     }
 }
 
-fn unlisted(bindings: &[BindingHealth]) -> Vec<String> {
+fn unlisted(bindings: &[BindingHealth], standby: bool) -> Vec<String> {
     let missing = |binding: &BindingHealth| match &binding.pending {
         Some(reason) => Some(format!("binding {} is pending: {reason}", binding.name)),
         None if binding.status.is_synchronised() => None,
+        None if binding.status.is_listed() && standby => None,
         None if binding.status.is_listed() => {
             Some(format!("binding {} waits for other bindings of its hook", binding.name))
         }

@@ -17,6 +17,7 @@ use crate::{
 };
 
 /// The operator, as a run sees it.
+#[derive(Clone)]
 pub struct Operator {
     /// Executes calls.
     pub access: Access,

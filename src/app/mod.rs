@@ -17,6 +17,7 @@ mod hooks;
 mod host;
 mod kinds;
 mod last;
+mod leading;
 mod observers;
 pub mod once;
 mod options;
@@ -44,6 +45,7 @@ pub use options::{Options, RunEnded};
 use crate::{
     admin::SocketError,
     discovery::Discovery,
+    election::{Candidacy, Election, Leadership},
     filter::{Evaluator, Snapshots},
     hooks::{DirectoryError, HookFile},
     model::{HookName, Installer},
@@ -108,7 +110,11 @@ struct Stages {
     evaluator: Arc<Evaluator>,
     snapshots: Arc<Snapshots>,
     queue: queue::Handle,
+    /// For runs, which end with the leadership.
     operator: Arc<Operator>,
+    /// For answers to the API server, which every replica gives.
+    answering: Arc<Operator>,
+    leadership: Leadership,
     health: Arc<Health>,
     history: Arc<History>,
     schedules_tick: bool,
@@ -131,6 +137,7 @@ pub struct App {
     bundles: Bundles,
     answers: Arc<Answers>,
     webhooks: Option<Webhooks>,
+    election: Option<Election>,
     /// The tasks of telemetry.
     tasks: JoinSet<()>,
     options: Options,
@@ -142,7 +149,9 @@ impl App {
     pub async fn start(mut options: Options) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
         options.client = client::counted(options.client, metrics.clone());
-        let health = Arc::new(Health::new(metrics.clone()));
+        let candidacy = options.election.clone().map(Candidacy::new);
+        let leadership = candidacy.as_ref().map_or_else(Leadership::alone, Candidacy::leadership);
+        let health = Arc::new(Health::new(metrics.clone(), leadership.clone()));
         let roster = Arc::new(Roster::default());
         let shown = Shown {
             metrics: metrics.clone(),
@@ -159,12 +168,20 @@ impl App {
         let report = Arc::new(Report::new(metrics.clone(), failures));
         let recorder = options.record.clone().map(|config| Recorder::start(config, report.clone())).transpose()?;
         let recorder = recorder.map(Arc::new);
-        let (runner, runs, stages) =
-            connect::connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
+        let (runner, runs, stages) = connect::connect(
+            &options,
+            &roster,
+            sandbox.clone(),
+            report,
+            &shown,
+            &health,
+            recorder.clone(),
+            &leadership,
+        );
         let answers = Arc::new(Answers::new(answers::Parts {
             roster: roster.clone(),
             sandbox: sandbox.clone(),
-            operator: stages.operator.clone(),
+            operator: stages.answering.clone(),
             health: health.clone(),
             metrics: metrics.clone(),
             history: stages.history.clone(),
@@ -200,6 +217,7 @@ impl App {
             roster: roster.clone(),
             health: health.clone(),
             metrics: metrics.clone(),
+            leadership: leadership.clone(),
         });
         let webhooks = match webhooks {
             Some(parts) => Some(Webhooks::start(parts).await?),
@@ -212,6 +230,9 @@ impl App {
             tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
         }
         tasks.spawn(kinds::keep(stages.clone()));
+        tasks.spawn(leading::follow(leadership, runner.handle(), metrics.clone()));
+        // Not before: a replica that loads hooks would keep them from running.
+        let election = candidacy.map(|candidacy| candidacy.start(options.client.clone()));
         observers::refresh(&metrics, &stages, &roster);
         tasks.spawn(observers::tick(metrics));
         health.started(runner.handle());
@@ -228,6 +249,7 @@ impl App {
             fleet,
             answers,
             webhooks,
+            election,
             tasks,
             options,
         })
@@ -310,6 +332,11 @@ impl App {
         self.fleet.swap(HookFile::of(path.into())).await
     }
 
+    /// Whether this replica leads. Once it has lost that, no hook runs by itself any more: it is to be shut down.
+    pub fn leadership(&self) -> Leadership {
+        self.stages.leadership.clone()
+    }
+
     /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.
     pub async fn shutdown(mut self) -> Drained {
         if let Some(webhooks) = self.webhooks.take() {
@@ -317,6 +344,11 @@ impl App {
         }
         // Runs first: they read the snapshots that bindings keep.
         let drained = self.runner.drain(self.options.grace_period).await;
+        match self.election {
+            Some(election) if drained.interrupted == 0 => election.release().await,
+            // What an interrupted run has sent may still have its effect: the Lease runs out.
+            election => drop(election),
+        }
         self.fleet.shutdown().await;
         if let Some(recorder) = self.recorder {
             // What is not written in this time is not worth the wait.

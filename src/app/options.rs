@@ -7,6 +7,7 @@ use crate::{
     access::AccessConfig,
     admin::{Socket, views::RunView},
     effect::Sink,
+    election::ElectionConfig,
     filter::WorkerConfig,
     queue::QueueConfig,
     record::RecordConfig,
@@ -56,6 +57,9 @@ pub struct Options {
     pub keep_last_run: bool,
     /// Records runs. Default: none.
     pub record: Option<RecordConfig>,
+    /// Takes part in the election of a leader: until it leads, no hook runs by itself and nothing is registered.
+    /// Default: none, there is no other replica.
+    pub election: Option<ElectionConfig>,
     /// Serves webhooks and registers hooks for them, unless it is a plan or holds its hooks. Default: none.
     pub webhooks: Option<WebhookOptions>,
     /// Stage 1.
@@ -91,6 +95,7 @@ impl Options {
             run_ended: None,
             keep_last_run: false,
             record: None,
+            election: None,
             webhooks: None,
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,

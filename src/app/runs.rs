@@ -23,6 +23,7 @@ use super::{
     roster::Roster,
 };
 use crate::{
+    election::Leadership,
     model::{
         BindingName, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId,
         WatchEventKind,
@@ -46,6 +47,8 @@ pub struct Parts {
     pub recorder: Option<Arc<Recorder>>,
     /// Writes are dry runs.
     pub plan: bool,
+    /// A run does not outlive it.
+    pub leadership: Leadership,
 }
 
 /// Runs jobs.
@@ -135,6 +138,10 @@ impl Runs {
             report = self.parts.sandbox.run(&hook.component, request, host) => report,
             () = hook.interrupt.cancelled() => {
                 let message = "the run was interrupted because a new version of the hook takes its place";
+                RunReport::interrupted(message.to_owned(), began.elapsed())
+            }
+            () = self.parts.leadership.lost() => {
+                let message = "the run was interrupted because this replica does not lead any more";
                 RunReport::interrupted(message.to_owned(), began.elapsed())
             }
         }

@@ -14,6 +14,7 @@ use tracing::{debug, info, warn};
 
 use super::{answers::Answers, health::Health, registrations, roster::Roster};
 use crate::{
+    election::Leadership,
     model::error_chain,
     registration::{self, Endpoint, Wanted},
     telemetry::Metrics,
@@ -90,6 +91,8 @@ pub(super) struct Parts {
     pub roster: Arc<Roster>,
     pub health: Arc<Health>,
     pub metrics: Arc<Metrics>,
+    /// All replicas answer, and the one that leads registers.
+    pub leadership: Leadership,
 }
 
 /// The webhooks of an operator. Dropping it ends them at once.
@@ -175,7 +178,10 @@ impl Parts {
     async fn waited(&self) -> Begun {
         let mut changes = self.health.changes();
         if !needed(&self.roster) {
-            self.take_back().await;
+            tokio::select! {
+                () = self.leadership.gained() => self.take_back().await,
+                () = self.comes_to_be_needed() => {}
+            }
         }
         loop {
             changes.mark_unchanged();
@@ -188,6 +194,15 @@ impl Parts {
                     }
                 }
             } else if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    async fn comes_to_be_needed(&self) {
+        let mut changes = self.health.changes();
+        while !needed(&self.roster) {
+            if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
         }
@@ -263,7 +278,15 @@ impl Parts {
         let mut tasks = JoinSet::new();
         let (roster, health) = (self.roster.clone(), self.health.clone());
         tasks.spawn(registrations::compose(roster, health, certificates.watch(), wanted));
-        tasks.spawn(registration::keep(self.client.clone(), settings, known, registered));
+        let (leadership, keep) =
+            (self.leadership.clone(), registration::keep(self.client.clone(), settings, known, registered));
+        tasks.spawn(async move {
+            leadership.gained().await;
+            tokio::select! {
+                () = keep => {}
+                () = leadership.lost() => {}
+            }
+        });
         tasks
     }
 }

@@ -41,6 +41,24 @@ impl Language {
         MARKS.iter().find(|(mark, _)| name == *mark).map(|(_, language)| *language)
     }
 
+    /// What a new project needs before it is built, as one types it; most need nothing.
+    pub fn setup(self) -> Option<&'static str> {
+        match self {
+            Self::TypeScript | Self::JavaScript => Some("npm install"),
+            Self::Rust | Self::Go | Self::Python => None,
+        }
+    }
+
+    /// The file that an SDK's folder has.
+    pub fn sdk_manifest(self) -> &'static str {
+        match self {
+            Self::Rust => "Cargo.toml",
+            Self::Go => "go.mod",
+            Self::TypeScript | Self::JavaScript => "package.json",
+            Self::Python => "pyproject.toml",
+        }
+    }
+
     /// The files that show a language, for a person.
     pub(super) fn marks() -> String {
         let names: Vec<&str> =

@@ -155,7 +155,8 @@ impl Project {
         match &self.kind {
             Kind::Rust(package) => vec![package.target_directory.clone(), package.folder().join("target")],
             Kind::Go(package) => vec![package.output()],
-            Kind::Script(package, _) => vec![package.output(), package.folder.join("node_modules")],
+            // All of `target`: that it appears is no change of a source.
+            Kind::Script(package, _) => ["target", "node_modules"].map(|name| package.folder.join(name)).into(),
             // Editors, checkers and tests write these.
             Kind::Python(package) => {
                 let beside = ["__pycache__", ".mypy_cache", ".pytest_cache", ".venv"];

@@ -11,7 +11,7 @@ use super::{
         TITLE, WASM_TYPE,
     },
 };
-use crate::model::{HookName, InvalidName, Permission};
+use crate::model::{HookName, InterpreterRef, InvalidName, Permission};
 
 /// An artifact that is no bundle, or a wrong one.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +83,9 @@ pub(super) struct ConfigHook {
     pub layer: Digest,
     /// What its document asks for.
     pub permissions: Vec<Permission>,
+    /// What runs it, if it is a script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<InterpreterRef>,
 }
 
 /// One hook of a bundle.
@@ -97,6 +100,9 @@ pub struct BundledHook {
     /// What the bundle says that it asks for; a host must hold its document against that. Absent for a single
     /// component's artifact, which says nothing.
     pub permissions: Option<Vec<Permission>>,
+    /// What the bundle says that runs it, if it is a script. The host goes by the script itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<InterpreterRef>,
 }
 
 /// What is in a bundle.
@@ -172,7 +178,8 @@ fn bundle(manifest: &Manifest, config: &[u8]) -> Result<Contents, ContentsError>
             return Err(ContentsError::NoLayer { hook: name, layer: hook.layer });
         };
         let name = HookName::new(&name)?;
-        hooks.push(BundledHook { name, layer: (*layer).clone(), permissions: Some(hook.permissions) });
+        let ConfigHook { permissions, interpreter, .. } = hook;
+        hooks.push(BundledHook { name, layer: (*layer).clone(), permissions: Some(permissions), interpreter });
     }
     if let Some(unnamed) = code.iter().find(|layer| hooks.iter().all(|hook| hook.layer.digest != layer.digest)) {
         return Err(ContentsError::Unnamed(unnamed.digest.clone()));
@@ -193,7 +200,7 @@ fn single(manifest: &Manifest, at: Option<&Reference>) -> Result<Contents, Conte
     let name = HookName::new(title.or(repository).unwrap_or("hook"))?;
     let said = |key: &str| manifest.annotations.get(key).cloned();
     Ok(Contents {
-        hooks: vec![BundledHook { name, layer: layer.clone(), permissions: None }],
+        hooks: vec![BundledHook { name, layer: layer.clone(), permissions: None, interpreter: None }],
         files: Vec::new(),
         created: said(CREATED),
         source: said(SOURCE),

@@ -29,7 +29,7 @@ pub use manifest::{
     BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, Descriptor, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, Manifest,
     SCHEMA_TYPE, TITLE, WASM_TYPE,
 };
-pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack};
+pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack, single};
 pub use place::{Place, save};
 pub use progress::Progress;
 pub use pull::{Pulled, PulledHook, Seen, look, pull, verify};

@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::{
     Descriptor, Digest, Manifest,
     contents::{Config, ConfigHook},
     manifest::{
-        BUNDLE_TYPE, CONFIG_TYPE, CREATED, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, SOURCE, TITLE, WASM_TYPE,
-        bytes_of,
+        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, CREATED, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, SOURCE,
+        TITLE, WASM_TYPE, bytes_of,
     },
 };
-use crate::model::{HookName, Permission};
+use crate::model::{HookName, Permission, Script, ScriptError};
 
 /// Why nothing can be packed.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,14 @@ pub enum PackError {
     /// Too many files.
     #[error("{0} files are too many, {MAX_LAYERS} are allowed: make several bundles")]
     TooMany(usize),
+    /// A script that is none.
+    #[error("{name} can't be read: build it again")]
+    Script {
+        /// The name.
+        name: String,
+        /// Why.
+        source: ScriptError,
+    },
     /// JSON that can't be written.
     #[error("the bundle's documents can't be written")]
     Json(#[from] serde_json::Error),
@@ -96,7 +105,10 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
     for hook in input.hooks {
         let title = format!("{}.wasm", hook.name);
         let layer = Descriptor::of(WASM_TYPE, &hook.component).annotated(TITLE, &title);
-        let entry = ConfigHook { layer: layer.digest.clone(), permissions: hook.permissions };
+        let script =
+            Script::read(&hook.component).map_err(|source| PackError::Script { name: title.clone(), source })?;
+        let interpreter = script.map(|script| script.interpreter);
+        let entry = ConfigHook { layer: layer.digest.clone(), permissions: hook.permissions, interpreter };
         hooks.insert(hook.name.as_str().to_owned(), entry);
         // Two hooks may be one component.
         if blobs.insert(layer.digest.clone(), hook.component).is_none() {
@@ -118,6 +130,20 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
     blobs.insert(manifest.config.digest.clone(), config.into());
     let bytes: Bytes = bytes_of(&manifest)?.into();
     Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs })
+}
+
+/// One component by itself, as the CNCF's layout has it. The title is its file's name without `.wasm`.
+pub fn single(title: &str, component: Bytes) -> Result<Packed, PackError> {
+    let layer = Descriptor::of(WASM_TYPE, &component).annotated(TITLE, &format!("{title}.wasm"));
+    let config = bytes_of(&json!({
+        "created": Timestamp::UNIX_EPOCH.to_string(), "architecture": "wasm", "os": "wasip2",
+        "layerDigests": [layer.digest.as_str()],
+    }))?;
+    let config_layer = Descriptor::of(CNCF_CONFIG_TYPE, &config);
+    let blobs = [(layer.digest.clone(), component), (config_layer.digest.clone(), config.into())];
+    let manifest = Manifest::new(None, config_layer, vec![layer]);
+    let bytes: Bytes = bytes_of(&manifest)?.into();
+    Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs: blobs.into() })
 }
 
 /// The descriptor of a manifest.

@@ -24,6 +24,7 @@ pub enum Author {
   boathook new nightly --from schedule --dir hooks/nightly
   boathook new copy-secrets --lang go
   boathook new copy-secrets --lang python
+  boathook new copy-secrets --lang ts
 
 Exit codes: 0 when the project is there, 1 when it can't be made, 2 when the command line is wrong.")]
 pub struct New {
@@ -51,6 +52,12 @@ pub enum Language {
     Rust,
     /// Go, built by its own tool chain.
     Go,
+    /// TypeScript, for the shared interpreter
+    #[value(name = "ts", alias = "typescript")]
+    TypeScript,
+    /// JavaScript, for the shared interpreter
+    #[value(name = "js", alias = "javascript")]
+    JavaScript,
     /// Python, run by the shared interpreter.
     Python,
 }
@@ -76,7 +83,8 @@ pub enum Template {
   boathook build -o json | jq -r .path
 
 A project's language is known by its files. Cargo builds Rust, with the target wasm32-wasip2; Go 1.24 or
-newer builds Go, and boathook makes a component of it. CARGO and GO name other programs to do it.
+newer builds Go, and boathook makes a component of it. The esbuild that a project in TypeScript or JavaScript has
+installed makes one script of it. CARGO and GO name other programs to do it.
 
 Exit codes: 0 when the component is there, 1 when it can't be built (why is on stderr), 2 when the command line is
 wrong, 3 when it was built and is no hook that can be used.")]
@@ -85,7 +93,7 @@ pub struct Build {
     #[arg(value_name = "PATH", default_value = ".")]
     pub path: PathBuf,
     /// Where to put the component: a file, or a folder that is there [default: boathook/NAME.wasm in
-    /// Cargo's target folder, build/NAME.wasm in a package of Go's]
+    /// Cargo's target folder, build/NAME.wasm in a package of Go's, target/boathook/NAME.wasm in one of Node's]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Output format

@@ -4,7 +4,9 @@ pub mod admin;
 pub mod author;
 pub mod bundle;
 pub mod dev;
+pub mod election;
 pub mod hookbundle;
+pub mod interpreters;
 pub mod rbac;
 pub mod record;
 pub mod run;
@@ -54,6 +56,9 @@ pub enum Command {
     /// Sets of hooks as one artifact in a registry: pack, push, pull, inspect, verify, sign
     #[command(arg_required_else_help = true)]
     Bundle(bundle::Bundle),
+    /// What runs script hooks: list, compile, pull, push
+    #[command(arg_required_else_help = true)]
+    Interpreters(interpreters::Interpreters),
     /// From nothing to a component.
     #[command(flatten)]
     Author(author::Author),
@@ -94,9 +99,11 @@ pub struct CompileWorker {
   boathook serve --kubeconfig dev.yaml --hooks hooks-wasm/dist --listen 127.0.0.1:0
   boathook serve --hooks ./hooks --webhook-url https://10.0.0.7:9443      # hooks that validate, from outside
   boathook serve --bundle registry.example.com/team/hooks:v1 --key team.pub   # looks for another v1 in time
+  boathook serve --hooks ./hooks --leader-elect       # one of several replicas
   boathook serve --hooks ./hooks --plan               # shows what hooks would write, and writes nothing
 
-Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 3 when runs had to be interrupted on shutdown.")]
+Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 3 when runs had to be interrupted on shutdown, 4 when
+another replica may lead now.")]
 pub struct Serve {
     /// Directory with the hooks: each NAME.wasm in it is one
     #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS", required_unless_present_any = ["bundles", "hook_bundles"])]
@@ -156,6 +163,9 @@ pub struct Serve {
     /// Webhooks.
     #[command(flatten)]
     pub webhooks: webhooks::Webhooks,
+    /// Replicas.
+    #[command(flatten)]
+    pub election: election::Election,
     /// On shutdown, how long running hooks may take to end (at most 30s)
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = grace, env = "BOATHOOK_GRACE_PERIOD")]
     pub grace_period: std::time::Duration,

@@ -53,7 +53,7 @@ pub enum Remove {
   boathook uninstall              # shows what would go
   boathook uninstall --yes        # after the operator was stopped: a running one registers its hooks again
 
-Deletes the hooks' webhook configurations and the Secret with the certificates that Boathook made, gives
+Deletes the hooks' webhook configurations, the Secret with the certificates that Boathook made and the Lease, gives
 CustomResourceDefinitions the conversion back that they had before, and lets HookBundles go, so that they can be
 deleted without an operator.
 
@@ -68,6 +68,9 @@ pub struct Uninstall {
     /// The Secret, as given to `boathook serve`, in the namespace of the connection
     #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates", env = "BOATHOOK_WEBHOOK_SECRET")]
     pub webhook_secret: String,
+    /// The Lease of several replicas, in the namespace of the connection
+    #[arg(long, value_name = "NAME", default_value = "boathook", env = "BOATHOOK_LEASE_NAME")]
+    pub lease_name: String,
     /// Do it
     #[arg(long)]
     pub yes: bool,

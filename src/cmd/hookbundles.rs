@@ -12,6 +12,7 @@ use crate::{
         bundle::Served,
         hookbundle::{HookBundles, Mode},
     },
+    election::Leadership,
     hookbundle::{Options, SourceOptions, keep, served},
     model::Installer,
 };
@@ -48,6 +49,7 @@ pub(super) async fn start(
     common: Common,
     client: kube::Client,
     installer: Arc<dyn Installer>,
+    leadership: Leadership,
 ) -> anyhow::Result<Option<AbortOnDropHandle<()>>> {
     match args.hook_bundles {
         Mode::Off => return Ok(None),
@@ -70,6 +72,7 @@ pub(super) async fn start(
         sources,
         unconfined: args.unconfined_namespace,
         instance: std::env::var("HOSTNAME").unwrap_or_else(|_| "boathook".to_owned()),
+        leadership,
     };
     Ok(Some(AbortOnDropHandle::new(tokio::spawn(keep(client, installer, options)))))
 }

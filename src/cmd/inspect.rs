@@ -6,7 +6,7 @@ use std::{fmt::Write as _, path::Path, process::ExitCode};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::{interpreters::directories, runtime::block_on, serve::cache_dir, summary};
+use super::{interpreters::directories, language, runtime::block_on, serve::cache_dir, summary};
 use crate::{
     app::{Hook, load},
     cli::{Inspect, Output},
@@ -33,7 +33,7 @@ pub(super) fn check(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
         let sandbox = Sandbox::new(SandboxConfig { cache_dir: cache_dir(), interpreters, ..SandboxConfig::default() })?;
         Ok(load(name, bytes, &sandbox).await?)
     })?;
-    Ok(facts(&hook))
+    Ok(facts(&hook, bytes))
 }
 
 pub(super) fn hook_name(file: &Path) -> anyhow::Result<HookName> {
@@ -41,11 +41,12 @@ pub(super) fn hook_name(file: &Path) -> anyhow::Result<HookName> {
     Ok(HookName::new(&stem)?)
 }
 
-fn facts(hook: &Hook) -> Value {
+fn facts(hook: &Hook, bytes: &[u8]) -> Value {
     json!({
         "name": hook.spec.name.as_str(),
         "digest": hook.component.digest(),
         "bytes": hook.component.size(),
+        "language": language::of(bytes, hook.component.script()),
         "script": hook.component.script().map(script),
         "exports": hook.component.exports(),
         "imports": hook.component.imports(),
@@ -67,6 +68,9 @@ fn text(facts: &Value) -> String {
     let _ = writeln!(out, "Name:     {}", plain(&get("name")));
     let _ = writeln!(out, "Digest:   {}", plain(&get("digest")));
     let _ = writeln!(out, "Size:     {} bytes", get("bytes"));
+    if let Some(language) = facts.get("language").and_then(Value::as_str) {
+        let _ = writeln!(out, "Language: {language}");
+    }
     if let Some(interpreter) = facts.pointer("/script/interpreter") {
         let of = |key: &str| plain(interpreter.get(key).unwrap_or(&Value::Null)).to_owned();
         let _ = writeln!(out, "Script:   of {} {}, {}", of("name"), of("version"), of("digest"));

@@ -15,6 +15,7 @@ pub mod filter_worker;
 mod hookbundles;
 mod inspect;
 mod interpreters;
+mod language;
 mod new;
 mod rbac;
 mod replay;
@@ -44,6 +45,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::run(args),
         Command::Rbac(args) => rbac::run(args),
         Command::Bundle(args) => bundle::run(args),
+        Command::Interpreters(args) => interpreters::run(args),
         Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
         Command::Dev(args) => dev::run(args),
         Command::Author(Author::New(args)) => new::run(args),

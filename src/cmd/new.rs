@@ -16,6 +16,8 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
     let language = match args.lang {
         cli::Language::Rust => Language::Rust,
         cli::Language::Go => Language::Go,
+        cli::Language::TypeScript => Language::TypeScript,
+        cli::Language::JavaScript => Language::JavaScript,
         cli::Language::Python => Language::Python,
     };
     let name = ProjectName::new(&args.name, language)?;
@@ -25,12 +27,12 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
     };
     let folder = args.dir.unwrap_or_else(|| PathBuf::from(name.as_str()));
     let files = template(args.from).files(language, &name, &sdk);
-    let files = files.with_context(|| format!("there is no such template in {language}"))?;
     write_project(&folder, &files)?;
     for file in &files {
         println!("{}", folder.join(file.path).display());
     }
-    eprintln!("next: cd {} && boathook build; its README.md tells how to go on", shown(&folder));
+    let setup = language.setup().map(|command| format!("{command} && ")).unwrap_or_default();
+    eprintln!("next: cd {} && {setup}boathook build; its README.md tells how to go on", shown(&folder));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -46,13 +48,12 @@ fn template(name: cli::Template) -> Template {
 /// Absolute, as the project may lie anywhere.
 fn sdk(path: &Path, language: Language) -> anyhow::Result<PathBuf> {
     let found = path.canonicalize().with_context(|| format!("can't use the SDK in {}", path.display()))?;
-    if Language::of(&found) != Some(language) {
-        let manifest = match language {
-            Language::Rust => "Cargo.toml",
-            Language::Python => "pyproject.toml",
-            _ => "go.mod",
-        };
+    let manifest = language.sdk_manifest();
+    if !found.join(manifest).is_file() {
         bail!("there is no SDK for {language} in {}: it has no {manifest}", path.display());
+    }
+    if language.setup().is_some() && !found.join("dist").is_dir() {
+        bail!("the SDK in {} is not compiled: run `npm install && npm run build` there", path.display());
     }
     Ok(found)
 }

@@ -18,7 +18,8 @@ pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
         let (client, server) = connect::client(&args.connection).await?;
         let namespace = client.default_namespace().to_owned();
         let instance = args.instance.unwrap_or_else(|| namespace.clone());
-        let left = Left { instance: &instance, namespace: &namespace, secret: &args.webhook_secret };
+        let left =
+            Left { instance: &instance, namespace: &namespace, secret: &args.webhook_secret, lease: &args.lease_name };
         let removed = uninstall(client.clone(), left, !args.yes).await?;
         let released = release(client, !args.yes).await?;
         if removed.is_nothing() && released.is_empty() {

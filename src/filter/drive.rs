@@ -39,6 +39,8 @@ pub enum Input {
     SourcesComplete,
     /// [`Binding::admit`]
     Admitted,
+    /// [`Binding::told_elsewhere`]
+    ToldElsewhere,
     /// A change that a source saw.
     Change(SourceId, Change),
 }
@@ -117,6 +119,10 @@ impl<F: Fn(Trigger) + Send> Running<F> {
             Input::SourceRemoved(source) => binding.remove_source(source, now),
             Input::SourcesComplete => binding.sources_complete(now),
             Input::Admitted => binding.admit(now),
+            Input::ToldElsewhere => {
+                binding.told_elsewhere();
+                Applied::default()
+            }
             Input::Change(source, change) => binding.apply(source, &change, Projection::None, now),
         };
         self.finish(applied, None);

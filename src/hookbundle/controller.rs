@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _, stream};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
     Resource as _, ResourceExt as _,
@@ -19,7 +19,7 @@ use kube::{
     },
 };
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout_at};
 use tracing::{debug, info, warn};
 
 use super::{
@@ -28,7 +28,10 @@ use super::{
     keeper::{Keeper, World},
     source::{SourceOptions, Sources},
 };
-use crate::model::{BundleId, Installer, error_chain};
+use crate::{
+    election::{Leadership, NotLeading},
+    model::{BundleId, Installer, error_chain},
+};
 
 /// Keeps a HookBundle until its hooks and registrations are gone.
 pub const FINALIZER: &str = "boathook.dev/hooks";
@@ -39,6 +42,8 @@ const AT_A_TIME: u16 = 64;
 const MAX_NOTE: usize = 1000;
 /// Until the kind is served, this often somebody looks.
 const UNSERVED: Duration = Duration::from_secs(15);
+/// A standby looks this often whether what is being deleted is gone.
+const GONE: Duration = Duration::from_secs(5);
 
 /// How HookBundles are kept.
 #[derive(Debug, Clone)]
@@ -49,6 +54,8 @@ pub struct Options {
     pub unconfined: Vec<String>,
     /// This process, in Events.
     pub instance: String,
+    /// Only the replica that leads decides and reports; the others have at work what it says.
+    pub leadership: Leadership,
 }
 
 /// A step that failed; it is tried again.
@@ -65,6 +72,17 @@ pub enum ControlError {
         #[source]
         source: Box<kube::Error>,
     },
+    /// Another replica may lead.
+    #[error("HookBundle {id}: its {what} is not written")]
+    NotLeading {
+        /// The HookBundle.
+        id: String,
+        /// What was to be written.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: NotLeading,
+    },
 }
 
 struct Control {
@@ -73,6 +91,7 @@ struct Control {
     sources: Sources,
     unconfined: Vec<String>,
     recorder: Recorder,
+    leadership: Leadership,
     keepers: Mutex<HashMap<BundleId, Known>>,
 }
 
@@ -110,10 +129,12 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
         client: client.clone(),
         installer,
         unconfined: options.unconfined,
+        leadership: options.leadership.clone(),
         keepers: Mutex::default(),
     });
     let controller = Controller::new(Api::<HookBundle>::all(client), watcher::Config::default())
-        .with_config(controller::Config::default().concurrency(AT_A_TIME));
+        .with_config(controller::Config::default().concurrency(AT_A_TIME))
+        .reconcile_all_on(taking_over(options.leadership));
     let mut passes = controller.run(pass, again, control.clone()).boxed();
     let mut last = String::new();
     while let Some(passed) = passes.next().await {
@@ -133,10 +154,27 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
     }
 }
 
+/// Tells once when this replica leads and others might have: then all is to be looked at as the leader does.
+fn taking_over(leadership: Leadership) -> impl Stream<Item = ()> + Send + 'static {
+    stream::once(async move { leadership.gained().await })
+}
+
+/// As the replica that does not lead: reads, and writes nothing.
+async fn follow(bundle: &HookBundle, control: &Control) -> Result<Action, ControlError> {
+    if bundle.metadata.deletion_timestamp.is_some() {
+        control.remove(&id(bundle)).await;
+        return Ok(Action::requeue(GONE));
+    }
+    control.keep(bundle, true).await
+}
+
 async fn pass(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
+    if !control.leadership.leads() {
+        return follow(&bundle, &control).await;
+    }
     let ours = bundle.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
     match (bundle.metadata.deletion_timestamp.is_some(), ours) {
-        (false, true) => control.keep(&bundle).await,
+        (false, true) => control.keep(&bundle, false).await,
         (false, false) => {
             let mut finalizers = bundle.finalizers().to_vec();
             finalizers.push(FINALIZER.to_owned());
@@ -161,7 +199,7 @@ fn id(bundle: &HookBundle) -> BundleId {
 }
 
 impl Control {
-    async fn keep(&self, bundle: &HookBundle) -> Result<Action, ControlError> {
+    async fn keep(&self, bundle: &HookBundle, standby: bool) -> Result<Action, ControlError> {
         let id = id(bundle);
         let keeper = self.keeper(&id, &bundle.uid().unwrap_or_default()).await;
         let mut keeper = keeper.lock().await;
@@ -170,6 +208,7 @@ impl Control {
             sources: &self.sources,
             installer: &*self.installer,
             confined: !self.unconfined.contains(&namespace),
+            standby,
         };
         let passed = keeper.pass(bundle, &world).await;
         if let Some((old, new)) = passed.news {
@@ -204,8 +243,8 @@ impl Control {
     async fn set_finalizers(&self, bundle: &HookBundle, finalizers: &[String]) -> Result<Action, ControlError> {
         let api: Api<HookBundle> = Api::namespaced(self.client.clone(), &bundle.namespace().unwrap_or_default());
         let metadata = json!({"finalizers": finalizers, "resourceVersion": bundle.resource_version()});
-        let patch = Patch::Merge(json!({ "metadata": metadata }));
-        match api.patch(&bundle.name_any(), &PatchParams::default(), &patch).await {
+        let (params, patch) = (PatchParams::default(), Patch::Merge(json!({ "metadata": metadata })));
+        match self.led(id(bundle), "finalizer", api.patch(&bundle.name_any(), &params, &patch)).await? {
             Ok(_) => Ok(Action::await_change()),
             // Gone already.
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(Action::await_change()),
@@ -213,6 +252,20 @@ impl Control {
                 let id = id(bundle).to_string();
                 Err(ControlError::Write { id, what: "finalizer", source: Box::new(source) })
             }
+        }
+    }
+
+    /// A write, as long as this replica leads and no longer.
+    async fn led<T>(
+        &self,
+        id: BundleId,
+        what: &'static str,
+        write: impl Future<Output = T>,
+    ) -> Result<T, ControlError> {
+        let refused = |source| ControlError::NotLeading { id: id.to_string(), what, source };
+        match self.leadership.check().map_err(refused)? {
+            None => Ok(write.await),
+            Some(until) => timeout_at(until, write).await.map_err(|_| refused(NotLeading)),
         }
     }
 
@@ -236,7 +289,8 @@ impl Control {
             "status": status,
         });
         let params = PatchParams::apply(MANAGER).force();
-        let written = api.patch_status(&bundle.name_any(), &params, &Patch::Apply(&body)).await;
+        let (name, patch) = (bundle.name_any(), Patch::Apply(&body));
+        let written = self.led(id.clone(), "status", api.patch_status(&name, &params, &patch)).await?;
         let failed = |source| ControlError::Write { id: id.to_string(), what: "status", source: Box::new(source) };
         written.map(drop).map_err(failed)
     }
@@ -258,7 +312,8 @@ impl Control {
             secondary: None,
         };
         let about: ObjectReference = bundle.object_ref(&());
-        if let Err(error) = self.recorder.publish(&event, &about).await {
+        let sent = self.led(id.clone(), "Event", self.recorder.publish(&event, &about)).await;
+        if let Ok(Err(error)) = sent {
             debug!(bundle = %id, error = error_chain(&error), "an Event could not be sent");
         }
     }

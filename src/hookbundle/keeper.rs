@@ -23,7 +23,8 @@ const SOON: Duration = Duration::from_secs(1);
 const LATER: Duration = Duration::from_secs(5);
 /// What each run changes is written this often.
 const RUNS_WRITTEN: Duration = Duration::from_secs(30);
-/// Hooks that lack rights of their ServiceAccount are tried again after this time.
+/// Whether the ServiceAccount may still watch what hooks bind is asked this often: nobody tells of a right that comes
+/// or goes.
 const RIGHTS: Duration = Duration::from_secs(60);
 
 /// What a pass needs of the world.
@@ -32,6 +33,8 @@ pub(super) struct World<'a> {
     pub installer: &'a dyn Installer,
     /// Hooks of this namespace may act in it alone.
     pub confined: bool,
+    /// Another replica decides: what it reports is at work here, too, and nothing is reported.
+    pub standby: bool,
 }
 
 /// An installation that did not succeed.
@@ -62,7 +65,7 @@ pub(super) struct Keeper {
     /// What ran before this process can't be had any more.
     lost: bool,
     /// The look after which a version was last asked for by its digest: no more often than the source is looked at.
-    asked: Option<Instant>,
+    asked: Option<(Instant, String)>,
     /// By digest: what runs as spec has it now, and what is to take over.
     failed: BTreeMap<String, Failed>,
     /// As it was written last.
@@ -115,6 +118,9 @@ impl Keeper {
                 break;
             }
         }
+        if world.standby {
+            return Passed { news: None, again: self.again(&of, LATER) };
+        }
         self.report(&of, old, world)
     }
 
@@ -142,18 +148,19 @@ impl Keeper {
         self.looked = Some(fresh);
     }
 
-    fn known<'a>(&'a self, recorded: Option<&'a str>) -> Known<'a> {
+    fn known<'a>(&'a self, recorded: Option<&'a str>, standby: bool) -> Known<'a> {
         Known {
             running: self.running.as_ref().map(|running| running.version.digest.as_str()),
             recorded,
             lost: self.lost,
             found: self.found.as_ref().map(|found| found.digest.as_str()),
+            standby,
         }
     }
 
     /// One step. False when nothing more is to be done now.
     async fn step(&mut self, of: &Subject<'_>, recorded: Option<&str>, world: &World<'_>) -> bool {
-        match plan::decide(of.spec, self.known(recorded)) {
+        match plan::decide(of.spec, self.known(recorded, world.standby)) {
             Decision::Idle => false,
             Decision::Stay => {
                 self.apply(of, world).await;
@@ -203,11 +210,11 @@ impl Keeper {
 
     /// A version by its digest; nothing when that was asked since the last look.
     async fn ask(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> Option<Result<Version, Problem>> {
-        let look = self.looked.map(|looked| looked.at);
-        if look.is_some() && self.asked == look {
+        let asking = self.looked.map(|looked| (looked.at, digest.to_owned()));
+        if asking.is_some() && self.asked == asking {
             return None;
         }
-        self.asked = look;
+        self.asked = asking;
         let asked = fetch(of, Some(digest), world).await;
         if let (Err(_), Some(looked)) = (&asked, &mut self.looked) {
             // So that another look comes soon.
@@ -244,15 +251,15 @@ impl Keeper {
     async fn apply(&mut self, of: &Subject<'_>, world: &World<'_>) {
         let Some(running) = &self.running else { return };
         let wanted = running.version.installation(of.namespace, of.name, of.spec, world.confined);
-        let lacking = || world.installer.states(&wanted.id).iter().any(|state| state.phase == HookPhase::Forbidden);
         if wanted == running.installed {
             self.failed.remove(&wanted.digest);
-            let again = self.running.as_ref().is_some_and(|running| running.at.elapsed() >= RIGHTS) && lacking();
-            if !again {
-                return;
+            if !wanted.suspended && running.at.elapsed() >= RIGHTS {
+                // What does not succeed is told of there, and tried with the next look.
+                let _ = world.installer.install(wanted.clone()).await;
+                self.ran(wanted);
             }
+            return;
         }
-        let Some(running) = &self.running else { return };
         let resumed = Installation { suspended: wanted.suspended, ..running.installed.clone() };
         if resumed == wanted && wanted.suspended != running.installed.suspended {
             world.installer.suspend(&wanted.id, wanted.suspended).await;
@@ -324,7 +331,7 @@ impl Keeper {
             return Some(Waiting { digest: wanted.digest.clone(), label: label.clone(), why });
         }
         let found = self.found.as_ref()?;
-        plan::awaits_approval(of.spec, self.known(recorded)).then(|| Waiting {
+        plan::awaits_approval(of.spec, self.known(recorded, false)).then(|| Waiting {
             digest: found.digest.clone(),
             label: found.label.clone(),
             why: Why::Approval,

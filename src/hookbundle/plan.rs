@@ -69,6 +69,8 @@ pub(super) struct Known<'a> {
     pub lost: bool,
     /// What the source points to, if it is trusted.
     pub found: Option<&'a str>,
+    /// Another replica decides what is at work.
+    pub standby: bool,
 }
 
 /// The next thing to do.
@@ -90,6 +92,9 @@ pub(super) fn decide<'a>(spec: &'a HookBundleSpec, known: Known<'a>) -> Decision
     let stay = if known.running.is_some() { Decision::Stay } else { Decision::Idle };
     if spec.suspend {
         return stay;
+    }
+    if known.standby {
+        return known.recorded.filter(|recorded| known.running != Some(recorded)).map_or(stay, Decision::Install);
     }
     let target = match spec.approval {
         Approval::Automatic => known.found,
@@ -126,7 +131,7 @@ mod tests {
 
     fn known<'a>(running: &'a str, recorded: &'a str, found: &'a str) -> Known<'a> {
         let some = |text: &'a str| Some(text).filter(|text| !text.is_empty());
-        Known { running: some(running), recorded: some(recorded), lost: false, found: some(found) }
+        Known { running: some(running), recorded: some(recorded), found: some(found), ..Known::default() }
     }
 
     #[test]
@@ -160,6 +165,26 @@ mod tests {
         ] {
             let spec = spec(spec_of.clone());
             let got = decide(&spec, known(running, recorded, found));
+            assert_eq!(got, wanted, "{spec_of} running {running:?} recorded {recorded:?} found {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_standby_does_as_the_leader_says() {
+        use Decision::{Idle, Install, Stay};
+        let (automatic, approved) = (json!({}), json!({"approval": "Manual", "approvedDigest": "b"}));
+        // running, recorded, found
+        for (spec_of, (running, recorded, found), wanted) in [
+            (&automatic, ("", "", "a"), Idle),
+            (&automatic, ("", "a", "b"), Install("a")),
+            (&automatic, ("a", "a", "b"), Stay),
+            (&automatic, ("a", "b", "a"), Install("b")),
+            (&approved, ("a", "a", "c"), Stay),
+            (&json!({"suspend": true}), ("a", "b", "b"), Stay),
+        ] {
+            let known = Known { standby: true, lost: true, ..known(running, recorded, found) };
+            let spec = spec(spec_of.clone());
+            let got = decide(&spec, known);
             assert_eq!(got, wanted, "{spec_of} running {running:?} recorded {recorded:?} found {found:?}");
         }
     }

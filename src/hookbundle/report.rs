@@ -6,7 +6,7 @@ use super::{
     problem::{Problem, cut},
     version::Version,
 };
-use crate::model::{HookPhase, HookState, Permission};
+use crate::model::{HookPhase, HookState, InterpreterRef, Permission};
 
 /// All that a status is made of.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +111,7 @@ fn hook(state: &HookState, version: &Version) -> HookStatus {
         hook: state.hook.to_string(),
         state: phase(state.phase).to_owned(),
         reason: text(&state.reason),
+        interpreter: state.interpreter.as_ref().map(InterpreterRef::in_full),
         last_run: state.last_run.and_then(time),
         last_error: state.last_error.as_deref().and_then(text),
         failures: i64::try_from(state.failures).unwrap_or(i64::MAX),
@@ -191,6 +192,7 @@ mod tests {
             reason: reason.to_owned(),
             missing: Vec::new(),
             digest: None,
+            interpreter: None,
             last_run: None,
             last_error: None,
             runs: 0,
@@ -320,6 +322,7 @@ mod tests {
             hook: "x.a.team".into(),
             state: "Ready".into(),
             reason: None,
+            interpreter: None,
             last_run: None,
             last_error: None,
             failures: 0,

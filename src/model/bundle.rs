@@ -6,7 +6,7 @@ use std::{error::Error as StdError, fmt, path::PathBuf, sync::Arc, time::Duratio
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::{HookName, Limits, Permission};
+use super::{HookName, InterpreterRef, Limits, Permission};
 
 /// Names a bundle in an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -260,6 +260,8 @@ pub struct HookState {
     pub missing: Vec<Permission>,
     /// `sha256:…` of its component, when it was loaded.
     pub digest: Option<String>,
+    /// What runs it, when it is a script that was loaded.
+    pub interpreter: Option<InterpreterRef>,
     /// When its last run ended, milliseconds since the Unix epoch.
     pub last_run: Option<u64>,
     /// What its last failed run said; absent when its last run succeeded.

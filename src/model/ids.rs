@@ -244,7 +244,7 @@ mod tests {
     fn hooks_of_bundles_are_named_by_all_three() {
         assert_eq!(named("sync", "team", Some("prod")), "sync.team.prod");
         assert_eq!(named("sync", "team", None), "sync.team");
-        let long = named("sync", &"b".repeat(50), Some("prod"));
+        let long = named("sync", &"b".repeat(60), Some("prod"));
         assert!(long.starts_with("sync.bbbbbbbbbbbb.prod.") && long.len() <= HookName::MAX, "{long}");
         assert!(named("a.b", "c", Some("d")).starts_with("a-b.c.d."));
     }

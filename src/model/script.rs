@@ -59,6 +59,13 @@ pub struct InterpreterRef {
     pub digest: String,
 }
 
+impl InterpreterRef {
+    /// `js 0.1.0 sha256:…`, with the whole digest.
+    pub fn in_full(&self) -> String {
+        format!("{} {} {}", self.name, self.version, self.digest)
+    }
+}
+
 impl fmt::Display for InterpreterRef {
     /// `js 0.1.0 (sha256:0123456789ab)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -120,6 +120,17 @@ impl Handle {
         self.0.wake.notify_one();
     }
 
+    /// Starts nothing of any hook until it [`begin`](Self::begin)s; see [`State::stand_by`].
+    pub fn stand_by(&self) {
+        self.0.state().stand_by();
+    }
+
+    /// Ends that; see [`State::begin`].
+    pub fn begin(&self) {
+        self.0.state().begin();
+        self.0.wake.notify_one();
+    }
+
     /// Starts nothing more of the hook; see [`State::pause`].
     pub fn pause(&self, hook: &HookName) -> bool {
         let known = self.0.state().pause(hook);

@@ -49,13 +49,8 @@ impl Serial {
         }
     }
 
-    /// Nearly always at the end; a synchronization goes to the place that was kept for it.
     pub(super) fn push(&mut self, item: Item) {
-        if self.items.back().is_none_or(|last| last.seq < item.seq) {
-            return self.items.push_back(item);
-        }
-        let place = self.items.partition_point(|other| other.seq < item.seq);
-        self.items.insert(place, item);
+        put(&mut self.items, item);
     }
 
     pub(super) fn take(&mut self, view: View<'_>) -> Taken {
@@ -69,13 +64,10 @@ impl Serial {
                 self.head = if due { Head::Due(id) } else { Head::Busy };
                 continue;
             }
-            let Some(first) = self.items.front() else { return Taken::Nothing };
-            let hook = &first.trigger.hook;
-            if !view.is_paused(hook) {
+            let Some(first) = self.items.pop_front_if(|item| view.is_paused(&item.trigger.hook)) else {
                 return self.begin(view);
-            }
-            let hook = hook.clone();
-            self.aside.entry(hook).or_default().extend(self.items.pop_front());
+            };
+            put(self.aside.entry(first.trigger.hook.clone()).or_default(), first);
         }
     }
 
@@ -191,4 +183,13 @@ impl Serial {
     pub(super) fn next(&self) -> Option<&Item> {
         self.items.front()
     }
+}
+
+/// Nearly always at the end; a synchronization goes to the place that was kept for it.
+fn put(items: &mut VecDeque<Item>, item: Item) {
+    if items.back().is_none_or(|last| last.seq < item.seq) {
+        return items.push_back(item);
+    }
+    let place = items.partition_point(|other| other.seq < item.seq);
+    items.insert(place, item);
 }

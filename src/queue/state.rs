@@ -36,6 +36,8 @@ pub struct State {
     pub(super) debounce: Debounce,
     pub(super) running: usize,
     pub(super) closed: bool,
+    /// Triggers are let in, and none is taken.
+    pub(super) standby: bool,
     pub(super) last: u64,
 }
 
@@ -55,6 +57,7 @@ impl State {
             debounce: Debounce::default(),
             running: 0,
             closed: false,
+            standby: false,
             last: 0,
         }
     }
@@ -148,7 +151,7 @@ impl State {
     /// A job that may run now. Lines are asked in turn.
     pub fn take(&mut self, now: Instant) -> Option<Job> {
         self.wake(now);
-        while self.running < self.config.max_parallel_runs.max(1) && !self.closed {
+        while self.running < self.config.max_parallel_runs.max(1) && !self.closed && !self.standby {
             let id = self.round.pop_front()?;
             let Some(line) = self.lines.get_mut(&id) else { continue };
             line.asked_for = false;
@@ -250,13 +253,23 @@ impl State {
 
     /// When a `take` may give a job without anything else happening; asked after a `take` gave none.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
-        if self.closed || self.running >= self.config.max_parallel_runs.max(1) {
+        if self.closed || self.standby || self.running >= self.config.max_parallel_runs.max(1) {
             return None;
         }
         let retry = self.timers.first().map(|(due, _)| *due);
         let token = self.refills.first().map(|(due, _)| *due);
         let quiet = self.debounce.next_due();
         retry.into_iter().chain(token).chain(quiet).min().map(|due| due.max(now))
+    }
+
+    /// Nothing is taken until somebody [`begin`](Self::begin)s it; triggers are let in.
+    pub fn stand_by(&mut self) {
+        self.standby = true;
+    }
+
+    /// What waits may be taken.
+    pub fn begin(&mut self) {
+        self.standby = false;
     }
 
     /// From now on nothing is taken and nothing let in; outcomes are still accepted.

@@ -88,6 +88,15 @@ impl fmt::Display for Access {
     }
 }
 
+/// A ServiceAccount of a namespace with HookBundles, which the operator acts as for its hooks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tenant {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub service_account: String,
+}
+
 /// Whose rights.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
@@ -95,13 +104,15 @@ pub enum Who {
     Host,
     /// That of one hook, which the operator impersonates.
     Hook(HookName),
+    /// That of the hooks of HookBundles in a namespace, which the operator impersonates.
+    Tenant(Tenant),
 }
 
 /// Why an access is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reason {
-    /// For which hook.
-    pub hook: HookName,
+    /// For which hook. None: for HookBundles or replicas, whatever hooks there are.
+    pub hook: Option<HookName>,
     /// For what of it.
     pub part: Part,
 }
@@ -125,11 +136,29 @@ pub enum Part {
     Failures,
     /// Acting as the hook's ServiceAccount.
     Identity,
+    /// HookBundles, their status and finalizers.
+    HookBundles,
+    /// The definition of HookBundles, and those of kinds that their hooks bind.
+    Kinds,
+    /// What the ServiceAccounts of HookBundles may watch.
+    Rights,
+    /// Secrets that HookBundles name.
+    Logins,
+    /// Kubernetes Events about HookBundles.
+    Told,
+    /// Acting as the ServiceAccounts of HookBundles.
+    Identities,
+    /// The Lease of the operator's replicas.
+    Election,
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "hook {}: ", self.hook)?;
+        match &self.hook {
+            Some(hook) => write!(f, "hook {hook}: ")?,
+            None if self.part == Part::Election => f.write_str("replicas: ")?,
+            None => f.write_str("HookBundles: ")?,
+        }
         match &self.part {
             Part::Binding(name) => write!(f, "binding {name}"),
             Part::Namespaces(name) => write!(f, "binding {name}, namespaces by label"),
@@ -139,6 +168,13 @@ impl fmt::Display for Reason {
             Part::Conversion(crd) => write!(f, "conversion of {crd}"),
             Part::Failures => f.write_str("Events about failed runs"),
             Part::Identity => f.write_str("its calls are made as its ServiceAccount"),
+            Part::HookBundles => f.write_str("they, their status and their finalizer"),
+            Part::Kinds => f.write_str("kinds that come and go"),
+            Part::Rights => f.write_str("whether ServiceAccounts may watch what hooks bind"),
+            Part::Logins => f.write_str("logins, keys and certificates that they name"),
+            Part::Told => f.write_str("Events about them"),
+            Part::Election => f.write_str("the Lease that elects one of them"),
+            Part::Identities => f.write_str("calls of hooks are made as their ServiceAccounts"),
         }
     }
 }

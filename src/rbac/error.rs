@@ -18,6 +18,18 @@ pub enum NeedsError {
         /// As the author wrote it.
         kind: String,
     },
+    /// A hook of a HookBundle can't have it.
+    #[error("hook {hook}: {what}, and a HookBundle in namespace {namespace} is confined to that: {mend}")]
+    Confined {
+        /// The hook.
+        hook: HookName,
+        /// What reaches out.
+        what: String,
+        /// The namespace.
+        namespace: String,
+        /// What to do about it.
+        mend: &'static str,
+    },
     /// The lists of names multiply to more than is worth a role.
     #[error(
         "hook {hook}: its bindings and permissions name more than {max} single accesses (groups × resources × verbs × \

@@ -13,7 +13,6 @@ use super::{
     error::NeedsError,
     kinds::Kinds,
     needs::Collector,
-    objects::Layout,
 };
 use crate::model::{HookSpec, Permission};
 
@@ -21,13 +20,7 @@ use crate::model::{HookSpec, Permission};
 pub(super) const VERBS: [&str; 6] = ["create", "delete", "get", "list", "patch", "update"];
 const EVENTS: &str = "events.k8s.io";
 
-pub(super) fn collect(
-    spec: &HookSpec,
-    kinds: &Kinds,
-    layout: &Layout,
-    out: &mut Collector<'_>,
-) -> Result<(), NeedsError> {
-    let who = if layout.per_hook { Who::Hook(spec.name.clone()) } else { Who::Host };
+pub(super) fn collect(spec: &HookSpec, kinds: &Kinds, who: &Who, out: &mut Collector<'_>) -> Result<(), NeedsError> {
     for (index, permission) in spec.permissions.iter().enumerate() {
         let part = Part::Permission(index);
         let item = Item { permission, index, kinds };
@@ -44,9 +37,9 @@ pub(super) fn collect(
                                 verb: verb.to_owned(),
                             };
                             if group.is_empty() && resource == "events" && verb == "create" {
-                                out.add(&who, &part, Access { group: EVENTS.to_owned(), ..access.clone() })?;
+                                out.add(who, &part, Access { group: EVENTS.to_owned(), ..access.clone() })?;
                             }
-                            out.add(&who, &part, access)?;
+                            out.add(who, &part, access)?;
                         }
                     }
                 }

@@ -22,7 +22,7 @@ pub(super) fn collect(
     out: &mut Collector<'_>,
 ) -> Result<(), NeedsError> {
     for binding in &spec.kubernetes {
-        follow(binding, kinds, out)?;
+        follow(binding, kinds, &Who::Host, out)?;
     }
     webhooks::collect(spec, layout, out)?;
     failures(spec, layout, out)?;
@@ -39,7 +39,14 @@ pub(super) fn collect(
     Ok(())
 }
 
-fn follow(binding: &KubernetesBinding, kinds: &Kinds, out: &mut Collector<'_>) -> Result<(), NeedsError> {
+/// A ServiceAccount is asked about its rights to the same objects, and follows none itself: namespaces and
+/// definitions are the host's matter.
+pub(super) fn follow(
+    binding: &KubernetesBinding,
+    kinds: &Kinds,
+    who: &Who,
+    out: &mut Collector<'_>,
+) -> Result<(), NeedsError> {
     let unique = binding.name.unique().to_owned();
     let found = kinds.find(binding.api_version.as_deref(), &binding.kind).ok_or_else(|| NeedsError::UnknownKind {
         hook: out.hook().clone(),
@@ -58,9 +65,12 @@ fn follow(binding: &KubernetesBinding, kinds: &Kinds, out: &mut Collector<'_>) -
         for name in names(binding) {
             for verb in FOLLOW {
                 let access = access(place.clone(), &found.group, &found.plural, name.clone(), verb);
-                out.add(&Who::Host, &Part::Binding(unique.clone()), access)?;
+                out.add(who, &Part::Binding(unique.clone()), access)?;
             }
         }
+    }
+    if *who != Who::Host {
+        return Ok(());
     }
     if by_label {
         for verb in FOLLOW {

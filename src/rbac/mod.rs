@@ -11,6 +11,7 @@
 //! ```
 
 mod access;
+mod bundles;
 mod calls;
 mod error;
 mod evidence;
@@ -26,7 +27,7 @@ mod rules;
 mod usage;
 mod webhooks;
 
-pub use access::{Access, Part, Place, Reason, Who};
+pub use access::{Access, Part, Place, Reason, Tenant, Who};
 pub use error::NeedsError;
 pub use evidence::{Calls, Evidence, Ruling, Used};
 pub use kinds::{Kinds, ServedKind};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     access::{Access, Reason, Who},
+    bundles,
     error::NeedsError,
     hook, host,
     kinds::Kinds,
@@ -46,7 +47,7 @@ impl Collector<'_> {
     pub fn add(&mut self, who: &Who, part: &super::Part, access: Access) -> Result<(), NeedsError> {
         self.left =
             self.left.checked_sub(1).ok_or_else(|| NeedsError::TooMany { hook: self.hook.clone(), max: MAX })?;
-        let reason = Reason { hook: self.hook.clone(), part: part.clone() };
+        let reason = Reason { hook: Some(self.hook.clone()), part: part.clone() };
         self.needs.of.entry(who.clone()).or_default().entry(access).or_default().insert(reason);
         Ok(())
     }
@@ -60,13 +61,24 @@ impl Collector<'_> {
     }
 }
 
-/// What the hooks, and the host for them, need.
+/// What the hooks, and the host for them, need: as the operator's own, as each its own ServiceAccount, or in each
+/// tenant's namespace.
 pub fn needs(hooks: &[HookSpec], kinds: &Kinds, layout: &Layout) -> Result<Needs, NeedsError> {
     let mut needs = Needs::default();
     for spec in hooks {
         let mut collector = Collector { needs: &mut needs, hook: &spec.name, left: MAX };
+        if !layout.tenants.is_empty() {
+            bundles::hook(spec, kinds, layout, &mut collector)?;
+            continue;
+        }
         host::collect(spec, kinds, layout, &mut collector)?;
-        hook::collect(spec, kinds, layout, &mut collector)?;
+        let who = if layout.per_hook { Who::Hook(spec.name.clone()) } else { Who::Host };
+        hook::collect(spec, kinds, &who, &mut collector)?;
+    }
+    let own = if layout.hook_bundles { bundles::host(layout) } else { Vec::new() };
+    for (access, part) in own.into_iter().chain(bundles::election(layout)) {
+        let hosts = needs.of.entry(Who::Host).or_default();
+        hosts.entry(access).or_default().insert(Reason { hook: None, part });
     }
     Ok(needs)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{
-    access::{Access, Place, Reason, Who},
+    access::{Access, Place, Reason, Tenant, Who},
     needs::Needs,
     rules::{Rule, rules},
 };
@@ -24,6 +24,13 @@ pub struct Layout {
     pub per_hook: bool,
     /// The Secret of its webhooks' certificates, in its namespace. None: they are in files.
     pub webhook_secret: Option<String>,
+    /// The operator keeps HookBundles.
+    pub hook_bundles: bool,
+    /// The Lease of the operator's replicas, in its namespace. None: there is one replica.
+    pub lease: Option<String>,
+    /// Where HookBundles are, and as whom their hooks act; the hooks that are given are theirs. None: hooks are of a
+    /// directory or a list of bundles.
+    pub tenants: Vec<Tenant>,
 }
 
 impl Layout {
@@ -38,12 +45,21 @@ impl Layout {
         match who {
             Who::Host => self.service_account.clone(),
             Who::Hook(hook) => self.account_of(hook),
+            Who::Tenant(tenant) => tenant.service_account.clone(),
+        }
+    }
+
+    /// Where that is.
+    pub fn namespace<'a>(&'a self, who: &'a Who) -> &'a str {
+        match who {
+            Who::Tenant(tenant) => &tenant.namespace,
+            Who::Host | Who::Hook(_) => &self.namespace,
         }
     }
 
     /// The user that RBAC sees.
     pub fn user(&self, who: &Who) -> String {
-        format!("system:serviceaccount:{}:{}", self.namespace, self.account(who))
+        format!("system:serviceaccount:{}:{}", self.namespace(who), self.account(who))
     }
 }
 
@@ -75,8 +91,12 @@ pub fn manifest(hooks: &[HookSpec], needs: &Needs, layout: &Layout) -> Manifest 
         account(who, accesses, layout, &mut objects);
     }
     let names: Vec<_> = hooks.iter().map(|spec| spec.name.as_str()).collect();
-    let title =
-        format!("the least rights of Boathook in namespace {} with the hooks {}", layout.namespace, names.join(", "));
+    let with = match (layout.hook_bundles, names.is_empty()) {
+        (true, true) => "HookBundles".to_owned(),
+        (true, false) => format!("HookBundles of the hooks {}", names.join(", ")),
+        (false, _) => format!("the hooks {}", names.join(", ")),
+    };
+    let title = format!("the least rights of Boathook in namespace {} with {with}", layout.namespace);
     Manifest { objects, notes: needs.notes.clone(), title }
 }
 
@@ -85,11 +105,19 @@ fn account(who: &Who, accesses: &BTreeMap<Access, BTreeSet<Reason>>, layout: &La
     let comment = match who {
         Who::Host => "the operator".to_owned(),
         Who::Hook(hook) => format!("hook {hook}, whose calls are made as this ServiceAccount"),
+        Who::Tenant(tenant) => format!("the hooks of HookBundles in namespace {}", tenant.namespace),
     };
-    let itself = head("v1", "ServiceAccount", &account, Some(&layout.namespace));
-    objects.push(Object { head: itself, rules: Vec::new(), comment });
+    let namespace = layout.namespace(who);
+    // Every namespace has that one already.
+    if account != "default" {
+        let itself = head("v1", "ServiceAccount", &account, Some(namespace));
+        objects.push(Object { head: itself, rules: Vec::new(), comment });
+    }
     // Unique in the cluster: operators in other namespaces have roles of their own.
-    let name = format!("{}:{account}", layout.namespace);
+    let name = match who {
+        Who::Tenant(_) => format!("{}:{namespace}:{account}", layout.namespace),
+        _ => format!("{namespace}:{account}"),
+    };
     for (place, rules) in rules(accesses) {
         let (role, binding) = match &place {
             Place::Cluster => ("ClusterRole", "ClusterRoleBinding"),
@@ -101,7 +129,7 @@ fn account(who: &Who, accesses: &BTreeMap<Access, BTreeSet<Reason>>, layout: &La
         let mut bound = head_of(binding);
         if let Some(fields) = bound.as_object_mut() {
             fields.insert("roleRef".to_owned(), json!({"apiGroup": RBAC, "kind": role, "name": name}));
-            let subject = json!({"kind": "ServiceAccount", "name": account, "namespace": layout.namespace});
+            let subject = json!({"kind": "ServiceAccount", "name": account, "namespace": namespace});
             fields.insert("subjects".to_owned(), json!([subject]));
         }
         objects.push(Object { head: bound, rules: Vec::new(), comment: String::new() });
@@ -131,6 +159,9 @@ mod tests {
             service_account: "boathook".into(),
             per_hook: true,
             webhook_secret: None,
+            hook_bundles: false,
+            lease: None,
+            tenants: Vec::new(),
         };
         let account = |hook: &str| layout.account_of(&HookName::new(hook).unwrap());
         assert_eq!(account("copy-secrets"), "boathook-copy-secrets");

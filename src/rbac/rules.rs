@@ -91,7 +91,7 @@ mod tests {
                 resource: words[3].to_owned(),
                 name: some(words[4]),
             };
-            let reason = Reason { hook: HookName::new("h").unwrap(), part: Part::Permission(index) };
+            let reason = Reason { hook: HookName::new("h").ok(), part: Part::Permission(index) };
             (access, BTreeSet::from([reason]))
         };
         lines.iter().enumerate().map(read).collect()

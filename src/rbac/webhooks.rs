@@ -18,7 +18,7 @@ pub(super) fn collect(spec: &HookSpec, layout: &Layout, out: &mut Collector<'_>)
     if spec.admission.is_empty() && spec.conversions.is_empty() {
         return Ok(());
     }
-    registrations(spec, out)?;
+    registrations(spec, layout.tenants.is_empty(), out)?;
     conversions(spec, out)?;
     match &layout.webhook_secret {
         Some(secret) => certificates(secret, &layout.namespace, out),
@@ -27,15 +27,16 @@ pub(super) fn collect(spec: &HookSpec, layout: &Layout, out: &mut Collector<'_>)
 }
 
 /// Both kinds are looked through for every hook: what an earlier version registered is to go.
-fn registrations(spec: &HookSpec, out: &mut Collector<'_>) -> Result<(), NeedsError> {
-    let name = spec.name.configuration();
+fn registrations(spec: &HookSpec, named: bool, out: &mut Collector<'_>) -> Result<(), NeedsError> {
+    // The name of a bundle's hook has that of its HookBundle in it, which is not known here.
+    let name = named.then(|| spec.name.configuration());
     for resource in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
         let access = |name: Option<&str>, verb| cluster("admissionregistration.k8s.io", resource, name, verb);
         for verb in KEEP {
             out.add(&Who::Host, &Part::Webhooks, access(None, verb))?;
         }
         for verb in ["get", "update"] {
-            out.add(&Who::Host, &Part::Webhooks, access(Some(&name), verb))?;
+            out.add(&Who::Host, &Part::Webhooks, access(name.as_deref(), verb))?;
         }
     }
     Ok(())

@@ -117,8 +117,7 @@ impl Cache {
     fn write(&self, name: &str, artifact: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)?);
-        file.write_all(MAGIC)?;
-        file.write_all(&Sha256::digest(artifact))?;
+        file.write_all(&seal(artifact))?;
         file.write_all(artifact)
     }
 
@@ -167,7 +166,45 @@ fn foreign(owner: u32, mode: u32) -> Option<String> {
     if owner != us {
         return Some(format!("it belongs to user {owner}, boathook runs as user {us}"));
     }
+    writable(mode)
+}
+
+fn writable(mode: u32) -> Option<String> {
     (mode & 0o022 != 0).then(|| format!("its mode {:03o} lets others write", mode & 0o777))
+}
+
+/// An artifact out of a directory that was installed with this program: it belongs to us or to root, as the program
+/// does, and nobody else may write it. `None` when it is not there.
+pub(super) fn installed(directory: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+    let there = |error: rustix::io::Errno| match error {
+        rustix::io::Errno::NOENT => Ok(None),
+        error => Err(error.into()),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = match rustix::fs::open(directory, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(error) => return there(error),
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let mut file = match rustix::fs::openat(&directory, name, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(error) => return there(error),
+    };
+    let (of_directory, of_file) = (rustix::fs::fstat(&directory)?, rustix::fs::fstat(&file)?);
+    for stat in [of_directory, of_file] {
+        let reason = if stat.st_uid == 0 { writable(stat.st_mode) } else { foreign(stat.st_uid, stat.st_mode) };
+        if let Some(reason) = reason {
+            return Err(io::Error::other(reason));
+        }
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    unseal(bytes).map(Some).ok_or_else(|| io::Error::other("it is damaged"))
+}
+
+/// What stands before an artifact.
+pub(super) fn seal(artifact: &[u8]) -> Vec<u8> {
+    [MAGIC.as_slice(), Sha256::digest(artifact).as_slice()].concat()
 }
 
 /// Takes the header off, if it fits what follows.
@@ -185,4 +222,38 @@ pub(super) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}"); // a String takes it all
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    /// Native code is taken from nobody else.
+    #[test]
+    fn installed_code_that_others_could_have_written_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("code.cwasm");
+        let read = || installed(folder.path(), "code.cwasm");
+        assert!(read().unwrap().is_none());
+        assert!(installed(&folder.path().join("gone"), "code.cwasm").unwrap().is_none());
+        fs::write(&file, [seal(b"code").as_slice(), b"code"].concat()).unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        for (directory, own, usable) in
+            [(0o755, 0o644, true), (0o775, 0o644, false), (0o757, 0o644, false), (0o755, 0o666, false)]
+        {
+            mode(folder.path(), directory);
+            mode(&file, own);
+            assert_eq!(read().is_ok(), usable, "{directory:o} {own:o}");
+        }
+        mode(&file, 0o644);
+        assert_eq!(read().unwrap().unwrap(), b"code");
+        fs::write(&file, [seal(b"code").as_slice(), b"cope"].concat()).unwrap();
+        assert!(read().is_err(), "it is damaged");
+        fs::rename(&file, folder.path().join("other")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("other"), &file).unwrap();
+        assert!(read().is_err(), "a link may lead anywhere");
+    }
 }

@@ -79,7 +79,7 @@ impl LoadedHook {
         self.0.compile_time
     }
 
-    /// Whether it came from the compile cache.
+    /// Whether it had been compiled before: it came from the compile cache, or was installed so.
     pub fn from_cache(&self) -> bool {
         self.0.from_cache
     }
@@ -201,6 +201,21 @@ impl Loader {
         }
     }
 
+    /// Takes what was compiled of it when it was installed, or gives it back.
+    pub(super) fn load_installed(
+        &self,
+        candidate: Candidate,
+        artifact: &[u8],
+    ) -> Result<Result<LoadedHook, Candidate>, LoadError> {
+        match self.trusted(artifact) {
+            Ok(component) => self.link(candidate, &component, true).map(Ok),
+            Err(error) => {
+                tracing::warn!(hook = %candidate.name, "installed code can't be used, compiling: {error:#}");
+                Ok(Err(candidate))
+            }
+        }
+    }
+
     /// Compiles it in this process. CPU-heavy: seconds for a large component.
     pub(super) fn compile_here(&self, candidate: &Candidate) -> Result<Vec<u8>, LoadError> {
         compiler::compile_here(&self.engine, &candidate.bytes)
@@ -232,9 +247,10 @@ impl Loader {
 
     /// Takes an artifact into the engine.
     fn trusted(&self, artifact: &[u8]) -> wasmtime::Result<Component> {
-        // SAFETY: both callers have it from this program: just compiled, here or by our own
-        // executable, or from the cache, which reads only files that no one else could have written
-        // and whose digest is still the one that was taken when they were.
+        // SAFETY: all callers have it from this program: just compiled, here or by our own
+        // executable, or from the cache or the place where this program was installed, of which only
+        // files are read that no one else could have written and whose digest is still the one that
+        // was taken when they were.
         #[allow(unsafe_code)]
         unsafe {
             Component::deserialize(&self.engine, artifact)

@@ -144,6 +144,14 @@ pub(super) fn for_compiling(pooled: bool) -> wasmtime::Result<Engine> {
     Engine::new(&if pooled { base() } else { on_demand() })
 }
 
+/// As [`for_compiling`], for every machine of this architecture: nothing that only newer processors have.
+pub(super) fn for_any_machine(pooled: bool) -> wasmtime::Result<Engine> {
+    let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-gnu" };
+    let mut config = if pooled { base() } else { on_demand() };
+    config.target(&format!("{}-{system}", std::env::consts::ARCH))?;
+    Engine::new(&config)
+}
+
 fn base() -> Config {
     let mut config = Config::new();
     config

@@ -174,7 +174,7 @@ pub enum LoadError {
     },
     /// A script's interpreter is not here.
     #[error(
-        "hook {hook}: the script was made for the interpreter {wanted}, and {there}; build it again with this boathook, or put that interpreter there"
+        "hook {hook}: the script was made for the interpreter {wanted}, and {there}; build it again with this boathook, or bring that one by `boathook interpreters pull`"
     )]
     NoInterpreter {
         /// The hook.

@@ -44,7 +44,7 @@ pub use compiler::CompilerConfig;
 pub use component::LoadedHook;
 pub use error::{LoadError, SandboxError};
 pub use host::{Host, Written};
-pub use script::interpreters_in;
+pub use script::{Compiled, InterpreterError, compile_interpreter, interpreter_files, interpreters_in};
 
 use cache::Cache;
 use component::{Candidate, Loader, World};

@@ -11,11 +11,36 @@ pub struct HookReadiness {
     pub missing: Vec<String>,
 }
 
+/// What a process is among its replicas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// There are no others.
+    #[default]
+    Alone,
+    /// It runs the hooks.
+    Leader,
+    /// It would, if the leader were gone.
+    Standby,
+}
+
+impl Role {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Leader => "leader",
+            Self::Standby => "standby",
+        }
+    }
+}
+
 /// Whether the operator has started, and is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Readiness {
     /// All hooks were loaded or refused.
     pub started: bool,
+    /// Whether hooks run here.
+    pub role: Role,
     /// Every loaded hook.
     pub hooks: Vec<HookReadiness>,
     /// Hooks that do not run, with the reason. Nobody waits for them.
@@ -44,6 +69,11 @@ impl Readiness {
         for (hook, reason) in &self.quarantined {
             let _ = writeln!(out, "[!]{hook} is quarantined: {}", reason.replace('\n', " "));
         }
+        out.push_str(match self.role {
+            Role::Alone => "",
+            Role::Leader => "leader: hooks run here\n",
+            Role::Standby => "standby: hooks run here once this replica leads\n",
+        });
         out.push_str(if self.ready() { "ready\n" } else { "not ready\n" });
         out
     }
@@ -54,6 +84,7 @@ impl Readiness {
         serde_json::json!({
             "ready": self.ready(),
             "started": self.started,
+            "role": self.role.as_str(),
             "hooks": self.hooks.iter().map(hook).collect::<Vec<_>>(),
             "quarantined": self.quarantined.iter().map(quarantined).collect::<Vec<_>>(),
         })

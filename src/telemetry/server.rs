@@ -251,8 +251,12 @@ mod tests {
         };
         assert_eq!(statuses().await, [200, 503, 503, 404]);
         let hooks = vec![hook("copy", &[]), hook("taint", &["synchronization of nodes", "a watch of nodes"])];
-        *stage.readiness.lock().unwrap() =
-            Readiness { started: true, hooks, quarantined: vec![("bad".into(), "no\nhook".into())] };
+        *stage.readiness.lock().unwrap() = Readiness {
+            started: true,
+            hooks,
+            quarantined: vec![("bad".into(), "no\nhook".into())],
+            ..Default::default()
+        };
         assert_eq!(statuses().await, [200, 200, 503, 404]);
         let body = stage.get("/readyz", "").await.body;
         assert!(body.contains("[+]copy ok\n"), "{body}");

@@ -5,6 +5,7 @@
 mod answerer;
 mod certs;
 mod conversion;
+mod envelope;
 mod patch;
 mod review;
 mod server;
@@ -12,5 +13,6 @@ mod server;
 pub use answerer::{AdmissionRequest, Answerer, ConversionRequest, Converted, Unanswered, Versioned};
 pub use certs::{CaBundle, CertificateError, Certificates, Clock, Expiry, Lifetimes, Managed};
 pub use conversion::{ConversionProblem, ConversionReview, problems as conversion_problems};
-pub use review::{AdmissionReview, ReviewError, ReviewVersion};
+pub use envelope::{ReviewError, ReviewVersion};
+pub use review::AdmissionReview;
 pub use server::{Server, ServerError, Settings};

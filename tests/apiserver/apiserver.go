@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -16,10 +17,10 @@ import (
 )
 
 // apiServerFlags are kube-apiserver's own flags, as an operator of a cluster would write them.
-func apiServerFlags(d *dataDir, etcdEndpoint string, watchCache bool) []string {
-	return []string{
+func apiServerFlags(d *dataDir, etcdEndpoint string, opts commandLine) []string {
+	flags := []string{
 		"--etcd-servers=" + etcdEndpoint,
-		"--watch-cache=" + strconv.FormatBool(watchCache),
+		"--watch-cache=" + strconv.FormatBool(opts.watchCache),
 		"--cert-dir=" + d.certs(),
 		"--token-auth-file=" + d.tokens(),
 		"--authorization-mode=RBAC",
@@ -33,17 +34,33 @@ func apiServerFlags(d *dataDir, etcdEndpoint string, watchCache bool) []string {
 		"--endpoint-reconciler-type=none",
 		"--advertise-address=127.0.0.1",
 	}
+	if opts.auditLog != "" {
+		// Blocking: what a client has an answer to is in the file.
+		flags = append(flags, "--audit-log-path="+opts.auditLog, "--audit-log-mode=blocking", "--audit-policy-file="+d.auditPolicy())
+	}
+	return flags
 }
+
+// auditPolicy has a line for each request when it is answered, and no content of any object.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+`
 
 // startAPIServer serves on the listener that it is given, so the port cannot be lost to another
 // process.
-func startAPIServer(d *dataDir, listener net.Listener, etcdEndpoint string, watchCache bool) (*part, error) {
+func startAPIServer(d *dataDir, listener net.Listener, etcdEndpoint string, opts commandLine) (*part, error) {
+	if err := os.WriteFile(d.auditPolicy(), []byte(auditPolicy), 0o600); err != nil {
+		return nil, fmt.Errorf("audit policy: %w", err)
+	}
 	s := options.NewServerRunOptions()
 	fs := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	for _, set := range s.Flags().FlagSets {
 		fs.AddFlagSet(set)
 	}
-	if err := fs.Parse(apiServerFlags(d, etcdEndpoint, watchCache)); err != nil {
+	if err := fs.Parse(apiServerFlags(d, etcdEndpoint, opts)); err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
 	address := listener.Addr().(*net.TCPAddr)

@@ -22,12 +22,13 @@ type dataDir struct {
 	temporary bool
 }
 
-func (d *dataDir) etcd() string       { return filepath.Join(d.path, "etcd") }
-func (d *dataDir) certs() string      { return filepath.Join(d.path, "certs") }
-func (d *dataDir) caFile() string     { return filepath.Join(d.certs(), "apiserver.crt") }
-func (d *dataDir) saKey() string      { return filepath.Join(d.path, "service-account.key") }
-func (d *dataDir) tokens() string     { return filepath.Join(d.path, "tokens.csv") }
-func (d *dataDir) kubeconfig() string { return filepath.Join(d.path, "admin.kubeconfig") }
+func (d *dataDir) etcd() string        { return filepath.Join(d.path, "etcd") }
+func (d *dataDir) certs() string       { return filepath.Join(d.path, "certs") }
+func (d *dataDir) caFile() string      { return filepath.Join(d.certs(), "apiserver.crt") }
+func (d *dataDir) saKey() string       { return filepath.Join(d.path, "service-account.key") }
+func (d *dataDir) tokens() string      { return filepath.Join(d.path, "tokens.csv") }
+func (d *dataDir) auditPolicy() string { return filepath.Join(d.path, "audit-policy.yaml") }
+func (d *dataDir) kubeconfig() string  { return filepath.Join(d.path, "admin.kubeconfig") }
 
 func openData(path string) (*dataDir, error) {
 	d := &dataDir{path: path}

@@ -16,6 +16,7 @@ type commandLine struct {
 	kubeconfig     string
 	controllers    []string
 	watchCache     bool
+	auditLog       string
 	exitWithParent bool
 }
 
@@ -33,6 +34,8 @@ func parseFlags(args []string) (commandLine, error) {
 		"controllers of kube-controller-manager to run, separated by commas (default: none)")
 	fs.BoolVar(&o.watchCache, "watch-cache", true,
 		"kube-apiserver's own: false takes watches straight to etcd, whose compactions they then notice")
+	fs.StringVar(&o.auditLog, "audit-log", "",
+		"file that gets a JSON line for each request: who asked, as whom, for what, and the answer's code (default: none)")
 	fs.BoolVar(&o.exitWithParent, "exit-with-parent", false,
 		"stop when the parent process ends or, if stdin is a pipe, when that is closed; a line \"compact\" there compacts etcd")
 	fs.Usage = func() {
@@ -44,13 +47,16 @@ func parseFlags(args []string) (commandLine, error) {
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	}
-	if o.kubeconfig != "" {
-		// The data directory is to become the working directory.
-		file, err := filepath.Abs(o.kubeconfig)
-		if err != nil {
-			return o, fmt.Errorf("--write-kubeconfig: %w", err)
+	for _, file := range []*string{&o.kubeconfig, &o.auditLog} {
+		if *file == "" {
+			continue
 		}
-		o.kubeconfig = file
+		// The data directory is to become the working directory.
+		absolute, err := filepath.Abs(*file)
+		if err != nil {
+			return o, fmt.Errorf("%s: %w", *file, err)
+		}
+		*file = absolute
 	}
 	return o, checkLoopback(o.listen)
 }

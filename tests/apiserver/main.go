@@ -73,7 +73,7 @@ func run(opts commandLine) error {
 	}
 	defer etcd.close()
 
-	server, err := startAPIServer(data, listener, etcd.endpoint, opts.watchCache)
+	server, err := startAPIServer(data, listener, etcd.endpoint, opts)
 	if err != nil {
 		return err
 	}

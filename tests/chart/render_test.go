@@ -128,7 +128,7 @@ func TestTheChartHasTheFilesOfDeploy(t *testing.T) {
 
 func TestValuesThatAreWrongAreRefused(t *testing.T) {
 	for _, refused := range []struct{ name, values, because string }{
-		{"a key that is none", "replicas: 2", "replicas"},
+		{"a key that is none", "replica: 2", "replica"},
 		{"a word that is none", "hookBundles: {mode: perhaps}", "hookBundles"},
 		{"a digest that is none", "image: {digest: latest}", "digest"},
 		{"a namespace that is none", "hookBundles: {namespaces: [Team]}", "namespaces"},
@@ -138,6 +138,9 @@ func TestValuesThatAreWrongAreRefused(t *testing.T) {
 		{"bundles without trust", "hooks: {references: [registry.example.com/a:v1]}", "trust.policy or trust.keys"},
 		{"two kinds of trust", "{hooks: {references: [r.example.com/a:v1]}, trust: {unverified: true, keys: {a: '-----BEGIN PUBLIC KEY-----'}}}", "useless"},
 		{"no check of nothing", "trust: {unverified: true}", "HookBundles say"},
+		{"one cache for two", "{replicas: 2, cache: {existingClaim: c}}", "a cache of its own"},
+		{"less than no replica", "replicas: -1", "replicas"},
+		{"too short a lease", "leaderElection: {leaseDuration: 1s}", "leaseDuration"},
 		{"no account", "serviceAccount: {create: false}", "serviceAccount.name"},
 	} {
 		t.Run(refused.name, func(t *testing.T) {
@@ -146,6 +149,45 @@ func TestValuesThatAreWrongAreRefused(t *testing.T) {
 				t.Errorf("want a refusal that says %q, got: %v", refused.because, err)
 			}
 		})
+	}
+}
+
+// Without the Lease, or the right to it, each replica would run every hook, or none would.
+func TestReplicasElectOne(t *testing.T) {
+	for name, found := range map[string]objects{
+		"component":    withComponent(t, "replicas"),
+		"chart":        chart(t, standard, values(t, "replicas: 2")),
+		"always":       chart(t, standard, values(t, "leaderElection: {mode: always}")),
+		"another name": chart(t, release{"prod", "boathook"}, values(t, "{replicas: 2, fullnameOverride: boathook}")),
+	} {
+		deployment := found.get(t, "Deployment/boathook/boathook")
+		replicas := float64(2)
+		if name == "always" {
+			replicas = 1
+		}
+		if deployment.at("spec", "replicas") != replicas || deployment.text("spec", "strategy", "type") != "RollingUpdate" {
+			t.Errorf("%s: %s", name, show(t, deployment.at("spec", "strategy")))
+		}
+		containers := named(deployment.at("spec", "template", "spec", "containers"))
+		environment := named(containers["boathook"].at("env"))
+		lease := environment["BOATHOOK_LEASE_NAME"].text("value")
+		if environment["BOATHOOK_LEADER_ELECT"].text("value") != "true" || lease == "" {
+			t.Errorf("%s: the environment is %v", name, environment)
+		}
+		rules := show(t, found.get(t, "Role/boathook/boathook").at("rules"))
+		for _, rule := range []any{
+			map[string]any{"apiGroups": []any{"coordination.k8s.io"}, "resources": []any{"leases"}, "verbs": []any{"create"}},
+			map[string]any{"apiGroups": []any{"coordination.k8s.io"}, "resources": []any{"leases"},
+				"resourceNames": []any{lease}, "verbs": []any{"get", "watch", "patch"}},
+		} {
+			if !strings.Contains(rules, show(t, []any{rule})) {
+				t.Errorf("%s: no rule\n%sin\n%s", name, show(t, []any{rule}), rules)
+			}
+		}
+	}
+	one := show(t, chart(t, standard, nil))
+	if strings.Contains(one, "leases") || strings.Contains(one, "LEADER_ELECT") {
+		t.Error("a single replica needs no Lease")
 	}
 }
 

@@ -34,6 +34,7 @@ pub(crate) fn problems(custom: &Custom, object: &Value) -> Vec<Cause> {
         let shown = format!(".{}", path.join("."));
         let found = path.iter().try_fold(object, |here, key| match here {
             Value::Object(map) => map.get(key).ok_or(None),
+            Value::Null => Err(None),
             other => Err(Some(other)),
         });
         let number: Value = 0.into();

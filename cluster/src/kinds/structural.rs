@@ -60,14 +60,34 @@ pub(crate) fn prune(value: &mut Value, schema: &Value, root: bool, path: &mut Ve
     }
 }
 
-/// Sets defaults wherever a value is absent. Null where null is not allowed counts as absent.
-pub(crate) fn set_defaults(value: &mut Value, schema: &Value) {
+/// Drops null where it is not allowed.
+pub(crate) fn drop_nulls(value: &mut Value, schema: &Value) {
     match value {
         Value::Object(map) => {
             map.retain(|key, value| !value.is_null() || property(schema, key).is_none_or(accepts_null));
+            for (key, value) in map.iter_mut() {
+                if let Some(inner) = property(schema, key) {
+                    drop_nulls(value, inner);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(inner) = schema.get("items") {
+                items.iter_mut().for_each(|item| drop_nulls(item, inner));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Sets defaults wherever a value is absent, or null where that is not allowed.
+pub(crate) fn set_defaults(value: &mut Value, schema: &Value) {
+    match value {
+        Value::Object(map) => {
             if let Some(Value::Object(properties)) = schema.get("properties") {
                 for (key, inner) in properties {
-                    if let Some(default) = inner.get("default").filter(|_| !map.contains_key(key)) {
+                    let there = map.get(key).is_some_and(|value| !value.is_null() || accepts_null(inner));
+                    if let Some(default) = inner.get("default").filter(|_| !there) {
                         map.insert(key.clone(), default.clone());
                     }
                 }

@@ -136,7 +136,7 @@ pub(crate) fn prepare(
         meta.insert("generation".into(), 1.into());
     }
     resource.to_storage(object);
-    let mut warnings = check_fields(resource, object, context)?;
+    let mut warnings = check_fields(resource, object, origin, context)?;
     defaults::apply(resource, object);
     kinds::on_create(resource, object, generated);
     let mut causes = prefix_problems(resource, &prefix);
@@ -179,7 +179,7 @@ pub(crate) fn draft(
         meta.shift_remove("managedFields");
     }
     resource.to_storage(object);
-    let warnings = check_fields(resource, object, context)?;
+    let warnings = check_fields(resource, object, origin, context)?;
     defaults::apply(resource, object);
     if origin.writes_managers() {
         let mut whole = object.clone();
@@ -219,14 +219,20 @@ const SYSTEM: &[&str] = &[
 ];
 
 /// Checks the object against its type, and answers for unknown fields as the request wants.
-pub(crate) fn check_fields(resource: &Resource, object: &mut Value, context: &Context) -> Result<Vec<String>, Failure> {
+pub(crate) fn check_fields(
+    resource: &Resource,
+    object: &mut Value,
+    origin: Origin,
+    context: &Context,
+) -> Result<Vec<String>, Failure> {
     let refused = |why: String| {
         Failure::bad_request(format!(
             "{} in version \"{}\" cannot be handled as a {}: {why}",
             resource.kind, resource.version, resource.kind
         ))
     };
-    let unknown = typed::check(resource, object).map_err(refused)?;
+    let check = if origin == Origin::Apply { typed::check_applied } else { typed::check };
+    let unknown = check(resource, object).map_err(refused)?;
     match context.validation {
         Validation::Strict if !unknown.is_empty() => {
             Err(refused(format!("strict decoding error: {}", unknown.join(", "))))

@@ -59,7 +59,7 @@ pub(crate) fn draft(
     create::check_type(resource, new)?;
     create::set_namespace(resource, new, json::text(old, &["metadata", "namespace"]))?;
     resource.to_storage(new);
-    let warnings = create::check_fields(resource, new, context)?;
+    let warnings = create::check_fields(resource, new, origin, context)?;
     defaults::apply(resource, new);
     if origin.writes_managers() {
         let mut whole = new.clone();
@@ -110,7 +110,7 @@ pub(crate) fn prepare(
         given.filter(|given| !given.is_null() && Some(given) != json::at(old, &["metadata", "deletionTimestamp"]));
     keep_system_metadata(old, new);
     keep_managers(old, new, origin);
-    let mut warnings = create::check_fields(resource, new, context)?;
+    let mut warnings = create::check_fields(resource, new, origin, context)?;
     complete(resource, old, new, sub);
     let mut causes = metadata::common(resource, new);
     causes.extend(finalizer_problem(old, new));

@@ -15,6 +15,17 @@ use crate::kinds::{Resource, structural};
 /// # Errors
 /// What the real server's decoder would say about a value of the wrong type.
 pub(crate) fn check(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
+    if let Some(schema) = resource.custom.as_ref().and_then(|custom| custom.schema.as_ref()) {
+        structural::drop_nulls(object, schema);
+    }
+    check_applied(resource, object)
+}
+
+/// The same for what server-side apply made: null stays, to be refused where it is not allowed.
+///
+/// # Errors
+/// As for [`check`].
+pub(crate) fn check_applied(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
     let mut walk = Walk::new(resource);
     if let Some(custom) = &resource.custom {
         walk.metadata(object)?;

@@ -4,6 +4,7 @@
  */
 
 import * as host from "boathook:host";
+import type { ObjectMeta } from "kubernetes-types/meta/v1";
 import { mark } from "./errors.js";
 
 /** Names one object of the cluster. */
@@ -22,15 +23,7 @@ export interface ObjectRef {
 export interface KubernetesObject {
   apiVersion?: string;
   kind?: string;
-  metadata?: {
-    name?: string;
-    namespace?: string;
-    uid?: string;
-    resourceVersion?: string;
-    labels?: Record<string, string>;
-    annotations?: Record<string, string>;
-    [key: string]: unknown;
-  };
+  metadata?: ObjectMeta;
 }
 
 /** The kinds of failures. */

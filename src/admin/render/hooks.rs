@@ -43,6 +43,9 @@ pub fn hook(hook: &HookView, style: Style) -> String {
     if let Some(digest) = &hook.digest {
         line("Digest", &clean(digest));
     }
+    if let Some(interpreter) = &hook.interpreter {
+        line("Interpreter", &clean(interpreter));
+    }
     line("Runs", &format!("{}, {} failed", hook.runs.total, hook.runs.failed));
     if let Some(run) = &hook.runs.last {
         let took = millis(run.duration_ms);

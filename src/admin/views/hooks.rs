@@ -47,6 +47,9 @@ pub struct HookView {
     /// Digest of the component, `sha256:…`. Absent when it could not be loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// What runs it, if it is a script: name, version and digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<String>,
     /// How it is doing.
     pub state: HookState,
     /// What it waits for, or why it does not run.

@@ -35,6 +35,7 @@ pub(super) fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
     HookView {
         name: spec.name.to_string(),
         digest: Some(hook.component.digest().to_owned()),
+        interpreter: hook.component.script().map(|script| script.interpreter.in_full()),
         state,
         reasons: facts.missing,
         warnings: spec.warnings.clone(),
@@ -49,6 +50,7 @@ pub(super) fn quarantined(name: String, reason: String, runs: RunCounts) -> Hook
     HookView {
         name,
         digest: None,
+        interpreter: None,
         state: HookState::Quarantined,
         reasons: vec![reason],
         warnings: Vec::new(),

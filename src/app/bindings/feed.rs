@@ -14,7 +14,7 @@ use futures::{
     future::{BoxFuture, pending},
     stream,
 };
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Interval, interval_at, sleep_until};
 use tracing::{info, warn};
 
 use super::{
@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     discovery::{Changes, DiscoveryError},
+    election::Leadership,
     filter::{Input, SourceId},
     model::{Change, HookName, KubernetesBinding, Resource, error_chain},
 };
@@ -34,6 +35,9 @@ use crate::{
 /// Between two looks for a kind that is not there, or for an API server that does not answer.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// What a standby sees is taken to be told of by the leader after once or twice this time: twice the longest time for
+/// which a leader may be gone without anybody knowing.
+const TOLD_ELSEWHERE: Duration = Duration::from_secs(600);
 
 /// The binding, and what it lives among.
 pub(super) struct Place {
@@ -84,11 +88,12 @@ pub(super) struct Feed {
     doubtful: HashSet<SourceId>,
     next_source: SourceId,
     turn: BoxFuture<'static, ()>,
+    elsewhere: Interval,
 }
 
 impl Feed {
     pub fn new(place: Place, metadata_only: bool) -> Self {
-        let (barrier, binding) = (place.barrier.clone(), place.spec.name.clone());
+        let turn = turn(place.stages.leadership.clone(), place.barrier.clone(), &place.spec);
         let subscriber = Subscriber { streams: place.stages.streams.clone(), spec: place.spec.clone(), metadata_only };
         Self {
             subscriber,
@@ -100,7 +105,8 @@ impl Feed {
             unserved: false,
             doubtful: HashSet::new(),
             next_source: 0,
-            turn: async move { barrier.turn(&binding).await }.boxed(),
+            turn: turn.boxed(),
+            elsewhere: interval_at(Instant::now() + TOLD_ELSEWHERE, TOLD_ELSEWHERE),
             place,
         }
     }
@@ -122,6 +128,7 @@ impl Feed {
                 self.look().await;
                 continue;
             };
+            let leadership = &self.place.stages.leadership;
             tokio::select! {
                 () = &mut self.turn => {
                     self.turn = pending().boxed();
@@ -131,6 +138,11 @@ impl Feed {
                     Heard::Sources(inputs) => self.ready.extend(inputs),
                     Heard::Change(source, change) => self.heard(source, change),
                 },
+                _ = self.elsewhere.tick(), if leadership.is_standby() => {
+                    if leadership.led_by_another() {
+                        return Input::ToldElsewhere;
+                    }
+                }
                 () = sleep_until(self.pace.at), if !self.doubtful.is_empty() => self.look_again().await,
             }
         }
@@ -243,6 +255,17 @@ impl Feed {
         if reason != self.said {
             report(&self.place, error, &reason);
             self.said = reason;
+        }
+    }
+}
+
+/// A standby's bindings know their objects and tell nothing of them. When it leads, they go live as at a start.
+fn turn(leadership: Leadership, barrier: Arc<Barrier>, spec: &KubernetesBinding) -> impl Future<Output = ()> + use<> {
+    let (binding, waits) = (spec.name.clone(), spec.wait_for_synchronization);
+    async move {
+        leadership.gained().await;
+        if waits {
+            barrier.turn(&binding).await;
         }
     }
 }

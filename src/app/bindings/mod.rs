@@ -61,6 +61,8 @@ pub(super) async fn keep(
     };
     let writes = stages.operator.access.own_writes().clone();
     let own = spec.ignore_own_writes.then(|| writes.follow(&hook));
+    let binding = Binding::new(hook.clone(), spec.clone());
+    let binding = if stages.leadership.is_alone() { binding } else { binding.held_back() };
     let metadata_only = filter::uses_only_metadata(spec.content, filter.as_ref());
     let driver = Driver {
         // From the beginning, so that a pending binding has an empty snapshot.
@@ -69,7 +71,7 @@ pub(super) async fn keep(
         evaluator: stages.evaluator.clone(),
         own: own.as_ref().map(|_| Arc::new(Own(writes)) as Arc<dyn OwnChanges>),
         filter,
-        binding: Binding::new(hook.clone(), spec.clone()),
+        binding,
         out: move |mut trigger| {
             swap::put_on_terms(&mut trigger, &terms.borrow());
             queue.push(trigger);

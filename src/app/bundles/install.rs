@@ -3,12 +3,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::{Bundles, Held, Member, Origin, Slot, scope, scope::Terms, settings};
 use crate::{
     app::{hooks::Hook, watching::NotWatched},
-    model::{HookName, InstallError, Installation, Installed, error_chain},
+    model::{HookName, HookPhase, InstallError, Installation, Installed, error_chain},
 };
 
 /// What is to become of a hook.
@@ -36,7 +36,11 @@ impl Bundles {
                 let Installed { started, swapped, kept, removed, held } = installed;
                 let (started, swapped, kept) = (started.len(), swapped.len(), kept.len());
                 let (removed, held) = (removed.len(), held.len());
-                info!(bundle = %id, digest, started, swapped, kept, removed, held, "bundle installed");
+                if started + swapped + removed + held == 0 {
+                    debug!(bundle = %id, digest, kept, "bundle looked at again: it stays as it is");
+                } else {
+                    info!(bundle = %id, digest, started, swapped, kept, removed, held, "bundle installed");
+                }
             }
             Err(error) => warn!(bundle = %id, digest, error = error_chain(error), "bundle not installed"),
         }
@@ -115,8 +119,11 @@ impl Bundles {
                 // An admin took it out, and an admin releases it.
                 return Next::Keep;
             };
-            // Rights may have gone since it began.
-            return self.0.fleet.check_watches(&hook.spec).await.map_or_else(Next::Hold, |()| Next::Keep);
+            // Rights may have gone since it began. An API server that does not say takes none away.
+            return match self.0.fleet.check_watches(&hook.spec).await {
+                Err(held) if held.phase() != HookPhase::Pending => Next::Hold(held),
+                _ => Next::Keep,
+            };
         }
         match self.0.fleet.judge(origin).await {
             Ok(hook) => Next::Take(Box::new(hook)),

@@ -15,8 +15,7 @@ const VENDOR: &str = "vendor";
 /// In the interpreter already.
 const SDK: &str = "boathook";
 /// Folders beside the entry in which there are no modules of the hook.
-const NO_MODULES: [&str; 8] =
-    [VENDOR, "__pycache__", "build", "dist", "node_modules", "scenarios", "target", "tests"];
+const NO_MODULES: [&str; 8] = [VENDOR, "__pycache__", "build", "dist", "node_modules", "scenarios", "target", "tests"];
 /// Folders in packages that nobody imports.
 const NO_PACKAGES: [&str; 3] = ["__pycache__", "bin", "tests"];
 
@@ -43,12 +42,7 @@ pub(super) fn collect(folder: &Path, entry: &str) -> Result<Collected, PythonBui
 }
 
 impl Collected {
-    fn walk(
-        &mut self,
-        folder: &Path,
-        below: &str,
-        takes: &dyn Fn(&str, bool) -> bool,
-    ) -> Result<(), PythonBuildError> {
+    fn walk(&mut self, folder: &Path, below: &str, takes: &dyn Fn(&str, bool) -> bool) -> Result<(), PythonBuildError> {
         let place = folder.join(below);
         let unreadable = |path: &Path, source: io::Error| PythonBuildError::Read { path: path.to_owned(), source };
         let entries = fs::read_dir(&place).map_err(|source| unreadable(&place, source))?;
@@ -136,8 +130,13 @@ mod tests {
             "vendor/other/boathook/__init__.py",
             "vendor/bin/tool.py",
         ]);
-        let expected =
-            ["hook.py", "plan/__init__.py", "plan/deep.py", "vendor/other/boathook/__init__.py", "vendor/yaml/__init__.py"];
+        let expected = [
+            "hook.py",
+            "plan/__init__.py",
+            "plan/deep.py",
+            "vendor/other/boathook/__init__.py",
+            "vendor/yaml/__init__.py",
+        ];
         assert_eq!(paths(folder.path(), "hook.py"), expected);
         let native = collect(folder.path(), "hook.py").unwrap().native;
         assert_eq!(native, ["vendor/yaml/_yaml.cpython-314-x86_64-linux-gnu.so"]);

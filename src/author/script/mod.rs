@@ -14,6 +14,7 @@ use std::{
 
 use base64::Engine as _;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::model::{InterpreterRef, Script, ScriptError, ScriptFile};
 use source_map::SourceMap;
@@ -52,8 +53,13 @@ pub enum ScriptBuildError {
     #[error("{} does not say which file is the hook: name it as `main` in package.json, or call it src/hook.ts", .0.display())]
     NoEntry(PathBuf),
     /// The bundler is not there.
-    #[error("esbuild is not installed for {}: run `npm install --save-dev esbuild` there", .0.display())]
-    NoBundler(PathBuf),
+    #[error("esbuild is not installed for {}: run `{mend}` there", path.display())]
+    NoBundler {
+        /// The project.
+        path: PathBuf,
+        /// What installs it.
+        mend: &'static str,
+    },
     /// The bundler can't be run.
     #[error("can't run {}", program.display())]
     Run {
@@ -102,7 +108,7 @@ pub enum ScriptBuildError {
 impl ScriptBuildError {
     /// Whether no change of a source mends it.
     pub fn is_of_the_machine(&self) -> bool {
-        matches!(self, Self::NoBundler(_) | Self::Run { .. } | Self::NoInterpreter)
+        matches!(self, Self::NoBundler { .. } | Self::Run { .. } | Self::NoInterpreter)
     }
 }
 
@@ -124,9 +130,22 @@ pub struct ScriptPackage {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Manifest {
     name: String,
     main: Option<String>,
+    #[serde(default)]
+    dependencies: Map<String, Value>,
+    #[serde(default)]
+    dev_dependencies: Map<String, Value>,
+}
+
+impl Manifest {
+    /// What installs the bundler, which may only not be there yet.
+    fn installs(&self) -> &'static str {
+        let listed = [&self.dependencies, &self.dev_dependencies].into_iter().any(|them| them.contains_key("esbuild"));
+        if listed { "npm install" } else { "npm install --save-dev esbuild" }
+    }
 }
 
 impl Scripts {
@@ -144,10 +163,11 @@ impl Scripts {
         let manifest: Manifest =
             serde_json::from_slice(&text).map_err(|source| ScriptBuildError::Manifest { path, source })?;
         let name = manifest.name.rsplit('/').next().unwrap_or_default().to_owned();
+        let mend = manifest.installs();
         let named = manifest.main.filter(|main| is_source(Path::new(main)));
         let entry = named.into_iter().chain(ENTRIES.map(str::to_owned)).find(|file| folder.join(file).is_file());
         let entry = entry.ok_or_else(|| ScriptBuildError::NoEntry(folder.clone()))?.into();
-        let bundler = bundler(&folder).ok_or_else(|| ScriptBuildError::NoBundler(folder.clone()))?;
+        let bundler = bundler(&folder).ok_or_else(|| ScriptBuildError::NoBundler { path: folder.clone(), mend })?;
         Ok(ScriptPackage { name, folder, entry, bundler })
     }
 
@@ -214,10 +234,24 @@ fn is_source(path: &Path) -> bool {
     path.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| SOURCES.contains(&extension))
 }
 
-/// The one that the project, or the workspace that it belongs to, has installed.
+/// The one that the project, or the workspace that it belongs to, has installed. Where its program is beside it, Node
+/// need not be run to run that.
 fn bundler(folder: &Path) -> Option<PathBuf> {
-    let places = folder.ancestors().take(ABOVE).map(|folder| folder.join("node_modules/.bin/esbuild"));
-    places.into_iter().find(|path| path.exists())
+    let mut modules = folder.ancestors().take(ABOVE).map(|folder| folder.join("node_modules"));
+    let found = modules.find(|modules| modules.join(".bin/esbuild").exists())?;
+    let program = found.join("@esbuild").join(platform()).join("bin/esbuild");
+    Some(if program.is_file() { program } else { found.join(".bin/esbuild") })
+}
+
+/// This machine, as Node names it.
+fn platform() -> String {
+    let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+    let processor = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{system}-{processor}")
 }
 
 /// The newest interpreter of a language.
@@ -258,7 +292,14 @@ mod tests {
         fs::write(folder.path().join("package.json"), r#"{"name": "@a/my-hook", "main": "dist/hook.cjs"}"#).unwrap();
         assert!(matches!(package(), Err(ScriptBuildError::NoEntry(_))));
         fs::write(folder.path().join("hook.js"), "").unwrap();
-        assert!(matches!(package(), Err(ScriptBuildError::NoBundler(_))));
+        let mend = || match package() {
+            Err(ScriptBuildError::NoBundler { mend, .. }) => mend,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(mend(), "npm install --save-dev esbuild");
+        let listed = r#"{"name": "@a/my-hook", "devDependencies": {"esbuild": "1"}}"#;
+        fs::write(folder.path().join("package.json"), listed).unwrap();
+        assert_eq!(mend(), "npm install");
         fs::create_dir_all(folder.path().join("node_modules/.bin")).unwrap();
         fs::write(folder.path().join("node_modules/.bin/esbuild"), "").unwrap();
         let package = package().unwrap();

@@ -6,6 +6,7 @@ mod go;
 mod python;
 mod rust;
 mod scenarios;
+mod script;
 
 use std::path::PathBuf;
 
@@ -62,9 +63,9 @@ struct Sources {
 }
 
 impl Template {
-    /// The files of a project with this name; `None` when there are no templates in the language.
-    pub fn files(self, language: Language, name: &ProjectName, sdk: &Sdk) -> Option<Vec<File>> {
-        let sources = sources(language)?;
+    /// The files of a project with this name.
+    pub fn files(self, language: Language, name: &ProjectName, sdk: &Sdk) -> Vec<File> {
+        let sources = sources(language);
         let about = self.about(language);
         let mut filled = (sources.fill)(sdk);
         filled.extend([("{{name}}", name.to_string()), ("{{about}}", about)]);
@@ -72,23 +73,24 @@ impl Template {
         let of_all = sources.common.iter().map(|(path, text)| File { path, text: fill(text) });
         let own = [(sources.main, (sources.own)(self))];
         let own = own.iter().chain(scenarios::of(self)).map(|(path, text)| File { path, text: (*text).to_owned() });
-        Some(of_all.chain(own).collect())
+        of_all.chain(own).collect()
     }
 
     /// What the hook does: the first paragraph of its source.
     pub fn about(self, language: Language) -> String {
-        let Some(sources) = sources(language) else { return String::new() };
+        let sources = sources(language);
         let lines = (sources.own)(self).lines().map_while(|line| line.strip_prefix(sources.comment));
         lines.collect::<Vec<_>>().join("\n")
     }
 }
 
-fn sources(language: Language) -> Option<&'static Sources> {
+fn sources(language: Language) -> &'static Sources {
     match language {
-        Language::Rust => Some(&rust::SOURCES),
-        Language::Go => Some(&go::SOURCES),
-        Language::Python => Some(&python::SOURCES),
-        Language::TypeScript | Language::JavaScript => None,
+        Language::Rust => &rust::SOURCES,
+        Language::Go => &go::SOURCES,
+        Language::TypeScript => &script::TYPESCRIPT,
+        Language::JavaScript => &script::JAVASCRIPT,
+        Language::Python => &python::SOURCES,
     }
 }
 
@@ -127,10 +129,11 @@ mod tests {
         (Template::Startup, "startup"),
         (Template::Validating, "validating"),
     ];
-    const LANGUAGES: [Language; 3] = [Language::Rust, Language::Go, Language::Python];
+    const LANGUAGES: [Language; 5] =
+        [Language::Rust, Language::Go, Language::TypeScript, Language::JavaScript, Language::Python];
 
     fn files(template: Template, language: Language, sdk: &Sdk) -> Vec<File> {
-        template.files(language, &ProjectName::new("my-hook", language).unwrap(), sdk).unwrap()
+        template.files(language, &ProjectName::new("my-hook", language).unwrap(), sdk)
     }
 
     fn text(files: &[File], path: &str) -> String {
@@ -141,7 +144,7 @@ mod tests {
     fn nothing_is_left_to_fill_in() {
         for (template, language) in ALL.into_iter().flat_map(|(it, _)| LANGUAGES.map(|language| (it, language))) {
             let files = files(template, language, &Sdk::of("0.1.0"));
-            let main = sources(language).unwrap().main;
+            let main = sources(language).main;
             for file in &files {
                 assert!(!file.text.contains("{{") || file.path == main, "{}", file.path);
             }
@@ -162,6 +165,17 @@ mod tests {
         assert_eq!(go, expected);
         let local = text(&files(Template::Startup, Language::Go, &Sdk::Path("/a b/go".into())), "go.mod");
         assert!(local.ends_with(" v0.0.0\n\nreplace github.com/boathook/boathook/sdk/go => \"/a b/go\"\n"), "{local}");
+        for (language, main) in [(Language::TypeScript, "src/hook.ts"), (Language::JavaScript, "src/hook.js")] {
+            let package = |sdk| {
+                let text = text(&files(Template::Startup, language, &sdk), "package.json");
+                serde_json::from_str::<Value>(&text).unwrap()
+            };
+            let published = package(Sdk::of("0.1.0"));
+            assert_eq!((&published["name"], &published["main"]), (&"my-hook".into(), &main.into()));
+            assert_eq!(published["dependencies"]["@boathook/sdk"], "^0.1.0");
+            let local = package(Sdk::Path("/a \"b\"/js".into()));
+            assert_eq!(local["dependencies"]["@boathook/sdk"], "file:/a \"b\"/js");
+        }
     }
 
     /// A file that is only in the folder would be in no project.

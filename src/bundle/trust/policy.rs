@@ -126,8 +126,7 @@ impl Policy {
     /// Trusts what the demand says, wherever it is.
     pub fn demanding(demand: Demand) -> Self {
         let Demand { digests, keys, minimum, tag_must_match } = demand;
-        let rule =
-            Rule { pattern: "*".to_owned(), digests, keys, minimum, tag_must_match, unsigned: false, may: None };
+        let rule = Rule { pattern: "*".to_owned(), digests, keys, minimum, tag_must_match, unsigned: false, may: None };
         Self { rules: vec![rule] }
     }
 

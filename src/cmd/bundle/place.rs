@@ -22,11 +22,11 @@ pub(in crate::cmd) fn named(text: &str, flags: &Registry) -> anyhow::Result<Plac
     registry(&reference(text)?, flags)
 }
 
-pub(super) fn reference(text: &str) -> anyhow::Result<Reference> {
+pub(in crate::cmd) fn reference(text: &str) -> anyhow::Result<Reference> {
     Ok(text.parse()?)
 }
 
-pub(super) fn registry(at: &Reference, flags: &Registry) -> anyhow::Result<Place> {
+pub(in crate::cmd) fn registry(at: &Reference, flags: &Registry) -> anyhow::Result<Place> {
     let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("can't read {}", path.display()));
     let connect = Connect {
         plain_http: flags.plain_http,

@@ -12,6 +12,7 @@ use crate::{
     bundle::{BundleError, Progress, Seen, Verified},
     cli::Output,
     cmd::summary,
+    model::InterpreterRef,
 };
 
 const REDRAW: Duration = Duration::from_millis(200);
@@ -39,6 +40,9 @@ pub(super) fn seen(seen: &Seen) -> String {
     }
     for hook in &contents.hooks {
         let _ = writeln!(out, "Hook:     {}, {} bytes, {}", hook.name, hook.layer.size, hook.layer.digest);
+        if let Some(InterpreterRef { name, version, digest }) = &hook.interpreter {
+            let _ = writeln!(out, "  a script  of {} {}, {}", clean(name), clean(version), clean(digest));
+        }
         let may = match &hook.permissions {
             Some(permissions) => summary::may(&json!({ "permissions": { "kubernetes": permissions } })),
             None => vec!["what its document asks for; the artifact does not say".to_owned()],

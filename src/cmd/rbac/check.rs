@@ -49,7 +49,7 @@ fn asker(args: &Rbac, layout: &Layout, who: &Who) -> Asker {
     match (who, &args.user) {
         (Who::Host, None) => Asker::Myself,
         (Who::Host, Some(user)) => Asker::User(user.clone()),
-        (Who::Hook(_), _) => Asker::User(layout.user(who)),
+        (Who::Hook(_) | Who::Tenant(_), _) => Asker::User(layout.user(who)),
     }
 }
 

@@ -15,7 +15,7 @@ use super::runtime::block_on;
 use crate::{
     cli::{Output, rbac::Rbac},
     model::{HookSpec, error_chain},
-    rbac::{self, Kinds, Layout, Needs},
+    rbac::{self, Kinds, Layout, Needs, Tenant},
 };
 
 /// `--check` found something.
@@ -56,6 +56,9 @@ async fn act(args: &Rbac) -> anyhow::Result<bool> {
         service_account: args.service_account.clone(),
         per_hook: args.per_hook,
         webhook_secret: Some(args.webhook_secret.clone()).filter(|name| name != "none"),
+        hook_bundles: args.hook_bundles || !args.tenant.is_empty(),
+        lease: args.leader_elect.then(|| args.lease_name.clone()),
+        tenants: args.tenant.iter().map(tenant).collect(),
     };
     let subject = Subject { hooks, kinds, layout };
     match (args.check, args.used.is_empty()) {
@@ -77,6 +80,10 @@ fn generate(args: &Rbac, subject: &Subject) -> anyhow::Result<()> {
         Some(Output::Text) => bail!("roles are printed with -o yaml or -o json; text is for --check"),
     }
     Ok(())
+}
+
+fn tenant(args: &crate::cli::rbac::Tenant) -> Tenant {
+    Tenant { namespace: args.namespace.clone(), service_account: args.service_account.clone() }
 }
 
 /// Prints what was found, as data or for people.

@@ -15,13 +15,13 @@ use tracing::{debug, info, warn};
 use super::{
     admin, connect,
     effects::Plan,
-    hookbundles,
-    interpreters,
+    hookbundles, interpreters,
     runtime::{Stop, block_on},
 };
 use crate::{
     app::{App, CertificateSource, Options, Reached, WebhookOptions},
     cli::{self, Serve, webhooks::Webhooks},
+    election::{ElectionConfig, lease_name},
     record::{RecordConfig, Which},
     sandbox::CompilerConfig,
     telemetry::{LogControl, LogFormat, Traces, log},
@@ -29,6 +29,8 @@ use crate::{
 
 /// Runs had to be interrupted on shutdown.
 const INTERRUPTED: u8 = 3;
+/// Another replica may lead. A process that starts anew knows for sure that nothing of its time goes on.
+const LOST: u8 = 4;
 /// Beside the cache of compiled components.
 pub(super) const BUNDLES: &str = "boathook-bundles";
 
@@ -62,9 +64,18 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
         let bundles = named.map(|named| named.keep(&app.installer()));
         let kept = match plan {
             true => None,
-            false => hookbundles::start(hook_bundles, common, client, app.installer()).await?,
+            false => hookbundles::start(hook_bundles, common, client, app.installer(), app.leadership()).await?,
         };
-        stop.requested().await;
+        let leadership = app.leadership();
+        let lost = tokio::select! {
+            () = stop.requested() => false,
+            () = leadership.lost() => true,
+        };
+        if lost {
+            warn!(
+                "this replica does not lead any more: its runs were interrupted, and it ends to start anew as a standby"
+            );
+        }
         info!("shutting down");
         drop((bundles, kept));
         let drained = tokio::select! {
@@ -79,6 +90,9 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
             traces.shutdown().await;
         }
         info!(finished = drained.finished, interrupted = drained.interrupted, "shut down");
+        if lost {
+            return Ok(ExitCode::from(LOST));
+        }
         Ok(if drained.interrupted == 0 { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) })
     })
 }
@@ -117,11 +131,13 @@ fn format(args: &cli::Log) -> LogFormat {
 async fn options(args: Serve) -> anyhow::Result<Options> {
     let (client, server) = connect::client(&args.connection).await?;
     let record = record(args.recording, args.hooks.as_deref().unwrap_or(Path::new("")));
+    let election = election(args.election, args.webhooks.instance.as_deref(), client.default_namespace());
     let webhooks = webhooks(args.webhooks, client.default_namespace())?;
     let mut options = Options::new(client, "").context("can't find this program's own file")?;
     options.hooks = args.hooks;
     options.record = record;
     options.webhooks = webhooks;
+    options.election = election;
     options.server = server;
     if args.plan {
         let text = args.log.log_format == cli::LogFormat::Text;
@@ -165,6 +181,16 @@ fn webhooks(args: Webhooks, namespace: &str) -> anyhow::Result<Option<WebhookOpt
         },
         client_ca: args.webhook_client_ca.as_ref().map(read).transpose()?,
     }))
+}
+
+/// None for the only replica.
+fn election(args: cli::election::Election, instance: Option<&str>, namespace: &str) -> Option<ElectionConfig> {
+    if !args.leader_elect {
+        return None;
+    }
+    let name = args.lease_name.unwrap_or_else(|| lease_name(instance));
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "boathook".to_owned());
+    Some(ElectionConfig::new(args.lease_namespace.as_deref().unwrap_or(namespace), name, &host, args.lease_duration))
 }
 
 fn record(args: cli::record::Recording, hooks: &Path) -> Option<RecordConfig> {

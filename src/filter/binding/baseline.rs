@@ -1,5 +1,6 @@
 //! What a binding without synchronization knew when it was listed, and what changed until it goes
-//! live: it may have to wait for other bindings of its hook, and no change in between is lost.
+//! live: it may have to wait for other bindings of its hook, and no change in between is lost. One that waits for
+//! long, as another replica tells of the changes, remembers the latest time only.
 //!
 //! Never outlives the start.
 
@@ -23,6 +24,15 @@ impl Binding {
             State::Failed { .. } => None,
         });
         Baseline(shown.collect())
+    }
+
+    /// What was known at the time of the call before has been told of elsewhere, or will be.
+    pub fn told_elsewhere(&mut self) {
+        if !self.listed || self.live || self.baseline.is_none() {
+            return;
+        }
+        let now = self.baseline();
+        self.baseline = self.recent.replace(now).or(self.baseline.take());
     }
 
     /// The events that lead from the baseline to what is known now, by namespace and name; what is

@@ -87,6 +87,8 @@ pub struct Binding {
     live: bool,
     /// What the hook is taken to know when the binding goes live without a synchronization.
     baseline: Option<Baseline>,
+    /// What it is taken to know later.
+    recent: Option<Baseline>,
     /// Some known objects are of sources that were given up for others.
     moving: bool,
     fingerprints: Fingerprints,
@@ -114,10 +116,16 @@ impl Binding {
             listed: false,
             live: false,
             baseline: None,
+            recent: None,
             moving: false,
             fingerprints: Fingerprints::default(),
             interner: Interner::default(),
         }
+    }
+
+    /// The same, and it stays silent until it is admitted whatever its document says.
+    pub fn held_back(self) -> Self {
+        Self { admitted: false, ..self }
     }
 
     /// Whose it is.
@@ -271,6 +279,7 @@ impl Binding {
         }
         if self.admitted && !self.live {
             self.live = true;
+            self.recent = None;
             if self.spec.on_synchronization {
                 applied.triggers.push(self.trigger(Cause::Synchronization, now));
             } else if let Some(baseline) = self.baseline.take() {

@@ -84,6 +84,7 @@ impl World {
             place,
             born: place,
             life,
+            unbound: false,
         });
     }
 
@@ -139,9 +140,14 @@ impl World {
         let refused = binding_name(binding);
         let dropped = self.state.revise(name, terms(name), &mut |trigger| trigger.binding != refused);
         assert!(self.folding || dropped == open, "{dropped} of {open}");
+        let kept = self.entries.iter().filter(|entry| !gone(entry)).filter_map(Entry::letter);
+        let kept: BTreeSet<u64> = kept.collect();
         for entry in self.entries.iter_mut().filter(|entry| gone(entry)) {
-            if entry.open() || matches!(entry.life, Life::Dead(_)) {
-                entry.life = Life::Dropped;
+            match entry.letter() {
+                Some(letter) if kept.contains(&letter) => entry.unbound = true,
+                Some(_) => entry.life = Life::Dropped,
+                None if entry.open() => entry.life = Life::Dropped,
+                None => {}
             }
         }
         let Self { jobs, entries, .. } = self;
@@ -248,19 +254,15 @@ impl World {
 
     pub(super) fn retry_dead(&mut self, name: Option<HookName>) {
         let chosen = |entry: &Entry| name.as_ref().is_none_or(|name| *name == entry.hook);
-        let letter = |entry: &Entry| match entry.life {
-            Life::Dead(letter) => Some(letter).filter(|_| chosen(entry)),
-            _ => None,
-        };
         let mut expected = Retried::default();
         let mut letters = BTreeSet::new();
         let (mut again, mut over) = (Vec::new(), Vec::new());
         for (id, entry) in self.entries.iter().enumerate() {
-            let Some(of) = letter(entry) else { continue };
+            let Some(of) = entry.letter().filter(|_| chosen(entry)) else { continue };
             letters.insert(of);
             let newer = self.entries.iter().filter(|newer| newer.born > entry.born && newer.life != Life::Dead(of));
             let mut known = newer.filter(|newer| newer.supersedes(entry));
-            if known.next().is_some() { over.push(id) } else { again.push(id) }
+            if entry.unbound || known.next().is_some() { over.push(id) } else { again.push(id) }
         }
         (expected.letters, expected.triggers, expected.superseded) = (letters.len(), again.len(), over.len());
         let which = name.clone().map_or(Letters::All, Letters::Hook);

@@ -217,10 +217,7 @@ impl World {
             }
         }
         let letters: BTreeSet<_> = self.state.dead_letters().iter().map(|letter| letter.id).collect();
-        let dead = self.entries.iter().filter_map(|entry| match entry.life {
-            Life::Dead(letter) => Some(letter),
-            _ => None,
-        });
+        let dead = self.entries.iter().filter_map(Entry::letter);
         assert_eq!(letters, dead.collect());
         for hook in &stats.hooks {
             assert_eq!(hook.paused, self.paused.contains(&hook.hook));

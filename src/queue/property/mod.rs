@@ -58,6 +58,8 @@ struct Entry {
     /// The first one that it had.
     born: u64,
     life: Life,
+    /// In a letter that is kept for others, and of a binding that its hook no longer has.
+    unbound: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +74,13 @@ enum Life {
 impl Entry {
     fn group(&self) -> Option<&'static str> {
         BINDINGS[self.binding].3
+    }
+
+    fn letter(&self) -> Option<u64> {
+        match self.life {
+            Life::Dead(letter) => Some(letter),
+            _ => None,
+        }
     }
 
     fn open(&self) -> bool {

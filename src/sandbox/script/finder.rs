@@ -16,17 +16,26 @@ const MAX_FILES: usize = 256;
 
 /// All interpreters in these directories, in their order and then that of their names.
 pub fn interpreters_in(directories: &[PathBuf]) -> Vec<InterpreterRef> {
-    candidates(directories, None).into_iter().filter_map(|file| Some(named(&file.0, &fs::read(file.1).ok()?))).collect()
+    interpreter_files(directories).into_iter().map(|(interpreter, _)| interpreter).collect()
 }
 
-/// The component with this digest; without one, the interpreters of the same name that are there.
-pub(super) fn find(directories: &[PathBuf], wanted: &InterpreterRef) -> Result<Vec<u8>, Vec<InterpreterRef>> {
+/// All interpreters in these directories, with their files.
+pub fn interpreter_files(directories: &[PathBuf]) -> Vec<(InterpreterRef, PathBuf)> {
+    let read = |(stem, path): (String, PathBuf)| Some((named(&stem, &fs::read(&path).ok()?), path));
+    candidates(directories, None).into_iter().filter_map(read).collect()
+}
+
+/// The component with this digest and its file; without one, the interpreters of the same name that are there.
+pub(super) fn find(
+    directories: &[PathBuf],
+    wanted: &InterpreterRef,
+) -> Result<(Vec<u8>, PathBuf), Vec<InterpreterRef>> {
     let mut others = Vec::new();
     for (stem, path) in candidates(directories, Some(&wanted.name)) {
         let Ok(bytes) = fs::read(&path) else { continue };
         let found = named(&stem, &bytes);
         if found.digest == wanted.digest {
-            return Ok(bytes);
+            return Ok((bytes, path));
         }
         others.push(found);
     }
@@ -93,7 +102,7 @@ mod tests {
         let names: Vec<_> = all.iter().map(|found| (found.name.as_str(), found.version.as_str())).collect();
         assert_eq!(names, [("js", "0.1.0"), ("js", "0.1.0-old"), ("py", "3")]);
         let wanted = InterpreterRef { version: "9".into(), ..all[1].clone() };
-        assert_eq!(find(&directories, &wanted).unwrap(), b"old");
+        assert_eq!(find(&directories, &wanted).unwrap(), (b"old".to_vec(), dir.path().join("js-0.1.0-old.wasm")));
         let missing = InterpreterRef { digest: all[2].digest.clone(), ..wanted };
         let there = find(&directories, &missing).unwrap_err();
         assert_eq!(there, all[..2]);

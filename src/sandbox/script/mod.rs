@@ -9,6 +9,7 @@
 
 mod finder;
 mod host;
+mod installed;
 
 use std::{
     collections::HashMap,
@@ -16,8 +17,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-pub use finder::interpreters_in;
+pub use finder::{interpreter_files, interpreters_in};
 pub(super) use host::Source;
+pub use installed::{Compiled, InterpreterError, compile_interpreter};
 
 use super::{
     Sandbox,
@@ -120,6 +122,11 @@ impl Sandbox {
         Ok(LoadedHook::of_script(candidate, &interpreter.component, Scripted { source, document, handlers }))
     }
 
+    /// Whether an interpreter can be used. The name is for errors.
+    pub async fn check_interpreter(&self, name: &HookName, wanted: &InterpreterRef) -> Result<(), LoadError> {
+        self.interpreter(name, wanted).await.map(drop)
+    }
+
     async fn interpreter(&self, hook: &HookName, wanted: &InterpreterRef) -> Result<Arc<Interpreter>, LoadError> {
         if let Some(loaded) = self.interpreters.loaded(&wanted.digest) {
             return Ok(loaded);
@@ -137,7 +144,7 @@ impl Sandbox {
     async fn load_interpreter(&self, hook: &HookName, wanted: &InterpreterRef) -> Result<Interpreter, LoadError> {
         let (directories, asked) = (self.interpreters.directories.clone(), wanted.clone());
         let found = self.blocking(hook, move |_| finder::find(&directories, &asked)).await?;
-        let bytes = found.map_err(|there| LoadError::NoInterpreter {
+        let (bytes, file) = found.map_err(|there| LoadError::NoInterpreter {
             hook: hook.clone(),
             wanted: wanted.to_string(),
             there: finder::told(&self.interpreters.directories, &there),
@@ -148,8 +155,29 @@ impl Sandbox {
             source: Box::new(source),
         };
         let broken = |source: wasmtime::Error| unusable(LoadError::Types { hook: hook.clone(), source: source.into() });
-        let component = self.load_component(hook, &bytes, World::Interpreter).await.map_err(unusable)?;
+        let component = self.interpreter_component(hook, &bytes, file).await.map_err(unusable)?;
         let script = wit::GuestIndices::new(component.pre().instance_pre()).map_err(broken)?;
         Ok(Interpreter { component, script })
+    }
+
+    /// Compiled when it was installed, or now.
+    async fn interpreter_component(
+        &self,
+        hook: &HookName,
+        bytes: &[u8],
+        file: PathBuf,
+    ) -> Result<LoadedHook, LoadError> {
+        let candidate = Candidate::new(hook.clone(), bytes.to_vec(), World::Interpreter);
+        let pooled = self.pooled();
+        let taken = self
+            .blocking(hook, move |loader| match installed::find(&file, candidate.bytes(), pooled) {
+                Some(artifact) => loader.load_installed(candidate, &artifact).map(Result::ok),
+                None => Ok(None),
+            })
+            .await??;
+        match taken {
+            Some(component) => Ok(component),
+            None => self.load_component(hook, bytes, World::Interpreter).await,
+        }
     }
 }

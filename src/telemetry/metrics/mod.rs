@@ -3,6 +3,7 @@
 
 mod answers;
 pub mod names;
+mod process;
 mod register;
 mod samples;
 mod sources;
@@ -74,6 +75,8 @@ pub struct Metrics {
     hook_metric_refusals: IntCounterVec,
     watch_errors: IntCounterVec,
     answers: AnswerMetrics,
+    leader: IntGaugeVec,
+    leader_transitions: IntCounterVec,
     /// Queues that have series now.
     known_queues: Mutex<BTreeSet<QueueName>>,
     refresh: Refresh,
@@ -134,11 +137,13 @@ impl Metrics {
             hook_metric_refusals: make.vec(&names::HOOK_METRIC_REFUSALS)?,
             watch_errors: make.vec(&names::WATCH_ERRORS)?,
             answers: AnswerMetrics::new(&make)?,
+            leader: make.vec(&names::LEADER)?,
+            leader_transitions: make.vec(&names::LEADER_TRANSITIONS)?,
             known_queues: Mutex::default(),
             refresh: Refresh::default(),
             registry,
         };
-        metrics.live_ticks.with_label_values::<&str>(&[]).reset();
+        metrics.begin_process();
         metrics.set_hooks(HookCounts::default());
         Ok(metrics)
     }
@@ -155,11 +160,6 @@ impl Metrics {
         let mut out = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut out).map_err(MetricsError::Encode)?;
         Ok(String::from_utf8_lossy(&out).into_owned())
-    }
-
-    /// Ten seconds have passed.
-    pub fn live_tick(&self) {
-        self.live_ticks.with_label_values::<&str>(&[]).inc();
     }
 
     /// How many hooks are in which state now.

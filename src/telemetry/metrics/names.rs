@@ -91,6 +91,8 @@ macro_rules! table {
 table! {
     BUILD_INFO = gauge("build_info", &["version"], "1, with the version of the operator.");
     LIVE_TICKS = counter("live_ticks", &[], "Grows by 1 every 10 seconds while the process lives.");
+    LEADER = gauge("leader", &[], "1 when hooks run in this process, 0 when it is a standby; always 1 without other replicas.");
+    LEADER_TRANSITIONS = counter("leader_transitions_total", &[], "Times that this process began to lead, or ended.");
     HOOKS = gauge("hooks", &["state"], "Hooks by state: loading, pending, ready, quarantined.");
     ENABLE_SECONDS = gauge("hook_enable_kubernetes_bindings_seconds", &["hook"], "Time from the hook's start until all its kubernetes bindings had listed their objects.");
     ENABLE_SUCCESS = gauge("hook_enable_kubernetes_bindings_success", &["hook"], "1 when all kubernetes bindings of the hook have listed their objects, else 0.");

@@ -11,11 +11,14 @@ use serde_json::value::RawValue;
 
 use super::{
     ConversionRequest, Converted, Versioned,
-    review::{ReviewError, ReviewVersion, found, object},
+    envelope::{Envelope, ReviewError, ReviewVersion, object},
 };
 
-const GROUP: &str = "apiextensions.k8s.io";
-const KIND: &str = "ConversionReview";
+const REVIEW: Envelope = Envelope {
+    group: "apiextensions.k8s.io",
+    kind: "ConversionReview",
+    wanted: "ConversionReview of apiextensions.k8s.io/v1 or v1beta1",
+};
 
 /// A question of the API server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,17 +27,6 @@ pub struct ConversionReview {
     pub version: ReviewVersion,
     /// What is asked.
     pub request: ConversionRequest,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Body<'a> {
-    #[serde(default)]
-    api_version: String,
-    #[serde(default)]
-    kind: String,
-    #[serde(borrow, default)]
-    request: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -58,29 +50,20 @@ struct Head {
 impl ConversionReview {
     /// Reads a body that came for the definition `crd`.
     pub fn parse(body: &[u8], crd: &str) -> Result<Self, ReviewError> {
-        let shape = |source| ReviewError::Shape { kind: KIND, source };
-        let missing = |missing: String| ReviewError::Missing { kind: KIND, missing };
-        let body: &RawValue = serde_json::from_slice(body).map_err(shape)?;
-        let body: Body<'_> = serde_json::from_str(object(body, || "the body".to_owned())?).map_err(shape)?;
-        let version = ReviewVersion::of(&body.api_version, GROUP).filter(|_| body.kind == KIND);
-        let version = version.ok_or_else(|| ReviewError::Kind {
-            found: found(&body.api_version, &body.kind),
-            wanted: "ConversionReview of apiextensions.k8s.io/v1 or v1beta1",
-        })?;
-        let request = body.request.ok_or_else(|| missing("request".into()))?;
-        let request = object(request, || "request".to_owned())?;
+        let shape = |source| REVIEW.shape(source);
+        let (version, request) = REVIEW.open(body)?;
         let Request { uid, desired, objects } = serde_json::from_str(request).map_err(shape)?;
         if uid.is_empty() {
-            return Err(missing("request.uid".into()));
+            return Err(REVIEW.missing("request.uid"));
         }
         if desired.is_empty() {
-            return Err(missing("request.desiredAPIVersion".into()));
+            return Err(REVIEW.missing("request.desiredAPIVersion"));
         }
         let versioned = |(at, json): (usize, &RawValue)| {
             let json = object(json, || format!("request.objects[{at}]"))?;
             let Head { api_version } = serde_json::from_str(json).map_err(shape)?;
             if api_version.is_empty() {
-                return Err(missing(format!("request.objects[{at}].apiVersion")));
+                return Err(REVIEW.missing(format!("request.objects[{at}].apiVersion")));
             }
             Ok(Versioned { api_version, json: json.to_owned() })
         };
@@ -122,8 +105,8 @@ pub(super) fn answer(review: &ConversionReview, converted: Converted) -> Result<
     let result = Status { status: if message.is_some() { "Failure" } else { "Success" }, message };
     let converted_objects = objects.into_iter().map(RawValue::from_string).collect::<Result<_, _>>()?;
     let response = Response { uid: &review.request.uid, result, converted_objects };
-    let api_version = format!("{GROUP}/{}", review.version.as_str());
-    serde_json::to_vec(&Answer { kind: KIND, api_version, response })
+    let api_version = REVIEW.api_version(review.version);
+    serde_json::to_vec(&Answer { kind: REVIEW.kind, api_version, response })
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ fn reviewed(request: &AdmissionRequest) -> Result<Value, PatchError> {
 fn same_kind(before: &Value, after: &Value) -> Result<(), PatchError> {
     let kind = |value: &Value| {
         let text = |key| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        super::review::found(text("apiVersion"), text("kind"))
+        super::envelope::found(text("apiVersion"), text("kind"))
     };
     let (reviewed, answered) = (kind(before), kind(after));
     if after.is_object() && answered == reviewed {

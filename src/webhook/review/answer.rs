@@ -5,7 +5,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 
-use super::{AdmissionReview, warnings::showable};
+use super::{AdmissionReview, REVIEW, warnings::showable};
 use crate::{
     model::{AdmissionKind, Denial, Mutation, Reviewed},
     webhook::patch::{PatchError, patch_of},
@@ -67,8 +67,8 @@ pub(in crate::webhook) fn answer(
         warnings: showable(&verdict.warnings),
         audit_annotations: annotations.map(|(key, value)| (key.clone(), value.as_str().into())).collect(),
     };
-    let api_version = format!("{}/{}", super::GROUP, review.version.as_str());
-    let body = Body { kind: "AdmissionReview", api_version, response };
+    let api_version = REVIEW.api_version(review.version);
+    let body = Body { kind: REVIEW.kind, api_version, response };
     serde_json::to_vec(&body).map_err(PatchError::Answer)
 }
 

@@ -12,68 +12,16 @@ use serde_json::value::RawValue;
 
 pub(super) use answer::{answer, unusable};
 
-use super::AdmissionRequest;
+use super::{
+    AdmissionRequest,
+    envelope::{Envelope, ReviewError, ReviewVersion},
+};
 
-const GROUP: &str = "admission.k8s.io";
-
-/// A text that is no review which can be answered. The texts are for whoever sent it.
-#[derive(Debug, thiserror::Error)]
-pub enum ReviewError {
-    /// Not JSON, or of another shape.
-    #[error("the body is not a {kind}: {source}")]
-    Shape {
-        /// What was wanted.
-        kind: &'static str,
-        /// Why it is none.
-        source: serde_json::Error,
-    },
-    /// JSON of another kind.
-    #[error("the body is {found:?}, not a {wanted}")]
-    Kind {
-        /// `v1, Kind=Pod`
-        found: String,
-        /// `AdmissionReview of admission.k8s.io/v1 or v1beta1`
-        wanted: &'static str,
-    },
-    /// Something in it is of another shape.
-    #[error("{0} is not a JSON object")]
-    NoObject(String),
-    /// Something isn't there.
-    #[error("the {kind} has no {missing}")]
-    Missing {
-        /// What it is.
-        kind: &'static str,
-        /// `request.uid`
-        missing: String,
-    },
-}
-
-/// Versions of reviews; an answer is of its question's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReviewVersion {
-    /// `v1`
-    V1,
-    /// `v1beta1`
-    V1Beta1,
-}
-
-impl ReviewVersion {
-    /// The version of `apiVersion`, when it is one of `group`.
-    pub(super) fn of(api_version: &str, group: &str) -> Option<Self> {
-        match api_version.split_once('/')? {
-            (found, "v1") if found == group => Some(Self::V1),
-            (found, "v1beta1") if found == group => Some(Self::V1Beta1),
-            _ => None,
-        }
-    }
-
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::V1 => "v1",
-            Self::V1Beta1 => "v1beta1",
-        }
-    }
-}
+const REVIEW: Envelope = Envelope {
+    group: "admission.k8s.io",
+    kind: "AdmissionReview",
+    wanted: "AdmissionReview of admission.k8s.io/v1 or v1beta1",
+};
 
 /// A question of the API server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,17 +30,6 @@ pub struct AdmissionReview {
     pub version: ReviewVersion,
     /// What is asked.
     pub request: AdmissionRequest,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Body<'a> {
-    #[serde(default)]
-    api_version: String,
-    #[serde(default)]
-    kind: String,
-    #[serde(borrow, default)]
-    request: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -111,24 +48,14 @@ struct Request<'a> {
 impl AdmissionReview {
     /// Reads a body.
     pub fn parse(body: &[u8]) -> Result<Self, ReviewError> {
-        const KIND: &str = "AdmissionReview";
-        let shape = |source| ReviewError::Shape { kind: KIND, source };
-        let missing = |missing: &str| ReviewError::Missing { kind: KIND, missing: missing.to_owned() };
-        let body: &RawValue = serde_json::from_slice(body).map_err(shape)?;
-        let body: Body<'_> = serde_json::from_str(object(body, || "the body".to_owned())?).map_err(shape)?;
-        let version = ReviewVersion::of(&body.api_version, GROUP).filter(|_| body.kind == KIND);
-        let version = version.ok_or_else(|| ReviewError::Kind {
-            found: found(&body.api_version, &body.kind),
-            wanted: "AdmissionReview of admission.k8s.io/v1 or v1beta1",
-        })?;
-        let json = body.request.ok_or_else(|| missing("request"))?;
-        let json = object(json, || "request".to_owned())?;
-        let Request { uid, operation, dry_run, object } = serde_json::from_str(json).map_err(shape)?;
+        let (version, json) = REVIEW.open(body)?;
+        let Request { uid, operation, dry_run, object } =
+            serde_json::from_str(json).map_err(|source| REVIEW.shape(source))?;
         if uid.is_empty() {
-            return Err(missing("request.uid"));
+            return Err(REVIEW.missing("request.uid"));
         }
         if operation.is_empty() {
-            return Err(missing("request.operation"));
+            return Err(REVIEW.missing("request.operation"));
         }
         let request = AdmissionRequest {
             uid,
@@ -139,17 +66,6 @@ impl AdmissionReview {
         };
         Ok(Self { version, request })
     }
-}
-
-/// The text of an object; serde would take a list of its values as well.
-pub(super) fn object(json: &RawValue, what: impl FnOnce() -> String) -> Result<&str, ReviewError> {
-    if json.get().starts_with('{') { Ok(json.get()) } else { Err(ReviewError::NoObject(what())) }
-}
-
-/// What a body says of itself, in a length for an error's text.
-pub(super) fn found(api_version: &str, kind: &str) -> String {
-    const LONGEST: usize = 120;
-    format!("{api_version}, Kind={kind}").chars().take(LONGEST).collect()
 }
 
 /// The object of an AdmissionRequest's JSON.

@@ -10,7 +10,7 @@ use axum::{
     extract::{Path, RawQuery, Request, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::{MethodRouter, get, post},
 };
 use futures::FutureExt as _;
 use tokio::{
@@ -28,9 +28,8 @@ use super::{
 use crate::{
     model::{AdmissionKind, Mutation, Reviewed, format_duration},
     webhook::{
-        AdmissionReview, Answerer, ConversionReview, Converted, Unanswered, conversion,
-        patch::PatchError,
-        review::{self, ReviewError},
+        AdmissionReview, Answerer, ConversionReview, Converted, ReviewError, Unanswered, conversion, patch::PatchError,
+        review,
     },
 };
 
@@ -64,8 +63,8 @@ pub(super) fn router(settings: &Settings, certificates_needed: bool, answerer: A
     };
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
-        .route("/validate/{hook}/{binding}", post(validate))
-        .route("/mutate/{hook}/{binding}", post(mutate))
+        .route("/validate/{hook}/{binding}", reviews(AdmissionKind::Validating))
+        .route("/mutate/{hook}/{binding}", reviews(AdmissionKind::Mutating))
         .route("/convert/{crd}", post(convert))
         .fallback(|| async { refused(StatusCode::NOT_FOUND, "there is no such path") })
         .with_state(site)
@@ -73,26 +72,16 @@ pub(super) fn router(settings: &Settings, certificates_needed: bool, answerer: A
 
 type Names = Path<(String, String)>;
 
-async fn validate(
-    State(site): State<Site>,
-    Path(names): Names,
-    Extension(asker): Extension<Asker>,
-    RawQuery(query): RawQuery,
-    request: Request,
-) -> Response {
-    let call = Call::new(&site, query.as_deref());
-    or_refused(admission(&site, AdmissionKind::Validating, names, call, asker, request).await)
-}
-
-async fn mutate(
-    State(site): State<Site>,
-    Path(names): Names,
-    Extension(asker): Extension<Asker>,
-    RawQuery(query): RawQuery,
-    request: Request,
-) -> Response {
-    let call = Call::new(&site, query.as_deref());
-    or_refused(admission(&site, AdmissionKind::Mutating, names, call, asker, request).await)
+fn reviews(kind: AdmissionKind) -> MethodRouter<Site> {
+    let answered = move |State(site): State<Site>,
+                         Path(names): Names,
+                         Extension(asker): Extension<Asker>,
+                         RawQuery(query): RawQuery,
+                         request: Request| async move {
+        let call = Call::new(&site, query.as_deref());
+        or_refused(admission(&site, kind, names, call, asker, request).await)
+    };
+    post(answered)
 }
 
 async fn convert(

@@ -9,6 +9,7 @@
 
 mod admission;
 mod bindings;
+mod bundles;
 mod burst;
 mod calls;
 mod certificates;
@@ -29,9 +30,12 @@ mod rbac_webhooks;
 mod real_faults;
 mod registration;
 mod registry_secret;
+mod replicas;
 mod restarts;
 mod webhook_restarts;
 mod webhooks;
+
+use bundles::rights as bundle_rights;
 
 /// Makes a module for a backend, with a test for each listed function.
 macro_rules! on {
@@ -94,6 +98,10 @@ suite! {
             after_sigkill;
         outages:
             connections_cut;
+        replicas:
+            killed_under_load,
+            handed_over_on_sigterm,
+            a_frozen_leader_writes_nothing_more;
         faults:
             connections_cut_every_200_ms,
             killed_in_the_middle_of_a_run,
@@ -120,6 +128,11 @@ suite! {
         webhook_restarts:
             after_sigterm,
             after_sigkill;
+        bundles:
+            versions_come_wait_and_go_back,
+            settings_fit_the_schema,
+            what_makes_no_sense_is_refused,
+            nothing_is_left_by_uninstall;
     },
     real: {
         control_plane:
@@ -131,9 +144,14 @@ suite! {
             every_rule_is_needed,
             a_hook_acts_as_itself,
             a_kind_that_comes_later;
+        bundle_rights:
+            hooks_act_as_their_service_account,
+            generated_roles_are_enough;
         real_faults:
             history_compacted,
             api_server_starts_alone;
+        replicas:
+            the_rights_of_the_manifests_are_enough;
         rbac_webhooks:
             roles_for_webhooks_are_enough,
             every_rule_for_webhooks_is_needed;
@@ -146,5 +164,7 @@ suite! {
             connections_frozen;
         certificates:
             rotation_drops_no_request;
+        bundle_rights:
+            a_right_that_goes_ends_the_feed;
     }
 }

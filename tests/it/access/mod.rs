@@ -5,6 +5,7 @@
 mod batch;
 mod events;
 mod faults;
+mod fence;
 mod fixture;
 mod grants;
 mod reads;

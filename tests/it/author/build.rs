@@ -19,7 +19,8 @@ pub static BUILDING: Mutex<()> = Mutex::const_new(());
 /// A first build compiles Rust's library too, where it does not come with the tool chain.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-async fn run(mut command: Command) -> Ended {
+/// Runs what a tool chain may take minutes for.
+pub async fn run(mut command: Command) -> Ended {
     let _one_at_a_time = BUILDING.lock().await;
     let output = timeout(PATIENCE, command.kill_on_drop(true).output()).await.expect("it ends").unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -89,7 +90,7 @@ async fn new_builds_and_passes(template: &str) -> Value {
     let project = project(&folder, &name, template).await;
     let facts = built(&folder, &name).await;
     assert_eq!(facts["path"], format!("out/{name}.wasm"));
-    assert_eq!(facts["name"], name);
+    assert_eq!((&facts["name"], &facts["language"]), (&name.as_str().into(), &"Rust".into()));
     let component = fs::read(folder.join("out").join(format!("{name}.wasm"))).unwrap();
     assert_eq!(facts["bytes"], component.len());
     assert!(component.len() < 300_000, "{} bytes", component.len());

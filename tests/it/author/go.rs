@@ -8,10 +8,10 @@ use std::{fs, path::Path};
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::{command, fresh, repository, typed};
+use super::{build::run, command, fresh, repository, typed};
 use crate::support::{
     guests::{cache_dir, has_go},
-    process::{Ended, run},
+    process::Ended,
 };
 
 fn sdk() -> String {
@@ -41,6 +41,7 @@ async fn new_builds_and_passes(template: &str) {
     let facts: Value = serde_json::from_str(&ended.stdout).unwrap();
     let component = folder.join(&name).join("build").join(format!("{name}.wasm"));
     assert_eq!(Path::new(facts["path"].as_str().unwrap()), component.canonicalize().unwrap());
+    assert_eq!((&facts["language"], &facts["script"]), (&"Go".into(), &Value::Null));
     let answers = facts["exports"].to_string().contains("boathook:hook/validating@0.1.0");
     assert_eq!(answers, template == "validating", "only what is imported is exported: {}", facts["exports"]);
     // `boathook test` finds it where it was built.

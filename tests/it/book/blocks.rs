@@ -7,7 +7,8 @@
 //! | `yaml scenario` | a scenario file |
 //! | `yaml`, `json`, `toml` | it can be read |
 //! | `sh`, `console` | `boathook` knows the commands and flags; the Makefile has the targets |
-//! | `go`, `python`, `text`, `wit` | nothing |
+//! | `go`, `js`, `python`, `text`, `wit` | nothing |
+//! | `ts` | `script::book` builds it |
 
 use std::fs;
 
@@ -53,7 +54,7 @@ fn check(page: &Page, block: &Block) -> Result<(), String> {
         "json" => serde_json::from_str::<serde_json::Value>(text).map(drop).map_err(|error| error.to_string()),
         "sh" => commands(text.lines()),
         "console" => commands(text.lines().filter_map(|line| line.strip_prefix("$ "))),
-        "go" | "python" | "toml" | "text" | "wit" => Ok(()),
+        "go" | "ts" | "js" | "python" | "toml" | "text" | "wit" => Ok(()),
         "" => Err("the block does not say what it is".to_owned()),
         other => Err(format!("{other:?} is no tag that tests/it/book/blocks.rs knows")),
     }

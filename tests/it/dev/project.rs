@@ -41,6 +41,39 @@ async fn a_changed_line_is_seen_in_the_next_run() {
     assert_eq!(dev.ended().await.code, Some(0));
 }
 
+/// A script is bundled and swapped as a component is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_line_of_a_script_is_seen_in_the_next_run() {
+    let folder = author::fresh("dev-ts");
+    author::script::project(&folder, "my-script", "ts", "label-watcher").await;
+    let mut dev = Dev::start(command(&folder, ["my-script", "--rerun"]));
+    let admin = dev.admin().await;
+    assert_eq!(dev.line("building").await["hook"], "my-script");
+    dev.line("swapped").await;
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": {"team": "shop"}}});
+    admin.create(&namespace).await.unwrap();
+    dev.said("namespace web: done").await;
+
+    // What can't be bundled, and what a hook lacks, leaves the old version at work.
+    let source = folder.join("my-script/src/hook.ts");
+    author::edit(&source, "data: { team } };", "data: { team };");
+    assert!(dev.line("failed").await["error"].as_str().unwrap().contains("esbuild did not bundle my-script"));
+    author::edit(&source, "data: { team };", "data: { team, seen: process.pid } };");
+    let failed = dev.line("failed").await;
+    assert!(failed["error"].as_str().unwrap().contains("hooks have no `process`"), "{failed}");
+
+    author::edit(&source, "seen: process.pid", "seen: \"yes\"");
+    let swapped = dev.line("swapped").await;
+    assert_eq!((&swapped["kept"], &swapped["begun"]), (&1.into(), &0.into()));
+    assert_eq!(dev.line("again").await["triggers"], 1);
+    let run = dev.said("namespace web: done").await;
+    let changes = run["effects"][0]["changes"].as_array().unwrap();
+    let added = |change: &Value| change["path"] == "data.seen" && change["after"] == "yes";
+    assert!(changes.iter().any(added), "{changes:?}");
+    assert_eq!(dev.ended().await.code, Some(0));
+}
+
 #[tokio::test]
 async fn without_cargo_it_ends_and_says_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();

@@ -437,3 +437,19 @@ fn what_only_the_spec_says_is_no_change_for_who_gets_metadata() {
         assert_eq!(subject.upsert(&pod_with(2, 2)).triggers.len(), told, "{content:?}");
     }
 }
+
+/// A standby's binding is told of by the leader, but for what the leader may not have told yet.
+#[test]
+fn what_was_told_elsewhere_is_not_told_again() {
+    let mut subject = Subject(waiting(without_synchronization(), 1));
+    subject.list(0, &[&named("a", "1", 1, "x")]);
+    assert!(subject.0.is_listed() && !subject.0.is_live());
+    subject.upsert(&named("b", "2", 2, "x"));
+    subject.0.told_elsewhere();
+    subject.upsert(&named("c", "3", 3, "x"));
+    subject.0.told_elsewhere();
+    subject.upsert(&named("d", "4", 4, "x"));
+    let told = events(&subject.0.admit(Instant::now()).triggers);
+    let told: Vec<_> = told.iter().map(|(kind, name, ..)| (*kind, name.as_str())).collect();
+    assert_eq!(told, [(WatchEventKind::Added, "c"), (WatchEventKind::Added, "d")]);
+}

@@ -92,6 +92,7 @@ impl Installer for Desk {
                 reason: String::new(),
                 missing,
                 digest: hook.digest.clone(),
+                interpreter: None,
                 last_run: Some(1_790_000_000_000),
                 last_error: None,
                 runs: 1,

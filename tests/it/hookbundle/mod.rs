@@ -4,4 +4,5 @@ mod control;
 mod definition;
 mod desk;
 mod stage;
+mod standby;
 mod whole;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use boathook::{
     bundle::{Input, Packed, Policy, Store, pack},
+    election::Leadership,
     hookbundle::{Options, SourceOptions, keep},
     model::Installer,
 };
@@ -40,10 +41,20 @@ impl Stage {
         self.keep_with(installer, None)
     }
 
+    /// As a replica that leads when it is told so.
+    pub fn keep_led(&self, installer: Arc<dyn Installer>, leadership: Leadership) -> Keeping {
+        self.keep_as(installer, None, leadership)
+    }
+
     pub fn keep_with(&self, installer: Arc<dyn Installer>, policy: Option<Policy>) -> Keeping {
+        self.keep_as(installer, policy, Leadership::alone())
+    }
+
+    fn keep_as(&self, installer: Arc<dyn Installer>, policy: Option<Policy>, leadership: Leadership) -> Keeping {
         let store = Store::open(self.store.path()).unwrap();
         let sources = SourceOptions { store, store_size: u64::MAX, policy, ca: Vec::new() };
-        let options = Options { sources, unconfined: vec!["ops".to_owned()], instance: "test".to_owned() };
+        let (unconfined, instance) = (vec!["ops".to_owned()], "test".to_owned());
+        let options = Options { sources, unconfined, instance, leadership };
         AbortOnDropHandle::new(tokio::spawn(keep(self.cluster.admin.client.clone(), installer, options)))
     }
 

@@ -84,6 +84,25 @@ async fn a_hook_acts_as_its_service_account_and_no_more() {
     assert_eq!(state(&installer, "ledger").phase, HookPhase::Forbidden);
 }
 
+/// It would stop every bundle's hooks each time.
+#[tokio::test]
+async fn an_api_server_that_is_away_takes_no_right_away() {
+    let pipeline = with_rbac().await;
+    let shelf = Shelf::new();
+    let installer = pipeline.operator.app.installer();
+    allow(&pipeline, "prod", &["list", "watch"]).await;
+    let document = "{configVersion: v1, kubernetes: [{name: b, apiVersion: v1, kind: ConfigMap, namespace: \
+                    {nameSelector: {matchNames: [default]}}}]}";
+    let words = hook(document, &Deed::Says("hello"));
+    let bundle = Installation { identity: account("prod"), ..shelf.bundle(&[("w", &words)]) };
+    installer.install(bundle.clone()).await.unwrap();
+    pipeline.operator.said("w.team.prod", "hello").await;
+    pipeline.cluster.cluster.shutdown().await;
+    let again = installer.install(bundle).await.unwrap();
+    assert_eq!((again.kept, again.held), (vec![name_of("w")], Vec::new()));
+    assert!(pipeline.operator.app.hook(&name_of("w.team.prod")).is_some());
+}
+
 #[tokio::test]
 async fn a_new_version_that_may_not_watch_what_it_binds_waits() {
     let pipeline = with_rbac().await;

@@ -21,6 +21,7 @@ mod own_writes;
 mod parity;
 mod quarantine;
 mod queues;
+mod replicas;
 mod semantics;
 mod served;
 mod shutdown;

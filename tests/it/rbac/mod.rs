@@ -4,6 +4,7 @@
 
 mod check;
 mod roles;
+mod shipped;
 mod usage;
 
 use std::{ffi::OsStr, path::Path};

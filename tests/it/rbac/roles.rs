@@ -11,6 +11,9 @@ fn layout(per_hook: bool) -> Layout {
         service_account: "boathook".into(),
         per_hook,
         webhook_secret: Some("certs".into()),
+        hook_bundles: false,
+        lease: None,
+        tenants: Vec::new(),
     }
 }
 
@@ -231,7 +234,7 @@ fn yaml_is_what_json_is() {
     }
 }
 
-fn yaml_documents(text: &str) -> Vec<serde_json::Value> {
+pub fn yaml_documents(text: &str) -> Vec<serde_json::Value> {
     use serde::Deserialize as _;
     let all = yaml_serde::Deserializer::from_str(text).map(|one| serde_json::Value::deserialize(one).unwrap());
     all.filter(|value| !value.is_null()).collect()

@@ -2,10 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::model::{FailureKind, Limit, Limits};
+use boathook::{
+    model::{FailureKind, Limit, Limits},
+    sandbox::{LoadError, Sandbox, SandboxConfig},
+};
 
-use super::{loaded, packed, running, sandbox};
-use crate::sandbox::support::{Memory, load, plenty, request, run};
+use super::{config, loaded, packed, running, sandbox};
+use crate::sandbox::support::{Memory, load, name, plenty, request, run};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -49,6 +52,43 @@ async fn deep_recursion_is_named() {
     let (kind, message) = reached("run() { const f = () => f() + 1; f() }", plenty()).await;
     let caught = kind == FailureKind::Retry && message.contains("RangeError: Maximum call stack size exceeded");
     assert!(caught || kind == FailureKind::Limit(Limit::Stack), "{kind:?} {message}");
+}
+
+#[tokio::test]
+async fn a_pattern_that_backtracks_for_ever_ends_at_the_deadline() {
+    let limits = Limits { time: Duration::from_millis(300), ..plenty() };
+    let (kind, message) = reached("run() { /^(a+)+$/.test('a'.repeat(64) + '!') }", limits).await;
+    assert_eq!(kind, FailureKind::Limit(Limit::Time), "{message}");
+}
+
+#[tokio::test]
+async fn a_deep_document_is_an_error() {
+    for body in
+        ["JSON.parse('['.repeat(2 ** 20))", "let a = []; for (let i = 0; i < 2 ** 18; i++) a = [a]; JSON.stringify(a)"]
+    {
+        let (kind, message) = reached(&format!("run() {{ {body} }}"), plenty()).await;
+        let caught = kind == FailureKind::Retry && message.contains("Error: ");
+        assert!(caught || matches!(kind, FailureKind::Limit(_)), "{body}: {kind:?} {message}");
+    }
+}
+
+/// A script is asked what it is, at load, within bounds of its own.
+#[tokio::test]
+async fn what_never_ends_before_the_first_run_is_refused_at_load() {
+    let config_limits = Limits { time: Duration::from_millis(300), memory: 32 * MIB, ..config().config_limits };
+    let sandbox = Sandbox::new(SandboxConfig { config_limits, ..config() }).unwrap();
+    for (text, limit) in [
+        ("for (;;) {}", Limit::Time),
+        ("export default { config() { for (;;) {} }, run() {} }", Limit::Time),
+        ("await (async () => { for (;;) await null })(); export default 1", Limit::Time),
+        ("const a = []; for (;;) a.push(new Array(1000).fill(a.length))", Limit::Memory),
+    ] {
+        let error = sandbox.load(&name("h"), &packed(&[("hook.js", text)])).await.unwrap_err();
+        let LoadError::Script { failure, .. } = error else { panic!("{text}: {error}") };
+        assert_eq!(failure.kind, FailureKind::Limit(limit), "{text}: {failure}");
+    }
+    // And harms nobody else.
+    assert!(sandbox.load(&name("h"), &running("run() {}")).await.is_ok());
 }
 
 #[tokio::test]

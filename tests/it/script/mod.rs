@@ -2,8 +2,11 @@
 //!
 //! Never builds an interpreter: `make interpreters` does.
 
+mod book;
 mod build;
+mod bundles;
 mod hostile;
+mod interpreters;
 mod joined;
 mod python;
 mod scenarios;

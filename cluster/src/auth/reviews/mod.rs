@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::json;
 use crate::kinds::schema::Schema;
 use crate::kinds::{Conversion, Resource, group_version};
+use crate::lifecycle::update::Origin;
 use crate::lifecycle::{Context, create};
 use crate::patch::managed;
 use crate::server::{Body, Call, body, respond, warn};
@@ -114,7 +115,7 @@ async fn receive(
     let meta = json::metadata(&mut review);
     meta.retain(|key, value| key != "creationTimestamp" && !value.is_null());
     meta.shift_remove("managedFields");
-    let warnings = create::check_fields(resource, &mut review, &context)?;
+    let warnings = create::check_fields(resource, &mut review, Origin::Put, &context)?;
     let spec = json::child(json::object(&mut review), "spec");
     if sub == "token" {
         account::set_defaults(spec);

@@ -296,6 +296,7 @@ fn defaults(schema: &Value, path: &str, root: bool, causes: &mut Vec<Cause>) {
         }
         let missing = ["apiVersion", "kind"].into_iter().filter(|key| root && default.get(key).is_none());
         causes.extend(missing.map(|key| Cause::required(format!("{place}.{key}"), "")));
+        structural::drop_nulls(&mut pruned, schema);
         structural::set_defaults(&mut pruned, schema);
         for cause in structural::problems(&pruned, schema, "") {
             let field = match cause.field.as_str() {

@@ -73,8 +73,18 @@ annotations:
 {{- end -}}
 {{- end }}
 
+{{/* Not empty when a Lease elects the replica that runs hooks. */}}
+{{- define "boathook.elects" -}}
+{{- if or (gt (int .Values.replicas) 1) (eq .Values.leaderElection.mode "always") -}}
+true
+{{- end -}}
+{{- end }}
+
 {{/* Values that contradict each other. */}}
 {{- define "boathook.check" -}}
+{{- if and (include "boathook.elects" .) .Values.cache.existingClaim -}}
+{{- fail "cache.existingClaim is one replica's: with leader election each has a cache of its own" -}}
+{{- end -}}
 {{- if and .Values.hooks.image.reference .Values.hooks.initContainer.image -}}
 {{- fail "hooks.image and hooks.initContainer both bring hooks: remove one of them" -}}
 {{- end -}}

@@ -124,6 +124,14 @@ spec:
           value: /run/boathook/admin/admin.sock
         - name: BOATHOOK_GRACE_PERIOD
           value: {{ .Values.gracePeriod }}
+        {{- if include "boathook.elects" . }}
+        - name: BOATHOOK_LEADER_ELECT
+          value: "true"
+        - name: BOATHOOK_LEASE_NAME
+          value: {{ $name }}
+        - name: BOATHOOK_LEASE_DURATION
+          value: {{ .Values.leaderElection.leaseDuration }}
+        {{- end }}
         {{- if ne .Values.hookBundles.mode "auto" }}
         - name: BOATHOOK_HOOK_BUNDLES
           value: {{ get (dict "required" "on" "disabled" "off") .Values.hookBundles.mode | quote }}

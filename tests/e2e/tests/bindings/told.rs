@@ -17,7 +17,8 @@ pub fn write_hooks(test: &Test, hooks: &[(&str, String)]) {
     }
 }
 
-fn with_document(document: &str) -> Vec<u8> {
+/// The guest with this document.
+pub fn with_document(document: &str) -> Vec<u8> {
     assert!(document.len() <= SLOT_SIZE, "the document does not fit into the guest's slot");
     let mut bytes = std::fs::read(hook_file("test/tell")).expect("read the guest");
     let at = bytes.windows(SLOT.len()).position(|window| window == SLOT).expect("the guest has a slot");

@@ -36,6 +36,8 @@ pub struct Needs {
     pub keeps_data: bool,
     /// To take watches straight to etcd, whose compactions they then notice.
     pub no_watch_cache: bool,
+    /// To say of each request who made it as whom.
+    pub audit_log: bool,
 }
 
 pub struct Cluster {
@@ -85,6 +87,12 @@ impl Cluster {
         *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(process));
     }
 
+    /// A line for each request that was answered, if it was asked for.
+    pub fn audit_log(&self) -> PathBuf {
+        assert!(self.needs.audit_log && self.backend == Backend::Real, "this cluster keeps no audit log");
+        audit_log(&self.dir)
+    }
+
     /// Makes etcd forget all history up to now.
     pub async fn compact(&self) {
         assert_eq!(self.backend, Backend::Real, "the local cluster has no etcd");
@@ -123,7 +131,14 @@ fn real(dir: &Path, needs: Needs) -> Command {
     if needs.no_watch_cache {
         command.arg("--watch-cache=false");
     }
+    if needs.audit_log {
+        command.arg("--audit-log").arg(audit_log(dir));
+    }
     command
+}
+
+fn audit_log(dir: &Path) -> PathBuf {
+    dir.join("audit.jsonl")
 }
 
 fn local() -> Command {

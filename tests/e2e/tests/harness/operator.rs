@@ -96,6 +96,27 @@ impl Operator {
         self.process.ended(SOON).await;
     }
 
+    /// [`Operator::kill`], and its log.
+    pub async fn killed(self) -> Vec<Value> {
+        self.process.signal(Signal::KILL);
+        self.process.ended(SOON).await;
+        self.log()
+    }
+
+    /// It stands still, as on a machine without any time for it, until [`Operator::thaw`].
+    pub fn freeze(&self) {
+        self.process.signal(Signal::STOP);
+    }
+
+    pub fn thaw(&self) {
+        self.process.signal(Signal::CONT);
+    }
+
+    /// Waits until it ends by itself.
+    pub async fn ended(&self) -> ExitStatus {
+        self.process.ended(STOP).await
+    }
+
     /// Its log up to now: the lines that are JSON objects.
     pub fn log(&self) -> Vec<Value> {
         self.process.log().lines().filter_map(parse).collect()

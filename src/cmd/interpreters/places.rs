@@ -7,7 +7,7 @@ const VARIABLE: &str = "BOATHOOK_INTERPRETERS";
 
 /// The directories that were asked for; otherwise the one that is installed with this program, or that of the
 /// clone in which it was built.
-pub(super) fn directories(asked: Vec<PathBuf>) -> Vec<PathBuf> {
+pub(in crate::cmd) fn directories(asked: Vec<PathBuf>) -> Vec<PathBuf> {
     if !asked.is_empty() {
         return asked;
     }

@@ -1,0 +1,21 @@
+//! What begins when this replica leads, and that it ends: the queues, and what the metrics say. Elects nobody.
+
+use std::sync::Arc;
+
+use tracing::info;
+
+use crate::{election::Leadership, queue, telemetry::Metrics};
+
+/// Until it is dropped.
+pub(super) async fn follow(leadership: Leadership, queue: queue::Handle, metrics: Arc<Metrics>) {
+    if leadership.is_alone() {
+        return metrics.leads();
+    }
+    leadership.gained().await;
+    queue.begin();
+    metrics.leads();
+    info!("hooks run from here on: this replica leads");
+    leadership.lost().await;
+    queue.stand_by();
+    metrics.leads_no_more();
+}

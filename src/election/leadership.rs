@@ -1,0 +1,155 @@
+//! Whether this process leads, and until when it may act: what those ask who run hooks and write. Asks nobody
+//! itself, so it is cheap enough for each write.
+
+use std::future::pending;
+
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+
+/// What this process is among its like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Another one leads, or nobody yet.
+    Standby {
+        /// Another one gave a sign of life lately.
+        led: bool,
+    },
+    /// It leads.
+    Leading {
+        /// It may act until then, and longer once it has renewed.
+        until: Instant,
+    },
+    /// It led, and does so never again.
+    Over,
+}
+
+/// Something that only the leader may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this operator holds the Lease no more (or not yet): only the replica that leads may write")]
+pub struct NotLeading;
+
+/// Tells whether this process leads. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Leadership(Option<watch::Receiver<Standing>>);
+
+impl Leadership {
+    /// There are no others: it leads without end.
+    pub fn alone() -> Self {
+        Self(None)
+    }
+
+    /// As somebody tells. Once that one is gone, what was told last holds to its end.
+    pub fn told(standing: watch::Receiver<Standing>) -> Self {
+        Self(Some(standing))
+    }
+
+    /// Whether nobody else can lead.
+    pub fn is_alone(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Until when it may act; no end when it is alone.
+    pub fn check(&self) -> Result<Option<Instant>, NotLeading> {
+        let Some(standing) = &self.0 else { return Ok(None) };
+        match *standing.borrow() {
+            Standing::Leading { until } if Instant::now() < until => Ok(Some(until)),
+            _ => Err(NotLeading),
+        }
+    }
+
+    /// Whether it may act now.
+    pub fn leads(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    /// Whether it waits for its turn.
+    pub fn is_standby(&self) -> bool {
+        self.0.as_ref().is_some_and(|standing| matches!(*standing.borrow(), Standing::Standby { .. }))
+    }
+
+    /// Whether another one leads.
+    pub fn led_by_another(&self) -> bool {
+        self.0.as_ref().is_some_and(|standing| *standing.borrow() == Standing::Standby { led: true })
+    }
+
+    /// Returns once it leads; never, if it does no more.
+    pub async fn gained(&self) {
+        let Some(mut standing) = self.0.clone() else { return };
+        if standing.wait_for(|standing| matches!(standing, Standing::Leading { .. })).await.is_err() {
+            pending::<()>().await;
+        }
+    }
+
+    /// Returns once it has led and may act no more, told or not: time alone is enough.
+    pub async fn lost(&self) {
+        let Some(mut standing) = self.0.clone() else { return pending().await };
+        loop {
+            let now = *standing.borrow_and_update();
+            match now {
+                Standing::Over => return,
+                Standing::Leading { until } => tokio::select! {
+                    biased;
+                    changed = standing.changed() => if changed.is_err() { return sleep_until(until).await },
+                    () = sleep_until(until) => return,
+                },
+                Standing::Standby { .. } => {
+                    if standing.changed().await.is_err() {
+                        pending::<()>().await;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::time::Duration;
+
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn it_ends_by_time_alone() {
+        let (to, standing) = watch::channel(Standing::Standby { led: true });
+        let leadership = Leadership::told(standing);
+        assert!(leadership.is_standby() && leadership.led_by_another() && leadership.check() == Err(NotLeading));
+        assert_eq!(leadership.gained().now_or_never(), None);
+        let start = Instant::now();
+        to.send_replace(Standing::Leading { until: start + SECOND });
+        leadership.gained().await;
+        assert_eq!(leadership.check(), Ok(Some(start + SECOND)));
+        let lost = leadership.lost();
+        tokio::pin!(lost);
+        assert_eq!(lost.as_mut().now_or_never(), None);
+        to.send_replace(Standing::Leading { until: start + 3 * SECOND });
+        lost.await;
+        assert_eq!(start.elapsed(), 3 * SECOND);
+        assert_eq!(leadership.check(), Err(NotLeading));
+        assert!(!leadership.is_standby());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_told_of_the_end_does_not_wait_for_it() {
+        let start = Instant::now();
+        let (to, standing) = watch::channel(Standing::Leading { until: start + SECOND });
+        let leadership = Leadership::told(standing);
+        to.send_replace(Standing::Over);
+        leadership.lost().await;
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn alone_it_leads_for_ever() {
+        let leadership = Leadership::alone();
+        leadership.gained().await;
+        assert_eq!((leadership.check(), leadership.is_standby()), (Ok(None), false));
+        assert_eq!(leadership.lost().now_or_never(), None);
+    }
+}

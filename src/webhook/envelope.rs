@@ -1,0 +1,122 @@
+//! What the reviews of both kinds have in common: `apiVersion`, `kind` and a `request`, which stays text.
+//!
+//! Never looks into a request.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A text that is no review which can be answered. The texts are for whoever sent it.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    /// Not JSON, or of another shape.
+    #[error("the body is not a {kind}: {source}")]
+    Shape {
+        /// What was wanted.
+        kind: &'static str,
+        /// Why it is none.
+        source: serde_json::Error,
+    },
+    /// JSON of another kind.
+    #[error("the body is {found:?}, not a {wanted}")]
+    Kind {
+        /// `v1, Kind=Pod`
+        found: String,
+        /// `AdmissionReview of admission.k8s.io/v1 or v1beta1`
+        wanted: &'static str,
+    },
+    /// Something in it is of another shape.
+    #[error("{0} is not a JSON object")]
+    NoObject(String),
+    /// Something isn't there.
+    #[error("the {kind} has no {missing}")]
+    Missing {
+        /// What it is.
+        kind: &'static str,
+        /// `request.uid`
+        missing: String,
+    },
+}
+
+/// Versions of reviews; an answer is of its question's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewVersion {
+    /// `v1`
+    V1,
+    /// `v1beta1`
+    V1Beta1,
+}
+
+impl ReviewVersion {
+    /// The version of `apiVersion`, when it is one of `group`.
+    fn of(api_version: &str, group: &str) -> Option<Self> {
+        match api_version.split_once('/')? {
+            (found, "v1") if found == group => Some(Self::V1),
+            (found, "v1beta1") if found == group => Some(Self::V1Beta1),
+            _ => None,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V1Beta1 => "v1beta1",
+        }
+    }
+}
+
+/// A kind of review.
+pub(super) struct Envelope {
+    pub(super) group: &'static str,
+    pub(super) kind: &'static str,
+    /// `AdmissionReview of admission.k8s.io/v1 or v1beta1`
+    pub(super) wanted: &'static str,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(borrow, default)]
+    request: Option<&'a RawValue>,
+}
+
+impl Envelope {
+    /// The version, and the text of the request, which is an object.
+    pub(super) fn open<'a>(&self, body: &'a [u8]) -> Result<(ReviewVersion, &'a str), ReviewError> {
+        let body: &RawValue = serde_json::from_slice(body).map_err(|source| self.shape(source))?;
+        let body = object(body, || "the body".to_owned())?;
+        let body: Body<'_> = serde_json::from_str(body).map_err(|source| self.shape(source))?;
+        let version = ReviewVersion::of(&body.api_version, self.group).filter(|_| body.kind == self.kind);
+        let version = version
+            .ok_or_else(|| ReviewError::Kind { found: found(&body.api_version, &body.kind), wanted: self.wanted })?;
+        let request = body.request.ok_or_else(|| self.missing("request"))?;
+        Ok((version, object(request, || "request".to_owned())?))
+    }
+
+    /// `admission.k8s.io/v1`
+    pub(super) fn api_version(&self, version: ReviewVersion) -> String {
+        format!("{}/{}", self.group, version.as_str())
+    }
+
+    pub(super) fn shape(&self, source: serde_json::Error) -> ReviewError {
+        ReviewError::Shape { kind: self.kind, source }
+    }
+
+    pub(super) fn missing(&self, missing: impl Into<String>) -> ReviewError {
+        ReviewError::Missing { kind: self.kind, missing: missing.into() }
+    }
+}
+
+/// The text of an object; serde would take a list of its values as well.
+pub(super) fn object(json: &RawValue, what: impl FnOnce() -> String) -> Result<&str, ReviewError> {
+    if json.get().starts_with('{') { Ok(json.get()) } else { Err(ReviewError::NoObject(what())) }
+}
+
+/// What a body says of itself, in a length for an error's text.
+pub(super) fn found(api_version: &str, kind: &str) -> String {
+    const LONGEST: usize = 120;
+    format!("{api_version}, Kind={kind}").chars().take(LONGEST).collect()
+}

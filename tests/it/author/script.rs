@@ -1,0 +1,124 @@
+//! Projects in TypeScript and JavaScript: new ones build, have no wrong types, and pass their scenarios; what stands in
+//! the way is told with its mend.
+//!
+//! Packages are those of the repository's examples: no registry is asked.
+
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+use serde_json::Value;
+use tokio::process::Command;
+
+use super::{command, edit, fresh, repository, typed};
+use crate::support::{
+    guests::cache_dir,
+    process::{Ended, run},
+};
+
+const LANGUAGES: [&str; 2] = ["ts", "js"];
+
+/// With the packages that `npm install` would bring.
+pub async fn project(folder: &Path, name: &str, language: &str, template: &str) {
+    bare(folder, name, language, template).await;
+    let packages = repository().join("hooks-wasm/js/node_modules");
+    assert!(packages.join(".bin/esbuild").exists(), "hooks-wasm/js has no node_modules: run make scripts");
+    symlink(packages, folder.join(name).join("node_modules")).unwrap();
+}
+
+async fn bare(folder: &Path, name: &str, language: &str, template: &str) {
+    let sdk = repository().join("sdk/js").display().to_string();
+    let made = typed(folder, ["new", name, "--lang", language, "--from", template, "--sdk-path", &sdk]).await;
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert!(made.stderr.contains("npm install && boathook build"), "{}", made.stderr);
+}
+
+/// Scripts of Node's say where it is by PATH.
+fn with_path(mut command: Command) -> Command {
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command
+}
+
+async fn build(folder: &Path, project: &str) -> Ended {
+    run(with_path(command(folder, ["build", project, "-o", "json"]))).await
+}
+
+async fn has_no_wrong_types(project: &Path) {
+    let manifest: Value = serde_json::from_slice(&fs::read(project.join("package.json")).unwrap()).unwrap();
+    let check = manifest["scripts"]["check"].as_str().unwrap().strip_prefix("tsc ").unwrap();
+    let mut command = Command::new(project.join("node_modules/.bin/tsc"));
+    command.current_dir(project).args(check.split(' '));
+    let ended = run(with_path(command)).await;
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+}
+
+async fn new_builds_and_passes(template: &str) {
+    for language in LANGUAGES {
+        let (folder, name) = (fresh(&format!("{language}-{template}")), format!("my-{template}"));
+        project(&folder, &name, language, template).await;
+        let ended = build(&folder, &name).await;
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let facts: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(facts["script"]["interpreter"]["name"], "js");
+        assert_eq!(facts["language"], if language == "ts" { "TypeScript" } else { "JavaScript" });
+        assert!(facts["bytes"].as_u64().unwrap() < 50_000, "{}", facts["bytes"]);
+        let answers = facts["exports"].to_string().contains("boathook:hook/validating@0.1.0");
+        assert_eq!(answers, template == "validating", "only what it answers is exported: {}", facts["exports"]);
+        // `boathook test` finds it where it was built.
+        let tested = typed(&folder.join(&name), ["test", "--cache-dir", &cache_dir().display().to_string()]).await;
+        assert_eq!(tested.code, Some(0), "{}{}", tested.stdout, tested.stderr);
+        has_no_wrong_types(&folder.join(&name)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_label_watcher_in_a_script_builds_and_passes_its_scenarios() {
+    new_builds_and_passes("label-watcher").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schedule_in_a_script_builds_and_passes_its_scenarios() {
+    new_builds_and_passes("schedule").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_startup_in_a_script_builds_and_passes_its_scenarios() {
+    new_builds_and_passes("startup").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validating_hook_in_a_script_builds_and_passes_its_scenarios() {
+    new_builds_and_passes("validating").await;
+}
+
+#[track_caller]
+fn refused(ended: &Ended, code: i32, parts: &[&str]) {
+    assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+    for part in parts {
+        assert!(ended.stderr.contains(part), "no {part:?} in {}", ended.stderr);
+    }
+}
+
+#[tokio::test]
+async fn what_stands_in_the_way_of_a_script_is_told_with_its_mend() {
+    let folder = fresh("script-broken");
+    bare(&folder, "web", "ts", "startup").await;
+    refused(&build(&folder, "web").await, 1, &["esbuild is not installed for ", "web: run `npm install` there"]);
+
+    project(&folder, "broken", "ts", "startup").await;
+    let hook = folder.join("broken/src/hook.ts");
+    edit(&hook, "  run() {\n", "  run() {\n    const = 1;\n");
+    refused(&build(&folder, "broken").await, 1, &["src/hook.ts:16:10", "esbuild did not bundle broken"]);
+    edit(&hook, "const = 1;", "setTimeout(() => {}, 1);");
+    refused(&build(&folder, "broken").await, 1, &["src/hook.ts:16:5: hooks have no `setTimeout`: "]);
+    edit(&hook, "setTimeout(() => {}, 1);", "");
+    edit(&hook, "onStartup: 10", "onStart: 10");
+    refused(&build(&folder, "broken").await, 3, &["is no hook that can be used", "onStart"]);
+
+    let mut without = with_path(command(&folder, ["build", "broken"]));
+    without.env("BOATHOOK_INTERPRETERS", &folder);
+    refused(&run(without).await, 1, &["no interpreter for JavaScript is installed", "BOATHOOK_INTERPRETERS"]);
+
+    fs::create_dir(folder.join("sdk")).unwrap();
+    fs::write(folder.join("sdk/package.json"), "{}").unwrap();
+    let made = typed(&folder, ["new", "other", "--lang", "js", "--sdk-path", "sdk"]).await;
+    refused(&made, 1, &["the SDK in sdk is not compiled: run `npm install && npm run build` there"]);
+}
