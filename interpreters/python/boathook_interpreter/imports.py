@@ -99,6 +99,9 @@ def _imported(tree: ast.AST, package: str, needed: bool = True) -> Iterator[tupl
             case ast.Import(names=names):
                 for alias in names:
                     yield alias.name, node.lineno, node.col_offset + 1, needed
+            # Python itself says that there is no package around it.
+            case ast.ImportFrom(level=level) if level > len(package.split(".")) or (level and not package):
+                pass
             case ast.ImportFrom(module=module, names=names, level=level):
                 base = _absolute(module, level, package)
                 yield base, node.lineno, node.col_offset + 1, needed

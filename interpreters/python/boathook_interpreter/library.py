@@ -7,6 +7,7 @@ kept compiled and packed, and imported when somebody asks for it. There is no fi
 import importlib
 import importlib.machinery
 import importlib.util
+import json
 import marshal
 import os
 import sys
@@ -46,13 +47,16 @@ def _ready() -> None:
 def _packed() -> dict[str, tuple[bool, bytes]]:
     """Every other pure module: whether it is a package, and its code."""
     found: dict[str, tuple[bool, bytes]] = {}
-    root = os.path.dirname(os.__file__)
+    # Not that of `os`, which is part of the binary.
+    root = os.path.dirname(os.path.dirname(json.__file__))
     for folder, folders, files in os.walk(root):
         inside = [] if folder == root else os.path.relpath(folder, root).split(os.sep)
         folders[:] = [name for name in folders if name.isidentifier() and not _left_out([*inside, name])]
         for file in files:
             if file.endswith(".py"):
                 _add(found, [*inside, file[:-3]], os.path.join(folder, file))
+    if "email.message" not in found:
+        raise RuntimeError(f"Python's own library is not in {root}")
     return found
 
 

@@ -1,16 +1,29 @@
 //! From a project to a component, by the command, without any Python.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
-use super::{interpreters, python};
+use super::{interpreters, python, sandbox};
 use crate::support::{guests::cache_dir, process};
 
 async fn boathook(folder: &Path, arguments: &[&str]) -> process::Ended {
+    sandbox().await;
     let mut command = process::boathook(arguments);
-    command.current_dir(folder).env("BOATHOOK_INTERPRETERS", interpreters());
+    command.current_dir(folder).env("BOATHOOK_INTERPRETERS", interpreters()).env("XDG_CACHE_HOME", cache_home());
     process::run(command).await
+}
+
+/// Where `build` looks for what other tests have compiled.
+fn cache_home() -> PathBuf {
+    let home = cache_dir().with_file_name("cache-home");
+    fs::create_dir_all(&home).unwrap();
+    // Another test may have made it.
+    let _ = std::os::unix::fs::symlink(cache_dir(), home.join("boathook"));
+    home
 }
 
 async fn new_builds_and_passes(template: &str) {

@@ -11,7 +11,7 @@ const MIB: u64 = 1024 * 1024;
 
 /// What came of a run with these limits.
 async fn reached(body: &str, limits: Limits) -> (FailureKind, String) {
-    let sandbox = sandbox();
+    let sandbox = sandbox().await;
     let hook = loaded(&sandbox, &running(body)).await;
     let failure = run(&sandbox, &hook, limits).await.outcome.unwrap_err();
     (failure.kind, failure.message)
@@ -54,7 +54,7 @@ async fn deep_recursion_is_named() {
 
 #[tokio::test]
 async fn nothing_is_left_of_a_run() {
-    let sandbox = sandbox();
+    let sandbox = sandbox().await;
     let body = "if hasattr(builtins, 'mine') or hasattr(json, 'mine'): raise Exception('kept')\n\
                 builtins.mine = json.mine = kube.mine = 1";
     let hook = loaded(&sandbox, &running(body)).await;
@@ -67,7 +67,7 @@ async fn nothing_is_left_of_a_run() {
 /// The interpreter's picture holds a generator that was seeded when it was made.
 #[tokio::test]
 async fn random_numbers_differ_from_run_to_run() {
-    let sandbox = sandbox();
+    let sandbox = sandbox().await;
     let hook = loaded(&sandbox, &running("raise Retry(str(random.random()))")).await;
     let one = run(&sandbox, &hook, plenty()).await.outcome.unwrap_err().message;
     let other = run(&sandbox, &hook, plenty()).await.outcome.unwrap_err().message;
@@ -76,7 +76,7 @@ async fn random_numbers_differ_from_run_to_run() {
 
 #[tokio::test]
 async fn another_hooks_files_are_out_of_reach() {
-    let sandbox = sandbox();
+    let sandbox = sandbox().await;
     let entry = "import boathook, mine\nboathook.configure({'onStartup': 1})\n@boathook.on_startup\ndef f(): assert mine.a == 1\n";
     let mine = packed(&[("hook.py", entry), ("mine.py", "a = 1")]);
     let hook = load(&sandbox, "mine", &mine).await;
@@ -92,7 +92,7 @@ async fn another_hooks_files_are_out_of_reach() {
 async fn a_flood_of_calls_ends_at_the_budget() {
     let limits = Limits { host_calls: 100, ..plenty() };
     let body = "while True:\n    try: kube.get(ObjectRef('v1', 'Pod', 'a'))\n    except BaseException: pass";
-    let sandbox = sandbox();
+    let sandbox = sandbox().await;
     let hook = loaded(&sandbox, &running(body)).await;
     let report = sandbox.run(&hook, request(&hook, limits), Arc::new(Memory::default())).await;
     assert_eq!(report.host_calls, 100);
@@ -102,11 +102,11 @@ async fn a_flood_of_calls_ends_at_the_budget() {
 
 #[tokio::test]
 async fn wrong_arguments_are_errors_and_no_traps() {
-    let sandbox = sandbox();
+    let sandbox = sandbox().await;
     for (call, told) in [
         ("kube.get(1)", "TypeError: a target is an ObjectRef, and no int"),
         ("kube.get(ObjectRef('v1', 'Pod', None))", "TypeError: name is a text, and no NoneType"),
-        ("kube.get(ObjectRef('v1', 'Pod', '\\ud800'))", "KubeError"),
+        ("kube.get(ObjectRef('v1', 'Pod', '\\ud800'))", "JSONDecodeError: "),
         ("kube.write('eat')", "TypeError: an operation is Create, Update, Patch or Delete"),
         ("kube.write(Create(None))", "TypeError: an object or a patch is missing"),
         ("kube.write(Create({}, if_exists='no'))", "it is one of fail, keep, replace"),

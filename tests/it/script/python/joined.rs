@@ -10,7 +10,7 @@ const STARTING: &str = "import boathook\nboathook.configure({'onStartup': 1})\n@
 #[tokio::test]
 async fn it_is_a_hook_like_any_other() {
     let bytes = packed(&[("src/hook.py", STARTING)]);
-    let sandbox = sandbox();
+    let sandbox = sandbox().await;
     let hook = loaded(&sandbox, &bytes).await;
     let document = sandbox.config(&hook).await.unwrap();
     assert_eq!(document, r#"{"configVersion": "v1", "onStartup": 1}"#);
@@ -29,7 +29,7 @@ async fn a_script_that_does_not_parse_is_told_with_its_place() {
     let error = refused(&[("hook.py", "a = 1\nb = = 2\n")]).await;
     assert!(error.contains("hook.py:2:5: SyntaxError: invalid syntax"), "{error}");
     let error = refused(&[("src/hook.py", "import part"), ("src/part.py", "\n\n  a = 1")]).await;
-    assert!(error.contains("src/part.py:3:1: IndentationError: "), "{error}");
+    assert!(error.contains("src/part.py:3:2: IndentationError: "), "{error}");
     // Nobody calls what imports it before the first event.
     let later = "import boathook\ndef later():\n    from part.deep import a\n";
     let error = refused(&[("hook.py", later), ("part/deep.py", "if:\n")]).await;
@@ -86,14 +86,14 @@ async fn packages_of_its_own_and_of_others_are_imported() {
         ("vendor/their/broken.py", "print 'an older Python'".to_owned()),
     ];
     let files: Vec<_> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
-    let sandbox = sandbox();
+    let sandbox = sandbox().await;
     let hook = loaded(&sandbox, &packed(&files)).await;
     assert_eq!(run(&sandbox, &hook, plenty()).await.outcome, Ok(()));
 }
 
 #[tokio::test]
 async fn what_is_raised_says_what_happens_next() {
-    let sandbox = sandbox();
+    let sandbox = sandbox().await;
     for (body, kind, told) in [
         ("raise Exception('x')", FailureKind::Retry, "Exception: x (run hook.py:9)"),
         ("def f(): return {}['a']\nf()", FailureKind::Retry, "KeyError: 'a' (f hook.py:9, run hook.py:10)"),
@@ -117,7 +117,7 @@ async fn what_is_raised_says_what_happens_next() {
 
 #[tokio::test]
 async fn logging_print_and_log_speak_in_the_log() {
-    let sandbox = sandbox();
+    let sandbox = sandbox().await;
     let body = "log.info('a', b=1)\nlogging.getLogger('mine').warning('c %s', 2, extra={'d': 3})\n\
                 logging.debug('silent')\nprint('e')\nprint('f', end='')";
     let hook = loaded(&sandbox, &running(body)).await;

@@ -10,7 +10,9 @@ use boathook::{
     sandbox::{LoadError, LoadedHook, Sandbox, interpreters_in},
 };
 
-use super::{interpreters, sandbox};
+use tokio::sync::OnceCell;
+
+use super::interpreters;
 use crate::sandbox::support::name;
 
 /// The interpreter for Python.
@@ -42,8 +44,18 @@ boathook.configure({\"onStartup\": 1})
 def run(ctx):
 ";
 
+/// A sandbox; the interpreter is compiled once for all tests, and for the commands that they run.
+async fn sandbox() -> Sandbox {
+    static COMPILED: OnceCell<()> = OnceCell::const_new();
+    let compiled = COMPILED.get_or_init(|| async {
+        super::sandbox().load(&name("first"), &running("pass")).await.unwrap();
+    });
+    compiled.await;
+    super::sandbox()
+}
+
 async fn refused(files: &[(&str, &str)]) -> String {
-    let error: LoadError = sandbox().load(&name("h"), &packed(files)).await.unwrap_err();
+    let error: LoadError = sandbox().await.load(&name("h"), &packed(files)).await.unwrap_err();
     boathook::model::error_chain(&error)
 }
 

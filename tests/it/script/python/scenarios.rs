@@ -8,7 +8,7 @@ use std::{
 use boathook::author::PythonScripts;
 use serde_json::Value;
 
-use super::python;
+use super::{python, sandbox};
 use crate::support::{guests::cache_dir, process};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -41,6 +41,7 @@ fn example(hook: &str) -> PathBuf {
 }
 
 async fn play_all(hook: &str) {
+    sandbox().await;
     let scripts = PythonScripts::new(&[python()]);
     let component = scripts.build(&scripts.package(&example(hook)).unwrap()).unwrap();
     assert!(fs::metadata(&component).unwrap().len() < 50_000, "{hook} has more than 50 kB");
