@@ -189,7 +189,7 @@ pub struct Sign {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Bundles")]
 pub struct Served {
-    /// Bundle to run: [NAME=]HOST/REPOSITORY[:TAG][@DIGEST], or a layout; may be repeated. Its hooks are called
+    /// Bundle to run: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout; may be repeated. Its hooks are called
     /// HOOK.NAME; the repository's last part is the name unless one is given
     #[arg(long = "bundle", value_name = "[NAME=]REF", env = "BOATHOOK_BUNDLES", value_delimiter = ',')]
     pub bundles: Vec<String>,
