@@ -8,6 +8,7 @@ mod alone;
 mod backend;
 mod bare;
 mod bound;
+mod bundles;
 mod contender;
 mod dispatch;
 mod flow;
@@ -32,9 +33,9 @@ use backend::Backend;
 use contender::{KINDS, Kind};
 use report::{Report, Rounds};
 
-const PARTS: [&str; 9] =
-    ["dispatch", "record", "flow", "namespaces", "start", "pods", "webhook", "languages", "scripts"];
-const USAGE: &str = "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook|languages|scripts]…";
+const PARTS: [&str; 10] =
+    ["dispatch", "record", "flow", "namespaces", "start", "pods", "webhook", "bundles", "languages", "scripts"];
+const USAGE: &str = "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook|bundles|languages|scripts]…";
 
 /// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {
@@ -44,6 +45,8 @@ pub struct Paths {
     pub hooks: PathBuf,
     /// Built interpreters of scripts.
     pub interpreters: PathBuf,
+    /// Starts a registry.
+    pub registry: PathBuf,
     /// The real control plane; without it the local cluster is used.
     pub apiserver: Option<PathBuf>,
     /// Boathook's compile cache, shared by all starts.
@@ -57,6 +60,7 @@ impl Paths {
             boathook: path("BOATHOOK_BIN", "target/release/boathook"),
             hooks: path("BOATHOOK_HOOKS", "hooks-wasm/dist"),
             interpreters: path("BOATHOOK_INTERPRETERS", "interpreters/dist"),
+            registry: path("BOATHOOK_REGISTRY", "tools/docker-registry"),
             apiserver: std::env::var_os("BOATHOOK_APISERVER").filter(|path| !path.is_empty()).map(PathBuf::from),
             cache: scratch.path().join("cache"),
         }
@@ -153,6 +157,13 @@ async fn measure(parts: &[String]) -> Result<()> {
             }
         }
         webhook::report(&mut report, &figures);
+    }
+    if wanted("bundles") {
+        let mut figures = Vec::new();
+        for _ in 0..rounds {
+            figures.push(bundles::measure(paths).await?);
+        }
+        bundles::report(&mut report, &figures);
     }
     if wanted("languages") {
         let mut figures = Vec::new();
