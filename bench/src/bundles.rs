@@ -110,7 +110,8 @@ impl Bench<'_> {
     async fn run(&self, arguments: &[&str]) -> Result<Duration> {
         let boathook = fs::canonicalize(self.boathook)?;
         let began = Instant::now();
-        let ended = Command::new(boathook).args(arguments).current_dir(self.scratch).kill_on_drop(true).output().await?;
+        let ended =
+            Command::new(boathook).args(arguments).current_dir(self.scratch).kill_on_drop(true).output().await?;
         let took = began.elapsed();
         ensure!(ended.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
         Ok(took)

@@ -35,7 +35,8 @@ use report::{Report, Rounds};
 
 const PARTS: [&str; 10] =
     ["dispatch", "record", "flow", "namespaces", "start", "pods", "webhook", "bundles", "languages", "scripts"];
-const USAGE: &str = "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook|bundles|languages|scripts]…";
+const USAGE: &str =
+    "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook|bundles|languages|scripts]…";
 
 /// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {

@@ -118,7 +118,7 @@ fn kubernetes() -> impl Strategy<Value = KubernetesBinding> {
         label_selector(),
         label_selector(),
         field_selector(),
-        option::of(text().prop_filter("blank is none", |text| !text.trim().is_empty())),
+        option::of(text().prop_filter("a program", |text| !text.trim().is_empty() && !text.contains("bad"))),
     );
     let events = proptest::sample::subsequence(
         vec![WatchEventKind::Added, WatchEventKind::Modified, WatchEventKind::Deleted],

@@ -57,6 +57,11 @@ fn sandbox() -> Sandbox {
     Sandbox::new(config()).unwrap()
 }
 
+/// Its code is another.
+fn unpooled_sandbox() -> Sandbox {
+    Sandbox::new(SandboxConfig { pooling: false, ..config() }).unwrap()
+}
+
 async fn refused(files: &[(&str, &str)]) -> String {
     let error: LoadError = sandbox().load(&name("h"), &packed(files)).await.unwrap_err();
     boathook::model::error_chain(&error)

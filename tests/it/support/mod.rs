@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// How long a test waits for what must happen. Long, because machines are slow; a test that passes
 /// never gets near it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Waits until `look` finds something; panics with `what` after a while.
 pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {

@@ -44,11 +44,13 @@ boathook.configure({\"onStartup\": 1})
 def run(ctx):
 ";
 
-/// A sandbox; the interpreter is compiled once for all tests, and for the commands that they run.
+/// A sandbox; the interpreter is compiled once for all tests, and for the commands that they run, which have no pool.
 async fn sandbox() -> Sandbox {
     static COMPILED: OnceCell<()> = OnceCell::const_new();
     let compiled = COMPILED.get_or_init(|| async {
-        super::sandbox().load(&name("first"), &running("pass")).await.unwrap();
+        for sandbox in [super::sandbox(), super::unpooled_sandbox()] {
+            sandbox.load(&name("first"), &running("pass")).await.unwrap();
+        }
     });
     compiled.await;
     super::sandbox()
