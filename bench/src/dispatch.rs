@@ -162,18 +162,23 @@ impl Stage {
 
 /// An event of a small object.
 pub fn trigger(hook: &HookName, i: usize) -> Trigger {
+    modified(hook, ("ConfigMap", "configmaps"), OBJECT.to_owned(), i)
+}
+
+/// An event of one of a hundred objects, for a binding that is called as their resource.
+pub fn modified(hook: &HookName, (kind, plural): (&'static str, &'static str), object: String, i: usize) -> Trigger {
     let resource = Resource {
         group: String::new(),
         version: "v1".into(),
-        kind: "ConfigMap".into(),
-        plural: "configmaps".into(),
+        kind: kind.into(),
+        plural: plural.into(),
         namespaced: true,
     };
     let item = Item {
-        key: ObjectKey { namespace: Some("default".into()), name: format!("c{}", i % 100).into() },
+        key: ObjectKey { namespace: Some("default".into()), name: format!("object-{}", i % 100).into() },
         uid: "2a5b7f3e-0000-4000-8000-000000000000".into(),
         resource_version: i.to_string().into(),
-        object: Some(OBJECT.into()),
+        object: Some(object.into()),
         filter_result: None,
     };
     let event = ObjectEvent {
@@ -185,7 +190,7 @@ pub fn trigger(hook: &HookName, i: usize) -> Trigger {
     };
     Trigger {
         hook: hook.clone(),
-        binding: BindingName::new("configmaps"),
+        binding: BindingName::new(plural),
         queue: QueueName::Own(hook.clone()),
         cause: Cause::Event(event),
         group: None,

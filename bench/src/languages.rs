@@ -15,10 +15,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use boathook::{
-    model::{
-        BindingName, CallError, Caller, Cause, EmitEvent, HookName, Item, Limits, ListQuery, Moment, ObjectEvent,
-        ObjectKey, ObjectRef, Operation, Page, QueueName, Resource, RetryPolicy, RunId, Trigger, WatchEventKind,
-    },
+    model::{CallError, Caller, EmitEvent, HookName, Limits, ListQuery, Moment, ObjectRef, Operation, Page, RunId},
     sandbox::{Host, LoadedHook, RunRequest, Sandbox, SandboxConfig, Written},
 };
 use futures::{FutureExt as _, future::BoxFuture};
@@ -26,7 +23,7 @@ use serde_json::json;
 
 use crate::{
     Paths,
-    dispatch::Nothing,
+    dispatch::{Nothing, modified},
     report::Report,
     stats::{Percentiles, Spread, ms},
 };
@@ -181,7 +178,7 @@ impl Stage {
     async fn run(&self, i: usize) -> Result<(Duration, u64)> {
         let run = RunId::new("bench", i as u64);
         let caller = Caller::new(self.hook.name().clone(), run, Arc::new([]), false);
-        let triggers = vec![trigger(self.hook.name(), i)];
+        let triggers = vec![modified(self.hook.name(), ("Pod", "pods"), pod(i), i)];
         let request = RunRequest { caller, attempt: 1, triggers, limits: Limits::default() };
         let began = Instant::now();
         let report = self.sandbox.run(&self.hook, request, self.host.clone()).await;
@@ -210,42 +207,6 @@ fn pod(i: usize) -> String {
         .to_string()
     };
     of(BYTES.saturating_sub(of(0).len()))
-}
-
-fn trigger(hook: &HookName, i: usize) -> Trigger {
-    let resource = Resource {
-        group: String::new(),
-        version: "v1".into(),
-        kind: "Pod".into(),
-        plural: "pods".into(),
-        namespaced: true,
-    };
-    let item = Item {
-        key: ObjectKey { namespace: Some("default".into()), name: format!("pod-{}", i % 100).into() },
-        uid: "2a5b7f3e-0000-4000-8000-000000000000".into(),
-        resource_version: i.to_string().into(),
-        object: Some(pod(i).into()),
-        filter_result: None,
-    };
-    let event = ObjectEvent {
-        kind: WatchEventKind::Modified,
-        resource: Arc::new(resource),
-        item: Arc::new(item),
-        previous_filter_result: None,
-        previous_object: None,
-    };
-    Trigger {
-        hook: hook.clone(),
-        binding: BindingName::new("pods"),
-        queue: QueueName::Own(hook.clone()),
-        cause: Cause::Event(event),
-        group: None,
-        snapshots: Arc::new([]),
-        allow_failure: false,
-        retry: RetryPolicy::default(),
-        debounce: Duration::ZERO,
-        created: Instant::now(),
-    }
 }
 
 /// A host that answers each write at once, and counts them.
