@@ -2,6 +2,7 @@
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+BIN ?= $(TARGET)/debug/boathook
 APISERVER ?= $(TARGET)/apiserver/boathook-apiserver
 
 .PHONY: help demo test check e2e bench build guests interpreters scripts apiserver fmt clean
@@ -10,7 +11,7 @@ help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-10s %s\n", $$1, $$2 }'
 
 demo: guests ## a hook copies a secret into a namespace that was created a moment ago (KEEP=1: play on)
-	$(CARGO) build --quiet --package boathook
+	$(CARGO) build --quiet
 	$(TARGET)/debug/boathook demo $(if $(KEEP),--keep)
 
 test: guests interpreters scripts ## unit and integration tests, on the local cluster
@@ -24,8 +25,10 @@ test: guests interpreters scripts ## unit and integration tests, on the local cl
 check: ## formatting, lints, documentation, generated files
 	tools/check
 
-e2e: build guests apiserver ## the real binary against a real kube-apiserver and the local cluster
-	BOATHOOK_BIN=$(abspath $(TARGET)/release/boathook) BOATHOOK_APISERVER=$(abspath $(APISERVER)) \
+# The binary that the tests of `make test` run, for a release build takes longer than all of them; BIN names another.
+e2e: guests apiserver ## the real binary against a real kube-apiserver and the local cluster
+	$(CARGO) test --no-run
+	BOATHOOK_BIN=$(abspath $(BIN)) BOATHOOK_APISERVER=$(abspath $(APISERVER)) \
 		$(CARGO) test --package boathook-e2e -- --test-threads=4
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --package boathook-conformance
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) go test -C tests/chart -count=1 ./...
@@ -34,7 +37,7 @@ bench: build guests ## figures next to a bare kube-rs loop; see bench/RESULTS.md
 	tools/bench
 
 build: ## target/release/boathook
-	$(CARGO) build --release --package boathook
+	$(CARGO) build --release
 
 guests: ## hooks-wasm/dist/NAME.wasm
 	tools/build-guests

@@ -8,10 +8,10 @@ use std::sync::LazyLock;
 /// Environment variable that keeps the state of tests that pass, too.
 const KEEP: &str = "BOATHOOK_E2E_KEEP";
 
-/// The operator's binary: `BOATHOOK_BIN`, by default the workspace's release build.
+/// The operator's binary: `BOATHOOK_BIN`, by default the workspace's debug build.
 pub fn boathook() -> PathBuf {
-    let path = from_env("BOATHOOK_BIN").unwrap_or_else(|| workspace().join("target/release/boathook"));
-    existing(path, "BOATHOOK_BIN", "run `make build`, or set it to a built boathook")
+    let path = from_env("BOATHOOK_BIN").unwrap_or_else(|| workspace().join("target/debug/boathook"));
+    existing(path, "BOATHOOK_BIN", "run `cargo build`, or set it to a built boathook")
 }
 
 /// The real control plane's binary: `BOATHOOK_APISERVER`. There is no default, for only the Makefile
