@@ -24,7 +24,11 @@ impl Text for HooksView {
                 short(&reason(hook), 100).into(),
             ]);
         }
-        if table.is_empty() { "no hooks\n".to_owned() } else { table.text(style, "") }
+        let mut text = if table.is_empty() { "no hooks\n".to_owned() } else { table.text(style, "") };
+        if self.standby {
+            text.push_str("this replica stands by: another one runs the hooks\n");
+        }
+        text
     }
 }
 

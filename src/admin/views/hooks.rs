@@ -8,6 +8,9 @@ use super::RunResult;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HooksView {
+    /// Another replica runs them, this one is ready to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub standby: bool,
     /// By name.
     pub hooks: Vec<HookView>,
 }

@@ -23,7 +23,7 @@ use crate::{
     },
     model::{BindingName, HookName, KubernetesBinding, error_chain},
     queue,
-    telemetry::{LogControl, log::Setting},
+    telemetry::{LogControl, Role, log::Setting},
 };
 
 /// Triggers of each queue that are shown.
@@ -137,7 +137,7 @@ impl Operator for Admin {
         });
         let mut hooks: Vec<_> = live.chain(quarantined).collect();
         hooks.sort_by(|a, b| a.name.cmp(&b.name));
-        HooksView { hooks }
+        HooksView { standby: readiness.role == Role::Standby, hooks }
     }
 
     fn queues(&self) -> QueuesView {

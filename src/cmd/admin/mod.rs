@@ -99,7 +99,7 @@ async fn hooks(args: typed::Hooks) -> anyhow::Result<()> {
         return show(&how, async || client.hooks().await, Text::text).await;
     };
     let one = async || {
-        let HooksView { hooks } = client.hooks().await?;
+        let HooksView { hooks, .. } = client.hooks().await?;
         let known = hooks.iter().map(|hook| hook.name.clone()).collect();
         let found = hooks.into_iter().find(|hook| hook.name == name);
         Ok::<_, anyhow::Error>(found.ok_or_else(|| Refused::UnknownHook { name: name.clone(), known })?)

@@ -10,7 +10,7 @@ use std::{
 };
 
 use boathook::{
-    admin::views::RunView,
+    admin::{self, Socket, views::RunView},
     app::{CertificateSource, Options, Reached, WebhookOptions},
     election::{ElectionConfig, Leadership},
     model::AdmissionKind,
@@ -117,11 +117,17 @@ async fn a_standby_knows_everything_runs_nothing_and_follows_at_once() {
     note(&cluster, "before").await;
     let first = Replica::ledger(&cluster, "first", LONG).await;
     first.is(Role::Leader).await;
-    let second = Replica::ledger(&cluster, "second", LONG).await;
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("private/admin.sock");
+    let client = cluster.admin.client.clone();
+    let with_socket = |options: &mut Options| options.admin_socket = Some(Socket::At(socket.clone()));
+    let second = Replica::start(client, "second", LONG, &guests(["ledger"]), with_socket).await;
     second.is(Role::Standby).await;
     first.shows("boathook_leader 1").await;
     second.shows("boathook_leader 0").await;
     assert!(holder(&cluster).await.starts_with("first_"));
+    let admin = admin::Client::new(vec![socket.clone()]);
+    assert!(admin.hooks().await.unwrap().standby);
     let health = second.operator.page("/readyz").await;
     assert!(health.contains("standby: ") && health.ends_with("ready\n"), "{health}");
 
@@ -136,6 +142,7 @@ async fn a_standby_knows_everything_runs_nothing_and_follows_at_once() {
     let (drained, _) = first.operator.shutdown().await;
     assert_eq!(drained.interrupted, 0);
     second.is(Role::Leader).await;
+    assert!(!admin.hooks().await.unwrap().standby);
     second.shows("boathook_leader_transitions_total 1").await;
     assert!(holder(&cluster).await.starts_with("second_"));
     // It is told of what it knows, as at a start, and has not asked for it again.
