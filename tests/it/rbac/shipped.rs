@@ -33,7 +33,7 @@ fn layout(tenants: &[&str]) -> Layout {
     }
 }
 
-/// An operator with a tenant, and with a hook that is asked; one of several replicas, if the manifests are for these.
+/// An operator with a tenant, and with a hook that is asked; with the Lease of this name, one of several replicas.
 fn generated(lease: Option<String>) -> BTreeSet<Access> {
     let rules = "rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}]";
     let asked = format!(
@@ -53,12 +53,16 @@ fn generated(lease: Option<String>) -> BTreeSet<Access> {
     all
 }
 
+fn documents(file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/kustomize").join(file);
+    super::roles::yaml_documents(&fs::read_to_string(path).unwrap())
+}
+
 /// The roles of the kustomize base, where an admin binds them.
 fn shipped() -> BTreeSet<Access> {
-    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/kustomize/base");
     let mut all = BTreeSet::new();
     for file in ["rbac.yaml", "rbac-webhooks.yaml", "rbac-tenant.yaml"] {
-        for role in super::roles::yaml_documents(&fs::read_to_string(base.join(file)).unwrap()) {
+        for role in documents(&format!("base/{file}")) {
             let place = match (role["kind"].as_str().unwrap(), role["metadata"]["name"].as_str().unwrap()) {
                 ("ClusterRole", "boathook-tenant") => Place::Namespace(TEAM.to_owned()),
                 ("ClusterRole", _) => Place::Cluster,
@@ -68,6 +72,22 @@ fn shipped() -> BTreeSet<Access> {
             for rule in role["rules"].as_array().unwrap() {
                 all.extend(accesses(&place, rule));
             }
+        }
+    }
+    all
+}
+
+/// What the component for several replicas adds to them.
+fn shipped_for_replicas() -> BTreeSet<Access> {
+    let component = documents("components/replicas/kustomization.yaml").remove(0);
+    let patches = component["patches"].as_array().unwrap().iter();
+    let of_role = patches.filter(|patch| patch["target"]["kind"] == "Role");
+    let place = Place::Namespace(OWN.to_owned());
+    let mut all = BTreeSet::new();
+    for patch in of_role {
+        for operation in super::roles::yaml_documents(patch["patch"].as_str().unwrap()).remove(0).as_array().unwrap() {
+            assert_eq!((&operation["op"], &operation["path"]), (&"add".into(), &"/rules/-".into()));
+            all.extend(accesses(&place, &operation["value"]));
         }
     }
     all
@@ -102,17 +122,27 @@ fn serves(wide: &Access, narrow: &Access) -> bool {
     same(narrow.name.clone()) || same(None)
 }
 
-#[test]
-fn what_is_shipped_is_what_is_printed() {
-    let shipped = shipped();
-    let lease = shipped.iter().find(|one| one.resource == "leases").map(|_| OWN.to_owned());
-    let generated = generated(lease);
-    assert!(shipped.len() > 20, "{shipped:?}");
+/// The manifests allow what is printed for such an operator, and no more than what is listed above.
+fn same(shipped: &BTreeSet<Access>, generated: &BTreeSet<Access>) {
     let missing: Vec<_> = generated.iter().filter(|need| !shipped.iter().any(|one| serves(one, need))).collect();
     assert!(missing.is_empty(), "the manifests do not allow: {missing:#?}");
     let extra = shipped.iter().filter(|one| !generated.iter().any(|need| serves(one, need)));
     let extra: Vec<_> = extra.map(ToString::to_string).collect();
     assert_eq!(extra, ONLY_SHIPPED.map(|(access, _)| access), "allowed, and not printed");
+}
+
+#[test]
+fn what_is_shipped_is_what_is_printed() {
+    let shipped = shipped();
+    assert!(shipped.len() > 20, "{shipped:?}");
+    same(&shipped, &generated(None));
+}
+
+#[test]
+fn what_is_shipped_for_replicas_is_what_is_printed() {
+    let more = shipped_for_replicas();
+    assert!(!more.is_empty());
+    same(&shipped().into_iter().chain(more).collect(), &generated(Some(OWN.to_owned())));
 }
 
 /// `WHO PLACE VERB …` for one hook in a tenant's namespace.
