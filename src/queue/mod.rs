@@ -18,6 +18,7 @@
 //! | `letters`, `revive` | dead letters, and what becomes of them |
 //! | `revise` | what waits of a hook that is replaced |
 //! | `stats`, `dump` | for people and metrics |
+//! | `handle` | what others push with and ask by |
 //! | [`runner`] | the thin driver: a task, a timer, the runs |
 //!
 //! # Order
@@ -71,6 +72,7 @@ mod debounce;
 mod dump;
 mod finished;
 mod gate;
+mod handle;
 mod item;
 mod keyed;
 mod letters;
@@ -96,11 +98,12 @@ mod tests;
 pub use config::QueueConfig;
 pub use dump::{QueueDump, QueueState, TriggerDump};
 pub use finished::{Finished, Verdict};
+pub use handle::Handle;
 pub use letters::{DeadLetter, Letters};
 pub use observer::{Enqueued, Observer, Pushed};
 pub use retry::{LONGEST_DELAY, SHORTEST_DELAY};
 pub use revive::Retried;
-pub use runner::{Action, Drained, Handle, Runner};
+pub use runner::{Action, Drained, Runner};
 pub use state::State;
 pub use stats::{HookStats, QueueStats, Stats};
 pub use terms::HookTerms;

@@ -1,26 +1,18 @@
 //! The driver: one task that takes jobs as they may run, runs the action, and gives outcomes back.
 //! Never decides what runs, and never polls: it sleeps until a push, an outcome or a delay's end.
 
-use std::{
-    any::Any,
-    future::pending,
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{any::Any, future::pending, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::{
-    sync::{Notify, oneshot},
+    sync::oneshot,
     task::JoinSet,
     time::{Instant, sleep_until, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{
-    DeadLetter, Enqueued, HookTerms, Letters, Observer, Pushed, QueueConfig, QueueDump, Retried, State, Stats,
-};
-use crate::model::{BindingName, Failure, FailureKind, HookName, Job, JobId, Outcome, Trigger};
+use super::{Handle, HookTerms, Observer, Pushed, QueueConfig, Stats, handle::Shared};
+use crate::model::{Failure, FailureKind, HookName, Job, JobId, Outcome, Trigger};
 
 /// Runs a job. A panic in it counts as a failure of the host.
 pub type Action = Arc<dyn Fn(Job) -> BoxFuture<'static, Outcome> + Send + Sync>;
@@ -37,186 +29,6 @@ pub struct Drained {
     pub interrupted: usize,
 }
 
-struct Shared {
-    state: Mutex<State>,
-    /// Something may be taken.
-    wake: Notify,
-    /// Nothing waits or runs any more.
-    idle: Notify,
-    /// A run has ended.
-    ended: Notify,
-    observer: Arc<dyn Observer>,
-    /// How far the queues' time is ahead of the clock.
-    ahead: Mutex<Duration>,
-}
-
-impl Shared {
-    fn ahead(&self) -> Duration {
-        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The queues' time.
-    fn now(&self) -> std::time::Instant {
-        Instant::now().into_std() + self.ahead()
-    }
-
-    /// A panic while the lock was held can't come from the state, which has none.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn finish(&self, id: JobId, outcome: Outcome) {
-        let finished = self.state().finish(id, outcome, self.now(), rand::random());
-        self.ended.notify_waiters();
-        if let Some(finished) = finished {
-            self.observer.finished(&finished);
-            finished.lost.iter().for_each(|letter| self.observer.dead_letter_lost(letter));
-        }
-    }
-}
-
-/// Pushes triggers and asks after them. Cheap to clone.
-#[derive(Clone)]
-pub struct Handle(Arc<Shared>);
-
-impl Handle {
-    /// Makes a hook known; see [`State::add_hook`].
-    pub fn add_hook(&self, hook: HookName, terms: HookTerms) {
-        self.0.state().add_hook(hook, terms);
-        self.0.wake.notify_one();
-    }
-
-    /// Triggers that include this snapshot wait for it; see [`State::expect_list`].
-    pub fn expect_list(&self, hook: &HookName, binding: BindingName) {
-        self.0.state().expect_list(hook, binding);
-    }
-
-    /// The snapshot is there; see [`State::listed`].
-    pub fn listed(&self, hook: &HookName, binding: &BindingName) {
-        self.0.state().listed(hook, binding);
-        self.0.wake.notify_one();
-    }
-
-    /// Forgets a hook and drops its triggers; see [`State::remove_hook`].
-    pub fn remove_hook(&self, hook: &HookName) -> usize {
-        let dropped = self.0.state().remove_hook(hook);
-        self.0.wake.notify_one();
-        dropped
-    }
-
-    /// Puts a trigger at the end of its queue. Never waits.
-    pub fn push(&self, mut trigger: Trigger) -> Pushed {
-        trigger.created += self.0.ahead();
-        let (hook, binding, queue) = (trigger.hook.clone(), trigger.binding.clone(), trigger.queue.clone());
-        let pushed = self.0.state().push(trigger);
-        self.0.wake.notify_one();
-        self.0.observer.enqueued(&Enqueued { hook, binding, queue, pushed });
-        pushed
-    }
-
-    /// Lets so much time pass for what waits here, at once: delays of retries, debounces, limits of how often.
-    pub fn pass(&self, time: Duration) {
-        *self.0.ahead.lock().unwrap_or_else(PoisonError::into_inner) += time;
-        self.0.wake.notify_one();
-    }
-
-    /// Starts nothing of any hook until it [`begin`](Self::begin)s; see [`State::stand_by`].
-    pub fn stand_by(&self) {
-        self.0.state().stand_by();
-    }
-
-    /// Ends that; see [`State::begin`].
-    pub fn begin(&self) {
-        self.0.state().begin();
-        self.0.wake.notify_one();
-    }
-
-    /// Starts nothing more of the hook; see [`State::pause`].
-    pub fn pause(&self, hook: &HookName) -> bool {
-        let known = self.0.state().pause(hook);
-        self.0.wake.notify_one();
-        known
-    }
-
-    /// Ends a pause; see [`State::resume`].
-    pub fn resume(&self, hook: &HookName) -> bool {
-        let known = self.0.state().resume(hook);
-        self.0.wake.notify_one();
-        known
-    }
-
-    /// Starts nothing more of the hook, paused or not; see [`State::hold`].
-    pub fn hold(&self, hook: &HookName) -> bool {
-        self.0.state().hold(hook)
-    }
-
-    /// Ends a hold; see [`State::release`].
-    pub fn release(&self, hook: &HookName) -> bool {
-        let known = self.0.state().release(hook);
-        self.0.wake.notify_one();
-        known
-    }
-
-    /// Returns when nothing of the hook runs.
-    pub async fn quiet(&self, hook: &HookName) {
-        loop {
-            let mut ended = std::pin::pin!(self.0.ended.notified());
-            ended.as_mut().enable();
-            if self.0.state().runs(hook) == 0 {
-                return;
-            }
-            ended.await;
-        }
-    }
-
-    /// New terms, and a look through what waits; see [`State::revise`].
-    pub fn revise(&self, hook: &HookName, terms: HookTerms, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
-        let dropped = self.0.state().revise(hook, terms, keep);
-        self.0.wake.notify_one();
-        dropped
-    }
-
-    /// All queues, each with its first `most` triggers; see [`State::dump`].
-    pub fn dump(&self, most: usize) -> Vec<QueueDump> {
-        self.0.state().dump(self.0.now(), most)
-    }
-
-    /// All dead letters, oldest first.
-    pub fn dead_letters(&self) -> Vec<DeadLetter> {
-        self.0.state().dead_letters()
-    }
-
-    /// Runs the triggers of dead letters again; see [`State::retry_dead`].
-    pub fn retry_dead(&self, which: &Letters) -> Retried {
-        let (retried, pushed) = self.0.state().retry_dead(which, self.0.now());
-        self.0.wake.notify_one();
-        pushed.iter().for_each(|enqueued| self.0.observer.enqueued(enqueued));
-        retried
-    }
-
-    /// Forgets dead letters; gives back how many.
-    pub fn drop_dead(&self, which: &Letters) -> usize {
-        self.0.state().drop_dead(which)
-    }
-
-    /// What is where now.
-    pub fn stats(&self) -> Stats {
-        self.0.state().stats(self.0.now())
-    }
-
-    /// Returns when nothing waits and nothing runs.
-    pub async fn idle(&self) {
-        loop {
-            let mut notified = std::pin::pin!(self.0.idle.notified());
-            notified.as_mut().enable();
-            if self.0.state().is_idle() {
-                return;
-            }
-            notified.await;
-        }
-    }
-}
-
 /// The running queues. When dropped, runs are aborted.
 pub struct Runner {
     handle: Handle,
@@ -227,14 +39,7 @@ pub struct Runner {
 impl Runner {
     /// Starts the driver on the current tokio runtime.
     pub fn new(config: QueueConfig, action: Action, observer: Arc<dyn Observer>) -> Self {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::new(config)),
-            wake: Notify::new(),
-            idle: Notify::new(),
-            ended: Notify::new(),
-            observer,
-            ahead: Mutex::default(),
-        });
+        let shared = Arc::new(Shared::new(config, observer));
         let (stop, stopped) = oneshot::channel();
         let driver = Driver { shared: shared.clone(), action, runs: JoinSet::new(), drained: Drained::default() };
         Self { handle: Handle(shared), stop, driver: AbortOnDropHandle::new(tokio::spawn(driver.run(stopped))) }
