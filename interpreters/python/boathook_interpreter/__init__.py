@@ -4,7 +4,9 @@ host hands over.
 Knows nothing of Kubernetes. Each call comes to a fresh instance: nothing is kept from one to the next.
 """
 
-from . import library  # First: what is imported by now is there at once in every run.
+from . import gaps, library  # First: what is imported by now is there at once in every run.
+
+gaps.fill()  # What is used most comes next, and so together.
 
 import gc
 import sys
@@ -16,7 +18,7 @@ from wit_world.exports.script import Description
 from wit_world.imports.admission import Verdict
 from wit_world.imports.types import BindingContext, RunInfo
 
-from . import answers, contexts, failure, native, program, streams
+from . import answers, contexts, failure, native, program, streams, warm
 from boathook import hook
 
 sys.path = []
@@ -69,6 +71,7 @@ class Conversion(exports.Conversion):
 
 
 # Garbage goes with the instance: what is here by now is never looked at, and what a run makes rarely.
-gc.collect()
+warm.up()
+gaps.fill()
 gc.freeze()
 gc.set_threshold(100_000, 50, 1000)

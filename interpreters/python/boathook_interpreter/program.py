@@ -41,6 +41,14 @@ def load() -> None:
     importlib.import_module(_entry)
 
 
+def forget() -> None:
+    """Knows of no script any more."""
+    global _entry
+    _entry = ""
+    _modules.clear()
+    _missing.clear()
+
+
 def compile_all() -> bytes:
     """Compiles what the entry imports, directly or not, in the form that `load` takes."""
     global _entry

@@ -125,9 +125,9 @@ def _shown(kind: str, binding: str) -> str:
 
 
 def reset() -> None:
-    """Forgets the hook's functions and configuration: tests load one hook after the other."""
-    global _config
-    _config = None
+    """Forgets the hook's functions and configuration, and its run: tests load one hook after the other."""
+    global _config, _info
+    _config = _info = None
     _functions.clear()
 
 
