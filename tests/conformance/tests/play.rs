@@ -224,7 +224,7 @@ impl Player<'_> {
             Box::pin(self.step(inner)).await?;
         }
         let mut stream = body.into_data_stream();
-        let (mut buffer, mut lines) = (Vec::new(), Vec::new());
+        let (mut buffer, mut lines): (_, Vec<String>) = (Vec::new(), Vec::new());
         let deadline = Instant::now() + PATIENCE;
         while lines.iter().filter(|line| !by_the_clock(line)).count() < step.events {
             match timeout_at(deadline, stream.next()).await {
