@@ -50,7 +50,7 @@ impl Runner {
         self.handle.clone()
     }
 
-    /// Makes a hook known; see [`State::add_hook`].
+    /// Makes a hook known; see [`Handle::add_hook`].
     pub fn add_hook(&self, hook: HookName, terms: HookTerms) {
         self.handle.add_hook(hook, terms);
     }
