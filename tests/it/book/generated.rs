@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{cli, document, wit};
+use super::{cli, document, sdk, wit};
 
 /// Set to write the pages anew.
 const UPDATE: &str = "BOATHOOK_UPDATE_DOCS";
@@ -12,6 +12,7 @@ fn the_generated_pages_are_up_to_date() {
     let pages = [
         ("docs/reference/cli.md", cli::page()),
         ("docs/reference/document.md", document::page()),
+        ("docs/reference/sdk.md", sdk::page()),
         ("docs/reference/wit.md", wit::page()),
     ];
     for (path, text) in pages {

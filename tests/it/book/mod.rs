@@ -8,6 +8,7 @@ mod cli;
 mod document;
 mod generated;
 mod links;
+mod sdk;
 mod wit;
 
 use std::{
