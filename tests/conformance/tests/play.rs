@@ -32,7 +32,8 @@ pub struct Transcript {
 
 pub async fn play(case: &Case, server: &Server, hooks: &Hooks) -> Transcript {
     let normal = Normal::with(&[(&server.hooks, "<hooks>")]);
-    let mut player = Player { server, hooks, saved: Saved::new(), normal, out: Transcript::default() };
+    let admitted = case.steps.iter().any(|step| step.configure.is_some());
+    let mut player = Player { server, hooks, saved: Saved::new(), normal, admitted, out: Transcript::default() };
     player.saved.insert("hooks".to_owned(), server.hooks.clone());
     player.saved.insert("ca".to_owned(), hooks.bundle());
     player.saved.insert("ns".to_owned(), case.namespace.clone());
@@ -54,6 +55,8 @@ struct Player<'a> {
     hooks: &'a Hooks,
     saved: Saved,
     normal: Normal,
+    /// Whether webhooks of the case are asked about its writes.
+    admitted: bool,
     out: Transcript,
 }
 
@@ -103,6 +106,9 @@ impl Player<'_> {
             return self.configure(configure).await;
         }
         let answer = self.settled(step).await?;
+        if self.admitted {
+            self.caught_up(step, &answer).await?;
+        }
         for (name, pointer) in &step.save {
             let value =
                 answer.body.pointer(pointer).ok_or_else(|| format!("nothing at {pointer} in {}", answer.body))?;
@@ -195,6 +201,22 @@ impl Player<'_> {
         }
     }
 
+    /// Waits until the server's cache has what the step wrote. A write to an object begins with the cached one
+    /// and begins again if that was old: webhooks would be asked twice, now and then.
+    async fn caught_up(&self, step: &Step, answer: &Answer) -> Result<(), String> {
+        let text = |pointer| answer.body.pointer(pointer).and_then(Value::as_str);
+        let (Some(version), Some(name)) = (text("/metadata/resourceVersion"), text("/metadata/name")) else {
+            return Ok(());
+        };
+        let object = match (&step.post, step.put.as_ref().or(step.patch.as_ref())) {
+            (Some(path), _) => format!("{}/{name}", resource(path)),
+            (None, Some(path)) => resource(path).to_owned(),
+            (None, None) => return Ok(()),
+        };
+        let seen = Step { get: Some(format!("{object}?resourceVersion={version}")), ..Step::default() };
+        self.send(&seen).await.map(drop)
+    }
+
     async fn send(&self, step: &Step) -> Result<Answer, String> {
         let (status, headers, body) = self.open(step).await?;
         let bytes = timeout(PATIENCE, body.collect()).await.map_err(|_| format!("{}: no end", title(step)))?;
@@ -279,6 +301,11 @@ impl Player<'_> {
         self.out.steps.push(step);
         Ok(())
     }
+}
+
+/// A path without its query.
+fn resource(path: &str) -> &str {
+    path.split_once('?').map_or(path, |(resource, _)| resource)
 }
 
 fn collection(kind: &str) -> String {
