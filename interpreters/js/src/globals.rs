@@ -1,9 +1,11 @@
 //! What a script finds without importing it, beyond the language: `console`. QuickJS itself has `atob`, `btoa`,
-//! `queueMicrotask` and `performance`.
+//! `queueMicrotask` and `performance`. What is to differ from run to run starts with the run.
 //!
 //! Never anything that waits or that reaches out of the sandbox.
 
-use rquickjs::{Ctx, Function, Object, Result, Value, function::Rest};
+use std::{cell::Cell, time::SystemTime};
+
+use rquickjs::{Ctx, Function, Object, Result, Value, function::Rest, object::Property};
 
 use crate::{
     boathook::hook::log::{self, Level},
@@ -22,7 +24,37 @@ pub fn add(ctx: &Ctx<'_>) -> Result<()> {
     console.set("info", Function::new(ctx.clone(), info)?)?;
     console.set("warn", Function::new(ctx.clone(), warn)?)?;
     console.set("error", Function::new(ctx.clone(), error)?)?;
-    ctx.globals().set("console", console)
+    ctx.globals().set("console", console)?;
+    let math: Object<'_> = ctx.globals().get("Math")?;
+    math.prop(
+        "random",
+        Property::from(Function::new(ctx.clone(), random)?.with_name("random")?).writable().configurable(),
+    )
+}
+
+/// Lets the time of `performance` begin.
+pub fn start(ctx: &Ctx<'_>) {
+    // SAFETY: the context is there; the object `performance` is made anew.
+    unsafe { rquickjs::qjs::JS_AddPerformance(ctx.as_raw().as_ptr()) };
+}
+
+thread_local! {
+    static RANDOM: Cell<u64> = const { Cell::new(0) };
+}
+
+/// `Math.random`, in the place of QuickJS's own, whose seed is as old as the interpreter. The first number of a run is
+/// made of the time, as there.
+fn random() -> f64 {
+    let before = match RANDOM.get() {
+        0 => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64),
+        some => some,
+    };
+    let state = before.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    RANDOM.set(state);
+    // SplitMix64; 53 bits are what a double has below 1.
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 fn debug<'js>(ctx: Ctx<'js>, values: Rest<Value<'js>>) {

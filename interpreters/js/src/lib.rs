@@ -6,6 +6,7 @@
 mod answers;
 mod context;
 mod convert;
+mod engine;
 mod failure;
 mod files;
 mod globals;

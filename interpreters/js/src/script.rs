@@ -5,27 +5,23 @@
 use std::{cell::RefCell, mem};
 
 use rquickjs::{
-    Array, CatchResultExt as _, Context, Ctx, Function, Module, Object, Promise, Runtime, Value, function::Args,
-    promise::PromiseState,
+    Array, CatchResultExt as _, Ctx, Function, Module, Object, Promise, Value, function::Args, promise::PromiseState,
 };
 
 use crate::{
     answers,
     boathook::{hook::types, interpreter::source},
     context,
+    engine::Engine,
     exports::boathook::{
         hook::{mutating, validating},
         interpreter::script::Handler,
     },
     failure::Failure,
-    files, globals,
+    globals,
 };
 
 type Outcome<T> = Result<T, Failure>;
-
-/// Bytes of the interpreter's own stack, of the 1 MiB that it has: a script that recurses too deeply gets a
-/// RangeError with a trace.
-const STACK: usize = 256 * 1024;
 
 /// The functions that a script exports.
 pub struct Script<'js> {
@@ -35,19 +31,13 @@ pub struct Script<'js> {
 
 /// Loads the script and works with it.
 pub fn with_script<T>(work: impl FnOnce(&Script<'_>) -> Outcome<T>) -> Outcome<T> {
-    let runtime = Runtime::new().map_err(|error| Failure::ours(&error))?;
-    runtime.set_loader(files::Names, files::Files);
-    runtime.set_max_stack_size(STACK);
-    // Garbage goes with the instance. What is over the hook's memory ends the run either way.
-    runtime.set_gc_threshold(16 * 1024 * 1024);
-    runtime.set_host_promise_rejection_tracker(Some(Box::new(note_rejection)));
-    let context = Context::full(&runtime).map_err(|error| Failure::ours(&error))?;
-    let outcome = context.with(|ctx| {
-        globals::add(&ctx).catch(&ctx).map_err(|error| Failure::caught(&ctx, error))?;
+    let engine = Engine::taken().map_err(|error| Failure::ours(&error))?;
+    let outcome = engine.context.with(|ctx| {
+        globals::start(&ctx);
         work(&Script::load(ctx)?)
     });
     // The instance ends here: to free everything first would only take time.
-    mem::forget((context, runtime));
+    mem::forget(engine);
     outcome
 }
 
@@ -55,7 +45,8 @@ thread_local! {
     static REJECTED: RefCell<Vec<(usize, Failure)>> = const { RefCell::new(Vec::new()) };
 }
 
-fn note_rejection<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, handled: bool) {
+/// Remembers promises that failed with nobody waiting for them.
+pub fn note_rejection<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, handled: bool) {
     // The same promise, as long as it lives; and what was rejected is not collected within a run.
     // SAFETY: it only reads the address out of the value.
     let id = unsafe { rquickjs::qjs::JS_VALUE_GET_PTR(promise.as_raw()) } as usize;

@@ -128,3 +128,29 @@ async fn the_console_speaks_in_the_log() {
     assert!(text.contains("a {\\\"b\\\":[1]} undefined TypeError: c"), "{text}");
     assert!(lines[1].to_string().contains("\"d\""), "{}", lines[1]);
 }
+
+/// The interpreter was started when it was built.
+#[tokio::test]
+async fn time_and_chance_begin_with_the_run() {
+    let sandbox = sandbox();
+    let body = "run() {
+        const since = performance.now();
+        if (!(since >= 0 && since < 60_000)) throw new Error(`${since} ms after the start of a run`);
+        let sum = 0;
+        for (let i = 0; i < 10_000; i++) {
+            const number = Math.random();
+            if (!(number >= 0 && number < 1)) throw new Error(`a random ${number}`);
+            sum += number;
+        }
+        throw new Error(`mean ${sum / 10_000}`);
+    }";
+    let hook = loaded(&sandbox, &running(body)).await;
+    let mut means = Vec::new();
+    for _ in 0..2 {
+        let failure = run(&sandbox, &hook, plenty()).await.outcome.unwrap_err();
+        let mean: f64 = failure.message.split(' ').nth(1).and_then(|mean| mean.parse().ok()).unwrap_or(f64::NAN);
+        assert!((0.47..0.53).contains(&mean), "{failure}");
+        means.push(mean.to_bits());
+    }
+    assert_ne!(means[0], means[1]);
+}
