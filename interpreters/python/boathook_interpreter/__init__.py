@@ -28,7 +28,14 @@ streams.connect()
 native.connect()
 
 
-class WitWorld(World):
+class _Last:
+    """componentize-py makes these objects, after which there is nothing to come."""
+
+    def __init__(self) -> None:
+        gaps.fill()
+
+
+class WitWorld(_Last, World):
     def config(self) -> str:
         # The host asks `describe` instead, which can say what is wrong.
         program.load()
@@ -40,7 +47,7 @@ class WitWorld(World):
             hook.run(contexts.context_(info, contexts_))
 
 
-class Script(exports.Script):
+class Script(_Last, exports.Script):
     def describe(self) -> Description:
         with failure.told_as_text():
             compiled = program.compile_all()
@@ -48,14 +55,14 @@ class Script(exports.Script):
             return Description(hook.document(), answers.handlers(), compiled)
 
 
-class Validating(exports.Validating):
+class Validating(_Last, exports.Validating):
     def validate(self, info: RunInfo, binding: str, request: str) -> Verdict:
         with failure.told():
             program.load()
             return answers.verdict(hook.validate(contexts.review(info, binding, request)))
 
 
-class Mutating(exports.Mutating):
+class Mutating(_Last, exports.Mutating):
     def mutate(self, info: RunInfo, binding: str, request: str) -> tuple[Verdict, Mutation]:
         with failure.told():
             program.load()
@@ -63,7 +70,7 @@ class Mutating(exports.Mutating):
             return answers.verdict(mutation.verdict), answers.mutation(mutation)
 
 
-class Conversion(exports.Conversion):
+class Conversion(_Last, exports.Conversion):
     def convert(self, binding: str, from_version: str, to_version: str, objects: list[str]) -> list[str]:
         with failure.told_as_text():
             program.load()
@@ -72,6 +79,5 @@ class Conversion(exports.Conversion):
 
 # Garbage goes with the instance: what is here by now is never looked at, and what a run makes rarely.
 warm.up()
-gaps.fill()
 gc.freeze()
 gc.set_threshold(100_000, 50, 1000)

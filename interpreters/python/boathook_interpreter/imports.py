@@ -27,8 +27,6 @@ class Checked:
         self._compiled = compiled
         self._find = find
         self._seen: set[str] = set()
-        #: Whether one of them uses the module `random`.
-        self.draws = False
 
     def add(self, name: str, path: str) -> None:
         """The module to begin with, and all that it imports."""
@@ -53,7 +51,6 @@ class Checked:
         self._compiled(name, path, is_package, tree)
         package = name if is_package else name.rpartition(".")[0]
         for wanted, line, column, needed in _imported(tree, package):
-            self.draws |= wanted == "random"
             yield from self._import(wanted)
             if ours and needed and not self._is_there(wanted):
                 raise Missing(f"{path}:{line}:{column}: {told(wanted)}")

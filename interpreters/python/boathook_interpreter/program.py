@@ -8,7 +8,6 @@ import importlib
 import importlib.machinery
 import importlib.util
 import marshal
-import random
 import sys
 import types
 from collections.abc import Sequence
@@ -33,11 +32,8 @@ def load() -> None:
     global _entry
     compiled = source.compiled()
     if compiled is not None:
-        _entry, draws, modules = marshal.loads(compiled)
+        _entry, modules = marshal.loads(compiled)
         _modules.update(modules)
-        if draws:
-            # Its state is that of the build, in all runs.
-            random.seed()
     importlib.import_module(_entry)
 
 
@@ -56,7 +52,7 @@ def compile_all() -> bytes:
     _entry = path.rpartition("/")[2].removesuffix(".py")
     checked = imports.Checked(_compiled, find)
     checked.add(_entry, path)
-    return marshal.dumps((_entry, checked.draws, _modules))
+    return marshal.dumps((_entry, _modules))
 
 
 def _compiled(name: str, path: str, is_package: bool, tree: ast.Module | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from boathook import hook
 from wit_world.imports import kube, source, types
 
-from . import contexts, failure, program
+from . import contexts, failure, hot, program
 
 #: Code is made to fit after a few calls.
 _RUNS = 40
@@ -58,14 +58,18 @@ def up() -> None:
         compiled = program.compile_all()
         _forget()
         source.compiled = lambda: compiled
+        hot.gather(_run)
         for _ in range(_RUNS):
-            _run()
             _forget()
+            _run()
+        _forget()
 
 
 def _run() -> None:
     target = types.ObjectRef("v1", "Pod", "default", "one")
-    event = types.WatchEvent(types.Change.MODIFIED, target, "1", "2", _OBJECT, None, None, None)
+    # As the host's numbers become values.
+    change = types.Change(types.Change.MODIFIED.value)
+    event = types.WatchEvent(change, target, "1", "2", _OBJECT, None, None, None)
     context = types.BindingContext("pods", types.Trigger_Event(event), [])
     with failure.told():
         program.load()
