@@ -18,7 +18,7 @@ from wit_world.exports.script import Description
 from wit_world.imports.admission import Verdict
 from wit_world.imports.types import BindingContext, RunInfo
 
-from . import answers, contexts, failure, native, program, streams, warm
+from . import answers, contexts, failure, lasting, native, program, streams, warm
 from boathook import hook
 
 sys.path = []
@@ -79,5 +79,6 @@ class Conversion(_Last, exports.Conversion):
 
 # Garbage goes with the instance: what is here by now is never looked at, and what a run makes rarely.
 warm.up()
+lasting.mark()
 gc.freeze()
 gc.set_threshold(100_000, 50, 1000)

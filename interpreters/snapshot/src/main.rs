@@ -1,10 +1,14 @@
-//! Runs the start of an interpreter, and makes a component of what it then is: no run waits for the start again.
+//! Makes interpreters quick to start: what each run would do again is done once, when they are built.
 //!
-//!     snapshot MODULE.wasm COMPONENT.wasm
-//!
-//! The start may ask nothing but the time. It is the same at every build, so that the component is.
+//!     snapshot start MODULE.wasm COMPONENT.wasm      runs the module's start, and makes a component of what it then is
+//!     snapshot settle COMPONENT.wasm COMPONENT.wasm  settles what componentize-py has made: its modules become one, and
+//!                                                    Python does not count its own objects any more
 
-mod instance;
+mod lasting;
+mod linked;
+mod merge;
+mod renumber;
+mod start;
 
 use std::{env, fs};
 
@@ -12,31 +16,25 @@ use anyhow::{Context as _, Result, bail};
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
-use wasmtime_wizer::Wizer;
 use wit_component::ComponentEncoder;
-
-use instance::Started;
-
-/// The export that is run, and that the component does not have any more.
-const START: &str = "start-once";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [module, component] = arguments.as_slice() else { bail!("usage: snapshot MODULE.wasm COMPONENT.wasm") };
-    let bytes = fs::read(module).with_context(|| format!("can't read {module}"))?;
-    let started = started(&bytes).with_context(|| format!("can't run the start of {module}"))?;
-    let encoded = encoded(&started).with_context(|| format!("can't make a component of {module}"))?;
-    fs::write(component, encoded).with_context(|| format!("can't write {component}"))
+    let [make, from, to] = arguments.as_slice() else { bail!("usage: snapshot start|settle FROM.wasm TO.wasm") };
+    let bytes = fs::read(from).with_context(|| format!("can't read {from}"))?;
+    let module = match make.as_str() {
+        "start" => start::started(&bytes),
+        "settle" => settled(bytes),
+        other => bail!("{other} is not known: start or settle"),
+    };
+    let module = module.with_context(|| format!("can't use {from}"))?;
+    let component = encoded(&module).with_context(|| format!("can't make a component of {from}"))?;
+    fs::write(to, component).with_context(|| format!("can't write {to}"))
 }
 
-/// The module with the memory that its start leaves.
-fn started(module: &[u8]) -> Result<Vec<u8>> {
-    let mut wizer = Wizer::new();
-    wizer.init_func(START);
-    let (context, instrumented) = wizer.instrument(module).map_err(|error| anyhow::anyhow!("{error:#}"))?;
-    let mut instance = Started::of(&instrumented, START)?;
-    let snapshot = futures_executor::block_on(wizer.snapshot(&context, &mut instance));
-    snapshot.map_err(|error| anyhow::anyhow!("{error:#}"))
+fn settled(mut component: Vec<u8>) -> Result<Vec<u8>> {
+    lasting::make_immortal(&mut component)?;
+    merge::merged(&component)
 }
 
 fn encoded(module: &[u8]) -> Result<Vec<u8>> {

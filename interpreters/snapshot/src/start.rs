@@ -1,24 +1,36 @@
-//! An instance whose start has been run.
+//! Runs the start of a module, and writes the memory that it leaves into the module.
 //!
-//! Answers the time and a seed, always the same, and nothing else: what a host knows is not known before a run.
+//! The start may ask for the time and for a seed, which are always the same, and for nothing else: what a host knows is not
+//! known before a run.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use wasmi::{Caller, Engine, Error, Extern, ExternType, Instance, Linker, Module, Store, Val};
-use wasmtime_wizer::{InstanceState, SnapshotVal, ValType};
+use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
+
+/// The export that is run, and that the module does not have any more.
+const START: &str = "start-once";
 
 /// Nanoseconds since 1970 of every start: 2026-01-01T00:00:00Z.
 const TIME: u64 = 1_767_225_600_000_000_000;
 /// The seed of hash maps that a start makes: two numbers of 64 bits.
 const SEED: [u8; 16] = [0x5a; 16];
 
-pub struct Started {
+/// The module as it is after its start.
+pub fn started(module: &[u8]) -> Result<Vec<u8>> {
+    let mut wizer = Wizer::new();
+    wizer.init_func(START);
+    let (context, instrumented) = wizer.instrument(module).map_err(|error| anyhow!("{error:#}"))?;
+    let mut instance = Started::of(&instrumented)?;
+    futures_executor::block_on(wizer.snapshot(&context, &mut instance)).map_err(|error| anyhow!("{error:#}"))
+}
+
+struct Started {
     store: Store<()>,
     instance: Instance,
 }
 
 impl Started {
-    /// Runs the start.
-    pub fn of(module: &[u8], start: &str) -> Result<Self> {
+    fn of(module: &[u8]) -> Result<Self> {
         let engine = Engine::default();
         let module = Module::new(&engine, module)?;
         let mut store = Store::new(&engine, ());
@@ -26,8 +38,8 @@ impl Started {
         if instance.get_func(&store, "_initialize").is_some() {
             bail!("it has a function _initialize, which would run again in every instance");
         }
-        let function = instance.get_typed_func::<(), ()>(&store, start);
-        function.with_context(|| format!("no function {start}"))?.call(&mut store, ())?;
+        let function = instance.get_typed_func::<(), ()>(&store, START);
+        function.with_context(|| format!("no function {START}"))?.call(&mut store, ())?;
         Ok(Self { store, instance })
     }
 }
