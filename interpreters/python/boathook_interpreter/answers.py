@@ -17,13 +17,17 @@ def handlers() -> list[Handler]:
 
 
 def verdict(verdict: admission.Verdict) -> Verdict:
-    denied = verdict.denied and Denial(
-        text(verdict.denied.message, "message"),
-        None if verdict.denied.code is None else int(verdict.denied.code),
-        None if verdict.denied.reason is None else text(verdict.denied.reason, "reason"),
-    )
+    denied = None if verdict.denied is None else _denial(verdict.denied)
     annotations = [(str(name), str(value)) for name, value in verdict.audit_annotations.items()]
     return Verdict(denied, [text(warning, "a warning") for warning in verdict.warnings], annotations)
+
+
+def _denial(denied: admission.Denial) -> Denial:
+    return Denial(
+        text(denied.message, "message"),
+        None if denied.code is None else int(denied.code),
+        None if denied.reason is None else text(denied.reason, "reason"),
+    )
 
 
 def mutation(mutation: admission.Mutation) -> Mutation:

@@ -5,6 +5,7 @@ kept compiled and packed, and imported when somebody asks for it. There is no fi
 """
 
 import importlib
+import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
@@ -14,6 +15,7 @@ import sys
 import types
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 #: Imported while the interpreter is built.
 _READY = """
@@ -36,7 +38,7 @@ _LEFT_OUT = frozenset(
 )
 
 #: They know modules that are part of the interpreter itself.
-FIXED_FINDERS = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter]
+FIXED_FINDERS: list[Any] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter]
 
 
 def _ready() -> None:
@@ -87,7 +89,7 @@ class Finder:
         return importlib.util.spec_from_loader(name, Loader(), is_package=is_package)
 
 
-class Loader:
+class Loader(importlib.abc.Loader):
     """Runs a packed module."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:

@@ -3,7 +3,7 @@ would end the run."""
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from boathook import _host, kube
 from boathook.errors import KubeError, Reason
@@ -15,7 +15,8 @@ from wit_world.imports.types import ObjectRef
 
 def connect() -> None:
     """Makes it the SDK's."""
-    _host.use(Native())
+    # The classes of the bindings have the fields of the SDK's.
+    _host.use(cast(_host.Host, Native()))
 
 
 class Handle:
@@ -123,7 +124,7 @@ def _reported(report: Any, name: str, value: float, labels: _host.Labels, group:
 
 
 def _refused(failure: wit.Failure) -> KubeError:
-    reason: Reason = failure.reason.name.lower().replace("_", "-")
+    reason = cast(Reason, failure.reason.name.lower().replace("_", "-"))
     status = None if failure.status is None else json.loads(failure.status)
     return KubeError(reason, failure.message, failure.code, status)
 
@@ -131,13 +132,13 @@ def _refused(failure: wit.Failure) -> KubeError:
 def _operation(wanted: kube.Operation) -> wit.Operation:
     match wanted:
         case kube.Create():
-            subresource = None
+            part = None
             if wanted.subresource is not None:
                 if wanted.target is None:
                     raise TypeError("a subresource is created of a target, and there is none")
-                subresource = text(wanted.subresource, "subresource"), _ref(wanted.target)
+                part = text(wanted.subresource, "subresource"), _ref(wanted.target)
             if_exists = _one_of(_IF_EXISTS, wanted.if_exists, "if_exists")
-            return wit.Operation_Create(wit.CreateOp(_json(wanted.object), if_exists, subresource))
+            return wit.Operation_Create(wit.CreateOp(_json(wanted.object), if_exists, part))
         case kube.Update():
             subresource = _maybe(wanted.subresource, "subresource")
             return wit.Operation_Update(wit.UpdateOp(_json(wanted.object), subresource))

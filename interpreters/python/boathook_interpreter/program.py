@@ -5,6 +5,7 @@ Modules come from the folder of the entry, and from `vendor`. Never looks anywhe
 
 import ast
 import importlib
+import importlib.abc
 import importlib.machinery
 import importlib.util
 import marshal
@@ -103,7 +104,7 @@ class Finder:
         return spec
 
 
-class Loader:
+class Loader(importlib.abc.Loader):
     """Runs a module of the script."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:

@@ -1,14 +1,16 @@
 """Standard output, standard error, and `logging`: all become lines of the operator's log."""
 
+import io
 import logging
 import sys
+from typing import cast
 
 from boathook import log
 
 
 def connect() -> None:
     """Brings them there."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (cast(io.TextIOWrapper, sys.stdout), cast(io.TextIOWrapper, sys.stderr)):
         # A run may end at any time: what was said until then is told.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True, write_through=False)
     root = logging.getLogger()
