@@ -58,8 +58,8 @@ impl Dev {
         });
         let ended = timeout(PATIENCE, wait).await.map(|ended| drop(ended.unwrap()));
         let Some((at, found)) = found else {
-            let (out, err) = (self.process.stdout.borrow().join("\n"), self.process.stderr.borrow().join("\n"));
-            panic!("never a line {kind} ({ended:?}):\n{out}\n{err}");
+            let err = self.process.stderr.borrow().join("\n");
+            panic!("never a line {kind} ({ended:?}):\n{}\n{err}", self.told());
         };
         self.seen.insert(kind.to_owned(), at + 1);
         found
@@ -76,6 +76,11 @@ impl Dev {
             logs.iter().any(|line| line["message"] == what).then(|| run.clone())
         })
         .await
+    }
+
+    /// All that it told so far.
+    fn told(&self) -> String {
+        self.process.stdout.borrow().join("\n")
     }
 
     /// The cluster that it started.

@@ -16,6 +16,8 @@ async fn a_changed_line_is_seen_in_the_next_run() {
     let admin = dev.admin().await;
     assert_eq!(dev.line("building").await["hook"], "my-dev");
     dev.line("swapped").await;
+    // What comes before it is in its snapshot, and is told as an event besides.
+    assert_eq!(dev.line("run").await["triggers"][0]["cause"], "Synchronization");
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": {"team": "shop"}}});
     admin.create(&namespace).await.unwrap();
@@ -37,7 +39,7 @@ async fn a_changed_line_is_seen_in_the_next_run() {
     let run = dev.said("namespace web: done").await;
     let changes = run["effects"][0]["changes"].as_array().unwrap();
     let added = |change: &Value| change["path"] == "data.seen" && change["after"] == "yes";
-    assert!(changes.iter().any(added), "{changes:?}");
+    assert!(changes.iter().any(added), "{run}\n{}", dev.told());
     assert_eq!(dev.ended().await.code, Some(0));
 }
 
@@ -50,6 +52,8 @@ async fn a_changed_line_of_a_script_is_seen_in_the_next_run() {
     let admin = dev.admin().await;
     assert_eq!(dev.line("building").await["hook"], "my-script");
     dev.line("swapped").await;
+    // What comes before it is in its snapshot, and is told as an event besides.
+    assert_eq!(dev.line("run").await["triggers"][0]["cause"], "Synchronization");
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": {"team": "shop"}}});
     admin.create(&namespace).await.unwrap();
@@ -70,7 +74,7 @@ async fn a_changed_line_of_a_script_is_seen_in_the_next_run() {
     let run = dev.said("namespace web: done").await;
     let changes = run["effects"][0]["changes"].as_array().unwrap();
     let added = |change: &Value| change["path"] == "data.seen" && change["after"] == "yes";
-    assert!(changes.iter().any(added), "{changes:?}");
+    assert!(changes.iter().any(added), "{run}\n{}", dev.told());
     assert_eq!(dev.ended().await.code, Some(0));
 }
 
