@@ -1,15 +1,18 @@
 #!/bin/sh
-# build.sh OUT: the static binary as OUT/boathook. The same sources and toolchain give the same bytes: nothing of the
-# machine, its folders or the time is in them. BOATHOOK_TARGET names another target than this machine's musl.
+# build.sh OUT: the static binary as OUT/boathook. The same sources and toolchain give the same code and data: nothing of
+# the machine, its folders or the time is in them. BOATHOOK_TARGET names another target than this machine's musl.
 set -eu
 out=$1
 target=${BOATHOOK_TARGET:-$(uname -m)-unknown-linux-musl}
 cd "$(dirname "$0")/../.."
 export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-0}" CARGO_INCREMENTAL=0
 home=${CARGO_HOME:-$HOME/.cargo}
+# Sources that build scripts make are here.
+built=${CARGO_TARGET_DIR:-target}
+built=$(mkdir -p "$built" && cd "$built" && pwd)
 sep=$(printf '\037')
 CARGO_ENCODED_RUSTFLAGS="-Ctarget-feature=+crt-static"
-for map in "$PWD=/boathook" "$home=/cargo" "$(rustc --print sysroot)=/rust"; do
+for map in "$PWD=/boathook" "$built=/target" "$home=/cargo" "$(rustc --print sysroot)=/rust"; do
 	CARGO_ENCODED_RUSTFLAGS="$CARGO_ENCODED_RUSTFLAGS$sep--remap-path-prefix=$map"
 done
 # What build scripts compile in C.

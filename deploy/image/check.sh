@@ -15,3 +15,6 @@ case $(readelf -dW "$binary" 2>/dev/null) in *NEEDED*) fail "is not static: it a
 for path in "${CARGO_HOME:-$HOME/.cargo}/registry" "$(cd "$(dirname "$0")/../.." && pwd)/src/"; do
 	! LC_ALL=C grep -aqF "$path" "$binary" || fail "names $path"
 done
+# What build scripts made is in /target, as build.sh says.
+made=$(LC_ALL=C grep -aoE '/[[:alnum:]_./-]*/release/build/' "$binary" | grep -v '^/target/' | head -n 1)
+[ -z "$made" ] || fail "names $made"
