@@ -14,8 +14,8 @@ use wasmparser::{
 pub struct Linked<'a> {
     pub modules: Vec<Module<'a>>,
     instances: Vec<Core<'a>>,
-    /// What the component calls by number, for each kind of thing.
-    named: BTreeMap<&'static str, Vec<Named<'a>>>,
+    /// What the component calls by number. Each kind has numbers of its own.
+    named: Vec<(ExternalKind, Named<'a>)>,
     /// For each function that the component exports: that function, and those that its values need.
     lifted: Vec<Vec<u32>>,
 }
@@ -24,7 +24,7 @@ pub struct Linked<'a> {
 pub struct Module<'a> {
     pub bytes: &'a [u8],
     pub imports: Vec<Import<'a>>,
-    pub exports: BTreeMap<&'a str, (&'static str, u32)>,
+    pub exports: BTreeMap<&'a str, (ExternalKind, u32)>,
     pub bodies: Vec<FunctionBody<'a>>,
     /// What the defined globals begin with.
     pub globals: Vec<ConstExpr<'a>>,
@@ -36,7 +36,7 @@ pub struct Module<'a> {
 pub struct Import<'a> {
     pub module: &'a str,
     pub name: &'a str,
-    pub kind: &'static str,
+    pub kind: ExternalKind,
     /// The type of a function.
     pub ty: u32,
 }
@@ -44,7 +44,7 @@ pub struct Import<'a> {
 /// A core instance.
 enum Core<'a> {
     Of { module: usize, given: BTreeMap<&'a str, u32> },
-    Bag(BTreeMap<&'a str, (&'static str, u32)>),
+    Bag(BTreeMap<&'a str, (ExternalKind, u32)>),
 }
 
 enum Named<'a> {
@@ -61,8 +61,7 @@ pub type Place = (usize, u32);
 
 impl<'a> Linked<'a> {
     pub fn of(component: &'a [u8]) -> Result<Self> {
-        let mut linked =
-            Self { modules: Vec::new(), instances: Vec::new(), named: BTreeMap::new(), lifted: Vec::new() };
+        let mut linked = Self { modules: Vec::new(), instances: Vec::new(), named: Vec::new(), lifted: Vec::new() };
         let mut inside = Vec::new();
         for payload in Parser::new(0).parse_all(component) {
             let payload = payload?;
@@ -98,7 +97,7 @@ impl<'a> Linked<'a> {
             Payload::ComponentAliasSection(aliases) => {
                 for alias in aliases {
                     if let ComponentAlias::CoreInstanceExport { kind, instance_index: instance, name } = alias? {
-                        self.named.entry(kind_of(kind)?).or_default().push(Named::Export { instance, name });
+                        self.named.push((kind, Named::Export { instance, name }));
                     }
                 }
             }
@@ -114,7 +113,7 @@ impl<'a> Linked<'a> {
                             });
                             self.lifted.push([core_func_index].into_iter().chain(needed).collect());
                         }
-                        _ => self.named.entry("func").or_default().push(Named::Host),
+                        _ => self.named.push((ExternalKind::Func, Named::Host)),
                     }
                 }
             }
@@ -134,7 +133,7 @@ impl<'a> Linked<'a> {
         self.exported(instance, import.name, import.kind)
     }
 
-    fn exported(&self, instance: u32, name: &str, kind: &'static str) -> Result<Option<Place>> {
+    fn exported(&self, instance: u32, name: &str, kind: ExternalKind) -> Result<Option<Place>> {
         match self.instances.get(instance as usize).context("no such instance")? {
             Core::Bag(bag) => {
                 let (_, index) = bag.get(name).with_context(|| format!("nothing is called {name}"))?;
@@ -143,21 +142,24 @@ impl<'a> Linked<'a> {
             Core::Of { module, .. } => {
                 let of = self.modules.get(*module).context("no such module")?;
                 let (kind, index) = of.exports.get(name).with_context(|| format!("nothing is exported as {name}"))?;
-                self.place(*module, kind, *index)
+                self.place(*module, *kind, *index)
             }
         }
     }
 
-    fn named(&self, kind: &'static str, index: u32) -> Result<Option<Place>> {
-        let named = self.named.get(kind).and_then(|named| named.get(index as usize));
-        match named.with_context(|| format!("no {kind} {index}"))? {
+    fn nth(&self, kind: ExternalKind, index: u32) -> Option<&Named<'a>> {
+        self.named.iter().filter(|(of, _)| *of == kind).map(|(_, named)| named).nth(index as usize)
+    }
+
+    fn named(&self, kind: ExternalKind, index: u32) -> Result<Option<Place>> {
+        match self.nth(kind, index).with_context(|| format!("no {kind:?} {index}"))? {
             Named::Export { instance, name } => self.exported(*instance, name, kind),
             Named::Host => Ok(None),
         }
     }
 
     /// Where a thing is defined that a module knows by this number.
-    pub fn place(&self, module: usize, kind: &'static str, index: u32) -> Result<Option<Place>> {
+    pub fn place(&self, module: usize, kind: ExternalKind, index: u32) -> Result<Option<Place>> {
         let of = self.modules.get(module).context("no such module")?;
         let mut imports = of.imports.iter().filter(|import| import.kind == kind);
         match imports.clone().nth(index as usize) {
@@ -173,7 +175,8 @@ impl<'a> Linked<'a> {
             let value = match operator? {
                 Operator::I32Const { value } => value,
                 Operator::GlobalGet { global_index } => {
-                    let place = self.place(module, "global", global_index)?.context("a global of the host")?;
+                    let place =
+                        self.place(module, ExternalKind::Global, global_index)?.context("a global of the host")?;
                     let of = self.modules.get(place.0).and_then(|of| of.globals.get(place.1 as usize));
                     let Some(value) = self.value(place.0, of.context("no such global")?)? else { return Ok(None) };
                     value
@@ -208,9 +211,10 @@ impl<'a> Linked<'a> {
     }
 
     fn exporting(&self, function: u32) -> Result<(&'a str, Place)> {
-        let named = self.named.get("func").and_then(|named| named.get(function as usize));
-        let Some(Named::Export { name, .. }) = named else { bail!("an export is a function of the host") };
-        Ok((*name, self.named("func", function)?.with_context(|| format!("{name} is not defined"))?))
+        let Some(Named::Export { name, .. }) = self.nth(ExternalKind::Func, function) else {
+            bail!("an export is a function of the host")
+        };
+        Ok((*name, self.named(ExternalKind::Func, function)?.with_context(|| format!("{name} is not defined"))?))
     }
 }
 
@@ -221,10 +225,10 @@ impl<'a> Module<'a> {
                 for import in imports.into_imports() {
                     let import = import?;
                     let (kind, ty) = match import.ty {
-                        TypeRef::Func(ty) => ("func", ty),
-                        TypeRef::Global(_) => ("global", 0),
-                        TypeRef::Memory(_) => ("memory", 0),
-                        TypeRef::Table(_) => ("table", 0),
+                        TypeRef::Func(ty) => (ExternalKind::Func, ty),
+                        TypeRef::Global(_) => (ExternalKind::Global, 0),
+                        TypeRef::Memory(_) => (ExternalKind::Memory, 0),
+                        TypeRef::Table(_) => (ExternalKind::Table, 0),
                         other => bail!("an import of {other:?}"),
                     };
                     self.imports.push(Import { module: import.module, name: import.name, kind, ty });
@@ -233,7 +237,7 @@ impl<'a> Module<'a> {
             Payload::ExportSection(exports) => {
                 for export in exports {
                     let export = export?;
-                    self.exports.insert(export.name, (kind_of(export.kind)?, export.index));
+                    self.exports.insert(export.name, (export.kind, export.index));
                 }
             }
             Payload::GlobalSection(globals) => {
@@ -252,7 +256,7 @@ impl<'a> Module<'a> {
         Ok(())
     }
 
-    pub fn count(&self, kind: &str) -> u32 {
+    pub fn count(&self, kind: ExternalKind) -> u32 {
         self.imports.iter().filter(|import| import.kind == kind).count() as u32
     }
 }
@@ -265,19 +269,9 @@ impl<'a> Core<'a> {
                 given: args.iter().map(|arg| (arg.name, arg.index)).collect(),
             },
             Instance::FromExports(exports) => {
-                let entry = |export: &wasmparser::Export<'a>| Ok((export.name, (kind_of(export.kind)?, export.index)));
+                let entry = |export: &wasmparser::Export<'a>| Ok((export.name, (export.kind, export.index)));
                 Self::Bag(exports.iter().map(entry).collect::<Result<_>>()?)
             }
         })
     }
-}
-
-fn kind_of(kind: ExternalKind) -> Result<&'static str> {
-    Ok(match kind {
-        ExternalKind::Func => "func",
-        ExternalKind::Global => "global",
-        ExternalKind::Memory => "memory",
-        ExternalKind::Table => "table",
-        other => bail!("an export of {other:?}"),
-    })
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use wasm_encoder::{ConstExpr, Elements, EntityType, ExportKind};
-use wasmparser::{ElementItems, ElementKind, Operator, Parser, Payload};
+use wasmparser::{ElementItems, ElementKind, ExternalKind, Operator, Parser, Payload};
 use wit_component::{DecodedWasm, StringEncoding};
 
 use crate::{
@@ -78,7 +78,7 @@ impl<'a> Merged<'a> {
             let made = module.exports.contains_key("$imports")
                 || module.imports.iter().any(|import| ["", "__main_module__"].contains(&import.module));
             if !made {
-                let called = module.exports.values().any(|(kind, _)| *kind == "func");
+                let called = module.exports.values().any(|(kind, _)| *kind == ExternalKind::Func);
                 self.parts.insert(number, Part { called, ..Part::default() });
             }
         }
@@ -104,7 +104,12 @@ impl<'a> Merged<'a> {
             let called = self.called(number);
             for import in module.imports.iter().filter(|_| called) {
                 if self.within(self.linked.resolved(number, import)?).is_none() {
-                    ensure!(import.kind == "func", "the {} {} is not among its modules", import.kind, import.name);
+                    ensure!(
+                        import.kind == ExternalKind::Func,
+                        "the {:?} {} is not among its modules",
+                        import.kind,
+                        import.name
+                    );
                     if self.imported(import.module, import.name).is_none() {
                         self.imports.push(Imported { module: import.module, name: import.name, ty: types + import.ty });
                     }
@@ -137,7 +142,7 @@ impl<'a> Merged<'a> {
         for (number, module) in self.parts().collect::<Vec<_>>() {
             for (at, functions) in self.elements(number, module)? {
                 for (function, slot) in functions.into_iter().zip(at..) {
-                    if let Some(place) = self.within(self.linked.place(number, "func", function)?) {
+                    if let Some(place) = self.within(self.linked.place(number, ExternalKind::Func, function)?) {
                         self.table.insert(slot, place);
                     }
                 }
@@ -146,7 +151,7 @@ impl<'a> Merged<'a> {
             for body in module.bodies.iter().filter(|_| called) {
                 for operator in body.get_operators_reader()? {
                     if let Operator::GlobalSet { global_index } = operator? {
-                        self.set.extend(self.within(self.linked.place(number, "global", global_index)?));
+                        self.set.extend(self.within(self.linked.place(number, ExternalKind::Global, global_index)?));
                     }
                 }
             }
@@ -180,11 +185,11 @@ impl<'a> Merged<'a> {
 
     /// The number of a function that a part knows by another one.
     pub fn function(&self, number: usize, function: u32) -> Result<u32> {
-        match self.within(self.linked.place(number, "func", function)?) {
+        match self.within(self.linked.place(number, ExternalKind::Func, function)?) {
             Some(place) => self.defined(self.forwarded(place)?),
             None => {
                 let module = self.linked.modules.get(number).context("no such module")?;
-                let mut imports = module.imports.iter().filter(|import| import.kind == "func");
+                let mut imports = module.imports.iter().filter(|import| import.kind == ExternalKind::Func);
                 let import = imports.nth(function as usize).context("no such import")?;
                 let found = self.imported(import.module, import.name);
                 found.with_context(|| format!("{} {} is not imported", import.module, import.name))
@@ -194,13 +199,14 @@ impl<'a> Merged<'a> {
 
     /// The number of a function, if the part defines it.
     pub fn own_function(&self, number: usize, function: u32) -> Result<Option<u32>> {
-        let imported = self.linked.modules.get(number).map_or(0, |module| module.count("func"));
+        let imported = self.linked.modules.get(number).map_or(0, |module| module.count(ExternalKind::Func));
         function.checked_sub(imported).map(|function| self.defined((number, function))).transpose()
     }
 
     /// The number of a global that a part knows by another one.
     pub fn global(&self, number: usize, global: u32) -> Result<u32> {
-        let place = self.within(self.linked.place(number, "global", global)?).context("a global of the host")?;
+        let place =
+            self.within(self.linked.place(number, ExternalKind::Global, global)?).context("a global of the host")?;
         Ok(self.parts.get(&place.0).context("no such part")?.globals + place.1)
     }
 
