@@ -3,9 +3,11 @@
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BIN ?= $(TARGET)/debug/boathook
+PREFIX ?= $(HOME)/.local
 APISERVER ?= $(TARGET)/apiserver/boathook-apiserver
+DURATION ?= 1h
 
-.PHONY: help demo test check e2e bench build guests interpreters scripts apiserver fmt clean
+.PHONY: help demo test check e2e node attack mutants bench build install guests interpreters scripts apiserver fmt clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-10s %s\n", $$1, $$2 }'
@@ -29,15 +31,36 @@ check: ## formatting, lints, documentation, generated files
 e2e: guests apiserver ## the real binary against a real kube-apiserver and the local cluster
 	$(CARGO) test --no-run
 	BOATHOOK_BIN=$(abspath $(BIN)) BOATHOOK_APISERVER=$(abspath $(APISERVER)) \
-		$(CARGO) test --package boathook-e2e -- --test-threads=4
+		$(CARGO) test --package boathook-e2e -- --test-threads=4 --skip node::tests --skip attack::
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --package boathook-conformance
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) go test -C tests/chart -count=1 ./...
+	CARGO=$(CARGO) tools/test-node $(TARGET)/node $(BIN) $(APISERVER)
+
+node: guests apiserver ## deploy/ on a real node: kubelet, containerd, runc (root on Linux; else it is skipped)
+	$(CARGO) test --no-run
+	CARGO=$(CARGO) tools/test-node $(TARGET)/node $(BIN) $(APISERVER) node::tests
+
+# As it is shipped: latencies of a debug build are others.
+attack: guests apiserver build ## four parties attack the operator on a real node, for an hour (DURATION=10m: for so long)
+	BOATHOOK_ATTACK_DURATION=$(DURATION) BOATHOOK_ATTACK_QUIET=1 \
+		CARGO=$(CARGO) tools/test-node $(TARGET)/node $(TARGET)/release/boathook $(APISERVER) --show-output attack::tests
+
+mutants: guests apiserver ## takes each defence of the threat model out and expects its test to fail (ONLY='words': some of them; ONLY=--together: a first look)
+	tools/mutants $(ONLY)
 
 bench: build guests ## figures next to a bare kube-rs loop; see bench/RESULTS.md
 	tools/bench
 
 build: ## target/release/boathook
 	$(CARGO) build --release
+
+# The interpreters are where the program looks for them, compiled, so that no hook waits for that.
+install: build interpreters ## boathook and its interpreters, in PREFIX (~/.local)
+	install -d $(PREFIX)/bin $(PREFIX)/share/boathook/interpreters
+	install $(TARGET)/release/boathook $(PREFIX)/bin/boathook
+	install -m 644 interpreters/dist/*.wasm $(PREFIX)/share/boathook/interpreters
+	$(PREFIX)/bin/boathook interpreters compile
+	@command -v boathook >/dev/null || echo 'boathook is in $(PREFIX)/bin, which is not in PATH yet'
 
 guests: ## hooks-wasm/dist/NAME.wasm
 	tools/build-guests
@@ -48,7 +71,7 @@ interpreters: ## interpreters/dist/NAME-VERSION.wasm, which script hooks share
 scripts: ## packages and tools of hooks in TypeScript
 	tools/build-scripts
 
-apiserver: ## the real control plane for e2e (8 minutes the first time)
+apiserver: ## the real control plane for e2e (9 minutes the first time)
 	tools/build-apiserver $(APISERVER)
 
 fmt:

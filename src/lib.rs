@@ -11,6 +11,8 @@
 //! | module | its job |
 //! | --- | --- |
 //! | [`model`] | the nouns that the stages hand on; pure |
+//! | [`fair`] | fair shares of runs, memory, disk and the like, tenant by tenant |
+//! | [`memory`] | how much memory the operator may take, and what for |
 //! | [`effect`] | what a write does to an object: before, after, the difference as text |
 //! | [`hooks`] | which hooks exist: components in a directory and their configuration documents |
 //! | [`discovery`] | which kinds the API server serves |
@@ -32,6 +34,8 @@
 //! | [`registration`] | what the API server is told of hooks that answer it: webhook configurations, conversions |
 //! | [`record`] | runs written to files, and played again out of them |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
+//! | [`tasks`] | the long-lived tasks of an operator: one that ends by itself is told of |
+//! | [`child`] | bounded processes of this program: they compile, filter, check settings |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
 
 pub mod access;
@@ -39,15 +43,18 @@ pub mod admin;
 pub mod app;
 pub mod author;
 pub mod bundle;
+pub mod child;
 pub mod cli;
 pub mod cmd;
 pub mod dev;
 pub mod discovery;
 pub mod effect;
 pub mod election;
+pub mod fair;
 pub mod filter;
 pub mod hookbundle;
 pub mod hooks;
+pub mod memory;
 pub mod model;
 pub mod queue;
 pub mod rbac;
@@ -55,6 +62,7 @@ pub mod record;
 pub mod registration;
 pub mod sandbox;
 pub mod scenario;
+pub mod tasks;
 pub mod telemetry;
 pub mod watch;
 pub mod webhook;

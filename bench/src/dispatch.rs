@@ -15,6 +15,7 @@ use boathook::{
     },
     queue::{Finished, HookTerms, Observer, Pushed, QueueConfig, Runner, Verdict},
     sandbox::{Host, LoadedHook, RunRequest, Sandbox, SandboxConfig, Written},
+    tasks::Tasks,
 };
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::{sync::mpsc, time::timeout};
@@ -107,7 +108,7 @@ impl Stage {
             }
             .boxed()
         });
-        let runner = Runner::new(QueueConfig::default(), action, Arc::new(Told(end)));
+        let runner = Runner::new(QueueConfig::default(), action, Arc::new(Told(end)), &Tasks::default());
         runner.add_hook(hook.clone(), HookTerms::default());
         Ok(Self { runner, hook, ended, ran, finished: Vec::new() })
     }

@@ -11,11 +11,12 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use boathook::{
-    filter::{self, Binding, Driver, Evaluator, Input, Snapshots, SourceId, WorkerConfig},
+    filter::{self, Binding, Driver, Evaluator, Input, Output, Room, Snapshots, SourceId, WorkerConfig},
     hooks,
-    model::{Change, HookName, Job, Object, Resource, Trigger},
+    model::{Change, HookName, Job, Object, Resource},
     queue::{Action, Finished, HookTerms, Observer, QueueConfig, Runner, Verdict},
     sandbox::{Sandbox, SandboxConfig},
+    tasks::Tasks,
 };
 use futures::{FutureExt as _, StreamExt as _, stream};
 use tokio::{
@@ -141,7 +142,7 @@ impl Stage {
     fn new(action: Action) -> Result<Self> {
         let ended = Arc::new(Ended::default());
         ended.room.add_permits(WINDOW * BINDINGS);
-        let runner = Runner::new(QueueConfig::default(), action, ended.clone());
+        let runner = Runner::new(QueueConfig::default(), action, ended.clone(), &Tasks::default());
         let (evaluator, snapshots) = (Arc::new(Evaluator::new(WorkerConfig::of_this_process()?)), Snapshots::default());
         let (mut inlets, mut drivers) = (Vec::new(), tokio::task::JoinSet::new());
         for i in 0..BINDINGS {
@@ -150,8 +151,10 @@ impl Stage {
             let (inlet, changes) = mpsc::channel(1024);
             inlets.push(inlet);
             let queue = runner.handle();
-            let out = move |trigger| {
-                queue.push(trigger);
+            let out = move |output| {
+                if let Output::Trigger(trigger) = output {
+                    queue.push(trigger);
+                }
             };
             drivers.spawn(bind(hook, changes, &evaluator, &snapshots, out)?);
         }
@@ -186,7 +189,7 @@ fn bind(
     changes: mpsc::Receiver<Change>,
     evaluator: &Arc<Evaluator>,
     snapshots: &Snapshots,
-    out: impl Fn(Trigger) + Send + Sync + 'static,
+    out: impl Fn(Output) + Send + Sync + 'static,
 ) -> Result<impl Future<Output = ()> + Send + 'static> {
     let compiles = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
     let spec = hooks::parse(&hook, DOCUMENT, &compiles)?.kubernetes.pop().context("no binding")?;
@@ -204,6 +207,9 @@ fn bind(
         status: Arc::default(),
         binding: Binding::new(hook, spec),
         own: None,
+        room: Room::unbounded(),
+        relist: Arc::default(),
+        timings: None,
         out,
     };
     // What a binding is told of an empty cluster.

@@ -15,6 +15,7 @@ use boathook::{
     model::{HookName, Job, JobId, QueueName},
     record::{RecordConfig, RecordObserver, Recorder},
     sandbox::{LoadedHook, Sandbox, SandboxConfig},
+    tasks::Tasks,
 };
 
 use crate::{
@@ -93,7 +94,7 @@ pub async fn measure(paths: &Paths) -> Result<Figures> {
 
 fn recorder(paths: &Paths, directory: &Path, observer: Arc<Dropped>) -> Result<Arc<Recorder>> {
     let config = RecordConfig::new(directory.join("records"), paths.hooks.join("test"));
-    Recorder::start(config, observer).map(Arc::new).context("can't record")
+    Recorder::start(config, observer, &Tasks::default()).map(Arc::new).context("can't record")
 }
 
 async fn run(sandbox: &Sandbox, loaded: &LoadedHook, i: usize, recorder: Option<&Arc<Recorder>>) -> Result<Duration> {

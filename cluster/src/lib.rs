@@ -1,9 +1,9 @@
 //! A Kubernetes API server in one process, in memory, for development and tests.
 //!
 //! [`Cluster::start`] gives kubectl, kube-rs and any other client a server on loopback, with no etcd, no container
-//! and no certificates. It listens on loopback only, calls nobody but webhooks, and never writes to disk. Namespaces and CustomResourceDefinitions
-//! empty themselves when they are deleted, and dependents go with their owners; who may do what, and other
-//! controllers, are options.
+//! and no certificates. It listens on loopback only, answers no web pages, calls nobody but webhooks, and never writes
+//! to disk. Namespaces and CustomResourceDefinitions empty themselves when they are deleted, and dependents go with
+//! their owners; who may do what, and other controllers, are options.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), boathook_cluster::Error> {
@@ -15,14 +15,14 @@
 //! ```
 //!
 //! Where things live: `server` speaks HTTP, `auth` knows who asks and what they may, `kinds` knows what is served,
-//! `lifecycle` prepares objects before they are stored, `admission` and `conversion` ask webhooks, `controllers` do what a cluster does by itself, `store` keeps
-//! objects and their history, `patch` computes changes and who owns which field, `selectors` and `table` choose and
-//! show, `state` reads and writes the whole as YAML.
+//! `lifecycle` prepares objects before they are stored, `admission` and `conversion` ask webhooks, `controllers` do
+//! what a cluster does by itself, `store` keeps objects and their history, `patch` computes changes and who owns which
+//! field, `selectors` and `table` choose and show, `state` reads and writes the whole as YAML.
 
 mod admission;
 mod auth;
-#[cfg(feature = "client")]
 mod cel;
+#[cfg(feature = "client")]
 mod client;
 mod cluster;
 mod controllers;
@@ -48,6 +48,7 @@ pub use auth::user::User;
 pub use cluster::{Cluster, Error, Options};
 pub use controllers::{Controller, UnknownController};
 pub use state::{State, StateError};
+pub use validate::match_condition;
 
 #[cfg(all(doctest, feature = "client"))]
 #[doc = include_str!("../README.md")]

@@ -297,6 +297,13 @@ impl Failure {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
+    /// A web page asks, or seems to.
+    pub(crate) fn page(why: &str) -> Self {
+        let message =
+            format!("{why}: the local cluster answers no web pages, since it guards nothing from this machine");
+        Self::new(403, "Forbidden", message)
+    }
+
     pub(crate) fn too_large(limit: usize) -> Self {
         Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
     }

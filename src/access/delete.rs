@@ -37,7 +37,7 @@ impl Access {
         let what = format!("delete {}", place.named);
         let uri = place.uri(if caller.dry_run { "dryRun=All" } else { "" });
         let request = wire(Method::DELETE, uri, &options(delete, caller.dry_run), delete.uid.is_some());
-        let answer = match self.sender.send(caller.identity.as_deref(), &what, &request, &mut audit.meter).await {
+        let answer = match self.sender.send(Some(caller), &what, &request, &mut audit.meter).await {
             Ok(body) => object(&what, &body)?,
             Err(error) if error.reason == CallReason::NotFound && (delete.ignore_missing || audit.meter.uncertain) => {
                 return Ok(None);

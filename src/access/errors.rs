@@ -69,7 +69,14 @@ pub(super) fn answered(what: &str, code: u16, body: &[u8]) -> CallError {
         Some(status) if !status.message.is_empty() => status.message.clone(),
         _ => format!("the API server answered {code}"),
     };
-    let hint = if code == 410 { "; list again from the first page" } else { "" };
+    let hint = match code {
+        410 => "; list again from the first page",
+        // So RBAC says it; a webhook or a quota refuses with the same code.
+        403 if said.contains("\" cannot ") => {
+            "; forbidden-by-cluster: no role of the cluster allows it, and `boathook rbac --check` lists what is missing"
+        }
+        _ => "",
+    };
     CallError {
         reason,
         message: format!("{what}: {said}{hint}"),
@@ -82,6 +89,23 @@ pub(super) fn answered(what: &str, code: u16, body: &[u8]) -> CallError {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn what_rbac_refuses_says_how_to_find_out_more() {
+        let told = |message: &str| {
+            let status = serde_json::json!({"kind": "Status", "reason": "Forbidden", "message": message});
+            answered("create Pod a/b", 403, status.to_string().as_bytes()).message
+        };
+        let rbac =
+            "pods is forbidden: User \"x\" cannot create resource \"pods\" in API group \"\" in the namespace \"a\"";
+        let said = told(rbac);
+        assert!(
+            said.contains(rbac) && said.contains("forbidden-by-cluster") && said.contains("rbac --check"),
+            "{said}"
+        );
+        let webhook = told("admission webhook \"w\" denied the request: no");
+        assert_eq!(webhook, "create Pod a/b: admission webhook \"w\" denied the request: no");
+    }
 
     #[test]
     fn every_status_has_its_reason() {

@@ -61,7 +61,7 @@ impl Access {
         let body = body(caller, event, name, &self.config.reporting_instance, now());
         let result = match self
             .sender
-            .send(caller.identity.as_deref(), &what, &wire(Method::POST, uri, &body, true), &mut audit.meter)
+            .send(Some(caller), &what, &wire(Method::POST, uri, &body, true), &mut audit.meter)
             .await
         {
             Err(error) if error.reason != CallReason::AlreadyExists => {

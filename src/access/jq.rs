@@ -120,6 +120,7 @@ mod tests {
         assert_eq!(body, READ.replace("\"x\":1", "\"x\":2"));
     }
 
+    // mutant: src/access/jq.rs: `if read.pointer(pointer) != made.pointer(pointer) {` => `if false {`
     #[test]
     fn a_program_can_not_reach_another_object() {
         for (from, to, field) in [

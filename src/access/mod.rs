@@ -33,9 +33,8 @@ use std::{sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 
 pub use audit::{Observer, WriteRecord};
-pub use grants::{confine, effective, missing};
 pub use own::{Followed, OwnWrites};
-pub use rights::WatchRight;
+pub use rights::Right;
 
 use crate::{discovery::Discovery, election::Leadership, model::HookName};
 

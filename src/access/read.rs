@@ -42,7 +42,7 @@ impl Access {
         let place = self.collection(named).await?;
         place.require_list(caller, query.field_selector.as_deref())?;
         let wire = Wire { list: true, ..Wire::get(place.uri(&list_query(query))) };
-        let body = self.sender.send(caller.identity.as_deref(), &what, &wire, &mut Meter::default()).await?;
+        let body = self.sender.send(Some(caller), &what, &wire, &mut Meter::default()).await?;
         std::str::from_utf8(&body)
             .map_err(|error| error.to_string())
             .and_then(|text| answer::page(text, named.api_version, named.kind).map_err(|error| error.to_string()))
@@ -57,7 +57,7 @@ impl Access {
         uri: String,
         meter: &mut Meter,
     ) -> Result<String, CallError> {
-        let body = self.sender.send(caller.identity.as_deref(), what, &Wire::get(uri), meter).await?;
+        let body = self.sender.send(Some(caller), what, &Wire::get(uri), meter).await?;
         object(what, &body)
     }
 }

@@ -17,11 +17,14 @@ use super::{
 };
 use crate::{
     election::{Leadership, NotLeading},
-    model::{CallError, CallReason, Identity},
+    model::{Allowance, CallError, CallReason, Caller, Identity},
 };
 
 /// A body that says no more than an error needs; a longer one is not read.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
+
+/// An answer is there as it came, in a buffer that grew, and as what is made of it.
+const COPIES: usize = 3;
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -89,6 +92,8 @@ enum Fault {
     Lost(String),
     TimedOut,
     TooLarge,
+    /// The caller has no more memory.
+    Crowded,
     Unsendable(http::Error),
     /// Another operator may lead.
     Fenced(NotLeading),
@@ -110,11 +115,11 @@ impl Sender {
         Self { leadership, ..self.clone() }
     }
 
-    /// Sends until there is an answer that counts, as somebody or else as the operator. `what` names verb and object
+    /// Sends until there is an answer that counts, for a caller or else for the operator itself. `what` names verb and object
     /// in errors.
     pub async fn send(
         &self,
-        as_identity: Option<&Identity>,
+        caller: Option<&Caller>,
         what: &str,
         wire: &Wire,
         meter: &mut Meter,
@@ -132,7 +137,7 @@ impl Sender {
         let mut tried = 0;
         loop {
             tried += 1;
-            let fault = match self.once(as_identity, wire, meter).await {
+            let fault = match self.once(caller, wire, meter).await {
                 Ok(body) => return Ok(body),
                 Err(fault) => fault,
             };
@@ -147,14 +152,14 @@ impl Sender {
         }
     }
 
-    async fn once(&self, as_identity: Option<&Identity>, wire: &Wire, meter: &mut Meter) -> Result<Bytes, Fault> {
+    async fn once(&self, caller: Option<&Caller>, wire: &Wire, meter: &mut Meter) -> Result<Bytes, Fault> {
         meter.code = None;
         let end = match wire.asks {
             true => None,
             false => self.leadership.check().map_err(Fault::Fenced)?,
         };
         meter.tries += 1;
-        let request = impersonating(Request::builder(), as_identity)
+        let request = impersonating(Request::builder(), caller.and_then(|caller| caller.identity.as_deref()))
             .method(&wire.method)
             .uri(&wire.uri)
             .header(header::ACCEPT, JSON)
@@ -164,21 +169,28 @@ impl Sender {
         let usual = Instant::now() + self.timeout;
         tokio::time::timeout_at(
             end.map_or(usual, |end| end.min(usual)),
-            self.exchange(request, self.bound(wire), meter),
+            self.exchange(request, self.bound(wire), caller, meter),
         )
         .await
         .unwrap_or(Err(Fault::TimedOut))
     }
 
-    async fn exchange(&self, request: Request<Body>, bound: usize, meter: &mut Meter) -> Result<Bytes, Fault> {
+    async fn exchange(
+        &self,
+        request: Request<Body>,
+        bound: usize,
+        caller: Option<&Caller>,
+        meter: &mut Meter,
+    ) -> Result<Bytes, Fault> {
+        let memory = caller.map(|caller| caller.memory.clone()).unwrap_or_default();
         let (head, body) = self.client.send(request).await.map_err(|error| Fault::from_client(&error))?.into_parts();
         let code = head.status.as_u16();
         meter.code = Some(code);
         if head.status.is_success() {
-            return read(body, bound).await;
+            return read(body, bound, &memory).await;
         }
         // The status alone says enough when the rest can't be read.
-        let body = read(body, MAX_ERROR_BYTES).await.unwrap_or_default();
+        let body = read(body, MAX_ERROR_BYTES, &memory).await.unwrap_or_default();
         let retry_after = retry_after(&head.headers, &body);
         Err(Fault::Answered { code, retry_after, body })
     }
@@ -204,6 +216,12 @@ impl Sender {
                 let hint = if wire.list { "; ask for fewer with `limit`" } else { "" };
                 (CallReason::TooLarge, format!("the answer has more than the {} bytes allowed{hint}", self.bound(wire)))
             }
+            Fault::Crowded => (
+                CallReason::Unavailable,
+                "the answer was not read: the memory that all runs share is used up at the moment; try again later, or \
+                 ask for less at a time"
+                    .to_owned(),
+            ),
             Fault::Fenced(error) => (CallReason::Unavailable, format!("not sent: {error}")),
             Fault::Unsendable(error) => (CallReason::Invalid, format!("it makes no HTTP request: {error}")),
         };
@@ -223,17 +241,29 @@ impl Fault {
             Self::NotConnected(_) => Symptom::NotConnected,
             Self::Lost(_) => Symptom::Lost,
             Self::TimedOut => Symptom::TimedOut,
-            Self::TooLarge | Self::Unsendable(_) | Self::Fenced(_) => Symptom::Hopeless,
+            Self::TooLarge | Self::Crowded | Self::Unsendable(_) | Self::Fenced(_) => Symptom::Hopeless,
         }
     }
 }
 
-async fn read(body: Body, bound: usize) -> Result<Bytes, Fault> {
-    match Limited::new(body, bound).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Fault::TooLarge),
-        Err(error) => Err(Fault::Lost(innermost(error.as_ref()))),
+/// Reads an answer piece by piece, within the caller's memory.
+async fn read(body: Body, bound: usize, memory: &Allowance) -> Result<Bytes, Fault> {
+    let mut body = Limited::new(body, bound);
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(error) if error.is::<LengthLimitError>() => return Err(Fault::TooLarge),
+            Err(error) => return Err(Fault::Lost(innermost(error.as_ref()))),
+        };
+        if let Some(piece) = frame.data_ref() {
+            if !memory.charge(COPIES * piece.len()) {
+                return Err(Fault::Crowded);
+            }
+            whole.extend_from_slice(piece);
+        }
     }
+    Ok(whole.into())
 }
 
 fn retry_after(headers: &HeaderMap, body: &[u8]) -> Option<Duration> {
@@ -267,6 +297,7 @@ mod tests {
         request.headers().iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
     }
 
+    // mutant: src/access/send.rs: `request.header("Impersonate-User", identity.user())` => `request.header("Impersonate-User", identity.user()).header("Impersonate-Group", "system:masters")`
     #[test]
     fn a_service_account_is_sent_by_name_alone() {
         let identity = Identity { namespace: "prod".to_owned(), service_account: "hook".to_owned() };

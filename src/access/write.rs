@@ -121,7 +121,7 @@ impl Access {
         wire: &Wire,
         audit: &mut Audit<'_>,
     ) -> Result<Option<String>, CallError> {
-        let body = self.sender.send(audit.caller.identity.as_deref(), what, wire, &mut audit.meter).await?;
+        let body = self.sender.send(Some(audit.caller), what, wire, &mut audit.meter).await?;
         let object = object(what, &body)?;
         if let Some(own) = &audit.own {
             own.wrote(wire, &object);

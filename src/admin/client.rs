@@ -148,7 +148,7 @@ impl Client {
         read(&self.post("/log-level", set).await?)
     }
 
-    /// `pause`, `resume`, `quarantine` or `release` of a hook.
+    /// `pause`, `resume`, `quarantine`, `release` or `reload` of a hook.
     pub async fn command(&self, hook: &str, action: &str) -> Result<(), ClientError> {
         self.post(&format!("/hooks/{}/{action}", escaped(hook)), &()).await.map(drop)
     }

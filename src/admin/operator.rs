@@ -147,4 +147,7 @@ pub trait Operator: Send + Sync {
 
     /// Loads and starts a hook that is in quarantine.
     fn release<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>>;
+
+    /// Reads the file of a hook again: what is in it takes the place of the version that runs.
+    fn reload<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>>;
 }

@@ -5,7 +5,7 @@
 //! | `GET /` | that it is alive |
 //! | `GET /hooks`, `/queues`, `/runs`, `/dead-letters`, `/log-level` | the view |
 //! | `GET /hooks/NAME/snapshots` | a page of each binding's objects |
-//! | `POST /hooks/NAME/pause`, `resume`, `quarantine`, `release` | nothing, when done |
+//! | `POST /hooks/NAME/pause`, `resume`, `quarantine`, `release`, `reload` | nothing, when done |
 //! | `POST /dead-letters/retry`, `/dead-letters/drop` | how many |
 //! | `POST /log-level` | the new level |
 //! | `GET /queue/list`, `/queue/main`, `/hook/list`, `/hook/NAME/snapshots`, `/config/list`, `POST /config/set` | as shell-operator |
@@ -162,6 +162,7 @@ async fn command(State(operator): State<Shared>, Path((hook, action)): Path<(Str
         "resume" => operator.resume(&hook),
         "quarantine" => operator.quarantine(&hook).await,
         "release" => operator.release(&hook).await,
+        "reload" => operator.reload(&hook).await,
         _ => return Err(nowhere(&uri)),
     };
     done?;

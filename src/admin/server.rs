@@ -16,7 +16,6 @@ use axum::{
     serve::IncomingStream,
 };
 use tokio::{net::UnixListener, sync::oneshot, time::timeout};
-use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     answer::plain,
@@ -24,6 +23,7 @@ use super::{
     routes,
     socket::{self, Found, Socket, SocketError, Taken},
 };
+use crate::tasks::{Task, Tasks};
 
 /// How long a shutdown waits for answers that are under way.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ pub struct Server {
     shared: Shared,
     operator: Option<Arc<dyn Operator>>,
     stop: oneshot::Sender<()>,
-    task: AbortOnDropHandle<()>,
+    task: Task<()>,
     taken: Taken,
 }
 
@@ -52,17 +52,17 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// Takes the socket and serves; until [`Server::operate`] every question is answered with "not yet".
     /// Without a server, none of the default places can be used, for the errors' reasons.
-    pub fn start(socket: &Socket) -> Result<Found<Self>, SocketError> {
-        Self::start_for(socket, vec![socket::own_uid(), 0])
+    pub fn start(socket: &Socket, tasks: &Tasks) -> Result<Found<Self>, SocketError> {
+        Self::start_for(socket, vec![socket::own_uid(), 0], tasks)
     }
 
     /// The same, for other users than this process's own and root.
-    pub fn start_for(socket: &Socket, users: Vec<u32>) -> Result<Found<Self>, SocketError> {
+    pub fn start_for(socket: &Socket, users: Vec<u32>, tasks: &Tasks) -> Result<Found<Self>, SocketError> {
         let (taken, errors) = socket::take(socket)?;
-        Ok((taken.map(|(taken, listener)| Self::serve(taken, listener, users)), errors))
+        Ok((taken.map(|(taken, listener)| Self::serve(taken, listener, users, tasks)), errors))
     }
 
-    fn serve(taken: Taken, listener: UnixListener, users: Vec<u32>) -> Self {
+    fn serve(taken: Taken, listener: UnixListener, users: Vec<u32>, tasks: &Tasks) -> Self {
         let shared = Shared::default();
         let (stop, stopped) = oneshot::channel::<()>();
         let app = guarded(routes::routes(shared.clone()), users).into_make_service_with_connect_info::<Peer>();
@@ -70,11 +70,11 @@ impl Server {
             // A dropped sender means the same.
             let _ = stopped.await;
         });
-        let task = tokio::spawn(async move {
+        let task = tasks.spawn("admin socket", async move {
             // axum's accept loop goes on over errors, and ends only by the signal.
             let _ = served.await;
         });
-        Self { shared, operator: None, stop, task: AbortOnDropHandle::new(task), taken }
+        Self { shared, operator: None, stop, task, taken }
     }
 
     /// Where it listens.

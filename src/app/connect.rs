@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt as _;
+use tokio::sync::watch;
 
 use super::{
     Stages,
@@ -20,7 +21,8 @@ use super::{
 use crate::{
     access::Access,
     discovery::Discovery,
-    filter::{Evaluator, Snapshots},
+    fair::Pool,
+    filter::{Evaluator, Snapshots, UNIT},
     model::Job,
     queue::Runner,
     record::Recorder,
@@ -39,11 +41,11 @@ pub(super) fn connect(
     health: &Arc<Health>,
     recorder: Option<Arc<Recorder>>,
 ) -> (Runner, Arc<Runs>, Arc<Stages>) {
-    let leadership = health.leadership();
+    let (leadership, tasks) = (health.leadership(), health.tasks());
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
-    let programs = Arc::new(PatchPrograms::new(evaluator.clone()));
+    let programs = Arc::new(PatchPrograms::new(evaluator.clone(), roster.clone()));
     let effects = Arc::new(plan::Effects(options.effects.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
     let operator = Arc::new(Operator {
@@ -72,7 +74,7 @@ pub(super) fn connect(
         let runs = acting.clone();
         async move { runs.run(job).await }.boxed()
     });
-    let runner = Runner::new(options.queue, action, report.clone());
+    let runner = Runner::new(options.queue, action, report.clone(), tasks);
     if !leadership.is_alone() {
         runner.handle().stand_by();
     }
@@ -83,6 +85,7 @@ pub(super) fn connect(
         server,
         discovery,
         streams,
+        kept: Pool::new(options.kept / UNIT),
         evaluator,
         snapshots,
         queue,
@@ -94,6 +97,8 @@ pub(super) fn connect(
         schedules_tick,
         last,
         hold,
+        tasks: tasks.clone(),
+        jumps: watch::Sender::default(),
     };
     (runner, runs, Arc::new(stages))
 }

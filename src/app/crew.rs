@@ -7,19 +7,22 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
     task::{AbortHandle, JoinError, JoinSet},
 };
-use tokio_util::task::AbortOnDropHandle;
 use tracing::error;
 
 use super::{Stages, barrier::Barrier, bindings, hooks::Hook, schedules, swap::Plan};
-use crate::model::{BindingName, HookName, KubernetesBinding};
+use crate::{
+    model::{BindingName, HookName, KubernetesBinding},
+    tasks::Task,
+};
 
 /// Between a panic in a hook's task and the new start of its bindings.
 const AFTER_PANIC: Duration = Duration::from_secs(5);
 
 /// The tasks of one hook, which end when this is dropped.
 pub(super) struct Crew {
+    /// First, so that it is ended before its orders end.
+    task: Task<()>,
     orders: mpsc::UnboundedSender<Order>,
-    task: AbortOnDropHandle<()>,
 }
 
 /// To exchange some tasks.
@@ -46,8 +49,9 @@ impl Crew {
     /// Begins all tasks of a hook; its lists are expected already.
     pub fn start(stages: Arc<Stages>, hook: Arc<Hook>) -> Self {
         let (orders, inlet) = mpsc::unbounded_channel();
-        let task = tokio::spawn(keep(Members::start(stages, hook), inlet));
-        Self { orders, task: AbortOnDropHandle::new(task) }
+        let name = format!("hook {}", hook.spec.name);
+        let tasks = stages.tasks.clone();
+        Self { task: tasks.spawn(name, keep(Members::start(stages, hook), inlet)), orders }
     }
 
     /// Ends those that the plan does not keep. `None` when the crew is gone.
@@ -70,7 +74,7 @@ impl Crew {
     /// Ends all.
     pub async fn end(self) {
         self.abort();
-        // Aborted, as it should be.
+        // Whatever else ended it was told of.
         let _ = self.task.await;
     }
 }
@@ -108,7 +112,8 @@ impl Members {
                 continue;
             }
             let (terms, followed) = watch::channel(binding.clone());
-            let keep = bindings::keep(self.stages.clone(), hook.spec.name.clone(), followed, self.barrier.clone());
+            let (name, tenant) = (hook.spec.name.clone(), hook.tenant());
+            let keep = bindings::keep(self.stages.clone(), name, tenant, followed, self.barrier.clone());
             let task = self.tasks.spawn(keep);
             self.bindings.insert(binding.name.clone(), Watching { task, terms });
         }
@@ -116,7 +121,12 @@ impl Members {
             if self.schedules.contains_key(&schedule.name) {
                 continue;
             }
-            let ticks = schedules::keep(self.stages.queue.clone(), hook.spec.name.clone(), schedule.clone());
+            let ticks = schedules::keep(
+                self.stages.queue.clone(),
+                hook.spec.name.clone(),
+                schedule.clone(),
+                self.stages.jumps.subscribe(),
+            );
             let (leadership, barrier) = (self.stages.leadership.clone(), self.barrier.clone());
             let task = self.tasks.spawn(async move {
                 leadership.gained().await;
@@ -171,7 +181,7 @@ impl Team for Members {
 
 /// The bindings are about to list their objects.
 pub(super) fn expect(stages: &Stages, hook: &Hook, begins: impl Fn(&BindingName) -> bool) {
-    stages.health.replace(&hook.spec, |name| !begins(name));
+    stages.health.replace(&hook.spec, hook.is_tenants(), |name| !begins(name));
     for binding in hook.spec.kubernetes.iter().filter(|binding| begins(&binding.name)) {
         stages.queue.expect_list(&hook.spec.name, binding.name.clone());
     }
@@ -206,7 +216,7 @@ async fn keep<T: Team>(mut team: T, mut orders: mpsc::UnboundedReceiver<T::Order
         if !panicked.is_panic() {
             continue;
         }
-        error!(hook = %team.name(), error = %panicked, "a task of the hook panicked: its bindings start anew");
+        error!(hook = %team.name(), error = %panicked, "a task of the hook panicked: its bindings start again");
         team.tasks().shutdown().await;
         tokio::time::sleep(AFTER_PANIC).await;
         team.begin_anew();

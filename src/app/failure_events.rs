@@ -1,9 +1,10 @@
-//! Tells of failed runs by Kubernetes Events, on the object that the hook's document names, else on
+//! Tells of failed runs by Kubernetes Events, on the object that the hook's document names, else on its HookBundle or
 //! the operator's own Namespace. One Event stands for all failures with the same text: its series
-//! counts them. Never holds up a run: what can't be sent in time is dropped.
+//! counts them. Never holds up a run: what can't be sent in time is dropped. Never lends a hook the operator's rights:
+//! who acts as a ServiceAccount has its Events sent as that one.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
     num::NonZeroU32,
     sync::Arc,
@@ -15,11 +16,11 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
-use super::{host::Operator, roster::Roster};
+use super::{Hook, host::Operator, roster::Roster};
 use crate::{
     model::{
-        BindingName, CallError, CallReason, Caller, Failure, HookName, ObjectRef, Operation, Patch, PatchBody,
-        Permission, RunId,
+        BindingName, BundleId, CallError, CallReason, Caller, Failure, HookName, ObjectRef, Operation, Patch,
+        PatchBody, Permission, RunId,
     },
     queue::{Finished, Verdict},
 };
@@ -87,19 +88,42 @@ pub(super) struct Inlet(mpsc::Receiver<Note>);
 /// Sends Events until it is dropped.
 pub(super) async fn send(mut inlet: Inlet, operator: Arc<Operator>, roster: Arc<Roster>, namespace: String) {
     let mut series = AllSeries::default();
-    let mut refused = false;
+    let mut refused = HashSet::new();
     while let Some(note) = inlet.0.recv().await {
-        let regarding = roster.hook(&note.hook).and_then(|hook| hook.spec.failure_events.clone());
+        // Of one that is gone, nobody knows any more as whom to tell.
+        let Some(hook) = roster.hook(&note.hook) else { continue };
         let Some(event) = series.count(&note, Instant::now(), Timestamp::now()) else { continue };
-        let event = event.object(&note, regarding.unwrap_or_else(|| own_namespace(&namespace)));
-        match apply(&operator, &note.hook, event).await {
-            Ok(()) => refused = false,
-            Err(error) if error.reason == CallReason::ForbiddenByCluster && !refused => {
-                refused = true;
-                warn!(error = %error.message, "failures can't be told of by Kubernetes Events: the operator may not patch events.events.k8s.io");
+        let event = event.object(&note, regarding(&hook, &namespace));
+        match apply(&operator, &hook, event).await {
+            Ok(()) => {
+                refused.remove(&note.hook);
+            }
+            Err(error) if error.reason == CallReason::ForbiddenByCluster && refused.insert(note.hook.clone()) => {
+                let identity = hook.bundled.as_ref().and_then(|bundled| bundled.identity.as_deref());
+                let who = identity.map_or_else(|| "the operator".to_owned(), ToString::to_string);
+                warn!(hook = %note.hook, error = %error.message, "failures can't be shown as Kubernetes Events: {who} may not create and patch events.events.k8s.io");
             }
             Err(error) => debug!(hook = %note.hook, error = %error.message, "an Event could not be sent"),
         }
+        if refused.len() > REMEMBERED {
+            refused.clear();
+        }
+    }
+}
+
+/// The object that Events of this hook are attached to.
+fn regarding(hook: &Hook, namespace: &str) -> ObjectRef {
+    if let Some(named) = &hook.spec.failure_events {
+        return named.clone();
+    }
+    match hook.bundled.as_ref().map(|bundled| &bundled.bundle) {
+        Some(BundleId { namespace: Some(namespace), name }) => ObjectRef {
+            api_version: "boathook.dev/v1alpha1".to_owned(),
+            kind: "HookBundle".to_owned(),
+            namespace: Some(namespace.clone()),
+            name: name.clone(),
+        },
+        _ => own_namespace(namespace),
     }
 }
 
@@ -114,7 +138,7 @@ fn own_namespace(name: &str) -> ObjectRef {
 }
 
 /// Server-side apply: the first creates the Event, the next ones count.
-async fn apply(operator: &Operator, hook: &HookName, event: Value) -> Result<(), CallError> {
+async fn apply(operator: &Operator, hook: &Hook, event: Value) -> Result<(), CallError> {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let target = ObjectRef {
         api_version: "events.k8s.io/v1".to_owned(),
@@ -130,7 +154,7 @@ async fn apply(operator: &Operator, hook: &HookName, event: Value) -> Result<(),
         resource_names: Vec::new(),
         namespaces: Vec::new(),
     };
-    let caller = Caller::new(hook.clone(), RunId::new("event", 0), Arc::new([permission]), false);
+    let caller = Caller { permissions: Arc::new([permission]), ..hook.caller(RunId::new("event", 0), false) };
     let operation = Operation::Patch(Patch { target, body, subresource: None, ignore_missing: false });
     operator.access.write(&caller, &operation).await.map(drop)
 }

@@ -17,11 +17,11 @@ use super::{
     crew::{self, Crew},
     hooks::{Hook, load_file},
     ms,
-    roster::Roster,
+    roster::{Registrations, Roster},
     schedules,
 };
 use crate::{
-    hooks::{DirectoryError, HookFile, read_directory},
+    hooks::{DirectoryError, HookFile, read_directory, with_hooks_below},
     model::{HookName, error_chain},
     sandbox::Sandbox,
     telemetry::{Metrics, metrics::CompileSource},
@@ -46,7 +46,7 @@ pub enum ReleaseError {
 
 /// All hooks: those of a directory, and those of bundles.
 pub struct Fleet {
-    directory: Option<PathBuf>,
+    pub(super) directory: Option<PathBuf>,
     pub(super) sandbox: Arc<Sandbox>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) roster: Arc<Roster>,
@@ -78,6 +78,14 @@ impl Fleet {
     /// memory as it is. A bad hook is quarantined, and the others go on.
     pub async fn load(&self) -> Result<(), DirectoryError> {
         let files = self.directory.as_deref().map(read_directory).transpose()?.unwrap_or_default();
+        if let Some(directory) = self.directory.as_deref().filter(|_| files.is_empty()) {
+            let below = with_hooks_below(directory);
+            warn!(
+                directory = %directory.display(),
+                below = (!below.is_empty()).then(|| debug(below)),
+                "the hooks directory has no hook: put NAME.wasm files into it, or name another directory with --hooks"
+            );
+        }
         for file in files {
             let (name, path) = (file.stem(), file.path.clone());
             match load_file(file, &self.sandbox).await {
@@ -86,7 +94,7 @@ impl Fleet {
                     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                     let reason = error_chain(&reason);
                     error!(file, reason, "hook quarantined: it does not run, others do");
-                    self.roster.quarantine(&name, reason);
+                    self.roster.quarantine(&name, reason, Registrations::Stay);
                 }
             }
         }
@@ -139,21 +147,20 @@ impl Fleet {
 
     /// Stops a hook of a bundle, which may not run for now.
     pub(super) async fn hold(&self, name: &HookName, held: &bundles::Held) {
-        self.stop(name).await;
-        let reason = error_chain(held);
-        match held {
+        let (reason, registrations) = (error_chain(held), held.registrations());
+        let out = || match held {
             bundles::Held::Suspended => self.roster.remove(name.as_str()),
-            _ => {
-                warn!(hook = %name, reason, "hook held: it does not run, others do");
-                self.roster.quarantine(name.as_str(), reason);
-            }
+            _ => self.roster.quarantine(name.as_str(), reason.clone(), registrations),
+        };
+        self.stop(name, out).await;
+        if !matches!(held, bundles::Held::Suspended) {
+            warn!(hook = %name, reason, "hook held: it does not run, others do");
         }
     }
 
     /// Stops a hook of a bundle, which is gone for good.
     pub(super) async fn forget(&self, name: &HookName) {
-        self.stop(name).await;
-        self.roster.remove(name.as_str());
+        self.stop(name, || self.roster.remove(name.as_str())).await;
         self.origins().remove(name.as_str());
         self.stages.history.forget(name);
         info!(hook = %name, "hook removed");
@@ -164,21 +171,30 @@ impl Fleet {
         self.origins().insert(origin.name.to_string(), origin);
     }
 
+    /// Whether a bundle brought a hook of this name.
+    pub(super) fn is_bundled(&self, name: &str) -> bool {
+        self.origins().contains_key(name)
+    }
+
     fn origins(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Origin>>> {
         self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets what runs of it end. Its triggers are dropped.
-    async fn stop(&self, name: &HookName) {
-        let Some(hook) = self.roster.hook(name) else { return };
+    /// Lets what runs of it end, and takes it out of the roster by `out`, in one step: a hook that is in neither list
+    /// for a moment would lose its registrations. Its triggers are dropped.
+    async fn stop(&self, name: &HookName, out: impl Fn()) {
+        let Some(hook) = self.roster.hook(name) else {
+            out();
+            return self.stages.health.forget(name);
+        };
         let (_held, _) = self.quieted(&hook).await;
         drop(self.running().remove(name));
-        self.roster.remove(name.as_str());
+        out();
         self.drop_traces(name);
     }
 
     /// Of a hook that does not run. How many triggers it had.
-    fn drop_traces(&self, name: &HookName) -> usize {
+    pub(super) fn drop_traces(&self, name: &HookName) -> usize {
         let triggers = self.stages.queue.remove_hook(name);
         self.stages.health.forget(name);
         self.stages.operator.hook_metrics.forget(name);
@@ -188,7 +204,7 @@ impl Fleet {
 
     fn start_these(&self, hooks: &[Arc<Hook>]) {
         for hook in hooks {
-            self.stages.queue.add_hook(hook.spec.name.clone(), (&hook.spec).into());
+            self.stages.queue.add_hook(hook.spec.name.clone(), hook.terms());
             if self.stages.hold {
                 self.stages.queue.pause(&hook.spec.name);
             }
@@ -214,10 +230,20 @@ impl Fleet {
         }
         // First, so that no task of it starts anything more.
         drop(self.running().remove(name));
-        self.roster.quarantine(name.as_str(), reason.to_owned());
+        self.roster.quarantine(name.as_str(), reason.to_owned(), Registrations::Go);
         let triggers = self.drop_traces(name);
         warn!(hook = %name, reason, triggers, "hook quarantined: it does not run, others do");
         true
+    }
+
+    /// Has what a hook that can't be loaded has registered taken back. False when nothing of it stays.
+    pub fn withdraw(&self, name: &str) -> bool {
+        let withdrawn = self.roster.withdraw(name);
+        if withdrawn {
+            info!(hook = name, "an admin withdrew what the quarantined hook has registered");
+            HookName::new(name).iter().for_each(|name| self.stages.health.forget(name));
+        }
+        withdrawn
     }
 
     /// Loads a quarantined hook again from its file, and starts it as at the operator's start.
@@ -238,7 +264,7 @@ impl Fleet {
                 Ok(())
             }
             Err(reason) => {
-                self.roster.quarantine(name, error_chain(&reason));
+                self.roster.quarantine(name, error_chain(&reason), Registrations::Stay);
                 Err(ReleaseError::Still { name: name.to_owned(), reason })
             }
         }

@@ -8,13 +8,20 @@ use std::{
 
 use tokio::sync::watch;
 
+use super::{
+    Stages,
+    contact::Contact,
+    sources::{Awaited, Sources},
+};
 use crate::{
     election::Leadership,
     filter::BindingStatus,
     model::{BindingName, HookName, HookSpec, KubernetesBinding, QueueName},
     queue::{self, HookStats},
     registration::Wanted,
+    tasks::Tasks,
     telemetry::{HookReadiness, Metrics, Readiness, Role},
+    watch::{StreamStats, Streams},
 };
 
 struct BindingHealth {
@@ -25,12 +32,22 @@ struct BindingHealth {
     pending: Option<String>,
     /// All its objects were listed once.
     listed: bool,
+    /// Its snapshot lacks no object. Without meaning before it was listed.
+    complete: bool,
+    /// There are no objects, because the kind is not served.
+    unserved: bool,
 }
 
 impl BindingHealth {
     fn new(spec: &KubernetesBinding) -> Self {
         let (name, queue) = (spec.name.clone(), spec.queue.clone());
-        Self { name, queue, status: Arc::default(), pending: None, listed: false }
+        Self { name, queue, status: Arc::default(), pending: None, listed: false, complete: true, unserved: false }
+    }
+}
+
+impl BindingHealth {
+    fn is_listed(&self) -> bool {
+        self.listed || self.unserved
     }
 }
 
@@ -45,9 +62,16 @@ pub struct Health {
     /// What of the hooks is served and registered at the API server. Unset when webhooks are not served at all.
     registered: OnceLock<watch::Receiver<Wanted>>,
     leadership: Leadership,
+    sources: Sources,
+    tasks: Tasks,
+    contact: Contact,
+    /// Where the API server is, and what is watched there.
+    server: OnceLock<(String, Streams)>,
 }
 
 struct HookHealth {
+    /// It is of a HookBundle.
+    tenants: bool,
     since: Instant,
     bindings: Vec<BindingHealth>,
     /// The document of a hook that answers the API server.
@@ -61,15 +85,36 @@ impl HookHealth {
 }
 
 impl Health {
-    pub fn new(metrics: Arc<Metrics>, leadership: Leadership) -> Self {
+    pub fn new(
+        metrics: Arc<Metrics>,
+        leadership: Leadership,
+        awaited: &Awaited,
+        tasks: Tasks,
+        contact: Contact,
+    ) -> Self {
+        let changes = watch::Sender::default();
         Self {
             metrics,
             hooks: Mutex::default(),
             queue: OnceLock::new(),
-            changes: watch::Sender::default(),
+            sources: Sources::new(awaited, changes.clone()),
+            changes,
             registered: OnceLock::new(),
             leadership,
+            tasks,
+            contact,
+            server: OnceLock::new(),
         }
+    }
+
+    /// Where hooks come from.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The operator's long-lived tasks.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
     }
 
     /// Whether this replica leads.
@@ -83,7 +128,7 @@ impl Health {
 
     /// A hook was loaded, or has another document, of which these bindings go on as they are; the others are
     /// to be synchronised.
-    pub fn replace(&self, spec: &HookSpec, kept: impl Fn(&BindingName) -> bool) {
+    pub fn replace(&self, spec: &HookSpec, tenants: bool, kept: impl Fn(&BindingName) -> bool) {
         let mut hooks = self.hooks();
         let before = hooks.remove(&spec.name).map(|known| known.bindings).unwrap_or_default();
         let (mut before, _): (Vec<_>, Vec<_>) = before.into_iter().partition(|binding| kept(&binding.name));
@@ -96,7 +141,8 @@ impl Health {
             self.metrics.set_enabled(&spec.name, None);
         }
         let answers = spec.answers().then(|| spec.clone());
-        hooks.insert(spec.name.clone(), HookHealth { since: Instant::now(), bindings, answers });
+        hooks.insert(spec.name.clone(), HookHealth { tenants, since: Instant::now(), bindings, answers });
+        drop(hooks);
         self.changes.send_replace(());
     }
 
@@ -107,9 +153,23 @@ impl Health {
     }
 
     /// All hooks were started.
-    pub fn started(&self, queue: queue::Handle) {
+    pub fn started(&self, queue: queue::Handle, stages: &Stages) {
         // A second start does not happen; the first handle would do as well.
+        let _ = self.server.set((stages.server.clone(), stages.streams.clone()));
         let _ = self.queue.set(queue);
+    }
+
+    /// What is wrong with the API server, if anything is. Nobody is unready for that: hooks keep what they know, and
+    /// another Pod would have no other server.
+    pub fn api_server(&self) -> Option<String> {
+        let (server, watches) = match self.server.get() {
+            Some((server, streams)) => {
+                let heard = |stats: StreamStats| stats.last_activity.unwrap_or(stats.began);
+                (server.as_str(), streams.stats().into_iter().map(heard).max())
+            }
+            None => ("", None),
+        };
+        self.contact.trouble(watches).map(|trouble| format!("the API server {server} {trouble}").replace("  ", " "))
     }
 
     /// Webhooks are to be served: hooks that answer wait until they are registered.
@@ -118,11 +178,30 @@ impl Health {
         let _ = self.registered.set(registered);
     }
 
-    /// A binding's kind can't be watched yet.
+    /// A binding's objects can't be watched yet, and there may be some.
     pub fn pending(&self, hook: &HookName, binding: &BindingName, reason: &str) {
+        self.not_watched(hook, binding, reason, false);
+    }
+
+    /// A binding's kind is not served yet.
+    pub fn unserved(&self, hook: &HookName, binding: &BindingName, reason: &str) {
+        self.not_watched(hook, binding, reason, true);
+    }
+
+    fn not_watched(&self, hook: &HookName, binding: &BindingName, reason: &str, unserved: bool) {
         if let Some(binding) = self.hooks().get_mut(hook).and_then(|known| known.binding(binding)) {
             binding.pending = Some(reason.to_owned());
+            // It stays so until the kind is found, also when the API server can't be asked meanwhile.
+            binding.unserved |= unserved;
             self.metrics.enable_failed(hook);
+            self.changes.send_replace(());
+        }
+    }
+
+    /// The snapshot of a binding that is listed lacks objects, or lacks none any more.
+    pub fn complete(&self, hook: &HookName, binding: &BindingName, complete: bool) {
+        if let Some(binding) = self.hooks().get_mut(hook).and_then(|known| known.binding(binding)) {
+            binding.complete = complete;
             self.changes.send_replace(());
         }
     }
@@ -133,6 +212,7 @@ impl Health {
         let Some(known) = hooks.get_mut(hook) else { return };
         if let Some(binding) = known.binding(binding) {
             binding.listed = true;
+            binding.pending = None;
         }
         if known.bindings.iter().all(|binding| binding.listed) {
             self.metrics.set_enabled(hook, Some(known.since.elapsed()));
@@ -140,19 +220,31 @@ impl Health {
         self.changes.send_replace(());
     }
 
-    /// Tells when hooks come and go, and when their bindings know their objects.
+    /// Tells when hooks and sources come and go, and when bindings know their objects.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
 
     /// Those out of these bindings that do not know their objects yet. A kind that is not served has none.
     pub fn unlisted(&self, hook: &HookName, bindings: &[BindingName]) -> Vec<BindingName> {
+        self.except(hook, bindings, BindingHealth::is_listed)
+    }
+
+    /// Those out of these bindings that do not know all of their objects now.
+    pub fn incomplete(&self, hook: &HookName, bindings: &[BindingName]) -> Vec<BindingName> {
+        self.except(hook, bindings, |binding| binding.is_listed() && binding.complete)
+    }
+
+    fn except(
+        &self,
+        hook: &HookName,
+        bindings: &[BindingName],
+        so: impl Fn(&BindingHealth) -> bool,
+    ) -> Vec<BindingName> {
         let hooks = self.hooks();
         let known = hooks.get(hook).map(|known| known.bindings.as_slice()).unwrap_or_default();
-        let is_listed = |name: &BindingName| {
-            known.iter().any(|binding| binding.name == *name && (binding.listed || binding.pending.is_some()))
-        };
-        bindings.iter().filter(|name| !is_listed(name)).cloned().collect()
+        let is_so = |name: &BindingName| known.iter().any(|binding| binding.name == *name && so(binding));
+        bindings.iter().filter(|name| !is_so(name)).cloned().collect()
     }
 
     /// A binding's kind was found; from now on its status tells.
@@ -161,7 +253,7 @@ impl Health {
         let Some(binding) = hooks.get_mut(hook).and_then(|known| known.binding(binding)) else {
             return Arc::default();
         };
-        binding.pending = None;
+        (binding.pending, binding.unserved) = (None, false);
         binding.status.clone()
     }
 
@@ -184,26 +276,41 @@ impl Health {
         bindings.map(|binding| (binding.status.clone(), binding.pending.clone())).collect()
     }
 
-    /// What is still waited for. A standby is ready to take over when it knows all objects.
-    pub fn readiness(&self) -> Readiness {
-        let role = match &self.leadership {
+    fn role(&self) -> Role {
+        match &self.leadership {
             leadership if leadership.is_alone() => Role::Alone,
             leadership if leadership.leads() => Role::Leader,
             _ => Role::Standby,
+        }
+    }
+
+    /// What is still waited for. A standby is ready to take over when it knows all objects.
+    pub fn readiness(&self) -> Readiness {
+        let role = self.role();
+        let ended = self.tasks.first_ended().map(|ended| ended.to_string());
+        let api_server = self.api_server();
+        let Some(queue) = self.queue.get() else {
+            return Readiness { role, ended, api_server, ..Readiness::default() };
         };
-        let Some(queue) = self.queue.get() else { return Readiness { role, ..Readiness::default() } };
         let standby = role == Role::Standby;
         // Bindings first: their synchronizations are pushed before they count as synchronised.
-        let listed: Vec<_> =
-            self.hooks().iter().map(|(hook, known)| (hook.clone(), self.missing(known, standby))).collect();
+        let listed: Vec<_> = (self.hooks().iter())
+            .map(|(hook, known)| (hook.clone(), known.tenants, self.missing(known, standby)))
+            .collect();
         let stats = queue.stats();
-        let hooks = listed.into_iter().map(|(hook, mut missing)| {
+        let hooks = listed.into_iter().map(|(hook, tenants, mut missing)| {
             if let Some(stats) = stats.hooks.iter().find(|stats| stats.hook == hook && !standby) {
                 missing.extend(unfinished(stats));
             }
-            HookReadiness { hook: hook.to_string(), missing }
+            (tenants, HookReadiness { hook: hook.to_string(), missing, counts: true })
         });
-        Readiness { started: true, role, hooks: hooks.collect(), quarantined: Vec::new() }
+        let mut hooks: Vec<_> = hooks.collect();
+        let waiting = hooks.iter().any(|(tenants, hook)| *tenants && !hook.missing.is_empty());
+        let count = self.sources.count_tenants(Instant::now(), waiting);
+        hooks.iter_mut().for_each(|(tenants, hook)| hook.counts = count || !*tenants);
+        let hooks = hooks.into_iter().map(|(_, hook)| hook).collect();
+        let sources = self.sources.readiness(count);
+        Readiness { started: true, role, ended, api_server, hooks, sources, quarantined: Vec::new() }
     }
 
     fn missing(&self, hook: &HookHealth, standby: bool) -> Vec<String> {
@@ -228,6 +335,10 @@ fn unlisted(bindings: &[BindingHealth], standby: bool) -> Vec<String> {
         None if binding.status.is_listed() && standby => None,
         None if binding.status.is_listed() => {
             Some(format!("binding {} waits for other bindings of its hook", binding.name))
+        }
+        None if binding.status.late() > 0 => {
+            let (late, error) = (binding.status.late(), binding.status.last_error().unwrap_or_default());
+            Some(format!("binding {}: its filter could not run on {late} objects yet: {error}", binding.name))
         }
         None => Some(format!("binding {} has not listed its objects", binding.name)),
     };

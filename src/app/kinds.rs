@@ -128,7 +128,7 @@ impl News {
     async fn tell(&mut self, stages: &Stages) {
         let groups = std::mem::take(&mut self.groups);
         let all = std::mem::take(&mut self.all);
-        stages.discovery.invalidate(|group| all || groups.contains(group)).await;
+        stages.discovery.invalidate(|group| all || groups.contains(group));
         stages.streams.retry_unserved();
         self.not_before = Instant::now() + PAUSE;
     }

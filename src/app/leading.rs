@@ -1,6 +1,6 @@
 //! What begins when this replica leads, and that it ends: the queues, and what the metrics say. Elects nobody.
 
-use std::sync::Arc;
+use std::{future::pending, sync::Arc};
 
 use tracing::info;
 
@@ -9,7 +9,8 @@ use crate::{election::Leadership, queue, telemetry::Metrics};
 /// Until it is dropped.
 pub(super) async fn follow(leadership: Leadership, queue: queue::Handle, metrics: Arc<Metrics>) {
     if leadership.is_alone() {
-        return metrics.leads();
+        metrics.leads();
+        return pending().await;
     }
     leadership.gained().await;
     queue.begin();
@@ -18,4 +19,6 @@ pub(super) async fn follow(leadership: Leadership, queue: queue::Handle, metrics
     leadership.lost().await;
     queue.stand_by();
     metrics.leads_no_more();
+    // Whoever runs the operator ends it now.
+    pending().await
 }

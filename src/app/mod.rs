@@ -1,6 +1,7 @@
 //! The operator: makes the stages, connects them, and takes them down again. The only module that
 //! names every stage; it holds no rule of any.
 
+mod account;
 mod admin;
 mod answers;
 mod barrier;
@@ -8,6 +9,7 @@ mod bindings;
 mod bundles;
 mod client;
 mod connect;
+mod contact;
 mod crew;
 mod failure_events;
 mod fleet;
@@ -28,7 +30,9 @@ mod replace;
 mod roster;
 mod runs;
 mod schedules;
+mod sources;
 mod spans;
+mod stages;
 mod swap;
 mod uninstall;
 mod watching;
@@ -36,43 +40,42 @@ mod webhooks;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::task::JoinSet;
 use tracing::info;
 
-pub use hooks::{Bundled, Hook, Quarantine, load};
+pub use hooks::{Bundled, Hook, Quarantine, bad_conditions, load};
 pub use options::{Options, RunEnded};
 
 use crate::{
     admin::SocketError,
-    discovery::Discovery,
     election::{Candidacy, Election, Leadership},
-    filter::{Evaluator, Snapshots},
     hooks::{DirectoryError, HookFile},
     model::{HookName, Installer},
     queue::{self, Drained, Runner},
     record::{self, Recorder},
     sandbox::{Sandbox, SandboxError},
+    tasks::{Task, Tasks},
     telemetry::{
         HookMetrics, Metrics, Readiness, Server,
         metrics::{HookCounts, MetricsError},
         server::{Probe, ServerError, Shown},
     },
-    watch::Streams,
+    watch::tell_jumps,
     webhook::Answerer,
 };
+pub use account::BadAccount;
 use answers::Answers;
 use bundles::Bundles;
-pub use bundles::Held;
+pub use bundles::{Held, SettingsConfig, serve_settings};
+use contact::Contact;
 use fleet::Fleet;
 pub use fleet::ReleaseError;
 use health::Health;
-use history::History;
-use host::Operator;
-use last::LastRuns;
 use observers::Report;
 pub use replace::{SwapError, Swapped};
 use roster::Roster;
 use runs::Runs;
+pub use sources::Awaited;
+use stages::Stages;
 pub use uninstall::{Left, UninstallError, uninstall};
 pub use watching::NotWatched;
 use webhooks::Webhooks;
@@ -101,30 +104,10 @@ pub enum AppError {
     Webhooks(#[from] WebhookError),
 }
 
-/// What the tasks of bindings and schedules work with.
-struct Stages {
-    /// The API server's address, for messages.
-    server: String,
-    discovery: Arc<Discovery>,
-    streams: Streams,
-    evaluator: Arc<Evaluator>,
-    snapshots: Arc<Snapshots>,
-    queue: queue::Handle,
-    /// For runs, which end with the leadership.
-    operator: Arc<Operator>,
-    /// For answers to the API server, which every replica gives.
-    answering: Arc<Operator>,
-    leadership: Leadership,
-    health: Arc<Health>,
-    history: Arc<History>,
-    schedules_tick: bool,
-    last: Arc<LastRuns>,
-    /// Hooks are started, and nothing of them runs.
-    hold: bool,
-}
-
 /// A running operator. Dropping it ends it at once; [`App::shutdown`] lets runs end.
 pub struct App {
+    /// First, so that whatever ends with it is no defect.
+    tasks: AllTasks,
     server: Server,
     admin: Option<crate::admin::Server>,
     health: Arc<Health>,
@@ -138,8 +121,7 @@ pub struct App {
     answers: Arc<Answers>,
     webhooks: Option<Webhooks>,
     election: Option<Election>,
-    /// The tasks of telemetry.
-    tasks: JoinSet<()>,
+    own: Vec<Task<()>>,
     options: Options,
 }
 
@@ -148,25 +130,31 @@ impl App {
     /// the background.
     pub async fn start(mut options: Options) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
-        options.client = client::counted(options.client, metrics.clone());
+        let contact = Contact::new();
+        options.client = client::counted(options.client, metrics.clone(), contact.clone());
         let candidacy = options.election.clone().map(Candidacy::new);
         let leadership = candidacy.as_ref().map_or_else(Leadership::alone, Candidacy::leadership);
-        let health = Arc::new(Health::new(metrics.clone(), leadership.clone()));
+        let tasks = Tasks::default();
+        let health =
+            Arc::new(Health::new(metrics.clone(), leadership.clone(), &options.awaited, tasks.clone(), contact));
         let roster = Arc::new(Roster::default());
         let shown = Shown {
             metrics: metrics.clone(),
             hook_metrics: Arc::new(HookMetrics::new(options.hook_metrics_series)),
             probe: probe(&health, &roster),
         };
-        let server = Server::start(options.listen, shown.clone()).await?;
-        let mut admin = options.admin_socket.as_ref().map(admin::listen).transpose()?.flatten();
+        let server = Server::start(options.listen, shown.clone(), &tasks).await?;
+        let admin = options.admin_socket.as_ref();
+        let mut admin = admin.map(|socket| admin::listen(socket, &tasks)).transpose()?.flatten();
         let admin_socket = admin.as_ref().map(|admin| admin.path().display().to_string());
         info!(listen = %server.address(), admin_socket, "listening");
 
+        options.sandbox.tasks = tasks.clone();
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let (failures, told) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
-        let recorder = options.record.clone().map(|config| Recorder::start(config, report.clone())).transpose()?;
+        let recorder =
+            options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
         let recorder = recorder.map(Arc::new);
         let (runner, runs, stages) =
             connect::connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
@@ -179,6 +167,7 @@ impl App {
             history: stages.history.clone(),
             recorder: recorder.clone(),
             plan: options.plan,
+            left_out: options.webhooks.as_ref().map(|webhooks| webhooks.left_out.clone()).unwrap_or_default(),
             effects: options.effects.clone(),
         }));
         let fleet = Fleet::new(
@@ -210,25 +199,30 @@ impl App {
             health: health.clone(),
             metrics: metrics.clone(),
             leadership: leadership.clone(),
+            tasks: tasks.clone(),
         });
         let webhooks = match webhooks {
             Some(parts) => Some(Webhooks::start(parts).await?),
             None => None,
         };
 
-        let mut tasks = JoinSet::new();
+        let mut own = Vec::new();
         let namespace = options.client.default_namespace().to_owned();
         if !options.plan {
-            tasks.spawn(failure_events::send(told, stages.operator.clone(), roster.clone(), namespace));
+            let events = failure_events::send(told, stages.operator.clone(), roster.clone(), namespace);
+            own.push(tasks.spawn("failure Events", events));
         }
-        tasks.spawn(kinds::keep(stages.clone()));
-        tasks.spawn(leading::follow(leadership, runner.handle(), metrics.clone()));
+        own.push(tasks.spawn("news of kinds", kinds::keep(stages.clone())));
+        let leading = leading::follow(leadership, runner.handle(), metrics.clone());
+        own.push(tasks.spawn("what follows from leading", leading));
         // Not before: a replica that loads hooks would keep them from running.
-        let election = candidacy.map(|candidacy| candidacy.start(options.client.clone()));
+        let election = candidacy.map(|candidacy| candidacy.start(options.client.clone(), &tasks));
         observers::refresh(&metrics, &stages, &roster);
-        tasks.spawn(observers::tick(metrics));
-        health.started(runner.handle());
+        own.push(tasks.spawn("live ticks", observers::tick(metrics)));
+        own.push(tasks.spawn("jumps of the clock", tell_jumps(jiff::Timestamp::now, stages.jumps.clone())));
+        health.started(runner.handle(), &stages);
         Ok(Self {
+            tasks: AllTasks(tasks),
             server,
             admin,
             health,
@@ -237,12 +231,12 @@ impl App {
             stages,
             roster,
             recorder,
-            bundles: Bundles::new(fleet.clone()),
+            bundles: Bundles::new(fleet.clone(), options.settings.clone()),
             fleet,
             answers,
             webhooks,
             election,
-            tasks,
+            own,
             options,
         })
     }
@@ -329,8 +323,21 @@ impl App {
         self.stages.leadership.clone()
     }
 
+    /// Its long-lived tasks. Once one has ended by itself, the operator only looks as if it worked: it is to be shut
+    /// down.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks.0
+    }
+
     /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.
     pub async fn shutdown(mut self) -> Drained {
+        // Reviews go on coming by the Service until each node knows that this Pod ends. Hooks run meanwhile, too: another
+        // replica leads only afterwards.
+        let served = self.options.webhooks.as_ref().filter(|_| self.webhooks.is_some());
+        if let Some(linger) = served.and_then(|webhooks| webhooks.reached.linger()) {
+            tokio::time::sleep(linger).await;
+        }
+        self.tasks.0.close();
         if let Some(webhooks) = self.webhooks.take() {
             webhooks.shutdown().await;
         }
@@ -347,12 +354,21 @@ impl App {
             let written = tokio::task::spawn_blocking(move || recorder.close());
             let _ = tokio::time::timeout(RECORDS_GRACE, written).await;
         }
-        self.tasks.shutdown().await;
+        drop(self.own);
         if let Some(admin) = self.admin {
             admin.shutdown().await;
         }
         self.server.shutdown().await;
         drained
+    }
+}
+
+/// The tasks of an operator, which may end when it does.
+struct AllTasks(Tasks);
+
+impl Drop for AllTasks {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

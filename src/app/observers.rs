@@ -56,7 +56,7 @@ impl watch::Observer for Report {
     }
 
     fn on_died(&self, selection: &Selection, text: &str) {
-        error!(%selection, error = text, "a watch died by a defect: it begins anew with a list");
+        error!(%selection, error = text, "a watch died by a defect: it starts again with a list");
     }
 
     fn on_invalid_object(&self, selection: &Selection, text: &str) {
@@ -148,6 +148,10 @@ pub(super) fn refresh(metrics: &Metrics, stages: &Arc<Stages>, roster: &Arc<Rost
 }
 
 fn set_gauges(metrics: &Metrics, stages: &Stages, roster: &Roster) {
+    // Not when it is told: a process that was stopped for a while is asked before it has looked at its clock.
+    if !stages.leadership.leads() {
+        metrics.does_not_lead();
+    }
     let stats = stages.queue.stats();
     metrics.set_dead_letters(stats.dead_letters, stats.dead_letter_bytes);
     let queues: Vec<_> = stats.queues.into_iter().map(queue_sample).collect();
@@ -155,7 +159,7 @@ fn set_gauges(metrics: &Metrics, stages: &Stages, roster: &Roster) {
     metrics.set_hooks(super::count(&stages.health.readiness(), roster.quarantined().len()));
     for (hook, binding, queue, status) in stages.health.statuses() {
         let labels = RunLabels { hook: &hook, binding: &binding, queue: &queue };
-        metrics.set_snapshot(labels, status.objects(), status.bytes());
+        metrics.set_snapshot(labels, status.objects(), status.bytes(), status.late());
         metrics.filter_errors_reached(&hook, &binding, status.filter_errors());
     }
     for hook in roster.live() {

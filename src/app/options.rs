@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use super::webhooks::WebhookOptions;
+use super::{SettingsConfig, sources::Awaited, webhooks::WebhookOptions};
 use crate::{
     access::AccessConfig,
     admin::{Socket, views::RunView},
@@ -28,6 +28,9 @@ pub struct Options {
     pub server: String,
     /// Directory of hooks. None: only bundles.
     pub hooks: Option<PathBuf>,
+    /// Sources that are loaded after the start, by [`App::installer`](super::App::installer). Until they are, nothing
+    /// is removed that their hooks may have registered at the API server. Default none.
+    pub awaited: Awaited,
     /// Address of health and metrics; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Where admins ask it. None: nowhere.
@@ -62,6 +65,11 @@ pub struct Options {
     pub election: Option<ElectionConfig>,
     /// Serves webhooks and registers hooks for them, unless it is a plan or holds its hooks. Default: none.
     pub webhooks: Option<WebhookOptions>,
+    /// How settings are checked against bundles' schemas.
+    pub settings: SettingsConfig,
+    /// Bytes that bindings keep: themselves, their watches and their objects. Tenants have fair shares of them. Default: no
+    /// bound.
+    pub kept: u64,
     /// Stage 1.
     pub streams: StreamConfig,
     /// Stage 2.
@@ -76,12 +84,13 @@ pub struct Options {
 
 impl Options {
     /// Defaults for everything but the cluster and the hooks; health on a free loopback port; no admin
-    /// socket; filters in workers of this process's own executable. Fails if that can't be found.
+    /// socket; filters and settings in workers of this process's own executable. Fails if that can't be found.
     pub fn new(client: kube::Client, hooks: impl Into<PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
             client,
             server: "unknown".to_owned(),
             hooks: Some(hooks.into()),
+            awaited: Awaited::default(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             admin_socket: None,
             log: None,
@@ -97,6 +106,8 @@ impl Options {
             record: None,
             election: None,
             webhooks: None,
+            settings: SettingsConfig::of_this_process()?,
+            kept: u64::MAX,
             streams: StreamConfig::default(),
             filter: WorkerConfig::of_this_process()?,
             queue: QueueConfig::default(),

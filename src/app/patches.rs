@@ -8,8 +8,10 @@ use std::{
 
 use futures::{FutureExt as _, future::BoxFuture};
 
+use super::roster::Roster;
 use crate::{
     access::JqRunner,
+    fair::Tenant,
     filter::{self, CompileError, Evaluator, Outputs, Program},
     model::HookName,
 };
@@ -21,12 +23,13 @@ const KEPT: usize = 256;
 /// Compiles and runs.
 pub(super) struct PatchPrograms {
     evaluator: Arc<Evaluator>,
+    roster: Arc<Roster>,
     kept: Mutex<HashMap<(HookName, Box<str>), Program>>,
 }
 
 impl PatchPrograms {
-    pub fn new(evaluator: Arc<Evaluator>) -> Self {
-        Self { evaluator, kept: Mutex::default() }
+    pub fn new(evaluator: Arc<Evaluator>, roster: Arc<Roster>) -> Self {
+        Self { evaluator, roster, kept: Mutex::default() }
     }
 
     /// Each hook has programs of its own: none waits for another's.
@@ -35,7 +38,8 @@ impl PatchPrograms {
         if let Some(program) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(program.clone());
         }
-        let program = filter::compile(text)?;
+        let tenant = self.roster.hook(hook).map_or_else(|| Tenant::hook(hook.as_str()), |hook| hook.tenant());
+        let program = filter::compile_for(&tenant, text)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= KEPT {
             kept.clear();

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::{health::Health, roster::Roster};
+use super::{health::Health, hooks::Hook, roster::Roster};
 use crate::{
-    model::{BindingName, HookSpec},
+    model::BindingName,
     registration::{Registrant, Wanted},
-    webhook::CaBundle,
+    webhook::{CaBundle, PathKeys},
 };
 
 /// Tells what is wanted, whenever that changes, until it is dropped.
 pub(super) async fn compose(
     roster: Arc<Roster>,
     health: Arc<Health>,
-    mut bundle: watch::Receiver<CaBundle>,
+    (mut bundle, mut paths): (watch::Receiver<CaBundle>, watch::Receiver<PathKeys>),
     wanted: watch::Sender<Option<Wanted>>,
 ) {
     let mut changes = health.changes();
@@ -24,7 +24,8 @@ pub(super) async fn compose(
         changes.mark_unchanged();
         let ca = bundle.borrow_and_update().clone();
         let ca = (!ca.is_empty()).then(|| ca.as_pem().into());
-        let now = Some(Wanted { ca, hooks: registrants(&roster, &health) });
+        let key = Some(paths.borrow_and_update().registered().clone());
+        let now = Some(Wanted { ca, paths: key, ..wanted_now(&roster, &health) });
         wanted.send_if_modified(|known| {
             let changed = *known != now;
             *known = now;
@@ -33,15 +34,23 @@ pub(super) async fn compose(
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
             changed = bundle.changed() => if changed.is_err() { return },
+            changed = paths.changed() => if changed.is_err() { return },
         }
     }
 }
 
-fn registrants(roster: &Roster, health: &Health) -> Vec<Registrant> {
-    let registrant = |spec: &HookSpec| {
+/// Sources are read first: the hooks of a bundle that is settled meanwhile are in the roster by then.
+pub(super) fn wanted_now(roster: &Roster, health: &Health) -> Wanted {
+    let mut pending = health.sources().pending();
+    let (live, broken) = roster.registered();
+    pending.hooks = broken;
+    let registrant = |hook: &Hook| {
+        let (spec, source) = (&hook.spec, hook.source());
         let bindings: Vec<BindingName> = spec.kubernetes.iter().map(|binding| binding.name.clone()).collect();
         let ready = health.unlisted(&spec.name, &bindings).is_empty();
-        Registrant { spec: Arc::new(spec.clone()), ready }
+        let settled = !pending.has(&source);
+        Registrant { spec: Arc::new(spec.clone()), source, ready, settled }
     };
-    roster.live().iter().map(|hook| registrant(&hook.spec)).collect()
+    let hooks = live.iter().map(|hook| registrant(hook)).collect();
+    Wanted { hooks, pending, ..Wanted::default() }
 }

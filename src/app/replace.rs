@@ -1,16 +1,18 @@
-//! One version of a hook takes the place of another while the operator runs: no event is lost, none is told
-//! twice, and what did not change goes on. All that can fail comes first, while the old version works.
+//! One version of a hook takes the place of another while the operator runs: of what did not change no event is lost,
+//! none is told twice, and it goes on. All that can fail comes first, while the old version works.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::{
     crew,
     fleet::Fleet,
     hooks::{Hook, Quarantine, load_file},
-    ms, schedules,
+    ms,
+    roster::Registrations,
+    schedules,
     swap::Plan,
 };
 use crate::{
@@ -40,6 +42,25 @@ pub enum SwapError {
     /// It ended by a defect of the operator.
     #[error("the hook could not be replaced")]
     Defect(#[source] tokio::task::JoinError),
+}
+
+/// A hook whose file was not read again, or to no effect.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// Its file is a bundle's.
+    #[error("hook {0} is from a bundle: another version of it comes with another version of the bundle")]
+    Bundled(String),
+    /// The operator has no directory of hooks, or the directory no such file.
+    #[error("there is no file {file} for hook {name}: put its component there")]
+    NoFile {
+        /// The hook.
+        name: String,
+        /// Where it would be.
+        file: String,
+    },
+    /// What is in it does not take the place of what runs.
+    #[error(transparent)]
+    Swap(#[from] SwapError),
 }
 
 /// What a swap came to.
@@ -90,6 +111,21 @@ impl Fleet {
         tokio::spawn(async move { fleet.swap_now(file).await }).await.map_err(SwapError::Defect)?
     }
 
+    /// Reads the hook's file in the directory again, and has it take the place of the version that is at work: its
+    /// queues and its dead letters stay. A file that is new becomes a new hook.
+    pub(super) async fn reload(self: &Arc<Self>, name: &str) -> Result<Swapped, ReloadError> {
+        if self.is_bundled(name) {
+            return Err(ReloadError::Bundled(name.to_owned()));
+        }
+        let file = format!("{name}.wasm");
+        let path = self.directory.as_ref().map(|directory| directory.join(&file));
+        let Some(path) = path.filter(|path| HookName::new(name).is_ok() && path.is_file()) else {
+            let directory = self.directory.as_ref().map_or("--hooks".into(), |directory| directory.to_string_lossy());
+            return Err(ReloadError::NoFile { name: name.to_owned(), file: format!("{directory}/{file}") });
+        };
+        Ok(self.swap(HookFile::of(path)).await?)
+    }
+
     async fn swap_now(&self, file: HookFile) -> Result<Swapped, SwapError> {
         let _one_at_a_time = self.swapping.lock().await;
         let began = Instant::now();
@@ -109,7 +145,7 @@ impl Fleet {
                 let reason = error_chain(&error);
                 warn!(hook = %name, reason, "hook not swapped");
                 if self.roster.is_quarantined(name.as_str()) {
-                    self.roster.quarantine(name.as_str(), reason);
+                    self.roster.quarantine(name.as_str(), reason, Registrations::Stay);
                 }
                 Err(error)
             }
@@ -167,7 +203,9 @@ impl Fleet {
         let queue = &self.stages.queue;
         let (_held, interrupted) = self.quieted(&old).await;
         let stopping = self.running().get(name).map(|crew| crew.stop(plan.clone())).ok_or_else(gone)?;
-        let stopped = stopping.await.ok_or_else(gone)?;
+        let Some(stopped) = stopping.await else {
+            return self.replace_dead(&old, new, Swapped { interrupted, ..swapped });
+        };
         // From here to the end nobody can take the hook out, and nothing waits.
         let running = self.running();
         if !running.contains_key(name) || !self.roster.is_live(&old) {
@@ -176,7 +214,7 @@ impl Fleet {
         self.report_loaded(&new);
         let new = Arc::new(new);
         let keep = &mut |trigger: &mut _| plan.keeps(&old.spec, &new.spec, trigger);
-        let dropped = queue.revise(name, (&new.spec).into(), keep);
+        let dropped = queue.revise(name, new.terms(), keep);
         plan.stopped.iter().for_each(|binding| queue.listed(name, binding));
         self.roster.admit(new.clone());
         if plan.starts {
@@ -188,6 +226,22 @@ impl Fleet {
         let (kept, begun) = (plan.watching.len(), plan.begun.len());
         let from = Some(old.component.digest().to_owned());
         Ok(Swapped { from, kept, begun, dropped, interrupted, ..swapped })
+    }
+
+    /// The tasks of the old version ended by a defect of the operator. It watches nothing any more and its runs are
+    /// interrupted, so that it can't go on: the new one begins as at the operator's start.
+    fn replace_dead(&self, old: &Arc<Hook>, new: Hook, swapped: Swapped) -> Result<Swapped, SwapError> {
+        let name = &old.spec.name;
+        let mut running = self.running();
+        if !running.contains_key(name) || !self.roster.is_live(old) {
+            return Err(SwapError::Gone(name.clone()));
+        }
+        error!(hook = %name, "the hook's tasks had ended: its new version begins with a synchronization");
+        running.remove(name);
+        drop(running);
+        let dropped = self.drop_traces(name);
+        self.begin(new);
+        Ok(Swapped { from: Some(old.component.digest().to_owned()), dropped, ..swapped })
     }
 }
 

@@ -2,7 +2,7 @@
 //! nothing.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -17,9 +17,26 @@ pub struct Roster(RwLock<Lists>);
 struct Lists {
     live: BTreeMap<HookName, Arc<Hook>>,
     /// By the file's name without `.wasm`, which need not be a valid hook's name.
-    quarantined: BTreeMap<String, String>,
+    quarantined: BTreeMap<String, Out>,
     /// Grows with each change.
     generation: u64,
+}
+
+/// Why a hook does not run.
+#[derive(Debug, Clone)]
+struct Out {
+    reason: String,
+    /// What it registered at the API server stays.
+    registered: bool,
+}
+
+/// What becomes of the registrations of a hook that does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Registrations {
+    /// It can't be loaded: what it forbids stays forbidden.
+    Stay,
+    /// Somebody does not want it to answer any more.
+    Go,
 }
 
 impl Roster {
@@ -59,7 +76,14 @@ impl Roster {
 
     /// The others, by name, with the reason.
     pub fn quarantined(&self) -> Vec<(String, String)> {
-        self.read().quarantined.iter().map(|(name, reason)| (name.clone(), reason.clone())).collect()
+        self.read().quarantined.iter().map(|(name, out)| (name.clone(), out.reason.clone())).collect()
+    }
+
+    /// All hooks that may run, and those of the others whose registrations stay, at one moment.
+    pub fn registered(&self) -> (Vec<Arc<Hook>>, BTreeSet<String>) {
+        let lists = self.read();
+        let broken = lists.quarantined.iter().filter(|(_, out)| out.registered);
+        (lists.live.values().cloned().collect(), broken.map(|(name, _)| name.clone()).collect())
     }
 
     /// Whether this hook is kept from running.
@@ -81,6 +105,15 @@ impl Roster {
         lists.live.insert(hook.spec.name.clone(), hook);
     }
 
+    /// A hook that can't be loaded is not to answer any more. False when there is none of which something stays.
+    pub fn withdraw(&self, name: &str) -> bool {
+        let mut lists = self.write();
+        let Some(out) = lists.quarantined.get_mut(name).filter(|out| out.registered) else { return false };
+        out.registered = false;
+        lists.generation += 1;
+        true
+    }
+
     /// There is no such hook any more.
     pub fn remove(&self, name: &str) {
         let mut lists = self.write();
@@ -90,10 +123,11 @@ impl Roster {
     }
 
     /// The hook may not run from now on.
-    pub fn quarantine(&self, name: &str, reason: String) {
+    pub fn quarantine(&self, name: &str, reason: String, registrations: Registrations) {
         let mut lists = self.write();
         lists.generation += 1;
         lists.live.retain(|live, _| live.as_str() != name);
-        lists.quarantined.insert(name.to_owned(), reason);
+        let registered = registrations == Registrations::Stay;
+        lists.quarantined.insert(name.to_owned(), Out { reason, registered });
     }
 }

@@ -7,6 +7,7 @@ use std::{
 
 use futures::StreamExt as _;
 use jiff::{Timestamp, tz::TimeZone};
+use tokio::sync::watch;
 use tracing::error;
 
 use super::hooks::Hook;
@@ -80,14 +81,14 @@ fn trigger(hook: HookName, binding: &ScheduleBinding, tick: Tick) -> Trigger {
 }
 
 /// Runs until it is dropped.
-pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: ScheduleBinding) {
+pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: ScheduleBinding, jumps: watch::Receiver<()>) {
     let ScheduleBinding { crontab, time_zone, missed_runs, jitter, .. } = &binding;
     let schedule = match Schedule::new(crontab, time_zone.as_deref(), *missed_runs, *jitter) {
         Ok(schedule) => schedule,
         // The document's check lets no such crontab through.
         Err(error) => return error!(%hook, binding = %binding.name, %error, "schedule can't be used"),
     };
-    let mut ticks = std::pin::pin!(schedule.ticks(Timestamp::now));
+    let mut ticks = std::pin::pin!(schedule.ticks(Timestamp::now, jumps));
     while let Some(tick) = ticks.next().await {
         queue.push(trigger(hook.clone(), &binding, tick));
     }

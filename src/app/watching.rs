@@ -3,7 +3,7 @@
 
 use super::Stages;
 use crate::{
-    access::WatchRight,
+    access::Right,
     model::{CallError, Identity, KubernetesBinding, MayWatch, Permission, Resource},
 };
 
@@ -17,6 +17,19 @@ pub enum NotWatched {
         resource: String,
         /// Where the bundle is.
         namespace: String,
+    },
+    /// The kind is another resource than the document names.
+    #[error(
+        "rights were decided on {named}, and {kind:?} is {resource}: name the binding's apiVersion, and the plural as \
+         its kind"
+    )]
+    Misnamed {
+        /// As the author wrote it.
+        kind: String,
+        /// What is granted, and capped by policies.
+        named: String,
+        /// What the API server serves.
+        resource: String,
     },
     /// The ServiceAccount lacks rights.
     #[error("{identity} may not {}: give it a role with these rules", rules(.missing))]
@@ -43,7 +56,13 @@ fn rules(missing: &[Permission]) -> String {
 
 /// Asks for one binding whose kind is known.
 pub(super) async fn check(stages: &Stages, spec: &KubernetesBinding, resource: &Resource) -> Result<(), NotWatched> {
-    let MayWatch { only_in, as_identity } = &spec.may_watch;
+    let MayWatch { only_in, as_identity, as_named } = &spec.may_watch;
+    let (group, plural) = spec.named();
+    if *as_named && !((group == "*" || group == resource.group) && plural == resource.plural) {
+        let named = format!("{plural} of {}", if group.is_empty() { "the core group" } else { group });
+        let resource = format!("{resource} here, with the plural {:?}", resource.plural);
+        return Err(NotWatched::Misnamed { kind: spec.kind.clone(), named, resource });
+    }
     if let Some(namespace) = only_in.as_deref().filter(|_| !resource.namespaced) {
         return Err(NotWatched::ClusterScoped { resource: resource.to_string(), namespace: namespace.to_owned() });
     }
@@ -56,12 +75,13 @@ pub(super) async fn check(stages: &Stages, spec: &KubernetesBinding, resource: &
 }
 
 /// A binding that takes its namespaces by label needs all of them: nobody knows which will have it.
-fn needed(spec: &KubernetesBinding, resource: &Resource) -> Vec<WatchRight> {
+fn needed(spec: &KubernetesBinding, resource: &Resource) -> Vec<Right> {
     let or_all = |list: &[String]| -> Vec<Option<String>> {
         if list.is_empty() { vec![None] } else { list.iter().cloned().map(Some).collect() }
     };
     let namespaces = if resource.namespaced { or_all(&spec.namespaces) } else { vec![None] };
-    let right = |namespace: &Option<String>, name: &Option<String>| WatchRight {
+    let right = |namespace: &Option<String>, name: &Option<String>| Right {
+        verbs: ["list", "watch"].map(str::to_owned).to_vec(),
         group: resource.group.clone(),
         resource: resource.plural.clone(),
         namespace: namespace.clone(),

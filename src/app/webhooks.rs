@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::watch, task::JoinSet, time::sleep};
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio::{sync::watch, time::sleep};
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::{answers::Answers, health::Health, registrations, roster::Roster};
@@ -17,6 +17,7 @@ use crate::{
     election::Leadership,
     model::error_chain,
     registration::{self, Endpoint, Wanted},
+    tasks::{Task, Tasks},
     telemetry::Metrics,
     webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, ServerError, Settings},
 };
@@ -35,14 +36,26 @@ pub struct WebhookOptions {
     pub settings: Settings,
     /// Tells this operator's registrations from those of others in the cluster.
     pub instance: String,
-    /// The operator's own namespace, which webhooks leave out.
+    /// The operator's own namespace: of its Secret, and of its Service.
     pub namespace: String,
+    /// Namespaces that webhooks leave out.
+    pub left_out: Vec<String>,
     /// How the API server gets here.
     pub reached: Reached,
     /// Where certificates are from.
     pub certificates: CertificateSource,
     /// Authorities of clients, as PEM: only clients with a certificate of theirs are answered. Default none.
     pub client_ca: Option<Vec<u8>>,
+}
+
+impl WebhookOptions {
+    /// The namespaces that webhooks leave out: `kube-system`, and the operator's own, if it runs in the cluster.
+    /// Elsewhere its namespace is just the one of a kubeconfig, and hooks are meant for that one, too.
+    pub fn left_out(own: Option<&str>) -> Vec<String> {
+        const SYSTEM: &str = "kube-system";
+        let own = own.filter(|own| *own != SYSTEM);
+        [Some(SYSTEM), own].into_iter().flatten().map(str::to_owned).collect()
+    }
 }
 
 /// How the API server gets to the webhook server.
@@ -54,6 +67,14 @@ pub enum Reached {
     Url(String),
     /// At the address that is listened on: for clusters on this machine.
     Address,
+}
+
+impl Reached {
+    /// How long requests still come once the operator is asked to end. EndpointSlices are changed at once, and kube-proxy
+    /// follows them a little later on each node.
+    pub(super) fn linger(&self) -> Option<Duration> {
+        matches!(self, Self::Service(_)).then_some(Duration::from_secs(5))
+    }
 }
 
 /// Where certificates are from.
@@ -93,13 +114,14 @@ pub(super) struct Parts {
     pub metrics: Arc<Metrics>,
     /// All replicas answer, and the one that leads registers.
     pub leadership: Leadership,
+    pub tasks: Tasks,
 }
 
 /// The webhooks of an operator. Dropping it ends them at once.
 pub(super) struct Webhooks {
     address: Arc<OnceLock<SocketAddr>>,
     stop: CancellationToken,
-    task: AbortOnDropHandle<()>,
+    task: Task<()>,
 }
 
 impl Webhooks {
@@ -123,8 +145,9 @@ impl Webhooks {
         let (address, stop) = (Arc::new(OnceLock::new()), CancellationToken::new());
         let (registered, known) = watch::channel(Wanted::default());
         parts.health.registered(known);
-        let task = tokio::spawn(keep(parts, first, registered, address.clone(), stop.clone()));
-        Ok(Self { address, stop, task: AbortOnDropHandle::new(task) })
+        let tasks = parts.tasks.clone();
+        let task = tasks.spawn("webhooks", keep(parts, first, registered, address.clone(), stop.clone()));
+        Ok(Self { address, stop, task })
     }
 
     /// Where it listens, once it does.
@@ -163,7 +186,8 @@ async fn keep(
     let Begun { server, certificates } = begun;
     // The first time it is set.
     let _ = address.set(server.address());
-    info!(listen = %server.address(), "webhooks served");
+    let left_out = parts.options.left_out.join(", ");
+    info!(listen = %server.address(), left_out, "webhooks served");
     let tasks = parts.register(&server, &certificates, registered);
     tokio::select! {
         () = show_expiry(&parts.metrics, &certificates) => {}
@@ -179,7 +203,7 @@ impl Parts {
         let mut changes = self.health.changes();
         if !needed(&self.roster) {
             tokio::select! {
-                () = self.leadership.gained() => self.take_back().await,
+                () = async { self.leadership.gained().await; self.take_back().await } => {}
                 () = self.comes_to_be_needed() => {}
             }
         }
@@ -208,14 +232,22 @@ impl Parts {
         }
     }
 
-    /// No hook answers any more: what the last ones registered must not hold up anybody.
+    /// No hook answers any more: what the last ones registered must not hold up anybody. What one may still want that
+    /// is not loaded stays, until all sources are settled.
     async fn take_back(&self) {
+        let mut changes = self.health.changes();
         while !needed(&self.roster) {
-            match registration::remove(self.client.clone(), &self.options.instance, false).await {
+            changes.mark_unchanged();
+            let pending = registrations::wanted_now(&self.roster, &self.health).pending;
+            let all = pending.is_none();
+            match registration::tidy(self.client.clone(), &self.options.instance, pending).await {
                 Ok(removed) => {
                     removed.deleted.iter().for_each(|what| info!(what, "registration removed: no hook needs it"));
                     removed.restored.iter().for_each(|what| info!(what, "conversion given back as it was"));
-                    return;
+                    if all || changes.changed().await.is_err() {
+                        return;
+                    }
+                    continue;
                 }
                 // Then it never registered anything, or lost the right to take it back.
                 Err(error) if error.is_refused() => {
@@ -231,16 +263,17 @@ impl Parts {
     async fn begin(&self) -> Result<Begun, WebhookError> {
         let WebhookOptions { listen, settings, namespace, certificates, client_ca, .. } = &self.options;
         let certificates = match certificates {
-            CertificateSource::Files(directory) => Certificates::files(directory.clone()).await?,
-            CertificateSource::Memory => Certificates::memory(&self.names())?,
+            CertificateSource::Files(directory) => Certificates::files(directory.clone(), &self.tasks).await?,
+            CertificateSource::Memory => Certificates::memory(&self.names(), &self.tasks)?,
             CertificateSource::Secret(secret, life) => {
                 let managed = Managed::new(namespace.clone(), secret.clone(), self.names());
                 let managed = managed.living(Lifetimes::of(*life));
-                Certificates::managed(self.client.clone(), managed).await?
+                Certificates::managed(self.client.clone(), managed, &self.tasks).await?
             }
         };
         let (settings, answers) = (settings.clone(), self.answers.clone());
-        let server = Server::start(*listen, settings, &certificates, client_ca.as_deref(), answers).await?;
+        let server =
+            Server::start(*listen, settings, &certificates, client_ca.as_deref(), answers, &self.tasks).await?;
         Ok(Begun { server, certificates })
     }
 
@@ -267,27 +300,35 @@ impl Parts {
         }
     }
 
-    fn register(&self, server: &Server, certificates: &Certificates, registered: watch::Sender<Wanted>) -> JoinSet<()> {
-        let WebhookOptions { instance, namespace, .. } = &self.options;
+    fn register(
+        &self,
+        server: &Server,
+        certificates: &Certificates,
+        registered: watch::Sender<Wanted>,
+    ) -> [Task<()>; 2] {
+        let WebhookOptions { instance, left_out, .. } = &self.options;
         let settings = registration::Settings {
             instance: instance.clone(),
-            namespace: namespace.clone(),
+            left_out: left_out.clone(),
             endpoint: self.endpoint(server.address()),
         };
         let (wanted, known) = watch::channel(None);
-        let mut tasks = JoinSet::new();
         let (roster, health) = (self.roster.clone(), self.health.clone());
-        tasks.spawn(registrations::compose(roster, health, certificates.watch(), wanted));
-        let (leadership, keep) =
-            (self.leadership.clone(), registration::keep(self.client.clone(), settings, known, registered));
-        tasks.spawn(async move {
+        let trust = (certificates.watch(), certificates.paths());
+        let compose = registrations::compose(roster, health, trust, wanted);
+        let (leadership, keep) = (
+            self.leadership.clone(),
+            registration::keep(self.client.clone(), settings, known, registered, self.tasks.clone()),
+        );
+        let keep = async move {
             leadership.gained().await;
             tokio::select! {
                 () = keep => {}
-                () = leadership.lost() => {}
+                // Whoever runs the operator ends it.
+                () = async { leadership.lost().await; std::future::pending().await } => {}
             }
-        });
-        tasks
+        };
+        [self.tasks.spawn("what to register", compose), self.tasks.spawn("registrations", keep)]
     }
 }
 

@@ -18,7 +18,7 @@ const OLDEST: (u32, u32) = (1, 24);
 const NEEDED: &str = "go1.24";
 const INSTALL: &str = "install Go 1.24 or newer, https://go.dev/dl";
 /// Where what is built goes, in the package's folder.
-const OUTPUT: &str = "build";
+const OUTPUT: &str = "target/boathook";
 
 /// Go, or what stands in for it.
 #[derive(Debug, Clone)]

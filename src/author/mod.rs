@@ -12,6 +12,8 @@ mod project;
 mod python;
 mod rust;
 mod script;
+mod sdk;
+mod stale;
 mod template;
 mod tools;
 
@@ -22,5 +24,7 @@ pub use name::{InvalidProjectName, ProjectName};
 pub use project::{ProjectError, write_project};
 pub use python::{PythonBuildError, PythonPackage, PythonScripts};
 pub use script::{ScriptBuildError, ScriptPackage, Scripts};
+pub use sdk::FOLDER as SDK_FOLDER;
+pub use stale::{newer_source, output};
 pub use template::{File, Sdk, Template};
 pub use tools::{Programs, Project, Tools, nothing};

@@ -31,7 +31,7 @@ pub enum ProjectError {
 /// Writes all files into a folder that is empty or not there.
 pub fn write_project(folder: &Path, files: &[File]) -> Result<(), ProjectError> {
     free(folder)?;
-    files.iter().try_for_each(|file| write(&folder.join(file.path), &file.text))
+    files.iter().try_for_each(|file| write(&folder.join(&file.path), &file.text))
 }
 
 fn free(folder: &Path) -> Result<(), ProjectError> {

@@ -143,7 +143,8 @@ impl Project {
     /// Where the component goes unless asked otherwise.
     pub fn output(&self) -> PathBuf {
         match &self.kind {
-            Kind::Rust(package) => package.target_directory.join("boathook"),
+            // Not in Cargo's own folder: that may be one for all projects of the machine.
+            Kind::Rust(package) => package.folder().join("target/boathook"),
             Kind::Go(package) => package.output(),
             Kind::Script(package, _) => package.output(),
             Kind::Python(package) => package.output(),

@@ -27,7 +27,7 @@ pub enum ContentsError {
         config: String,
     },
     /// A document is not JSON, or not of its form.
-    #[error("its {what} can't be read: pack it anew")]
+    #[error("its {what} can't be read: pack it again")]
     Unreadable {
         /// The thing.
         what: &'static str,
@@ -49,7 +49,7 @@ pub enum ContentsError {
     #[error("it has {0} layers, and {MAX_LAYERS} are allowed: pack fewer hooks into one bundle")]
     TooMany(usize),
     /// A hook's layer is missing from the manifest.
-    #[error("hook {hook:?} is said to be layer {layer}, and the manifest has no such layer: pack it anew")]
+    #[error("hook {hook:?} is said to be layer {layer}, and the manifest has no such layer: pack it again")]
     NoLayer {
         /// The hook.
         hook: String,
@@ -57,7 +57,7 @@ pub enum ContentsError {
         layer: Digest,
     },
     /// Code that no hook names.
-    #[error("layer {0} is a component that the config does not name: pack it anew")]
+    #[error("layer {0} is a component that the config does not name: pack it again")]
     Unnamed(Digest),
     /// The config's name of a hook.
     #[error("it has a hook that can't be named so")]

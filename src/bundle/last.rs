@@ -5,7 +5,7 @@ use std::{fs, io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Descriptor, Digest, Policy, Pulled, SCHEMA_TYPE, Store, StoreError, layout};
+use super::{Descriptor, Digest, Policy, Pulled, SCHEMA_TYPE, Store, StoreError, layout, store::LAST};
 use crate::model::{HookName, HookSource, Permission};
 
 /// The file of a bundle that is the schema of its settings.
@@ -77,7 +77,7 @@ impl Store {
         };
         let path = self.last(&last.reference);
         let bytes = serde_json::to_vec(&last).map_err(|error| io_error(&path, error.into()))?;
-        fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(|source| io_error(&path, source))?;
+        self.directory(LAST)?;
         layout::write(&path, &bytes).map_err(|error| io_error(&path, io::Error::other(error)))
     }
 
@@ -110,7 +110,7 @@ impl Store {
     }
 
     fn last(&self, reference: &str) -> PathBuf {
-        self.root().join("last").join(format!("{}.json", Digest::of(reference.as_bytes()).hex()))
+        self.path(LAST).join(format!("{}.json", Digest::of(reference.as_bytes()).hex()))
     }
 }
 

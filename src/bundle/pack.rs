@@ -57,8 +57,8 @@ pub struct HookInput {
     pub name: HookName,
     /// Its component.
     pub component: Bytes,
-    /// `permissions.kubernetes` of its document.
-    pub permissions: Vec<Permission>,
+    /// All that its document asks for.
+    pub asks: Vec<Permission>,
 }
 
 /// Another file to pack.
@@ -108,7 +108,7 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
         let script =
             Script::read(&hook.component).map_err(|source| PackError::Script { name: title.clone(), source })?;
         let interpreter = script.map(|script| script.interpreter);
-        let entry = ConfigHook { layer: layer.digest.clone(), permissions: hook.permissions, interpreter };
+        let entry = ConfigHook { layer: layer.digest.clone(), permissions: hook.asks, interpreter };
         hooks.insert(hook.name.as_str().to_owned(), entry);
         // Two hooks may be one component.
         if blobs.insert(layer.digest.clone(), hook.component).is_none() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bytes::Bytes;
 
 use super::{
-    BundleError, Connect, Descriptor, Digest, Layout, Manifest, Packed, Reference, Store,
+    BundleError, Connect, Contents, Descriptor, Digest, Layout, Manifest, Packed, Reference, Store,
     manifest::MANIFEST_TYPE,
     pack::describe,
     progress::Progress,
@@ -112,18 +112,34 @@ impl Place {
             progress.add(layer.size);
             return Ok((path, false));
         }
-        let (own, wanted) = (store.clone(), layer.clone());
-        let mut partial = blocking(move || own.begin(&wanted)).await?;
+        let (own, wanted, place) = (store.clone(), layer.clone(), self.source());
         let path = match &self.0 {
-            Kind::Registry(_, repository) => repository.fetch(layer, partial, progress).await?,
+            Kind::Registry(at, repository) => {
+                let place = at.registry().to_owned();
+                let partial = blocking(move || own.begin(&wanted, &place)).await?;
+                repository.fetch(layer, partial, progress).await?
+            }
             Kind::Layout(layout) => {
-                partial.restart()?;
-                partial.write(&layout.blob(layer)?)?;
+                let layout = layout.clone();
+                let work = move || {
+                    let mut partial = own.begin(&wanted, &place)?;
+                    partial.restart()?;
+                    partial.write(&layout.blob(&wanted)?)?;
+                    Ok::<_, BundleError>(partial.finish()?)
+                };
+                let path = blocking(work).await?;
                 progress.add(layer.size);
-                partial.finish()?
+                path
             }
         };
         Ok((path, true))
+    }
+
+    /// Whether a layout's layers are what they were when it was packed. A registry's are not brought for that.
+    pub(super) async fn check(&self, contents: &Contents) -> Result<(), BundleError> {
+        let Kind::Layout(layout) = &self.0 else { return Ok(()) };
+        let (layout, layers) = (layout.clone(), contents.layers().cloned().collect::<Vec<_>>());
+        blocking(move || layers.iter().try_for_each(|layer| layout.blob(layer).map(drop))).await
     }
 
     /// Whether the blob was not there yet.
@@ -173,11 +189,11 @@ pub fn save(packed: &Packed, layout: &Layout, tag: Option<&str>) -> Result<(), B
 }
 
 /// Hashing a large file takes its time.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, super::StoreError> + Send + 'static,
+pub(super) async fn blocking<T: Send + 'static, E: Into<BundleError> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, BundleError> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(result) => Ok(result?),
+        Ok(result) => result.map_err(Into::into),
         Err(error) => Err(BundleError::Interrupted(error.into())),
     }
 }

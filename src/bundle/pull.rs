@@ -65,9 +65,17 @@ pub struct Pulled {
     pub reused: usize,
 }
 
-/// Resolves a place to a digest once and reads what is there. Checks sizes and digests, and no signature.
+/// Resolves a place to a digest once and reads what is there, layers not among it. Checks sizes and digests of that, and
+/// no signature.
 pub async fn look(from: &Place) -> Result<Seen, BundleError> {
     Ok(open(from).await?.seen(from).await?.0)
+}
+
+/// The same, and checks layers, too, where they are at hand: in a layout.
+pub async fn inspect(from: &Place) -> Result<Seen, BundleError> {
+    let seen = look(from).await?;
+    from.check(&seen.contents).await?;
+    Ok(seen)
 }
 
 /// Whether a bundle is trusted; brings no layer.
@@ -84,9 +92,14 @@ pub async fn verify(from: &Place, policy: &Policy) -> Result<(Seen, Verified), B
 pub async fn pull(from: &Place, store: &Store, policy: &Policy, progress: &Progress) -> Result<Pulled, BundleError> {
     let (seen, verified) = verify(from, policy).await?;
     progress.expect(seen.contents.size());
-    let brought: Vec<_> = stream::iter(seen.contents.layers().cloned().collect::<Vec<_>>())
+    let layers: Vec<_> = seen.contents.layers().cloned().collect();
+    let room = &store.room(layers.clone()).await?;
+    let brought: Vec<_> = stream::iter(layers)
         .map(|layer| async move {
             let (path, new) = from.layer(&layer, store, progress).await?;
+            if new {
+                room.came(layer.size);
+            }
             Ok::<_, BundleError>((layer.digest, path, new))
         })
         .buffer_unordered(AT_A_TIME)

@@ -102,7 +102,7 @@ pub async fn sign(at: &Place, key: &PrivateKey) -> Result<Signed, BundleError> {
     let opened = pull::open(at).await?;
     let digest = opened.digest.clone();
     // Nobody should sign what nobody can use.
-    opened.seen(at).await?;
+    at.check(&opened.seen(at).await?.0.contents).await?;
     let unreadable = |source| BundleError::Contents {
         at: at.name(),
         source: ContentsError::Unreadable { what: "signature", source },

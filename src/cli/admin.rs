@@ -29,6 +29,8 @@ pub enum Admin {
     Quarantine(Quarantine),
     /// Load a hook in quarantine anew, and start it
     Release(Release),
+    /// Read a hook's file again: the new version takes over, and what waits stays
+    Reload(Reload),
     /// Print what the admin socket answers under a path
     Raw(Raw),
 }
@@ -300,6 +302,22 @@ pub struct Quarantine {
 
 Exit codes: 0 when it was done, 1 when the operator refused, 4 when no operator answers.")]
 pub struct Release {
+    /// Which.
+    #[command(flatten)]
+    pub one: OneHook,
+}
+
+/// `boathook reload`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook reload registry-secret      # after its file in the hooks' directory was replaced
+  boathook dead-letters retry --hook registry-secret
+
+What waits, its dead letters and the bindings that did not change go on. When the new file is no hook that can be used, the
+old version goes on, and the error says why. A file that is new becomes a new hook.
+
+Exit codes: 0 when it was done, 1 when the operator refused, 4 when no operator answers.")]
+pub struct Reload {
     /// Which.
     #[command(flatten)]
     pub one: OneHook,

@@ -40,9 +40,12 @@ pub struct New {
     /// What to begin with
     #[arg(long, value_name = "TEMPLATE", value_enum, default_value_t = Template::LabelWatcher)]
     pub from: Template,
-    /// Use the SDK in this folder, not the published one
+    /// Use the SDK in this folder, in place of the one that `boathook` puts into the project
     #[arg(long, value_name = "DIR")]
     pub sdk_path: Option<PathBuf>,
+    /// Use the SDK of the language's registry, in this program's version
+    #[arg(long, conflicts_with = "sdk_path")]
+    pub published_sdk: bool,
 }
 
 /// Languages that there is an SDK for.
@@ -84,7 +87,8 @@ pub enum Template {
 
 A project's language is known by its files. Cargo builds Rust, with the target wasm32-wasip2; Go 1.24 or
 newer builds Go, and boathook makes a component of it. The esbuild that a project in TypeScript or JavaScript has
-installed makes one script of it. CARGO and GO name other programs to do it.
+installed makes one script of it. The modules of a project in Python are packed as they are, which needs no Python. CARGO
+and GO name other programs to do it.
 
 Exit codes: 0 when the component is there, 1 when it can't be built (why is on stderr), 2 when the command line is
 wrong, 3 when it was built and is no hook that can be used.")]

@@ -11,6 +11,7 @@ pub mod rbac;
 pub mod record;
 pub mod run;
 pub mod webhooks;
+pub mod worker;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -73,22 +74,13 @@ pub enum Command {
     Admin(admin::Admin),
     /// Evaluate jq filters for a parent process
     #[command(hide = true)]
-    FilterWorker,
+    FilterWorker(worker::WorkerBounds),
+    /// Check settings against a schema for a parent process
+    #[command(hide = true)]
+    SettingsWorker(worker::WorkerBounds),
     /// Compile a component for a parent process
     #[command(hide = true)]
-    CompileWorker(CompileWorker),
-}
-
-/// `boathook compile-worker`
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct CompileWorker {
-    /// For an engine with a pool of instances
-    #[arg(long)]
-    pub pooled: bool,
-    /// For an engine without one
-    #[arg(long)]
-    pub on_demand: bool,
+    CompileWorker(worker::CompileWorker),
 }
 
 /// `boathook serve`
@@ -103,10 +95,10 @@ pub struct CompileWorker {
   boathook serve --hooks ./hooks --plan               # shows what hooks would write, and writes nothing
 
 Exit codes: 0 after SIGTERM or SIGINT, 1 when it can't start, 3 when runs had to be interrupted on shutdown, 4 when
-another replica may lead now.")]
+another replica may lead now, 5 when one of its long-lived tasks ended by itself, which is a defect.")]
 pub struct Serve {
-    /// Directory with the hooks: each NAME.wasm in it is one
-    #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS", required_unless_present_any = ["bundles", "hook_bundles"])]
+    /// Directory with the hooks: each NAME.wasm in it is one. Without it, hooks come from bundles and HookBundles
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS")]
     pub hooks: Option<PathBuf>,
     /// Bundles.
     #[command(flatten)]
@@ -117,8 +109,9 @@ pub struct Serve {
     /// Connection to the cluster.
     #[command(flatten)]
     pub connection: Connection,
-    /// Address of health and metrics, which it lists at /discovery; port 0 takes a free one and logs it
-    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9115", env = "BOATHOOK_LISTEN")]
+    /// Address of health and metrics, which it lists at /discovery; port 0 takes a free one and logs it. In a Pod it is
+    /// 0.0.0.0:9115, as the shipped manifests have it
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9115", env = "BOATHOOK_LISTEN")]
     pub listen: SocketAddr,
     /// Keep hands off: every write is a server-side dry run, and is shown as a difference per object; a run that
     /// fails is not tried again
@@ -141,10 +134,23 @@ pub struct Serve {
     /// share/boathook/interpreters beside this program's bin]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_INTERPRETERS", value_delimiter = ':')]
     pub interpreters: Vec<PathBuf>,
-    /// Hooks that run at the same time, all together
+    /// Hooks that run at the same time, all together; one namespace of HookBundles, or one hook of the admin's, gets
+    /// three quarters of them at most
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096), env = "BOATHOOK_MAX_PARALLEL_RUNS")]
     pub max_parallel_runs: u16,
-    /// Most memory that a hook's `limits.memory` can allow, in MiB
+    /// Runs of one hook at the same time, whatever its `concurrency` says
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=1000), env = "BOATHOOK_MAX_CONCURRENCY")]
+    pub max_concurrency: u16,
+    /// Memory for the operator and the processes that it starts, in MiB: a quarter each for runs, for compiling, for
+    /// filters, and for the operator itself [default: the container's limit, or the machine's memory]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1024..), env = "BOATHOOK_MEMORY_LIMIT")]
+    pub memory_limit: Option<u32>,
+    /// Most memory for compiling a component, in MiB; one is compiled at a time [default: a quarter of the memory limit,
+    /// at most 1024]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(128..=65536), env = "BOATHOOK_COMPILE_MEMORY")]
+    pub compile_memory: Option<u32>,
+    /// Most memory that a hook's `limits.memory` can allow, in MiB; never more than one tenant's share of what all runs
+    /// have, three quarters of it
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096), env = "BOATHOOK_MAX_MEMORY")]
     pub max_memory: u32,
     /// Prefix of the operator's own metrics

@@ -9,6 +9,7 @@ use super::{Connection, Output};
 /// `boathook rbac`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  kubectl create namespace boathook                 # it must be there before its roles
   boathook rbac hooks/ | kubectl apply -f -         # for the ServiceAccount boathook in the namespace boathook
   boathook rbac a.wasm b.wasm --namespace ops --per-hook
   boathook rbac hooks/ --crds crds/                 # bindings to kinds that these definitions make
@@ -27,9 +28,10 @@ pub struct Rbac {
     /// Hooks: components, or directories of them
     #[arg(value_name = "DIR|FILE.wasm", required_unless_present_any = ["hook_bundles", "tenant"])]
     pub hooks: Vec<PathBuf>,
-    /// The operator's namespace
-    #[arg(short, long, value_name = "NAME", default_value = "boathook", value_parser = label)]
-    pub namespace: String,
+    /// The operator's namespace [default: boathook; with --check, that of --as or of the kubeconfig's context, which
+    /// `boathook serve` takes, too]
+    #[arg(short, long, value_name = "NAME", value_parser = label)]
+    pub namespace: Option<String>,
     /// The operator's ServiceAccount
     #[arg(long, value_name = "NAME", default_value = "boathook", value_parser = label)]
     pub service_account: String,

@@ -50,8 +50,8 @@ pub enum Remove {
 /// `boathook uninstall`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  boathook uninstall              # shows what would go
-  boathook uninstall --yes        # after the operator was stopped: a running one registers its hooks again
+  boathook uninstall --namespace boathook          # shows what would go
+  boathook uninstall --namespace boathook --yes    # after the operator was stopped: a running one registers its hooks again
 
 Deletes the hooks' webhook configurations, the Lease and the Secret with Boathook's own certificates, gives
 CustomResourceDefinitions the conversion back that they had before, and lets HookBundles go, so that they can be
@@ -62,15 +62,18 @@ pub struct Uninstall {
     /// Connection to the cluster.
     #[command(flatten)]
     pub connection: Connection,
-    /// The operator's name, as given to `boathook serve` [default: the namespace of the connection]
+    /// The operator's namespace, which has the Secret and the Lease [default: the namespace of the connection]
+    #[arg(short, long, value_name = "NAME")]
+    pub namespace: Option<String>,
+    /// The operator's name, as given to `boathook serve` [default: its namespace]
     #[arg(long, value_name = "NAME", value_parser = label, env = "BOATHOOK_INSTANCE")]
     pub instance: Option<String>,
-    /// The Secret, as given to `boathook serve`, in the namespace of the connection
+    /// The Secret, as given to `boathook serve`
     #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates", env = "BOATHOOK_WEBHOOK_SECRET")]
     pub webhook_secret: String,
-    /// The Lease of several replicas, in the namespace of the connection
-    #[arg(long, value_name = "NAME", default_value = "boathook", env = "BOATHOOK_LEASE_NAME")]
-    pub lease_name: String,
+    /// The Lease of several replicas [default: boathook, or boathook-INSTANCE with --instance, as for `boathook serve`]
+    #[arg(long, value_name = "NAME", env = "BOATHOOK_LEASE_NAME")]
+    pub lease_name: Option<String>,
     /// Do it
     #[arg(long)]
     pub yes: bool,

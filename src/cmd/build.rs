@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::{
-    inspect::{check, hook_name},
+    inspect::{check_names, hook_name},
     summary,
     tools::programs,
 };
@@ -33,7 +33,7 @@ pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
     let name = hook_name(&out)?;
     let built = tools.build(&project)?;
     let bytes = fs::read(&built).with_context(|| format!("can't read {}", built.display()))?;
-    let mut facts = match check(&name, &bytes) {
+    let mut facts = match check_names(&name, &bytes) {
         Ok(facts) => facts,
         Err(error) => {
             let why = error_chain(error.as_ref());

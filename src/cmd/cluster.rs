@@ -68,10 +68,57 @@ pub(super) fn write_kubeconfig(file: &Path, text: &str) -> anyhow::Result<()> {
     write_private(file, text).with_context(|| format!("can't write the kubeconfig to {}", file.display()))
 }
 
-/// Writes a file that only its owner may read.
+/// Writes a file that only its owner may read. What was there is replaced and never written into: it could be readable
+/// for others, or open in another program. A link is refused, since it may be somebody else's.
 pub(super) fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut options = std::fs::OpenOptions::new();
-    let mut opened = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
-    opened.write_all(text.as_bytes())
+    let other = match file.symlink_metadata() {
+        Ok(found) if found.is_symlink() => Some("a symbolic link"),
+        Ok(found) if !found.is_file() => Some("no regular file"),
+        Ok(_) => None,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(other) = other {
+        return Err(std::io::Error::other(format!("it is {other}: name a regular file")));
+    }
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Made with mode 0600, under a name that nobody can guess.
+    let mut new = tempfile::NamedTempFile::new_in(directory)?;
+    new.write_all(text.as_bytes())?;
+    new.persist(file)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    // mutant: src/cmd/cluster.rs: `if found.is_symlink() => Some("a symbolic link")` => `if found.is_symlink() => None`
+    // mutant: src/cmd/cluster.rs: `    new.persist(file)?;` => `    std::fs::write(file, text)?;`
+    #[test]
+    fn what_others_can_read_is_never_written_into() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("kubeconfig");
+        fs::write(&file, "before").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        // Somebody has it open, and reads on.
+        let mut open = fs::File::open(&file).unwrap();
+        write_private(&file, "token").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "token");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::io::read_to_string(&mut open).unwrap(), "before");
+
+        let (others, link) = (directory.path().join("others"), directory.path().join("link"));
+        fs::write(&others, "before").unwrap();
+        std::os::unix::fs::symlink(&others, &link).unwrap();
+        let error = write_private(&link, "token").unwrap_err().to_string();
+        assert_eq!(error, "it is a symbolic link: name a regular file");
+        assert_eq!(fs::read_to_string(&others).unwrap(), "before");
+        assert!(write_private(directory.path(), "token").is_err());
+        // Nothing is left beside it.
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3);
+    }
 }

@@ -4,9 +4,9 @@
 
 use std::process::ExitCode;
 
-use crate::cli::CompileWorker;
+use crate::cli::worker::CompileWorker;
 
 /// Compiles one component from stdin to stdout.
 pub(super) fn run(args: &CompileWorker) -> ExitCode {
-    crate::sandbox::compiler::serve(args.pooled)
+    crate::sandbox::compiler::serve(args.bounds.into(), args.engine.pooled, args.keep.as_deref())
 }

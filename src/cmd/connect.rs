@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use http::Request;
 use kube::{
     Client, Config,
+    client::Body,
     config::{KubeConfigOptions, Kubeconfig},
 };
+use tokio::time::timeout;
+use tower::service_fn;
 
 use crate::cli::Connection;
 
@@ -28,11 +32,78 @@ pub(super) async fn client(connection: &Connection) -> anyhow::Result<(Client, S
     Ok((client_of(config)?, server))
 }
 
-/// A client that leaves retries and read time-outs to the stages.
-pub(super) fn client_of(mut config: Config) -> anyhow::Result<Client> {
+/// An answer begins within this time; it is the API server's own limit for all but watches, and those begin at once.
+const BEGIN: Duration = Duration::from_secs(60);
+/// Nothing comes over a connection for this long. A quiet watch has a bookmark about once a minute.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// No answer came.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer began within {} s", .0.as_secs())]
+struct NoAnswer(Duration);
+
+/// A client that leaves retries to the stages. No request waits without end, whoever sends it; stages have
+/// shorter bounds of their own where somebody waits for them.
+pub(super) fn client_of(config: Config) -> anyhow::Result<Client> {
+    Ok(bounded(client_with(config, SILENCE)?, BEGIN))
+}
+
+fn client_with(mut config: Config, silence: Duration) -> anyhow::Result<Client> {
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(5));
-    // A watch may be silent for a minute; each stage has its own bound.
-    config.read_timeout = None;
+    config.read_timeout = Some(silence);
     Client::try_from(config).context("can't make a client for the cluster")
+}
+
+fn bounded(client: Client, begin: Duration) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let send = move |request: Request<Body>| {
+        let client = client.clone();
+        async move {
+            let late = |_| Err(kube::Error::Service(Box::new(NoAnswer(begin))));
+            timeout(begin, client.send(request)).await.unwrap_or_else(late)
+        }
+    };
+    Client::new(service_fn(send), namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::convert::Infallible;
+
+    use http::Response;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
+    use super::*;
+    use crate::model::error_chain;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_takes_requests_and_answers_none_is_waited_for_so_long_and_no_longer() {
+        let mute = service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
+        let client = bounded(Client::new(mute, "default"), BEGIN);
+        let error = client.apiserver_version().await.unwrap_err();
+        assert!(error_chain(&error).contains("no answer began within 60 s"), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_stops_in_the_middle_of_an_answer_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let config = Config::new(format!("http://{}", listener.local_addr().unwrap()).parse().unwrap());
+        let client = client_with(config, Duration::from_millis(200)).unwrap();
+        let server = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
+            stream.write_all(head.as_bytes()).await.unwrap();
+            std::future::pending::<()>().await
+        };
+        tokio::select! {
+            answer = client.apiserver_version() => assert!(answer.is_err()),
+            () = server => {}
+        }
+    }
 }

@@ -14,9 +14,9 @@ use serde_json::json;
 
 use super::{
     cluster::{write_kubeconfig, write_private},
-    connect, effects, interpreters,
+    connect, effects,
     runtime::{Stop, block_on},
-    serve::cache_dir,
+    sandbox,
     tools::programs,
 };
 use crate::{
@@ -29,13 +29,12 @@ use crate::{
     dev::{Format, Look, Session, Show, Source},
     hooks::read_directory,
     registration,
-    sandbox::CompilerConfig,
     telemetry::{LogFormat, log},
 };
 
 /// What hooks say, and what people should know of the operator.
-const FILTER: &str = "warn,hook=info,boathook::registration=info,kube_client=off";
-/// Webhooks leave this namespace out, as they do the operator's own elsewhere.
+const FILTER: &str = "warn,hook=info,boathook::registration=info,boathook::app::observers=info,kube_client=off";
+/// Stands in for the namespace that an operator in a cluster has.
 const OWN_NAMESPACE: &str = "boathook-dev";
 /// An API server answers within this time, or it is not there.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -65,7 +64,8 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
         place.announce(&show);
         let session = Session { sources, tools, hooks, rerun: args.rerun, no_webhooks: no_webhooks(&args) };
         let ended = tokio::select! {
-            ended = session.run(&app, &show) => ended,
+            ended = session.run(&app, &show) => ended.map_err(anyhow::Error::from),
+            ended = app.tasks().ended() => Err(anyhow::anyhow!("{ended}: this is a defect of boathook")),
             () = stop.requested() => Ok(()),
         };
         tokio::select! {
@@ -113,6 +113,7 @@ fn webhooks(args: &Dev) -> Option<WebhookOptions> {
         settings: Default::default(),
         instance: args.instance.clone(),
         namespace: OWN_NAMESPACE.to_owned(),
+        left_out: WebhookOptions::left_out(None),
         reached,
         certificates: CertificateSource::Memory,
         client_ca: None,
@@ -208,8 +209,6 @@ fn options(place: &Place, hooks: &Path, args: &Dev, show: &Arc<Show>) -> anyhow:
     options.effects = Some(show.clone());
     let ended = show.clone();
     options.run_ended = Some(Arc::new(move |run| ended.run_ended(run)));
-    options.sandbox.cache_dir = cache_dir();
-    options.sandbox.interpreters = interpreters::directories(Vec::new());
-    options.sandbox.compiler = Some(CompilerConfig::new(std::env::current_exe()?));
+    options.sandbox = sandbox::config(None)?;
     Ok(options)
 }

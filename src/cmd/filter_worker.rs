@@ -4,7 +4,15 @@
 
 use std::process::ExitCode;
 
+use crate::{child::Bounds, cli};
+
 /// Serves one program on the standard streams, until they end.
-pub fn run() -> ExitCode {
-    crate::filter::worker::serve()
+pub fn run(bounds: Bounds) -> ExitCode {
+    crate::filter::worker::serve(bounds)
+}
+
+impl From<cli::worker::WorkerBounds> for Bounds {
+    fn from(args: cli::worker::WorkerBounds) -> Self {
+        Self { memory: args.memory, cpu: args.cpu, time: args.time }
+    }
 }

@@ -1,13 +1,13 @@
 //! From flags to the keeper of HookBundles. Decides nothing about trust: policies do.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
-use tokio_util::task::AbortOnDropHandle;
+use tracing::warn;
 
 use super::bundle::policy;
 use crate::{
-    bundle::{Policy, Store},
+    bundle::{Allowed, Policy, Reach, Store},
     cli::{
         bundle::Served,
         hookbundle::{HookBundles, Mode},
@@ -15,6 +15,7 @@ use crate::{
     election::Leadership,
     hookbundle::{Options, SourceOptions, keep, served},
     model::Installer,
+    tasks::{Task, Tasks},
 };
 
 /// Bytes of layers that are kept.
@@ -43,6 +44,15 @@ impl Common {
     }
 }
 
+/// Whether [`start`] keeps HookBundles.
+pub(super) fn are_kept(args: &HookBundles, common: &Common) -> bool {
+    match args.hook_bundles {
+        Mode::Off => false,
+        Mode::Auto => common.store.is_some(),
+        Mode::On => true,
+    }
+}
+
 /// Keeps HookBundles until it is dropped; nothing when they are not to be kept.
 pub(super) async fn start(
     args: HookBundles,
@@ -50,7 +60,8 @@ pub(super) async fn start(
     client: kube::Client,
     installer: Arc<dyn Installer>,
     leadership: Leadership,
-) -> anyhow::Result<Option<AbortOnDropHandle<()>>> {
+    tasks: &Tasks,
+) -> anyhow::Result<Option<Task<()>>> {
     match args.hook_bundles {
         Mode::Off => return Ok(None),
         Mode::Auto => {}
@@ -64,15 +75,34 @@ pub(super) async fn start(
     let store = match (common.store, args.hook_bundles) {
         (Some(store), _) => store,
         (None, Mode::On) => bail!("there is no cache directory for bundles: name one with --bundle-store"),
-        (None, _) => return Ok(None),
+        (None, _) => {
+            warn!("no HookBundle runs: there is no cache directory for bundles; name one with --bundle-store");
+            return Ok(None);
+        }
     };
-    let sources =
-        SourceOptions { store: Store::open(&store)?, store_size: STORE_SIZE, policy: common.policy, ca: common.ca };
+    let sources = SourceOptions {
+        store: Store::open(&store)?.bounded(STORE_SIZE),
+        reach: reach(&args, common.policy.as_ref()),
+        policy: common.policy,
+        ca: common.ca,
+    };
     let options = Options {
         sources,
         unconfined: args.unconfined_namespace,
         instance: std::env::var("HOSTNAME").unwrap_or_else(|_| "boathook".to_owned()),
         leadership,
     };
-    Ok(Some(AbortOnDropHandle::new(tokio::spawn(keep(client, installer, options)))))
+    Ok(Some(tasks.spawn("HookBundles", keep(client, installer, options, tasks.clone()))))
+}
+
+/// Where HookBundles may have the operator connect to. Whoever may create one is not the admin of the operator's network.
+fn reach(args: &HookBundles, policy: Option<&Policy>) -> Reach {
+    let named = policy.into_iter().flat_map(Policy::registries).map(str::to_owned);
+    // Kubelets tell each Pod one address of a Service: the API server's.
+    let server = std::env::var("KUBERNETES_SERVICE_HOST").ok().and_then(|host| host.parse::<IpAddr>().ok());
+    Reach::Public(Arc::new(Allowed {
+        private: args.private_registry.iter().cloned().chain(named).collect(),
+        insecure: args.insecure_registry.iter().cloned().collect(),
+        networks: args.private_network.iter().copied().chain(server.map(Into::into)).collect(),
+    }))
 }

@@ -1,18 +1,19 @@
 //! `boathook inspect`: what a component is, what wakes it, what it asks for. Runs nothing but its
 //! `config`, with no grants.
 
-use std::{fmt::Write as _, path::Path, process::ExitCode};
+use std::{collections::BTreeSet, fmt::Write as _, path::Path, process::ExitCode};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
-use super::{interpreters::directories, language, runtime::block_on, serve::cache_dir, summary};
+use super::{language, rbac::local, runtime::block_on, sandbox, summary};
 use crate::{
-    app::{Hook, load},
+    app::{Hook, bad_conditions, load},
     cli::{Inspect, Output},
     hooks::print,
     model::{HookName, Script},
-    sandbox::{Sandbox, SandboxConfig},
+    rbac::{Kinds, suspects},
+    sandbox::Sandbox,
 };
 
 pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
@@ -28,12 +29,31 @@ pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
 
 /// Loads a component as the operator does, and says what it is.
 pub(super) fn check(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
-    let hook = block_on(async {
-        let interpreters = directories(Vec::new());
-        let sandbox = Sandbox::new(SandboxConfig { cache_dir: cache_dir(), interpreters, ..SandboxConfig::default() })?;
-        Ok(load(name, bytes, &sandbox).await?)
-    })?;
-    Ok(facts(&hook, bytes))
+    Ok(facts(&loaded(name, bytes)?, bytes))
+}
+
+/// The same, and warns of names that are probably misspelt.
+pub(super) fn check_names(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
+    let hook = loaded(name, bytes)?;
+    let kinds = block_on(local(&[], &versions(&hook)))?;
+    let mut facts = facts(&hook, bytes);
+    if let Some(Value::Array(warnings)) = facts.get_mut("warnings") {
+        warnings.extend(suspects(&hook.spec, &Kinds::new(kinds)).into_iter().map(Value::from));
+    }
+    Ok(facts)
+}
+
+fn versions(hook: &Hook) -> BTreeSet<String> {
+    hook.spec.kubernetes.iter().filter_map(|binding| binding.api_version.clone()).collect()
+}
+
+fn loaded(name: &HookName, bytes: &[u8]) -> anyhow::Result<Hook> {
+    let hook: Hook = block_on(async { anyhow::Ok(load(name, bytes, &Sandbox::new(sandbox::config(None)?)?).await?) })?;
+    let wrong = bad_conditions(&hook.spec);
+    if !wrong.is_empty() {
+        bail!("the API server would refuse to register its webhooks: {}", wrong.join("; "));
+    }
+    Ok(hook)
 }
 
 pub(super) fn hook_name(file: &Path) -> anyhow::Result<HookName> {
@@ -51,6 +71,7 @@ fn facts(hook: &Hook, bytes: &[u8]) -> Value {
         "exports": hook.component.exports(),
         "imports": hook.component.imports(),
         "warnings": hook.spec.warnings,
+        "asks": hook.spec.asks(),
         "document": print(&hook.spec),
     })
 }
@@ -77,7 +98,7 @@ fn text(facts: &Value) -> String {
     }
     let _ = writeln!(out, "Exports:  {}", words(&get("exports")));
     let _ = writeln!(out, "Imports:  {}", words(&get("imports")));
-    let _ = writeln!(out, "May:      {}", summary::may(&get("document")).join("\n          "));
+    let _ = writeln!(out, "May:      {}", summary::may(&get("asks")).join("\n          "));
     for warning in get("warnings").as_array().into_iter().flatten() {
         let _ = writeln!(out, "Warning:  {}", plain(warning));
     }

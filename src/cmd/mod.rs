@@ -21,8 +21,10 @@ mod rbac;
 mod replay;
 mod run;
 mod runtime;
+mod sandbox;
 mod schema;
 mod serve;
+mod settings_worker;
 mod summary;
 mod test;
 mod tools;
@@ -54,6 +56,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Record(Record::Replay(args)) => replay::run(&args),
         Command::Remove(Remove::Uninstall(args)) => uninstall::run(args),
         Command::Admin(args) => admin::run(args),
-        Command::FilterWorker => Ok(filter_worker::run()),
+        Command::FilterWorker(args) => Ok(filter_worker::run(args.into())),
+        Command::SettingsWorker(args) => Ok(settings_worker::run(args.into())),
     }
 }

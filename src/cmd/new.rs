@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use crate::{
-    author::{Language, ProjectName, Sdk, Template, write_project},
+    author::{File, Language, ProjectName, SDK_FOLDER, Sdk, Template, write_project},
     cli::author::{self as cli, New},
 };
 
@@ -23,13 +23,18 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
     let name = ProjectName::new(&args.name, language)?;
     let sdk = match &args.sdk_path {
         Some(path) => Sdk::Path(sdk(path, language)?),
-        None => Sdk::of(env!("CARGO_PKG_VERSION")),
+        None if args.published_sdk => Sdk::of(env!("CARGO_PKG_VERSION")),
+        None => Sdk::Bundled,
     };
     let folder = args.dir.unwrap_or_else(|| PathBuf::from(name.as_str()));
     let files = template(args.from).files(language, &name, &sdk);
     write_project(&folder, &files)?;
-    for file in &files {
-        println!("{}", folder.join(file.path).display());
+    let (sdk, own): (Vec<&File>, Vec<&File>) = files.iter().partition(|file| file.path.starts_with(SDK_FOLDER));
+    for file in own {
+        println!("{}", folder.join(&file.path).display());
+    }
+    if !sdk.is_empty() {
+        println!("{}/", folder.join(SDK_FOLDER).display());
     }
     let setup = language.setup().map(|command| format!("{command} && ")).unwrap_or_default();
     eprintln!("next: cd {} && {setup}boathook build; its README.md tells how to go on", shown(&folder));

@@ -1,6 +1,6 @@
 //! What long-running subcommands share: the async runtime, and the signals that end them.
 
-use std::time::Duration;
+use std::{num::NonZeroUsize, thread, time::Duration};
 
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -10,7 +10,13 @@ const LEFTOVERS: Duration = Duration::from_millis(100);
 
 /// Runs a future on a runtime of its own.
 pub(super) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    block_on_threads(usize::MAX, future)
+}
+
+/// As [`block_on`], with at most so many threads that compute.
+pub(super) fn block_on_threads<T>(most: usize, future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(most.max(1));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     let runtime = runtime.context("can't start the async runtime")?;
     let ended = runtime.block_on(future);
     // What matters was awaited; nobody waits for what still blocks a thread.

@@ -15,7 +15,7 @@ pub(super) fn text(facts: &Value) -> String {
         ("Built:", vec![plain(get("path")).to_owned()]),
         ("Size:", vec![size(get("bytes").as_u64().unwrap_or_default())]),
         ("Wakes at:", or_nothing(wakes(document))),
-        ("May:", may(document)),
+        ("May:", may(get("asks"))),
         ("Warning:", warnings),
     ] {
         for (n, line) in lines.iter().enumerate() {
@@ -40,12 +40,33 @@ fn wakes(document: &Value) -> Vec<String> {
         let of = |key: &str| plain(binding.get(key).unwrap_or(&Value::Null));
         format!("schedule {:?}: {}", of("name"), of("crontab"))
     });
-    start.into_iter().chain(objects).chain(clocks).collect()
+    let reviews = ["kubernetesValidating", "kubernetesMutating"].into_iter().flat_map(|key| {
+        items(document.get(key)).map(move |binding| {
+            let rules: Vec<_> = items(binding.get("rules")).map(reviewed).collect();
+            format!("{key} {:?}: {}", plain(binding.get("name").unwrap_or(&Value::Null)), rules.join("; "))
+        })
+    });
+    let conversions = items(document.get("kubernetesCustomResourceConversion")).map(|binding| {
+        let of = |key: &str| plain(binding.get(key).unwrap_or(&Value::Null));
+        format!("kubernetesCustomResourceConversion {:?}: of {}", of("name"), of("crdName"))
+    });
+    start.into_iter().chain(objects).chain(clocks).chain(reviews).chain(conversions).collect()
 }
 
-/// A line for each permission of a document.
-pub(super) fn may(document: &Value) -> Vec<String> {
-    or_nothing(items(document.pointer("/permissions/kubernetes")).map(rule).collect())
+/// `CREATE, UPDATE of deployments of apps`
+fn reviewed(rule: &Value) -> String {
+    let words = |key: &str| {
+        let words: Vec<_> = texts(rule.get(key).unwrap_or(&Value::Null)).filter(|word| !word.is_empty()).collect();
+        words.join(", ")
+    };
+    let groups = words("apiGroups");
+    let of = if groups.is_empty() { String::new() } else { format!(" of {groups}") };
+    format!("{} of {}{of}", words("operations"), words("resources"))
+}
+
+/// A line for each rule of what a hook asks for.
+pub(super) fn may(asks: &Value) -> Vec<String> {
+    or_nothing(items(Some(asks)).map(rule).collect())
 }
 
 /// `create, patch configmaps named team in web`
@@ -103,11 +124,20 @@ mod tests {
                     {"name": "kubernetes", "apiVersion": "v1", "kind": "Node", "executeHookOnEvent": [], "executeHookOnSynchronization": false},
                 ],
                 "schedule": [{"name": "clock", "crontab": "* * * * *"}],
-                "permissions": {"kubernetes": [
-                    {"apiGroups": ["", "apps"], "resources": ["pods", "deployments"], "verbs": ["get", "patch"]},
-                    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": ["a"], "namespaces": ["b"]},
-                ]},
+                "kubernetesValidating": [{"name": "team", "rules": [
+                    {"operations": ["CREATE", "UPDATE"], "apiGroups": ["apps"], "resources": ["deployments"]},
+                    {"operations": ["*"], "apiGroups": [""], "resources": ["pods"]},
+                ]}],
+                "kubernetesMutating": [{"name": "defaults", "rules": [
+                    {"operations": ["CREATE"], "apiGroups": [""], "resources": ["pods"]},
+                ]}],
+                "kubernetesCustomResourceConversion": [{"name": "tabs", "crdName": "crontabs.x.dev"}],
             },
+            "asks": [
+                {"apiGroups": ["", "apps"], "resources": ["pods", "deployments"], "verbs": ["get", "patch"]},
+                {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": ["a"], "namespaces": ["b"]},
+                {"apiGroups": [""], "resources": ["pods"], "verbs": ["mutate"], "resourceNames": [], "namespaces": []},
+            ],
         });
         let expected = r#"Built:    x/web.wasm
 Size:     2 kB (1001 bytes)
@@ -115,8 +145,12 @@ Wakes at: onStartup 3
           kubernetes "pods": Pod
           kubernetes "kubernetes": v1 Node, for snapshots only
           schedule "clock": * * * * *
+          kubernetesValidating "team": CREATE, UPDATE of deployments of apps; * of pods
+          kubernetesMutating "defaults": CREATE of pods
+          kubernetesCustomResourceConversion "tabs": of crontabs.x.dev
 May:      get, patch pods, deployments of apps
           get secrets named a in b
+          mutate pods
 Warning:  one
           two
 "#;

@@ -1,8 +1,8 @@
 //! `boathook test`: plays scenario files and tells how they ended. Decides nothing about them.
 
 use std::{
+    collections::BTreeSet,
     io::IsTerminal as _,
-    path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -10,10 +10,10 @@ use std::{
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::{interpreters::directories, serve::cache_dir};
+use super::sandbox;
 use crate::{
+    author::newer_source,
     cli::{Output, Test},
-    sandbox::{CompilerConfig, SandboxConfig},
     scenario::{self, Case, Failure, Played, Settings, Subject, play_all},
 };
 
@@ -56,6 +56,7 @@ pub(super) fn run(args: Test) -> anyhow::Result<ExitCode> {
         list(&args, &chosen)?;
         return Ok(ExitCode::SUCCESS);
     }
+    warn_of_stale(&chosen);
     play(&args, &chosen)
 }
 
@@ -86,6 +87,17 @@ fn tell_problems(cases: &[Case]) -> usize {
     files
 }
 
+/// What is played is the component, and its author may look at other sources.
+fn warn_of_stale(chosen: &[(&Case, Subject<'_>)]) {
+    let components: BTreeSet<_> = chosen.iter().map(|(case, _)| &case.component).collect();
+    for component in components {
+        if let Some(source) = newer_source(component) {
+            let (source, component) = (source.display(), component.display());
+            eprintln!("warning: {source} is newer than {component}: `boathook build` first, or the old one is tested");
+        }
+    }
+}
+
 fn list(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<()> {
     let entry = |(case, subject): &(&Case, Subject<'_>)| json!({"file": case.file, "name": subject.scenario.name, "hook": case.hook.as_str(), "component": case.component});
     let entries: Vec<Value> = chosen.iter().map(entry).collect();
@@ -113,8 +125,10 @@ struct Ended {
 fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let scratch = tempfile::tempdir().context("can't make a temporary directory")?;
-    let cache = args.cache_dir.clone().or_else(cache_dir).unwrap_or_else(|| scratch.path().join("cache"));
-    let settings = Settings { sandbox: sandbox(cache)?, accept: args.update };
+    let mut sandbox = sandbox::config(args.cache_dir.clone())?;
+    // Each operator has a sandbox, and all of them one cache.
+    sandbox.cache_dir.get_or_insert_with(|| scratch.path().join("cache"));
+    let settings = Settings { sandbox, accept: args.update };
     let subjects: Vec<Subject<'_>> = chosen.iter().map(|(_, subject)| *subject).collect();
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let jobs = args.jobs.map_or(2 * cores, usize::from);
@@ -138,18 +152,6 @@ fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode
         update(case, ended)?;
     }
     summarise(args.output, &all, began.elapsed())
-}
-
-fn sandbox(cache: PathBuf) -> anyhow::Result<SandboxConfig> {
-    let compiler = CompilerConfig::new(std::env::current_exe().context("can't find this program's own file")?);
-    // Each operator has a sandbox; pools would take address space for thousands of instances.
-    Ok(SandboxConfig {
-        cache_dir: Some(cache),
-        pooling: false,
-        compiler: Some(compiler),
-        interpreters: directories(Vec::new()),
-        ..Default::default()
-    })
 }
 
 fn colour(code: u8, text: &str) -> String {

@@ -6,6 +6,7 @@ use super::{connect, runtime::block_on, serve};
 use crate::{
     app::{Left, uninstall},
     cli::webhooks::Uninstall,
+    election::lease_name,
     hookbundle::release,
 };
 
@@ -16,14 +17,18 @@ pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
     block_on(async {
         serve::init_log(&args.log)?;
         let (client, server) = connect::client(&args.connection).await?;
-        let namespace = client.default_namespace().to_owned();
+        let namespace = args.namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let lease = args.lease_name.unwrap_or_else(|| lease_name(args.instance.as_deref()));
         let instance = args.instance.unwrap_or_else(|| namespace.clone());
-        let left =
-            Left { instance: &instance, namespace: &namespace, secret: &args.webhook_secret, lease: &args.lease_name };
+        let left = Left { instance: &instance, namespace: &namespace, secret: &args.webhook_secret, lease: &lease };
         let removed = uninstall(client.clone(), left, !args.yes).await?;
         let released = release(client, !args.yes).await?;
         if removed.is_nothing() && released.is_empty() {
-            println!("operator {instance} has left nothing at {server}");
+            println!(
+                "operator {instance} has left nothing at {server}; its Secret {} and its Lease {} were looked for in \
+                 namespace {namespace}: --namespace names another",
+                args.webhook_secret, lease
+            );
             removed.others.iter().for_each(|other| println!("operator {other} has: --instance {other}"));
             return Ok(ExitCode::SUCCESS);
         }

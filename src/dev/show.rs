@@ -140,7 +140,7 @@ impl Show {
                 let run = run.to_owned();
                 self.of_run(&run, |open| open.lines.push(line));
             }
-            _ if ["run failed", "hook not swapped"].contains(&text("message")) => {}
+            _ if ["run failed", "run interrupted", "hook not swapped"].contains(&text("message")) => {}
             // The run that it is about is shown. Without a reason there was none.
             _ if text("message") == "no answer" && line.get("why").is_some() => {}
             _ => match self.format {

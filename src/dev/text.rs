@@ -43,7 +43,7 @@ pub(super) fn note(note: &Note<'_>, look: Look) -> String {
             Origin::Component(_) => String::new(),
         },
         Note::Outdated { source } => {
-            format!("{}\n", look.paint(DIM, &format!("{} changed again: building anew", source.name)))
+            format!("{}\n", look.paint(DIM, &format!("{} changed again: building again", source.name)))
         }
         Note::Failed { source, error } => {
             let text = format!("{}: {}; what ran before goes on", source.name, clean(error));
@@ -73,7 +73,7 @@ pub(super) fn note(note: &Note<'_>, look: Look) -> String {
             match (&swapped.from, swapped.begun) {
                 (Some(_), 0) => text.push_str("; its bindings go on"),
                 (Some(_), begun) => {
-                    let _ = write!(text, "; bindings that begin anew: {begun}");
+                    let _ = write!(text, "; bindings that start again: {begun}");
                 }
                 (None, _) => {}
             }
@@ -178,6 +178,11 @@ fn said_by_hook(line: &Value, look: Look) -> String {
 
 /// A line of the operator.
 pub(super) fn line(line: &Value, look: Look) -> String {
+    let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
+    if let ("run will be tried again", Some(ms)) = (text("message"), line.get("retry_ms").and_then(Value::as_f64)) {
+        let told = format!("{}: next try in {:.1} s, or when it changes", clean(text("hook")), ms / 1e3);
+        return format!("{}\n", look.paint(DIM, &told));
+    }
     let level = line.get("level").and_then(Value::as_str).unwrap_or_default();
     let known = ["timestamp", "level", "message", "target"];
     format!("{}\n", look.paint(colour(level), &format!("{}{}", message(line), fields(line, &known))))
@@ -284,5 +289,11 @@ mod tests {
         assert_eq!(line(&warning, PLAIN), "binding pending hook=h\n");
         let look = Look { style: Style { color: true, ..PLAIN.style }, ..PLAIN };
         assert_eq!(line(&warning, look), "\u{1b}[33mbinding pending hook=h\u{1b}[0m\n");
+    }
+
+    #[test]
+    fn when_a_failed_run_is_tried_again_is_told() {
+        let told = json!({"level": "INFO", "message": "run will be tried again", "hook": "web", "retry_ms": 5123.4});
+        assert_eq!(line(&told, PLAIN), "web: next try in 5.1 s, or when it changes\n");
     }
 }

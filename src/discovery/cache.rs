@@ -1,119 +1,204 @@
-//! Remembers what the API server said it serves. One request per version at a time.
+//! Remembers what the API server said it serves. Asks at most once at a time for the same, and never keeps anybody
+//! waiting who asks for something that is known.
+//!
+//! What was known is believed on when nobody can be asked: an API server that is away, or one group of it, must not
+//! take away kinds that were found.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
+use futures::{StreamExt as _, stream};
 use kube::Client;
-use tokio::{sync::Mutex, time::Instant};
+use tokio::time::Instant;
 
 use super::{
     DiscoveryError,
-    served::{Served, from_list},
+    ask::{self, Group},
+    flights::Flights,
+    served::Served,
 };
 
-struct Entry {
-    resources: Arc<[Served]>,
-    asked: Instant,
-}
+/// What one version serves.
+pub(super) type Resources = Arc<[Served]>;
 
 /// Hooks choose what is asked for. Beyond so many versions, those that the server does not have
 /// are forgotten.
 const MAX_VERSIONS: usize = 512;
+/// Versions of a server without aggregated discovery that are asked for at the same time.
+const AT_A_TIME: usize = 8;
 
+/// Cheap to clone: those who wait for an answer share it.
+#[derive(Clone)]
 pub(super) struct Cache {
     client: Client,
     refresh_after: Duration,
-    versions: Mutex<HashMap<String, Entry>>,
+    known: Arc<Mutex<Known>>,
+    versions: Flights<String, Resources>,
+    groups: Flights<(), Arc<[Group]>>,
+}
+
+#[derive(Default)]
+struct Known {
+    versions: HashMap<String, Entry<Resources>>,
+    groups: Option<Entry<Arc<[Group]>>>,
+}
+
+#[derive(Clone)]
+struct Entry<T> {
+    what: T,
+    asked: Instant,
+    /// There is reason to think that it is no longer so.
+    doubtful: bool,
+}
+
+impl<T: Clone> Entry<T> {
+    fn new(what: T) -> Self {
+        Self { what, asked: Instant::now(), doubtful: false }
+    }
+
+    fn if_at_most_as_old(&self, age: Duration) -> Option<T> {
+        (!self.doubtful && self.asked.elapsed() < age).then(|| self.what.clone())
+    }
+}
+
+/// What the preferred versions of all groups serve, the core group before the others.
+pub(super) struct Everything {
+    /// Of each group that said it, or whose answer is remembered.
+    pub versions: Vec<Resources>,
+    /// Groups that do not answer, and of which nothing is known.
+    pub silent: Vec<String>,
 }
 
 impl Cache {
     pub fn new(client: Client, refresh_after: Duration) -> Self {
-        Self { client, refresh_after, versions: Mutex::default() }
+        let (versions, groups) = (Flights::default(), Flights::default());
+        Self { client, refresh_after, known: Arc::default(), versions, groups }
+    }
+
+    /// Never held while anybody is asked.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What `api_version` serves, as it was when last asked. Empty if the server has no such
     /// version.
-    pub async fn resources(&self, api_version: &str) -> Result<Arc<[Served]>, DiscoveryError> {
-        self.at_most_as_old(api_version, Duration::MAX).await
+    pub async fn resources(&self, api_version: &str) -> Result<Resources, DiscoveryError> {
+        let asked = self.at_most_as_old(api_version, Duration::MAX).await;
+        asked.or_else(|error| self.remembered(api_version).ok_or(error))
     }
 
     /// The same, asked anew unless that was done a moment ago.
-    pub async fn refreshed(&self, api_version: &str) -> Result<Arc<[Served]>, DiscoveryError> {
+    pub async fn refreshed(&self, api_version: &str) -> Result<Resources, DiscoveryError> {
         self.at_most_as_old(api_version, self.refresh_after).await
     }
 
+    fn remembered(&self, api_version: &str) -> Option<Resources> {
+        self.known().versions.get(api_version).map(|entry| entry.what.clone())
+    }
+
+    async fn at_most_as_old(&self, api_version: &str, age: Duration) -> Result<Resources, DiscoveryError> {
+        let known = self.known().versions.get(api_version).and_then(|entry| entry.if_at_most_as_old(age));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let (cache, version) = (self.clone(), api_version.to_owned());
+        let ask = move |number| async move {
+            let resources: Resources = ask::version(&cache.client, &version).await?.into();
+            let mut known = cache.known();
+            // After a doubt, an answer to an earlier question counts for those who asked it alone.
+            if cache.versions.landed(&version, number) {
+                known.keep(version, resources.clone());
+            }
+            Ok::<_, DiscoveryError>(resources)
+        };
+        self.versions.join(api_version.to_owned(), ask).await
+    }
+
     /// Whatever is known of it may be wrong by now.
-    pub async fn forget(&self, api_version: &str) {
-        self.versions.lock().await.remove(api_version);
+    pub fn doubt(&self, api_version: &str) {
+        self.doubt_groups(|group| group == group_of(api_version));
     }
 
     /// The same, of all versions of some groups. The core group is the empty one.
-    pub async fn forget_groups(&self, forgotten: impl Fn(&str) -> bool) {
-        let group = |api_version: &str| forgotten(api_version.split_once('/').map_or("", |(group, _)| group));
-        self.versions.lock().await.retain(|api_version, _| !group(api_version));
+    pub fn doubt_groups(&self, doubted: impl Fn(&str) -> bool) {
+        let mut known = self.known();
+        let of_groups = known.versions.iter_mut().filter(|(version, _)| doubted(group_of(version)));
+        of_groups.for_each(|(_, entry)| entry.doubtful = true);
+        known.groups.iter_mut().for_each(|entry| entry.doubtful = true);
+        self.versions.forget(|version| doubted(group_of(version)));
+        self.groups.forget(|()| true);
     }
 
-    async fn at_most_as_old(&self, api_version: &str, age: Duration) -> Result<Arc<[Served]>, DiscoveryError> {
-        let mut versions = self.versions.lock().await;
-        if let Some(entry) = versions.get(api_version).filter(|entry| entry.asked.elapsed() < age) {
-            return Ok(entry.resources.clone());
-        }
-        let resources: Arc<[Served]> = self.ask(api_version).await?.into();
-        if versions.len() >= MAX_VERSIONS {
-            versions.retain(|_, entry| !entry.resources.is_empty());
-        }
-        versions.insert(api_version.to_owned(), Entry { resources: resources.clone(), asked: Instant::now() });
-        Ok(resources)
-    }
-
-    async fn ask(&self, api_version: &str) -> Result<Vec<Served>, DiscoveryError> {
-        if !is_api_version(api_version) {
-            return Ok(Vec::new());
-        }
-        let answer = if api_version.contains('/') {
-            self.client.list_api_group_resources(api_version).await
-        } else {
-            self.client.list_core_api_resources(api_version).await
+    /// What all preferred versions serve, asked anew unless that was done a moment ago, or, without `fresh`, ever.
+    pub async fn everything(&self, fresh: bool) -> Result<Everything, DiscoveryError> {
+        let age = if fresh { self.refresh_after } else { Duration::MAX };
+        let groups = match self.groups(age).await {
+            Ok(groups) => groups,
+            Err(error) => match self.known().groups.clone().filter(|_| !fresh) {
+                Some(known) => known.what,
+                None => return Err(error),
+            },
         };
-        match answer {
-            Ok(list) => Ok(from_list(list)),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
-            Err(error) => Err(DiscoveryError::Unavailable(error)),
+        let each = |group: &Group| {
+            let (cache, version, said) = (self.clone(), group.api_version.clone(), group.resources.clone());
+            let asked_for = group.asked_for;
+            async move {
+                match said {
+                    Some(said) => Ok(said),
+                    // The API server has just said that it does not answer.
+                    None if !asked_for => cache.remembered(&version).ok_or(version),
+                    None if fresh => cache.refreshed(&version).await.map_err(|_| version),
+                    None => cache.resources(&version).await.map_err(|_| version),
+                }
+            }
+        };
+        let asked: Vec<_> = groups.iter().map(each).collect();
+        let asked: Vec<_> = stream::iter(asked).buffered(AT_A_TIME).collect().await;
+        let (mut versions, mut silent) = (Vec::new(), Vec::new());
+        for answer in asked {
+            match answer {
+                Ok(resources) => versions.push(resources),
+                Err(version) => silent.push(version),
+            }
         }
+        Ok(Everything { versions, silent })
     }
 
-    /// `v1`, then each group's preferred version.
-    pub async fn preferred_versions(&self) -> Result<Vec<String>, DiscoveryError> {
-        let groups = self.client.list_api_groups().await.map_err(DiscoveryError::Unavailable)?.groups;
-        let preferred = groups.into_iter().filter_map(|group| {
-            group.preferred_version.or_else(|| group.versions.into_iter().next()).map(|version| version.group_version)
-        });
-        Ok(std::iter::once("v1".to_owned()).chain(preferred).collect())
+    async fn groups(&self, age: Duration) -> Result<Arc<[Group]>, DiscoveryError> {
+        let known = self.known().groups.as_ref().and_then(|entry| entry.if_at_most_as_old(age));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let cache = self.clone();
+        let ask = move |number| async move {
+            let groups: Arc<[Group]> = ask::groups(&cache.client).await?.into();
+            let mut known = cache.known();
+            if cache.groups.landed(&(), number) {
+                for group in groups.iter() {
+                    if let Some(resources) = &group.resources {
+                        known.keep(group.api_version.clone(), resources.clone());
+                    }
+                }
+                known.groups = Some(Entry::new(groups.clone()));
+            }
+            Ok::<_, DiscoveryError>(groups)
+        };
+        self.groups.join((), ask).await
     }
 }
 
-/// `version` or `group/version` in the characters that Kubernetes allows there. A hook chooses
-/// this text, and it becomes a part of a URL.
-fn is_api_version(text: &str) -> bool {
-    let mut parts = text.split('/');
-    let valid = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with(['.', '-'])
-            && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-'))
-    };
-    parts.next().is_some_and(valid) && parts.next().is_none_or(valid) && parts.next().is_none()
+impl Known {
+    fn keep(&mut self, api_version: String, resources: Resources) {
+        if self.versions.len() >= MAX_VERSIONS {
+            self.versions.retain(|_, entry| !entry.what.is_empty());
+        }
+        self.versions.insert(api_version, Entry::new(resources));
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::is_api_version;
-
-    #[test]
-    fn only_a_version_becomes_a_part_of_a_url() {
-        for good in ["v1", "apps/v1", "networking.k8s.io/v1", "stable.example-1.com/v1beta1"] {
-            assert!(is_api_version(good), "{good}");
-        }
-        for bad in ["", "/", "v1/", "/v1", "a/b/c", "../api/v1", "v1?x=y", "apps/v1#", "Apps/v1", "apps/..", "a b/v1"] {
-            assert!(!is_api_version(bad), "{bad}");
-        }
-    }
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
 }

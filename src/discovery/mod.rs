@@ -2,9 +2,19 @@
 //!
 //! Asks the server as late as possible and remembers the answer; a name that is not found makes
 //! it ask again, since a CustomResourceDefinition may have come. It never guesses a plural.
+//!
+//! | file | its job |
+//! | --- | --- |
+//! | `ask` | the questions, each with a deadline |
+//! | `flights` | one question at a time about the same |
+//! | `cache` | what was answered |
+//! | `served` | a kind and its names; pure |
+//! | `changes` | who waits for a kind |
 
+mod ask;
 mod cache;
 mod changes;
+mod flights;
 mod served;
 
 use std::{sync::Arc, time::Duration};
@@ -17,7 +27,7 @@ pub use changes::Changes;
 use served::Served;
 
 /// A kind could not be found.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum DiscoveryError {
     /// The API server answered, and does not serve it.
     #[error("the API server serves no kind, plural or short name {name:?}{}", in_version(.api_version))]
@@ -29,7 +39,32 @@ pub enum DiscoveryError {
     },
     /// The API server did not answer.
     #[error("the API server could not be asked for its kinds")]
-    Unavailable(#[source] kube::Error),
+    Unavailable(#[source] Arc<kube::Error>),
+    /// The API server took the question, and did not answer in time.
+    #[error("the API server did not say within {} s which kinds it serves", .0.as_secs())]
+    Silent(Duration),
+    /// The API server answers, and some groups of it do not, as when an aggregated API server is away. The kind is in
+    /// none of the others.
+    #[error(
+        "no kind, plural or short name {name:?} is served by the API groups that answer; {} not, see `kubectl get \
+         apiservices`", do_not(.groups)
+    )]
+    Partial {
+        /// What was looked for.
+        name: String,
+        /// The groups, in versions.
+        groups: Vec<String>,
+    },
+}
+
+fn do_not(groups: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = groups.get(..SHOWN).unwrap_or(groups).join(", ");
+    match groups.len() {
+        1 => format!("{shown} does"),
+        count if count > SHOWN => format!("{shown} and {} others do", count - SHOWN),
+        _ => format!("{shown} do"),
+    }
 }
 
 fn in_version(api_version: &Option<String>) -> String {
@@ -63,27 +98,55 @@ impl Discovery {
 
     /// The resource with this kind, plural, singular or short name, in any letter case. Without
     /// `api_version`, the first group that has it, the core group before the others, each in its
-    /// preferred version.
+    /// preferred version. Groups that do not answer are left out.
     pub async fn find(&self, api_version: Option<&str>, name: &str) -> Result<Arc<Resource>, DiscoveryError> {
-        let versions = match api_version {
-            Some(version) => vec![version.to_owned()],
-            None => self.cache.preferred_versions().await?,
-        };
-        // A kind or plural anywhere wins over a short name in an earlier group.
-        for by in [Served::is_called, Served::is_short_for] {
-            for version in &versions {
-                if let Some(found) = self.look(version, |served| by(served, name)).await? {
-                    return Ok(found);
+        match api_version {
+            Some(version) => self.find_in(version, name).await,
+            None => self.find_anywhere(name).await,
+        }
+    }
+
+    async fn find_in(&self, version: &str, name: &str) -> Result<Arc<Resource>, DiscoveryError> {
+        // A kind or plural anywhere wins over a short name.
+        let mut found = self.look(version, |served| served.is_called(name)).await;
+        if let Ok(None) = found {
+            found = self.look(version, |served| served.is_short_for(name)).await;
+        }
+        let unknown = || DiscoveryError::Unknown { name: name.to_owned(), api_version: Some(version.to_owned()) };
+        match found {
+            Ok(found) => found.ok_or_else(unknown),
+            // It matters to others whether that is this group's affair.
+            Err(error) if version.contains('/') => match self.cache.everything(true).await {
+                Ok(_) => Err(DiscoveryError::Partial { name: name.to_owned(), groups: vec![version.to_owned()] }),
+                Err(_) => Err(error),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn find_anywhere(&self, name: &str) -> Result<Arc<Resource>, DiscoveryError> {
+        let mut silent = Vec::new();
+        for fresh in [false, true] {
+            let all = self.cache.everything(fresh).await?;
+            // A kind or plural anywhere wins over a short name in an earlier group.
+            for by in [Served::is_called, Served::is_short_for] {
+                let found = all.versions.iter().flat_map(|version| version.iter()).find(|served| by(served, name));
+                if let Some(found) = found {
+                    return Ok(found.resource.clone());
                 }
             }
+            silent = all.silent;
         }
-        Err(DiscoveryError::Unknown { name: name.to_owned(), api_version: api_version.map(str::to_owned) })
+        if silent.is_empty() {
+            return Err(DiscoveryError::Unknown { name: name.to_owned(), api_version: None });
+        }
+        Err(DiscoveryError::Partial { name: name.to_owned(), groups: silent })
     }
 
     /// Asks the server anew when it is next asked for this version: there is reason to think that
     /// what was remembered is no longer so.
-    pub async fn forget(&self, api_version: &str) {
-        self.cache.forget(api_version).await;
+    pub fn doubt(&self, api_version: &str) {
+        self.cache.doubt(api_version);
     }
 
     /// For those who wait for a kind that is not there. It may come without notice too: look again now and
@@ -92,10 +155,10 @@ impl Discovery {
         self.changes.wait()
     }
 
-    /// The API server may serve other kinds now in the API groups that `changed` says: what is known of
-    /// these is forgotten, and those who wait look again.
-    pub async fn invalidate(&self, changed: impl Fn(&str) -> bool) {
-        self.cache.forget_groups(changed).await;
+    /// The API server may serve other kinds now in the API groups that `changed` says: it is asked anew about
+    /// these, and those who wait look again.
+    pub fn invalidate(&self, changed: impl Fn(&str) -> bool) {
+        self.cache.doubt_groups(changed);
         self.changes.tell();
     }
 

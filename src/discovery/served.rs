@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+use kube::core::discovery::v2::{APIResourceDiscovery, APIVersionDiscovery};
 
 use crate::model::Resource;
 
@@ -49,4 +50,26 @@ pub(super) fn from_list(list: APIResourceList) -> Vec<Served> {
             short_names: resource.short_names.unwrap_or_default(),
         })
         .collect()
+}
+
+/// What aggregated discovery says of a version, without kinds that have only subresources.
+pub(super) fn from_discovery(group: &str, version: APIVersionDiscovery) -> Vec<Served> {
+    let name = version.version.unwrap_or_default();
+    let served = |resource: APIResourceDiscovery| {
+        let kind = resource.response_kind?.kind.filter(|kind| !kind.is_empty())?;
+        let found = Resource {
+            group: group.to_owned(),
+            version: name.clone(),
+            kind,
+            plural: resource.resource?,
+            namespaced: resource.scope.as_deref() == Some("Namespaced"),
+        };
+        Some(Served {
+            resource: Arc::new(found),
+            singular: resource.singular_resource.unwrap_or_default(),
+            short_names: resource.short_names,
+        })
+        .filter(|_| !resource.verbs.is_empty())
+    };
+    version.resources.into_iter().filter_map(served).collect()
 }

@@ -1,4 +1,4 @@
-//! Values that are nobody's to see: of Secrets. Never changes which fields there are.
+//! Values that are nobody's to see: of Secrets, and tokens. Never changes which fields there are.
 
 use serde_json::Value;
 
@@ -16,7 +16,9 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Whether the object's values are to be hidden.
 pub(super) fn applies(effect: &Effect) -> bool {
-    effect.object.kind == "Secret" && effect.object.api_version == "v1"
+    let secret = effect.object.kind == "Secret" && effect.object.api_version == "v1";
+    // A TokenRequest of a ServiceAccount, and what asks whether a token is good.
+    secret || effect.subresource.as_deref() == Some("token") || effect.object.kind == "TokenReview"
 }
 
 /// A change with its values hidden.
@@ -53,5 +55,6 @@ fn part(path: &mut Path, value: Value) -> Value {
 
 fn is_sensitive(path: &Path) -> bool {
     let of_data = path.0.len() >= 2 && (path.is_within(&["data"]) || path.is_within(&["stringData"]));
-    of_data || path.is_within(&["metadata", "annotations", LAST_APPLIED])
+    let token = path.is_within(&["status", "token"]) || path.is_within(&["spec", "token"]);
+    of_data || token || path.is_within(&["metadata", "annotations", LAST_APPLIED])
 }

@@ -70,7 +70,8 @@ impl Text {
         match (effect.action(), &effect.before, &effect.after) {
             (Action::Failure, ..) => {}
             (Action::Create, _, State::Present(object)) => self.object(Sign::Added, effect, object, &mut out),
-            (Action::Delete, State::Present(object), _) => self.object(Sign::Removed, effect, object, &mut out),
+            // All of it goes: the head says that, and JSON has the object.
+            (Action::Delete, ..) => {}
             (_, State::Unknown(why), after) => {
                 out.push(self.style.line(2, Sign::Same, &format!("(how it was before is not known: {why})")));
                 if let State::Present(object) = after {

@@ -13,7 +13,6 @@ use tokio::{
     sync::{oneshot, watch},
     time::{Instant, sleep_until, timeout},
 };
-use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, info, warn};
 
 use super::{
@@ -21,6 +20,7 @@ use super::{
     elector::{Elector, Step},
     record::Record,
 };
+use crate::tasks::{Task, Tasks};
 
 /// The API server's error, or none in time.
 type Failure = Option<Box<kube::Error>>;
@@ -65,13 +65,13 @@ impl Candidacy {
     }
 
     /// Takes part from now on.
-    pub fn start(self, client: Client) -> Election {
+    pub fn start(self, client: Client, tasks: &Tasks) -> Election {
         let Self { config, told } = self;
         let (release, released) = oneshot::channel();
         let elector = Elector::new(config.identity.clone(), config.terms, Instant::now());
         let leases = Api::namespaced(client, &config.namespace);
         let candidate = Candidate { leases, config, elector, told, signals: None, problem: String::new() };
-        Election { release, task: AbortOnDropHandle::new(tokio::spawn(candidate.run(released))) }
+        Election { release, task: tasks.spawn("election", candidate.run(released)) }
     }
 }
 
@@ -79,7 +79,7 @@ impl Candidacy {
 #[derive(Debug)]
 pub struct Election {
     release: oneshot::Sender<()>,
-    task: AbortOnDropHandle<()>,
+    task: Task<()>,
 }
 
 impl Election {
@@ -120,6 +120,10 @@ impl Candidate {
             self.release().await;
         }
         self.told.send_replace(Standing::Over);
+        if !given_up {
+            // Whoever acts on that ends it, and nobody may take it for a defect.
+            let _ = release.await;
+        }
     }
 
     /// One step. True when it was the last one.
@@ -172,7 +176,7 @@ impl Candidate {
                     info!(lease = self.config.name, identity = self.config.identity, "this replica leads");
                 }
             }
-            Err(failure) => self.failed("write", failure),
+            Err(failure) => self.failed("written", failure),
         }
     }
 

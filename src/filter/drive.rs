@@ -2,16 +2,25 @@
 //!
 //! Never decides what is a trigger; [`Binding`] does.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures::{Stream, StreamExt as _, future::BoxFuture};
-use tracing::{Instrument as _, info_span, warn};
+use tokio::sync::Notify;
+use tracing::{Instrument as _, info, info_span, warn};
 
 use super::{
-    Binding, BindingStatus, Evaluator, FilterError, Program, Projection, Publisher, SourceId, binding::Applied,
-    refused::Refused,
+    Binding, BindingStatus, Evaluator, FilterError, Program, Projection, Publisher, Room, SourceId, Timings,
+    binding::Applied,
+    pending::{Pending, Waiting},
+    project,
 };
-use crate::model::{BindingName, Change, HookName, Object, ObjectRef, Resource, Trigger};
+use crate::model::{BindingName, Change, Content, HookName, Object, ObjectRef, Resource, Trigger, error_chain};
+
+/// Until a filter that could not run is tried again, where its back-off names no time.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// A filter that failed on an object.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +54,19 @@ pub enum Input {
     Change(SourceId, Change),
 }
 
+/// What a driver has to say, in order. The snapshot that belongs to it is published before.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "almost all are triggers, and a box would cost each an allocation")]
+pub enum Output {
+    /// The snapshot shows all objects: for the first time, or again after [`Output::Incomplete`].
+    Complete,
+    /// The filter could not run on some object, for a reason that is not the object's. The snapshot shows what was
+    /// known of it before. Triggers that come with this are behind it.
+    Incomplete,
+    /// A trigger.
+    Trigger(Trigger),
+}
+
 /// Knows which changes a hook made itself.
 pub trait OwnChanges: Send + Sync + 'static {
     /// Whether this hook brought the object into this state, or with `deleted`, deleted it. May wait
@@ -62,31 +84,37 @@ pub struct Driver<F> {
     pub evaluator: Arc<Evaluator>,
     /// With `ignoreOwnWrites`, who knows them.
     pub own: Option<Arc<dyn OwnChanges>>,
+    /// What it may keep.
+    pub room: Room,
+    /// Asks for another list of all its objects, when some had no room and there is room again.
+    pub relist: Arc<Notify>,
     /// Where its snapshot goes.
     pub publisher: Publisher,
     /// Kept up to date.
     pub status: Arc<BindingStatus>,
-    /// Takes triggers; a snapshot that a trigger belongs to is published before.
+    /// Hears how long its work takes.
+    pub timings: Option<Box<dyn Timings>>,
+    /// Takes what it has to say.
     pub out: F,
 }
 
 /// Runs a binding until its inputs end.
 pub async fn drive<F, S>(driver: Driver<F>, mut inputs: S)
 where
-    F: Fn(Trigger) + Send,
+    F: Fn(Output) + Send,
     S: Stream<Item = Input> + Send + Unpin,
 {
-    let mut running = Running { driver, refused: Refused::default() };
+    let mut running = Running { driver, pending: Pending::default(), complete: false };
     loop {
         tokio::select! {
-            // A change first: it may make a second try needless.
-            biased;
-            input = inputs.next() => match input {
+            // What the pending objects take of memory is bounded; the watch keeps none of what it can't hand on.
+            input = inputs.next(), if !running.pending.is_full() => match input {
                 Some(Input::Change(source, change)) => running.change(source, change).await,
                 Some(input) => running.told(input),
                 None => return,
             },
-            () = due(running.refused.due()) => running.retry().await,
+            () = due(running.pending.due()) => running.retry().await,
+            () = due(running.driver.room.due()) => running.look_for_room(),
         }
     }
 }
@@ -100,10 +128,12 @@ async fn due(at: Option<tokio::time::Instant>) {
 
 struct Running<F> {
     driver: Driver<F>,
-    refused: Refused,
+    pending: Pending,
+    /// What was said last.
+    complete: bool,
 }
 
-impl<F: Fn(Trigger) + Send> Running<F> {
+impl<F: Fn(Output) + Send> Running<F> {
     fn told(&mut self, input: Input) {
         let (binding, now) = (&mut self.driver.binding, Instant::now());
         let applied = match input {
@@ -131,25 +161,27 @@ impl<F: Fn(Trigger) + Send> Running<F> {
     async fn change(&mut self, source: SourceId, change: Change) {
         let begun = Instant::now();
         let own = self.is_own(source, &change).await;
-        let projection = match &change {
+        let (own, projected) = match &change {
             Change::Upsert(object) => {
-                self.refused.forget(&object.key);
-                self.project(object).await
+                // Behind what is the hook's own there may be somebody else's change, which it was not told of yet.
+                let before = self.pending.forget(&object.key);
+                let own = own && before.is_none_or(|before| before.own);
+                (own, self.project(object, own).await)
             }
             Change::Delete(object) => {
-                self.refused.forget(&object.key);
-                Ok(Projection::None)
+                self.pending.forget(&object.key);
+                (own, (Projection::None, None))
             }
-            Change::ListStarted | Change::ListDone | Change::Unserved => Ok(Projection::None),
+            Change::ListStarted | Change::ListDone | Change::Unserved => (own, (Projection::None, None)),
         };
-        let (projection, error) = self.failure(projection);
+        let (projection, error) = projected;
         let binding = &mut self.driver.binding;
         let applied = match own {
             true => binding.apply_own(source, &change, projection, Instant::now()),
             false => binding.apply(source, &change, projection, Instant::now()),
         };
         self.finish(applied, error);
-        if let (Some(timings), Change::Upsert(_) | Change::Delete(_)) = (self.driver.status.timings(), &change) {
+        if let (Some(timings), Change::Upsert(_) | Change::Delete(_)) = (&self.driver.timings, &change) {
             timings.handled(begun.elapsed());
         }
     }
@@ -169,17 +201,65 @@ impl<F: Fn(Trigger) + Send> Running<F> {
     }
 
     async fn retry(&mut self) {
-        let Some(object) = self.refused.take() else { return };
-        let projection = self.project(&object).await;
-        let (projection, error) = self.failure(projection);
-        let applied = self.driver.binding.retry(&object, projection, Instant::now());
+        let Some(Waiting { object, own }) = self.pending.take() else { return };
+        // Its source may be gone, or a list without it may have come.
+        if !self.driver.binding.is_late(&object) {
+            return;
+        }
+        let (projection, error) = self.project(&object, own).await;
+        let applied = self.driver.binding.retry(&object, projection, own, Instant::now());
         self.finish(applied, error);
     }
 
-    async fn project(&mut self, object: &Arc<Object>) -> Result<Projection, ProjectionError> {
-        let Some(filter) = self.driver.filter.as_ref().filter(|_| self.driver.binding.wants_filter(object)) else {
-            return Ok(Projection::None);
+    async fn project(&mut self, object: &Arc<Object>, own: bool) -> (Projection, Option<ProjectionError>) {
+        if self.driver.binding.is_known(object) {
+            return (Projection::None, None);
+        }
+        let (projection, error) = match &self.driver.filter {
+            Some(_) => self.filter(object, own).await,
+            None => (Projection::None, None),
         };
+        let result = match &projection {
+            Projection::None => None,
+            Projection::Result(result) => Some(&**result),
+            Projection::Failed(_) | Projection::Late => return (projection, error),
+        };
+        let Driver { binding, room, .. } = &mut self.driver;
+        let content = binding.spec().content;
+        let before = binding.items().get(&object.key).map_or(0, |item| project::own(item, content));
+        let own = project::most(object, content, result);
+        let text = if content == Content::Full { object.json.len() } else { 0 };
+        let has_room = room.hold(binding.own_bytes().saturating_sub(before) + own);
+        if has_room && (text == 0 || room.keep(object)) {
+            return (projection, error);
+        }
+        let error = self.no_room(object, own + text);
+        (Projection::Late, Some(error))
+    }
+
+    fn no_room(&mut self, object: &Object, bytes: usize) -> ProjectionError {
+        let source = FilterError::NoRoom(self.driver.room.lacks(bytes));
+        self.error(object, source)
+    }
+
+    fn error(&self, object: &Object, source: FilterError) -> ProjectionError {
+        let binding = &self.driver.binding;
+        let (hook, name) = (binding.hook().clone(), binding.spec().name.clone());
+        let error = ProjectionError { hook, binding: name, object: object.reference(), source };
+        self.driver.status.failed(&format!("{error}: {}", error.source));
+        error
+    }
+
+    /// What had no room was not kept, so that it takes a list to see it again.
+    fn look_for_room(&mut self) {
+        let Driver { binding, room, .. } = &mut self.driver;
+        if room.is_back(binding.own_bytes()) {
+            self.driver.relist.notify_one();
+        }
+    }
+
+    async fn filter(&mut self, object: &Arc<Object>, own: bool) -> (Projection, Option<ProjectionError>) {
+        let Some(filter) = &self.driver.filter else { return (Projection::None, None) };
         let (begun, binding) = (Instant::now(), &self.driver.binding);
         let span = info_span!(
             // A span of traces, and no log.
@@ -187,47 +267,79 @@ impl<F: Fn(Trigger) + Send> Running<F> {
             hook = %binding.hook(), binding = %binding.spec().name, object = %object.reference()
         );
         let outputs = self.driver.evaluator.evaluate(filter, &object.json).instrument(span).await;
-        if let Some(timings) = self.driver.status.timings() {
+        if let Some(timings) = &self.driver.timings {
             timings.filtered(begun.elapsed());
         }
-        match outputs {
-            Ok(outputs) => Ok(Projection::Result(outputs.combined())),
-            Err(source) => {
-                if let FilterError::BackingOff { wait, .. } = source {
-                    self.refused.push(object.clone(), wait, tokio::time::Instant::now());
-                }
-                let binding = &self.driver.binding;
-                let (hook, name) = (binding.hook().clone(), binding.spec().name.clone());
-                Err(ProjectionError { hook, binding: name, object: object.reference(), source })
-            }
+        let source = match outputs {
+            Ok(outputs) => return (Projection::Result(outputs.combined()), None),
+            Err(source) => source,
+        };
+        if !source.is_transient() {
+            return (Projection::Failed(source.to_string()), Some(self.error(object, source)));
         }
+        if !self.driver.room.keep(object) {
+            let error = self.no_room(object, object.json.len());
+            return (Projection::Late, Some(error));
+        }
+        let wait = if let FilterError::BackingOff { wait, .. } = source { wait } else { AGAIN };
+        self.pending.push(Waiting { object: object.clone(), own }, wait, tokio::time::Instant::now());
+        (Projection::Late, Some(self.error(object, source)))
     }
 
-    fn failure(&self, projection: Result<Projection, ProjectionError>) -> (Projection, Option<ProjectionError>) {
-        match projection {
-            Ok(projection) => (projection, None),
-            Err(error) => {
-                self.driver.status.failed(&format!("{error}: {}", error.source));
-                (Projection::Failed(error.source.identity()), Some(error))
-            }
+    fn finish(&mut self, applied: Applied, error: Option<ProjectionError>) {
+        let Driver { binding, room, .. } = &mut self.driver;
+        room.hold(binding.own_bytes());
+        if binding.late() == 0 {
+            room.is_enough();
         }
-    }
-
-    fn finish(&self, applied: Applied, error: Option<ProjectionError>) {
-        if let Some(error) = error.filter(|_| applied.new_error) {
-            warn!(
-                hook = %error.hook, binding = %error.binding, object = %error.object,
-                reason = error.source.label(), error = %error.source, "filter failed"
-            );
+        let (complete, first_late) = (self.driver.binding.is_complete(), self.driver.status.late() == 0);
+        if let Some(error) = &error {
+            self.warn(error, applied.new_error, first_late);
+        } else if self.driver.binding.late() == 0 && !first_late {
+            let binding = &self.driver.binding;
+            info!(hook = %binding.hook(), binding = %binding.spec().name, "no object waits any more: the snapshot is complete");
         }
-        // An incomplete snapshot is shown to nobody; that it is empty again, is.
+        // A snapshot without all objects of the start is shown to nobody; that it is empty again, is.
         if applied.changed && (self.driver.binding.is_listed() || self.driver.status.is_listed()) {
             self.driver.publisher.publish(self.driver.binding.items().clone());
         }
+        if self.complete && self.driver.binding.late() > 0 {
+            self.complete = false;
+            (self.driver.out)(Output::Incomplete);
+        }
         for trigger in applied.triggers {
-            (self.driver.out)(trigger);
+            (self.driver.out)(Output::Trigger(trigger));
+        }
+        // After its synchronization, which has a place that is kept until then.
+        if complete && !self.complete {
+            self.complete = true;
+            (self.driver.out)(Output::Complete);
         }
         // Last: who sees that the binding is synchronised finds its synchronization in the queue.
         self.driver.status.update(&self.driver.binding);
+    }
+
+    /// Of many objects that wait for the machine, the first is named.
+    fn warn(&self, error: &ProjectionError, new: bool, first_late: bool) {
+        let ProjectionError { hook, binding, object, source } = error;
+        let reason = source.label();
+        if !source.is_transient() {
+            if new {
+                warn!(%hook, %binding, %object, reason, error = %source, "filter failed");
+            }
+        } else if first_late {
+            let error = error_chain(source);
+            if matches!(source, FilterError::NoRoom(_)) {
+                warn!(
+                    %hook, %binding, %object, reason, error,
+                    "no room for an object: runs that include this snapshot wait until there is"
+                );
+                return;
+            }
+            warn!(
+                %hook, %binding, %object, reason, error,
+                "filter could not run: runs that include this snapshot wait until it has"
+            );
+        }
     }
 }

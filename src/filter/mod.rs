@@ -8,7 +8,8 @@
 //! | `project`, `fingerprint` | what is kept of an object, and whether it changed |
 //! | `binding` | the state machine: objects, events, synchronization |
 //! | `snapshots` | what runs read |
-//! | `drive`, `status` | the task that feeds a binding, and how it is doing |
+//! | `room` | how much of memory a binding may keep |
+//! | `drive`, `pending`, `status` | the task that feeds a binding, what it has to try again, and how it is doing |
 //!
 //! Never watches and never queues: changes come in, triggers go out.
 
@@ -17,17 +18,19 @@ mod drive;
 pub mod evaluator;
 mod fingerprint;
 pub mod jq;
+mod pending;
 mod project;
-mod refused;
+mod room;
 mod snapshots;
 mod status;
 pub mod worker;
 
 pub use binding::{Applied, Binding, Changes, Projection, SourceId};
-pub use drive::{Driver, Input, OwnChanges, ProjectionError, drive};
-pub use evaluator::{Evaluator, Program, compile};
+pub use drive::{Driver, Input, Output, OwnChanges, ProjectionError, drive};
+pub use evaluator::{Evaluator, Program, compile, compile_for};
 pub use jq::{CompileError, FilterError, FilterLimit, Outputs};
 pub use project::{item, uses_only_metadata};
+pub use room::{Room, UNIT};
 pub use snapshots::{Publisher, Snapshots};
 pub use status::{BindingStatus, Timings};
 pub use worker::WorkerConfig;

@@ -53,6 +53,19 @@ fn metadata(json: &str) -> Arc<str> {
     out.into()
 }
 
+/// The most bytes that the item of an object takes for itself, whose filter's result is this.
+pub fn most(object: &Object, content: Content, result: Option<&str>) -> usize {
+    let text = if content == Content::Metadata { object.json.len() } else { 0 };
+    let names = object.key.name.len() + object.key.namespace.as_deref().map_or(0, str::len);
+    size_of::<Item>() + names + object.uid.len() + object.resource_version.len() + text + result.map_or(0, str::len)
+}
+
+/// What an item takes for itself: a whole object is shared with others.
+pub fn own(item: &Item, content: Content) -> usize {
+    let shared = item.object.as_deref().filter(|_| content == Content::Full).map_or(0, str::len);
+    size(item).saturating_sub(shared)
+}
+
 /// The bytes that an item holds by itself.
 pub fn size(item: &Item) -> usize {
     let key = item.key.name.len() + item.key.namespace.as_deref().map_or(0, str::len);

@@ -5,7 +5,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -31,25 +31,15 @@ pub struct BindingStatus {
     objects: AtomicUsize,
     bytes: AtomicUsize,
     failing: AtomicUsize,
+    late: AtomicUsize,
     changes: Mutex<Changes>,
     filter_errors: AtomicU64,
     last_error: Mutex<Option<Arc<str>>>,
     changed: Notify,
-    timings: OnceLock<Box<dyn Timings>>,
 }
 
 impl BindingStatus {
-    /// Tells these of the times from now on, if nobody is told yet.
-    pub fn report_to(&self, timings: Box<dyn Timings>) {
-        // As documented.
-        let _ = self.timings.set(timings);
-    }
-
-    pub(super) fn timings(&self) -> Option<&dyn Timings> {
-        self.timings.get().map(|timings| &**timings)
-    }
-
-    /// Whether the snapshot shows all objects.
+    /// Whether all objects were listed, and the filter was run on each: the snapshot showed all of them then.
     pub fn is_listed(&self) -> bool {
         self.listed.load(Ordering::Acquire)
     }
@@ -96,6 +86,12 @@ impl BindingStatus {
         self.failing.load(Ordering::Relaxed)
     }
 
+    /// Objects on whose newest state the filter could not run yet, because of the machine: their former state is in
+    /// the snapshot, or nothing. It is incomplete until there are none.
+    pub fn late(&self) -> usize {
+        self.late.load(Ordering::Relaxed)
+    }
+
     /// What happened to the objects since the binding was made.
     pub fn changes(&self) -> Changes {
         *self.changes.lock().unwrap_or_else(PoisonError::into_inner)
@@ -121,6 +117,7 @@ impl BindingStatus {
         self.objects.store(binding.items().size(), Ordering::Relaxed);
         self.bytes.store(binding.bytes(), Ordering::Relaxed);
         self.failing.store(binding.failing(), Ordering::Relaxed);
+        self.late.store(binding.late(), Ordering::Relaxed);
         *self.changes.lock().unwrap_or_else(PoisonError::into_inner) = binding.changes();
         let listed = self.listed.swap(binding.is_listed(), Ordering::AcqRel) != binding.is_listed();
         let live = self.live.swap(binding.is_live(), Ordering::AcqRel) != binding.is_live();

@@ -2,15 +2,17 @@
 
 use std::{
     collections::HashMap,
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use futures::{Stream, StreamExt as _, stream};
+use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
     Resource as _, ResourceExt as _,
-    api::{Api, Patch, PatchParams},
+    api::{Api, ListParams, Patch, PatchParams},
+    core::PartialObjectMeta,
     runtime::{
         Controller,
         controller::{self, Action},
@@ -19,31 +21,39 @@ use kube::{
     },
 };
 use serde_json::json;
-use tokio::time::{sleep, timeout_at};
-use tracing::{debug, info, warn};
+use tokio::time::{sleep, timeout, timeout_at};
+use tracing::{debug, error, info, warn};
 
 use super::{
     HookBundle, HookBundleStatus,
     changes::{Told, told},
-    keeper::{Keeper, World},
+    keeper::Keeper,
     source::{SourceOptions, Sources},
+    subject::World,
 };
 use crate::{
     election::{Leadership, NotLeading},
-    model::{BundleId, Installer, error_chain},
+    fair::Pool,
+    model::{BundleId, HookBundlesNews, Installer, error_chain},
+    tasks::{Tasks, panic_text},
 };
 
 /// Keeps a HookBundle until its hooks and registrations are gone.
 pub const FINALIZER: &str = "boathook.dev/hooks";
 const MANAGER: &str = "boathook";
-/// HookBundles that are worked on at the same time; a registry that does not answer holds up only its own.
-const AT_A_TIME: u16 = 64;
+/// Installations at the same time. What takes away needs no turn, so passes themselves are not counted.
+const INSTALLS: u64 = 16;
 /// The API allows 1 kB.
 const MAX_NOTE: usize = 1000;
 /// Until the kind is served, this often somebody looks.
 const UNSERVED: Duration = Duration::from_secs(15);
+/// A definition that is a moment old: the API server asks for a second of patience.
+const UNREADY: Duration = Duration::from_secs(1);
+const UNREADY_TRIES: usize = 10;
 /// A standby looks this often whether what is being deleted is gone.
 const GONE: Duration = Duration::from_secs(5);
+/// All are listed this often.
+const LISTED: Duration = Duration::from_secs(60);
 
 /// How HookBundles are kept.
 #[derive(Debug, Clone)]
@@ -83,12 +93,21 @@ pub enum ControlError {
         #[source]
         source: NotLeading,
     },
+    /// A defect of the operator, which concerns this object alone.
+    #[error("HookBundle {id}: {panic}")]
+    Defect {
+        /// The HookBundle.
+        id: String,
+        /// What is known of it.
+        panic: String,
+    },
 }
 
 struct Control {
     client: kube::Client,
     installer: Arc<dyn Installer>,
-    sources: Sources,
+    sources: Arc<Sources>,
+    installs: Pool,
     unconfined: Vec<String>,
     recorder: Recorder,
     leadership: Leadership,
@@ -110,22 +129,43 @@ pub async fn served(client: &kube::Client) -> Result<bool, kube::Error> {
     }
 }
 
+/// Waits until HookBundles can be listed. For a moment after their definition came, the API server answers 429 because
+/// their storage is not ready yet. Every fresh install would begin with that as a warning.
+async fn listable(client: &kube::Client) {
+    let api: Api<HookBundle> = Api::all(client.clone());
+    for _ in 0..UNREADY_TRIES {
+        match api.list_metadata(&ListParams::default().limit(1)).await {
+            Err(kube::Error::Api(status)) if status.code == 429 => sleep(UNREADY).await,
+            // The controller reports every other problem, and a 429 that lasts.
+            _ => return,
+        }
+    }
+}
+
 /// Waits until the cluster serves HookBundles, and keeps them until it is dropped. Hooks stay at work then: whoever
 /// has them ends them.
-pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: Options) {
+pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: Options, tasks: Tasks) {
     let mut told = false;
-    while !served(&client).await.unwrap_or(false) {
+    loop {
+        match served(&client).await {
+            Ok(true) => break,
+            Ok(false) => installer.note_hook_bundles(HookBundlesNews::Unserved),
+            // Nobody knows.
+            Err(_) => {}
+        }
         if !told {
             debug!("the cluster does not serve HookBundles yet: `boathook crd | kubectl apply --server-side -f -`");
         }
         told = true;
         sleep(UNSERVED).await;
     }
+    listable(&client).await;
     info!("keeping HookBundles");
     let reporter = Reporter { controller: "boathook.dev/boathook".to_owned(), instance: Some(options.instance) };
     let control = Arc::new(Control {
         recorder: Recorder::new(client.clone(), reporter),
-        sources: Sources::new(client.clone(), options.sources),
+        sources: Arc::new(Sources::new(client.clone(), options.sources)),
+        installs: Pool::new(INSTALLS),
         client: client.clone(),
         installer,
         unconfined: options.unconfined,
@@ -133,8 +173,8 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
         keepers: Mutex::default(),
     });
     let controller = Controller::new(Api::<HookBundle>::all(client), watcher::Config::default())
-        .with_config(controller::Config::default().concurrency(AT_A_TIME))
         .reconcile_all_on(taking_over(options.leadership));
+    let _listing = tasks.spawn("list of HookBundles", list(control.client.clone(), control.installer.clone()));
     let mut passes = controller.run(pass, again, control.clone()).boxed();
     let mut last = String::new();
     while let Some(passed) = passes.next().await {
@@ -154,6 +194,27 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
     }
 }
 
+/// Says which HookBundles there are, at first and now and then: one that is deleted before the controller has seen it
+/// is not waited for. The controller's own list can't be waited for beside it: its store wakes one waiter alone.
+async fn list(client: kube::Client, installer: Arc<dyn Installer>) {
+    const ANSWER: Duration = Duration::from_secs(30);
+    let (api, params) = (Api::<HookBundle>::all(client), ListParams::default());
+    loop {
+        let listed = timeout(ANSWER, api.list_metadata(&params)).await;
+        let pause = if let Ok(Ok(list)) = listed {
+            let id = |bundle: &PartialObjectMeta<HookBundle>| BundleId {
+                namespace: bundle.namespace(),
+                name: bundle.name_any(),
+            };
+            installer.note_hook_bundles(HookBundlesNews::Listed(list.items.iter().map(id).collect()));
+            LISTED
+        } else {
+            GONE
+        };
+        sleep(pause).await;
+    }
+}
+
 /// Tells once when this replica leads and others might have: then all is to be looked at as the leader does.
 fn taking_over(leadership: Leadership) -> impl Stream<Item = ()> + Send + 'static {
     stream::once(async move { leadership.gained().await })
@@ -168,7 +229,18 @@ async fn follow(bundle: &HookBundle, control: &Control) -> Result<Action, Contro
     control.keep(bundle, true).await
 }
 
+/// One object's defect must not end the work on all the others: whoever can write one could end the operator, and again
+/// at each start.
 async fn pass(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
+    let passing = AssertUnwindSafe(pass_now(bundle.clone(), control)).catch_unwind();
+    passing.await.unwrap_or_else(|panic| {
+        let (id, panic) = (id(&bundle).to_string(), panic_text(panic.as_ref()));
+        error!(bundle = id, panic, "a HookBundle can't be kept by a defect of the operator: it is tried again");
+        Err(ControlError::Defect { id, panic })
+    })
+}
+
+async fn pass_now(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
     if !control.leadership.leads() {
         return follow(&bundle, &control).await;
     }
@@ -206,11 +278,13 @@ impl Control {
         let namespace = bundle.namespace().unwrap_or_default();
         let world = World {
             sources: &self.sources,
-            installer: &*self.installer,
+            installer: &self.installer,
+            installs: &self.installs,
             confined: !self.unconfined.contains(&namespace),
             standby,
         };
         let passed = keeper.pass(bundle, &world).await;
+        self.installer.note(&id, passed.standing);
         if let Some((old, new)) = passed.news {
             self.write(&id, bundle, &new).await?;
             for told in told(&old, &new) {

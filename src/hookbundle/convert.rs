@@ -37,6 +37,7 @@ pub(super) fn caps(limits: Option<&Limits>) -> LimitCaps {
         host_calls: limits.host_calls.map(|calls| calls.try_into().unwrap_or_default()),
         host_bytes: amount(&limits.host_bytes),
         log_bytes: amount(&limits.log_bytes),
+        concurrency: limits.concurrency.map(|runs| runs.try_into().unwrap_or_default()),
     }
 }
 
@@ -64,11 +65,13 @@ mod tests {
             host_calls: Some(7),
             host_bytes: text("1k"),
             log_bytes: text("no"),
+            concurrency: Some(3),
         };
         let caps = caps(Some(&limits));
         assert_eq!(caps.memory, Some(64 << 20));
         assert_eq!(caps.time, Some(Duration::from_millis(1500)));
         assert_eq!((caps.host_calls, caps.host_bytes, caps.log_bytes), (Some(7), Some(1000), Some(0)));
+        assert_eq!(caps.concurrency, Some(3));
         assert_eq!(super::caps(None), LimitCaps::default());
     }
 

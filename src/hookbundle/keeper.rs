@@ -1,4 +1,7 @@
 //! One HookBundle: what this process knows of it, and what is done about it. Holds no rule: plan and report do.
+//!
+//! A pass never waits for a registry. Versions are fetched in a task, and a later pass takes the answer, so that a changed
+//! spec, a right that was taken away, and a suspension count at once.
 
 use std::{
     collections::BTreeMap,
@@ -6,36 +9,27 @@ use std::{
 };
 
 use super::{
-    HookBundle, HookBundleSpec, HookBundleStatus,
+    HookBundle, HookBundleStatus,
+    fetch::Fetch,
     plan::{self, Decision, Due, Known, Looked},
     problem::Problem,
     report::{self, Facts, Waiting, Why},
-    source::Sources,
+    subject::{Subject, World},
     version::Version,
 };
-use crate::model::{BundleId, HookPhase, InstallError, Installation, Installer, Permission};
+use crate::model::{BundleNews, HookPhase, InstallError, Installation, Permission};
 
 /// Steps of one pass: bring back, take the spec's changes over, install.
 const STEPS: usize = 4;
 /// While hooks are starting.
 const SOON: Duration = Duration::from_secs(1);
-/// Hooks' states are looked at this often. Nobody outside is asked.
+/// Hooks' states are looked at this often, since nothing tells when one changes. Nobody outside is asked.
 const LATER: Duration = Duration::from_secs(5);
 /// What each run changes is written this often.
 const RUNS_WRITTEN: Duration = Duration::from_secs(30);
 /// Whether the ServiceAccount may still watch what hooks bind is asked this often: nobody tells of a right that comes
 /// or goes.
 const RIGHTS: Duration = Duration::from_secs(60);
-
-/// What a pass needs of the world.
-pub(super) struct World<'a> {
-    pub sources: &'a Sources,
-    pub installer: &'a dyn Installer,
-    /// Hooks of this namespace may act in it alone.
-    pub confined: bool,
-    /// Another replica decides: what it reports is at work here, too, and nothing is reported.
-    pub standby: bool,
-}
 
 /// An installation that did not succeed.
 struct Failed {
@@ -57,6 +51,7 @@ struct Running {
 /// What this process knows of one HookBundle.
 #[derive(Default)]
 pub(super) struct Keeper {
+    fetch: Option<Fetch>,
     looked: Option<Looked>,
     found: Option<Version>,
     approved: Option<Version>,
@@ -66,8 +61,12 @@ pub(super) struct Keeper {
     lost: bool,
     /// The look after which a version was last asked for by its digest: no more often than the source is looked at.
     asked: Option<(Instant, String)>,
+    /// What came of that, until it is used.
+    answer: Option<(String, Result<Version, Problem>)>,
     /// By digest: what runs as spec has it now, and what is to take over.
     failed: BTreeMap<String, Failed>,
+    /// It waits for a turn to install.
+    turned_away: bool,
     /// As it was written last.
     status: Option<HookBundleStatus>,
     written: Option<Instant>,
@@ -79,29 +78,8 @@ pub(super) struct Passed {
     pub news: Option<(HookBundleStatus, HookBundleStatus)>,
     /// When to come again.
     pub again: Duration,
-}
-
-/// The object, taken apart once.
-struct Subject<'a> {
-    namespace: &'a str,
-    name: &'a str,
-    generation: i64,
-    spec: &'a HookBundleSpec,
-}
-
-impl Subject<'_> {
-    fn id(&self) -> BundleId {
-        BundleId { namespace: Some(self.namespace.to_owned()), name: self.name.to_owned() }
-    }
-
-    fn of(bundle: &HookBundle) -> Subject<'_> {
-        Subject {
-            namespace: bundle.metadata.namespace.as_deref().unwrap_or_default(),
-            name: bundle.metadata.name.as_deref().unwrap_or_default(),
-            generation: bundle.metadata.generation.unwrap_or_default(),
-            spec: &bundle.spec,
-        }
-    }
+    /// What the operator is to know of it.
+    pub standing: BundleNews,
 }
 
 impl Keeper {
@@ -110,18 +88,29 @@ impl Keeper {
         let of = Subject::of(bundle);
         let old = self.status.clone().or_else(|| bundle.status.clone()).unwrap_or_default();
         let recorded = old.digest.clone();
-        if plan::due(of.spec, of.generation, self.looked.as_ref(), Instant::now()) == Due::Now {
-            self.look(&of, world).await;
+        self.turned_away = false;
+        // Before anything that needs the source.
+        self.apply(&of, world).await;
+        self.receive(&of).await;
+        if self.fetch.is_none() && self.due(&of) == Due::Now {
+            self.fetch = Some(Fetch::begin(&of, None, world));
         }
-        for _ in 0..STEPS {
-            if !self.step(&of, recorded.as_deref(), world).await {
-                break;
+        // Until the source was looked at for this spec, what was found is another's answer.
+        if of.spec.suspend || self.looked.is_some_and(|looked| looked.generation == of.generation) {
+            for _ in 0..STEPS {
+                if !self.step(&of, recorded.as_deref(), world).await {
+                    break;
+                }
             }
         }
         if world.standby {
-            return Passed { news: None, again: self.again(&of, LATER) };
+            return Passed { news: None, again: self.again(&of, LATER), standing: self.standing(&of, true) };
         }
         self.report(&of, old, world)
+    }
+
+    fn due(&self, of: &Subject<'_>) -> Due {
+        plan::due(of.spec, of.generation, self.looked.as_ref(), Instant::now())
     }
 
     /// The status was written.
@@ -130,13 +119,29 @@ impl Keeper {
         self.written = Some(Instant::now());
     }
 
-    async fn look(&mut self, of: &Subject<'_>, world: &World<'_>) {
-        let failures = self.looked.map_or(0, |looked| looked.failures);
-        let mut fresh = Looked { generation: of.generation, at: Instant::now(), failures: 0, chance: rand::random() };
-        match fetch(of, None, world).await {
+    /// Takes the answer of a fetch that has ended. One that nobody wants any more ends here.
+    async fn receive(&mut self, of: &Subject<'_>) {
+        let Some(fetch) = self.fetch.take().filter(|fetch| fetch.is_for(of.spec)) else { return };
+        if !fetch.has_ended() {
+            self.fetch = Some(fetch);
+            return;
+        }
+        let (pin, answer) = fetch.answer().await;
+        let Some(digest) = pin else { return self.found(of, answer) };
+        if let (Err(_), Some(looked)) = (&answer, &mut self.looked) {
+            // So that another look comes soon.
+            looked.failures = looked.failures.max(1);
+        }
+        self.answer = Some((digest, answer));
+    }
+
+    /// The source was looked at.
+    fn found(&mut self, of: &Subject<'_>, answer: Result<Version, Problem>) {
+        let before = self.looked.map_or(0, |looked| looked.failures);
+        let failures = if answer.is_ok() { 0 } else { before.saturating_add(1) };
+        match answer {
             Ok(version) => (self.found, self.refused) = (Some(version), None),
             Err(problem) => {
-                fresh.failures = failures.saturating_add(1);
                 // What was found before may still wait, unless it is known to be refused now.
                 if problem.refused {
                     self.found = None;
@@ -144,8 +149,8 @@ impl Keeper {
                 self.refused = Some(problem);
             }
         }
-        fresh.at = Instant::now();
-        self.looked = Some(fresh);
+        let (generation, chance) = (of.generation, rand::random());
+        self.looked = Some(Looked { generation, at: Instant::now(), failures, chance });
     }
 
     fn known<'a>(&'a self, recorded: Option<&'a str>, standby: bool) -> Known<'a> {
@@ -163,7 +168,6 @@ impl Keeper {
         match plan::decide(of.spec, self.known(recorded, world.standby)) {
             Decision::Idle => false,
             Decision::Stay => {
-                self.apply(of, world).await;
                 // What was to take over is not wanted any more.
                 let running = self.running.as_ref().map(|running| running.version.digest.clone());
                 self.failed.retain(|digest, _| Some(digest) == running.as_ref());
@@ -182,10 +186,14 @@ impl Keeper {
 
     /// Brings back what ran before this process.
     async fn restore(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> bool {
-        match self.ask(of, digest, world).await {
+        match self.ask(of, digest, world) {
             None => false,
             Some(Ok(version)) => {
-                let done = self.install(of, version, world).await;
+                let done = self.install(of, version.clone(), world).await;
+                if self.turned_away {
+                    self.answer = Some((digest.to_owned(), Ok(version)));
+                    return false;
+                }
                 self.lost = !done;
                 true
             }
@@ -200,6 +208,10 @@ impl Keeper {
                     self.refused.get_or_insert(problem);
                     return true;
                 }
+                if self.turned_away {
+                    self.answer = Some((digest.to_owned(), Err(problem)));
+                    return false;
+                }
                 // A registry that is away gives it back later.
                 self.lost = problem.refused || problem.reason == "NotFound";
                 self.refused.get_or_insert(problem);
@@ -208,19 +220,17 @@ impl Keeper {
         }
     }
 
-    /// A version by its digest; nothing when that was asked since the last look.
-    async fn ask(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> Option<Result<Version, Problem>> {
+    /// A version by its digest, when it has come; nothing when that was asked since the last look.
+    fn ask(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> Option<Result<Version, Problem>> {
+        if let Some((_, answer)) = self.answer.take().filter(|(asked, _)| asked == digest) {
+            return Some(answer);
+        }
         let asking = self.looked.map(|looked| (looked.at, digest.to_owned()));
-        if asking.is_some() && self.asked == asking {
-            return None;
+        if self.fetch.is_none() && (asking.is_none() || self.asked != asking) {
+            self.asked = asking;
+            self.fetch = Some(Fetch::begin(of, Some(digest), world));
         }
-        self.asked = asking;
-        let asked = fetch(of, Some(digest), world).await;
-        if let (Err(_), Some(looked)) = (&asked, &mut self.looked) {
-            // So that another look comes soon.
-            looked.failures = looked.failures.max(1);
-        }
-        Some(asked)
+        None
     }
 
     /// Has a new version at work.
@@ -228,7 +238,7 @@ impl Keeper {
         let known = [&self.found, &self.approved].into_iter().flatten().find(|version| version.digest == digest);
         let version = match known.cloned() {
             Some(version) => version,
-            None => match self.ask(of, digest, world).await {
+            None => match self.ask(of, digest, world) {
                 Some(Ok(version)) => {
                     self.approved = Some(version.clone());
                     version
@@ -237,13 +247,10 @@ impl Keeper {
                     if let Some(Err(problem)) = answer {
                         self.refused = Some(problem);
                     }
-                    self.apply(of, world).await;
                     return false;
                 }
             },
         };
-        // Less that is granted counts at once, whatever comes of the new version.
-        self.apply(of, world).await;
         self.install(of, version, world).await
     }
 
@@ -298,9 +305,13 @@ impl Keeper {
             return false;
         }
         let times = before.map_or(0, |failed| failed.times).saturating_add(1);
+        let Some(_turn) = world.turn(of).await else {
+            self.turned_away = true;
+            return false;
+        };
         match world.installer.install(wanted.clone()).await {
             Ok(_) => {
-                world.sources.remember(&of.id(), &version);
+                world.sources.remember(&of.id(), &version).await;
                 self.running = Some(Running { version, installed: wanted, at: Instant::now() });
                 self.failed.clear();
                 true
@@ -365,25 +376,25 @@ impl Keeper {
         let write = if report::same_but_for_runs(&old, &status) { status != old && due } else { true };
         let starting = states.iter().any(|state| state.phase == HookPhase::Pending);
         let again = self.again(of, if starting { SOON } else { LATER });
-        Passed { news: write.then_some((old, status)), again }
+        let write = write && !(self.running.is_none() && self.fetch.as_ref().is_some_and(Fetch::is_young));
+        Passed { news: write.then_some((old, status)), again, standing: self.standing(of, false) }
+    }
+
+    fn standing(&self, of: &Subject<'_>, standby: bool) -> BundleNews {
+        let problem = self.failed().map(|failed| &failed.problem).or(self.refused.as_ref());
+        plan::standing(of.spec, self.running.is_some(), standby, problem)
     }
 
     fn again(&self, of: &Subject<'_>, poll: Duration) -> Duration {
-        let now = Instant::now();
-        match plan::due(of.spec, of.generation, self.looked.as_ref(), now) {
-            Due::At(at) => poll.min(at.saturating_duration_since(now)),
+        if self.turned_away {
+            return SOON;
+        }
+        if let Some(fetch) = &self.fetch {
+            return fetch.pause().min(poll);
+        }
+        match self.due(of) {
+            Due::At(at) => poll.min(at.saturating_duration_since(Instant::now())),
             Due::Now | Due::Never => poll,
         }
     }
-}
-
-/// A version with all that is known of what its hooks ask for.
-async fn fetch(of: &Subject<'_>, pin: Option<&str>, world: &World<'_>) -> Result<Version, Problem> {
-    let mut version = world.sources.fetch(of.namespace, of.spec, pin).await?;
-    if version.hooks.iter().any(|hook| hook.said.is_none()) {
-        let asked = world.installer.asked(&version.hooks).await;
-        let said = asked.into_iter().filter_map(|asked| Some((asked.hook.to_string(), asked.permissions.ok()?)));
-        version.asked = said.collect::<BTreeMap<_, _>>();
-    }
-    Ok(version)
 }

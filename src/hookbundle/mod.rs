@@ -1,7 +1,7 @@
 //! HookBundles: bundles that the cluster's users name, kept at work.
 //!
 //! ```text
-//!  HookBundle ─▶ controller ─▶ keeper ─┬▶ plan: what to do next ─▶ source: bring a version ─▶ Installer: have it at work
+//!  HookBundle ─▶ controller ─▶ keeper ─┬▶ plan: what to do next ─▶ fetch, source: bring a version ─▶ Installer: have it at work
 //!                                      └▶ report, conditions: the status ─▶ changes: the Events
 //! ```
 //!
@@ -12,12 +12,14 @@ mod changes;
 mod conditions;
 mod controller;
 mod convert;
+mod fetch;
 mod keeper;
 mod plan;
 mod problem;
 mod release;
 mod report;
 mod source;
+mod subject;
 mod version;
 
 pub use api::{

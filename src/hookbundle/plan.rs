@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Approval, HookBundleSpec};
-use crate::model::parse_duration;
+use super::{Approval, HookBundleSpec, problem::Problem};
+use crate::model::{BundleNews, parse_duration};
 
 /// How often a tag is looked up when nobody says.
 const INTERVAL: Duration = Duration::from_secs(300);
@@ -63,7 +63,7 @@ pub(super) fn backoff(failures: u32) -> Duration {
 pub(super) struct Known<'a> {
     /// At work in this process.
     pub running: Option<&'a str>,
-    /// At work when the status was written last, maybe by a process before.
+    /// At work when the status was written last, maybe by a process before; or what somebody else wrote there.
     pub recorded: Option<&'a str>,
     /// The recorded version can't be had any more.
     pub lost: bool,
@@ -93,15 +93,20 @@ pub(super) fn decide<'a>(spec: &'a HookBundleSpec, known: Known<'a>) -> Decision
     if spec.suspend {
         return stay;
     }
+    let approved = spec.approved_digest.as_deref();
+    // Who may write the status may not be who may approve.
+    let counts = |recorded: &&str| spec.approval == Approval::Automatic || approved == Some(*recorded);
+    let recorded = known.recorded.filter(counts);
     if known.standby {
-        return known.recorded.filter(|recorded| known.running != Some(recorded)).map_or(stay, Decision::Install);
+        return recorded.filter(|recorded| known.running != Some(recorded)).map_or(stay, Decision::Install);
     }
     let target = match spec.approval {
         Approval::Automatic => known.found,
-        Approval::Manual => spec.approved_digest.as_deref(),
+        Approval::Manual => approved,
     };
-    match (known.running, known.recorded, target) {
-        (None, Some(recorded), target) if target != Some(recorded) && !known.lost => Decision::Restore(recorded),
+    match (known.running, recorded, target) {
+        // Where the source is away, it comes out of the store.
+        (None, Some(recorded), _) if known.found != Some(recorded) && !known.lost => Decision::Restore(recorded),
         (_, _, None) => stay,
         (Some(running), _, Some(target)) if running == target => stay,
         (_, _, Some(target)) => Decision::Install(target),
@@ -114,6 +119,19 @@ pub(super) fn awaits_approval(spec: &HookBundleSpec, known: Known<'_>) -> bool {
         && known.found.is_some()
         && known.found != spec.approved_digest.as_deref()
         && known.found != known.running
+}
+
+/// What the operator is to know of a bundle. A standby does not settle anything: the leader may have had at work what it
+/// has not reported yet.
+pub(super) fn standing(spec: &HookBundleSpec, runs: bool, standby: bool, problem: Option<&Problem>) -> BundleNews {
+    match runs {
+        false if !spec.suspend => {
+            let why = problem.map_or("no version of it is at work yet", |problem| &problem.message);
+            BundleNews::Missing(why.to_owned())
+        }
+        _ if standby => BundleNews::AtWork,
+        _ => BundleNews::Settled,
+    }
 }
 
 #[cfg(test)]
@@ -154,11 +172,12 @@ mod tests {
             (&automatic, ("", "a", ""), Restore("a")),
             (&manual, ("", "", "a"), Idle),
             (&manual, ("a", "a", "b"), Stay),
-            (&manual, ("", "a", "b"), Restore("a")),
             (&approved, ("", "", "a"), Install("b")),
             (&approved, ("a", "a", "c"), Install("b")),
             (&approved, ("b", "b", "c"), Stay),
-            (&approved, ("", "b", "c"), Install("b")),
+            (&approved, ("", "b", "b"), Install("b")),
+            (&approved, ("", "b", "c"), Restore("b")),
+            (&approved, ("", "b", ""), Restore("b")),
             (&suspended, ("", "", "a"), Idle),
             (&suspended, ("", "a", "a"), Idle),
             (&suspended, ("a", "a", "b"), Stay),
@@ -166,6 +185,21 @@ mod tests {
             let spec = spec(spec_of.clone());
             let got = decide(&spec, known(running, recorded, found));
             assert_eq!(got, wanted, "{spec_of} running {running:?} recorded {recorded:?} found {found:?}");
+        }
+    }
+
+    // mutant: src/hookbundle/plan.rs: `approved == Some(*recorded)` => `true`
+    #[test]
+    fn a_status_approves_nothing() {
+        let manual = spec(json!({"approval": "Manual"}));
+        let approved = spec(json!({"approval": "Manual", "approvedDigest": "b"}));
+        for found in ["", "a", "evil"] {
+            for standby in [false, true] {
+                let forged = Known { standby, ..known("", "evil", found) };
+                assert_eq!(decide(&manual, forged), Decision::Idle, "{forged:?}");
+                let wanted = if standby { Decision::Idle } else { Decision::Install("b") };
+                assert_eq!(decide(&approved, forged), wanted, "{forged:?}");
+            }
         }
     }
 

@@ -89,9 +89,11 @@ fn of_registry(error: &RegistryError) -> (&'static str, bool) {
         RegistryProblem::Missing => ("NotFound", false),
         RegistryProblem::Digest { .. } => ("Tampered", true),
         RegistryProblem::TooLarge(_) => ("TooLarge", true),
-        RegistryProblem::Challenge(_) | RegistryProblem::Refused { .. } | RegistryProblem::Credentials(_) => {
-            ("LoginRefused", false)
-        }
+        RegistryProblem::Challenge(_)
+        | RegistryProblem::NoToken(_)
+        | RegistryProblem::Refused { .. }
+        | RegistryProblem::Credentials(_) => ("LoginRefused", false),
+        RegistryProblem::Insecure(_) | RegistryProblem::NotPublic(_) => ("RegistryNotAllowed", false),
         RegistryProblem::Authority => ("CertificateInvalid", false),
         RegistryProblem::Store(error) => of_store(error),
         _ => ("RegistryUnavailable", false),
@@ -102,6 +104,7 @@ fn of_store(error: &StoreError) -> (&'static str, bool) {
     match error {
         StoreError::Digest { .. } | StoreError::TooLong { .. } => ("Tampered", true),
         StoreError::TooShort { .. } => ("RegistryUnavailable", false),
+        StoreError::Full { .. } => ("StoreFull", false),
         StoreError::Io { .. } => ("StoreUnusable", false),
     }
 }

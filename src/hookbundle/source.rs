@@ -4,25 +4,28 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kube::api::{Api, ApiResource, DynamicObject};
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::{task::spawn_blocking, time::timeout};
 use tracing::warn;
 
 use super::{HookBundleSpec, SecretKey, Verification, problem::Problem, version::Version};
 use crate::{
     bundle::{
-        self, Connect, Credentials, Demand, Digest, NamedKey, Place, Policy, Progress, PublicKey, Pulled, Reference,
-        Store, Verified,
+        self, Connect, Credentials, Demand, Digest, NamedKey, Place, Policy, Progress, PublicKey, Pulled, Reach,
+        Reference, Store, Verified,
     },
+    fair::{Pool, Tenant},
     model::{BundleId, error_chain},
 };
 
-/// Bundles that are brought from one registry at the same time.
-const PER_REGISTRY: usize = 4;
+/// Bundles that are brought from one registry at the same time, shared by namespaces.
+const PER_REGISTRY: u64 = 4;
+/// Bundles that are brought at the same time, shared by namespaces. Each may hold a manifest and a config of 4 MiB.
+const PULLS: u64 = 32;
 /// One version, with all its layers. What is there by then is kept for the next time.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// An answer of the API server.
@@ -31,12 +34,12 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// What all HookBundles have in common.
 #[derive(Debug, Clone)]
 pub struct SourceOptions {
-    /// Where layers are kept.
+    /// Where layers are kept, each namespace's by themselves.
     pub store: Store,
-    /// The store is cut down to this many bytes.
-    pub store_size: u64,
     /// What the operator's admin wants of every bundle, besides what its HookBundle says.
     pub policy: Option<Policy>,
+    /// Where registries may be that HookBundles name.
+    pub reach: Reach,
     /// Certificates (PEM) of registries' authorities, besides the system's and those that a HookBundle names. Logins
     /// are each namespace's own: nobody gets at bundles by those of another.
     pub ca: Vec<u8>,
@@ -45,13 +48,14 @@ pub struct SourceOptions {
 pub(super) struct Sources {
     client: kube::Client,
     options: SourceOptions,
+    pulls: Pool,
     /// A registry that does not answer holds up those who want it alone.
-    registries: Mutex<HashMap<String, Arc<Semaphore>>>,
+    registries: Mutex<HashMap<String, Arc<Pool>>>,
 }
 
 impl Sources {
     pub fn new(client: kube::Client, options: SourceOptions) -> Self {
-        Self { client, options, registries: Mutex::default() }
+        Self { client, options, pulls: Pool::new(PULLS), registries: Mutex::default() }
     }
 
     /// The version that the source points to, or the one with this digest at the same place.
@@ -61,25 +65,27 @@ impl Sources {
             let text = format!("the operator's policy has no rule for {}: ask its admin to add one", at.source());
             return Err(Problem::refused("SourceNotAllowed", text));
         }
-        let registry = self.registry(at.registry());
-        let Ok(_turn) = registry.acquire().await else {
-            return Err(Problem::passing("Interrupted", "the operator is ending"));
-        };
+        let (registry, tenant) = (self.registry(at.registry()), Tenant::namespace(namespace));
+        let interrupted = |_| Problem::passing("Interrupted", "the operator is ending");
+        let _turn = registry.take(&tenant, 1).await.map_err(interrupted)?;
+        let _pull = self.pulls.take(&tenant, 1).await.map_err(interrupted)?;
         let fetched = timeout(PATIENCE, self.bring(namespace, spec, &at)).await;
         let late = || format!("{at} was not there after {} s: what came is kept, and it goes on", PATIENCE.as_secs());
         let (pulled, policy) = fetched.map_err(|_| Problem::passing("RegistryUnavailable", late()))??;
-        self.tidy(&pulled);
         let unreadable = |error| Problem::passing("StoreUnusable", format!("what was pulled can't be read: {error}"));
-        let ready = pulled.ready().map_err(unreadable)?;
+        let (ready, pulled) =
+            blocking(move || pulled.ready().map(|ready| (ready, pulled))).await?.map_err(unreadable)?;
         let version = Version::new(ready, &reference(spec, None)?, pulled.verified.clone());
         Ok(Version { pulled: Some(Arc::new((pulled, policy))), ..version })
     }
 
     /// Keeps in mind what is at work, for a start without the registry.
-    pub fn remember(&self, id: &BundleId, version: &Version) {
-        let Some((pulled, policy)) = version.pulled.as_deref() else { return };
-        if let Err(error) = self.options.store.remember(&self.key(id), pulled, policy) {
-            warn!(bundle = %id, error = error_chain(&error), "a start without the registry is not possible");
+    pub async fn remember(&self, id: &BundleId, version: &Version) {
+        let Some(brought) = version.pulled.clone() else { return };
+        let (store, key) = (self.store(id.namespace.as_deref().unwrap_or_default()), self.key(id));
+        let work = move || store.remember(&key, &brought.0, &brought.1).map_err(|error| error_chain(&error));
+        if let Err(error) = blocking(work).await.unwrap_or_else(|problem| Err(problem.message)) {
+            warn!(bundle = %id, error, "a start without the registry is not possible");
         }
     }
 
@@ -87,7 +93,9 @@ impl Sources {
     pub async fn recall(&self, id: &BundleId, spec: &HookBundleSpec) -> Option<Version> {
         let namespace = id.namespace.as_deref().unwrap_or_default();
         let policy = Secrets { client: &self.client, namespace }.policy(spec).await.ok()?;
-        let ready = self.options.store.recall(&self.key(id), &policy).ok()??;
+        let (store, key) = (self.store(namespace), self.key(id));
+        // It reads and hashes all of it.
+        let ready = blocking(move || store.recall(&key, &policy)).await.ok()?.ok()??;
         Some(Version::new(ready, &reference(spec, None).ok()?, Verified::default()))
     }
 
@@ -99,7 +107,7 @@ impl Sources {
 
     async fn bring(&self, namespace: &str, spec: &HookBundleSpec, at: &Reference) -> Result<(Pulled, Policy), Problem> {
         let secrets = Secrets { client: &self.client, namespace };
-        let connect = secrets.connect(spec, &self.options.ca).await?;
+        let connect = secrets.connect(spec, &self.options).await?;
         let policy = secrets.policy(spec).await?;
         let place = Place::registry(at, &connect).map_err(|error| Problem::of_bundle(&error))?;
         let mut by_operator = None;
@@ -107,7 +115,7 @@ impl Sources {
             let (seen, verified) = bundle::verify(&place, policy).await.map_err(|error| Problem::of_bundle(&error))?;
             by_operator = Some((seen.digest, verified));
         }
-        let pulled = bundle::pull(&place, &self.options.store, &policy, &Progress::default()).await;
+        let pulled = bundle::pull(&place, &self.store(namespace), &policy, &Progress::default()).await;
         let mut pulled = pulled.map_err(|error| Problem::of_bundle(&error))?;
         if let Some((digest, verified)) = by_operator {
             if digest != pulled.seen.digest {
@@ -118,25 +126,22 @@ impl Sources {
         Ok((pulled, policy))
     }
 
-    fn registry(&self, host: &str) -> Arc<Semaphore> {
+    fn registry(&self, host: &str) -> Arc<Pool> {
         let mut registries = self.registries.lock().unwrap_or_else(PoisonError::into_inner);
         // Those that nobody asks at the moment need not be known.
         registries.retain(|_, turns| Arc::strong_count(turns) > 1);
-        registries.entry(host.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(PER_REGISTRY))).clone()
+        registries.entry(host.to_owned()).or_insert_with(|| Arc::new(Pool::new(PER_REGISTRY))).clone()
     }
 
-    /// Only after something new was brought: what was just used goes last.
-    fn tidy(&self, pulled: &Pulled) {
-        if pulled.fetched == 0 {
-            return;
-        }
-        let (store, size) = (self.options.store.clone(), self.options.store_size);
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = store.collect(size, SystemTime::now()) {
-                warn!(error = error_chain(&error), "the store of bundles can't be cut down");
-            }
-        });
+    /// Where this namespace's layers are kept.
+    fn store(&self, namespace: &str) -> Store {
+        self.options.store.of(&Tenant::namespace(namespace))
     }
+}
+
+/// Reads and writes files off the threads that others wait for.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    spawn_blocking(work).await.map_err(|_| Problem::passing("Interrupted", "the operator is ending"))
 }
 
 fn reference(spec: &HookBundleSpec, pin: Option<&str>) -> Result<Reference, Problem> {
@@ -167,7 +172,7 @@ struct Secrets<'a> {
 }
 
 impl Secrets<'_> {
-    async fn connect(&self, spec: &HookBundleSpec, ca: &[u8]) -> Result<Connect, Problem> {
+    async fn connect(&self, spec: &HookBundleSpec, options: &SourceOptions) -> Result<Connect, Problem> {
         let Some(oci) = &spec.source.oci else { return Ok(Connect::default()) };
         let mut credentials = Credentials::default();
         for secret in &oci.pull_secrets {
@@ -177,12 +182,12 @@ impl Secrets<'_> {
             })?;
             credentials.merge(own);
         }
-        let mut ca = ca.to_vec();
+        let mut ca = options.ca.clone();
         if let Some(at) = &oci.ca_secret {
             ca.push(b'\n');
             ca.extend(self.value(at, "spec.source.oci.caSecret").await?);
         }
-        Ok(Connect { plain_http: oci.insecure, ca, credentials })
+        Ok(Connect { plain_http: oci.insecure, ca, credentials, reach: options.reach.clone() })
     }
 
     async fn policy(&self, spec: &HookBundleSpec) -> Result<Policy, Problem> {

@@ -52,6 +52,18 @@ pub fn read_directory(directory: &Path) -> Result<Vec<HookFile>, DirectoryError>
     Ok(files)
 }
 
+/// The directories just below that have hooks. An image of hooks often has them one directory deeper than the volume
+/// that it is mounted as.
+pub fn with_hooks_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir() && read_directory(path).is_ok_and(|hooks| !hooks.is_empty()))
+        .collect();
+    found.sort();
+    found
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -67,6 +79,18 @@ mod tests {
         let found = read_directory(dir.path()).unwrap();
         let names: Vec<_> = found.iter().map(|file| file.name.as_ref().map(HookName::as_str).ok()).collect();
         assert_eq!(names, [None, Some("a"), Some("b")]);
+    }
+
+    #[test]
+    fn finds_the_directories_below_that_have_hooks() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(with_hooks_below(dir.path()).is_empty());
+        for name in ["b/hook.wasm", "a/hook.wasm", "c/notes.md", "deep/er/hook.wasm"] {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        assert_eq!(with_hooks_below(dir.path()), [dir.path().join("a"), dir.path().join("b")]);
     }
 
     #[test]

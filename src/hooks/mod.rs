@@ -6,6 +6,6 @@ mod directory;
 mod document;
 mod schema;
 
-pub use directory::{DirectoryError, HookFile, read_directory};
+pub use directory::{DirectoryError, HookFile, read_directory, with_hooks_below};
 pub use document::{DocumentError, Problem, ProblemKind, parse, plain_scalar, print};
 pub use schema::schema;

@@ -77,6 +77,45 @@ pub struct AdmissionRule {
     pub scope: String,
 }
 
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Requested<'a> {
+    /// `""` is the core group.
+    pub group: &'a str,
+    /// `v1`
+    pub version: &'a str,
+    /// `pods`
+    pub resource: &'a str,
+    /// `status`; empty for the object itself.
+    pub subresource: &'a str,
+    /// `CREATE`
+    pub operation: &'a str,
+    /// The object is in a namespace.
+    pub namespaced: bool,
+}
+
+impl AdmissionRule {
+    /// Whether the API server asks about such a request: its own rules, by which `pods/*` has `pods`, too.
+    pub fn matches(&self, requested: &Requested<'_>) -> bool {
+        let any = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
+        let scope = match self.scope.as_str() {
+            "Namespaced" => requested.namespaced,
+            "Cluster" => !requested.namespaced,
+            _ => true,
+        };
+        let resource = |known: &String| {
+            let (resource, subresource) = known.split_once('/').unwrap_or((known, ""));
+            (resource == "*" || resource == requested.resource)
+                && (subresource == "*" || subresource == requested.subresource)
+        };
+        scope
+            && any(&self.operations, requested.operation)
+            && any(&self.api_groups, requested.group)
+            && any(&self.api_versions, requested.version)
+            && self.resources.iter().any(resource)
+    }
+}
+
 /// One entry of `matchConditions[]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchCondition {

@@ -1,7 +1,7 @@
 //! Bundles as an operator has them: what is to be installed, who it acts as, what came of it. Knows neither
 //! registries nor clusters.
 
-use std::{error::Error as StdError, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{error::Error as StdError, fmt, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,67 @@ impl fmt::Display for BundleId {
         }
         f.write_str(&self.name)
     }
+}
+
+/// Where hooks come from. Each source is loaded on its own, and may be away on its own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// The hooks directory.
+    Directory,
+    /// A bundle: of a HookBundle, or named on the command line.
+    Bundle(BundleId),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory => f.write_str("directory"),
+            Self::Bundle(id) if id.namespace.is_some() => write!(f, "HookBundle {id}"),
+            Self::Bundle(id) => write!(f, "bundle {id}"),
+        }
+    }
+}
+
+impl FromStr for Source {
+    type Err = UnknownSource;
+
+    fn from_str(text: &str) -> Result<Self, UnknownSource> {
+        let unknown = || UnknownSource(text.to_owned());
+        match text.split_once(' ') {
+            None if text == "directory" => Ok(Self::Directory),
+            Some(("bundle", name)) => Ok(Self::Bundle(BundleId { namespace: None, name: name.to_owned() })),
+            Some(("HookBundle", id)) => {
+                let (namespace, name) = id.split_once('/').ok_or_else(unknown)?;
+                Ok(Self::Bundle(BundleId { namespace: Some(namespace.to_owned()), name: name.to_owned() }))
+            }
+            _ => Err(unknown()),
+        }
+    }
+}
+
+/// A text that names no source of hooks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no source of hooks")]
+pub struct UnknownSource(String);
+
+/// What an operator knows of a bundle that is to be at work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BundleNews {
+    /// Nothing of it is at work, for this reason. What its hooks registered stays as it was.
+    Missing(String),
+    /// It is at work, and maybe not as its source has it now: the source is away, or another replica decides.
+    AtWork,
+    /// It is at work as its source has it, or it is known that nothing of it is to be at work.
+    Settled,
+}
+
+/// What an operator knows of HookBundles as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HookBundlesNews {
+    /// The cluster does not serve them.
+    Unserved,
+    /// These are all.
+    Listed(Vec<BundleId>),
 }
 
 /// The ServiceAccount that a hook's calls are made as. The API server decides them by its rights.
@@ -69,7 +130,7 @@ pub struct HookSource {
     pub said: Option<Vec<Permission>>,
 }
 
-/// Bounds of a run that no hook of the bundle gets over. Absent: what the host allows.
+/// Bounds of runs that no hook of the bundle gets over. Absent: what the host allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitCaps {
@@ -83,6 +144,9 @@ pub struct LimitCaps {
     pub host_bytes: Option<u64>,
     /// Bytes.
     pub log_bytes: Option<u64>,
+    /// Runs of one hook at the same time.
+    #[serde(default)]
+    pub concurrency: Option<usize>,
 }
 
 impl LimitCaps {
@@ -195,8 +259,11 @@ pub enum InstallError {
     /// A new version asks for more than it was granted.
     #[error("the new version asks for more than is granted, and the version before goes on: {}", list(.0))]
     Ungranted(Vec<(HookName, Vec<Permission>)>),
-    /// The ServiceAccount may not watch what a new version's hook binds.
-    #[error("hook {hook} of the new version binds what its {identity} may not watch, and the version before goes on: {}", rules(.missing))]
+    /// The ServiceAccount lacks rights that a new version's hook needs of it.
+    #[error(
+        "hook {hook} of the new version needs rights that its {identity} lacks, and the version before goes on: {}",
+        rules(.missing)
+    )]
     Forbidden {
         /// The name in the bundle.
         hook: HookName,
@@ -239,7 +306,7 @@ pub enum HookPhase {
     Quarantined,
     /// It asks for more than is granted.
     Ungranted,
-    /// Its ServiceAccount may not watch what it binds.
+    /// Its ServiceAccount is not there, or may not do what its bindings take.
     Forbidden,
     /// The bundle is suspended.
     Suspended,
@@ -277,7 +344,7 @@ pub struct HookState {
 pub struct Asked {
     /// The name in the bundle.
     pub hook: HookName,
-    /// `permissions.kubernetes`, or why it can't be asked.
+    /// All that it asks for, or why it can't be asked.
     pub permissions: Result<Vec<Permission>, String>,
 }
 
@@ -301,6 +368,36 @@ pub trait Installer: Send + Sync {
     /// How far its hooks are, ordered by name; none when there is no such bundle.
     fn states(&self, id: &BundleId) -> Vec<HookState>;
 
+    /// Takes a note of a bundle: it counts for readiness, and until it is settled nothing that its hooks registered
+    /// is removed. [`Self::remove`] forgets it.
+    fn note(&self, id: &BundleId, news: BundleNews) {
+        let _ = (id, news);
+    }
+
+    /// The same of all HookBundles.
+    fn note_hook_bundles(&self, news: HookBundlesNews) {
+        let _ = news;
+    }
+
     /// What components ask for: only their `config` is called, and nothing starts.
     fn asked<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<Asked>>;
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn sources_are_read_as_they_are_written() {
+        let bundle = |namespace: Option<&str>| {
+            Source::Bundle(BundleId { namespace: namespace.map(str::to_owned), name: "a.b".to_owned() })
+        };
+        for source in [Source::Directory, bundle(None), bundle(Some("team"))] {
+            assert_eq!(source.to_string().parse(), Ok(source));
+        }
+        for text in ["", "elsewhere", "HookBundle a", "x a/b"] {
+            assert!(text.parse::<Source>().is_err(), "{text}");
+        }
+    }
 }

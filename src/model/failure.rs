@@ -82,6 +82,13 @@ pub struct Failure {
     pub backtrace: Option<String>,
 }
 
+impl Failure {
+    /// The host could not run it.
+    pub fn of_host(message: String) -> Self {
+        Self { kind: FailureKind::Host, message, backtrace: None }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

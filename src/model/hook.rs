@@ -1,11 +1,11 @@
 //! What a hook is: its bindings, permissions and limits, after the configuration document has
 //! been read and checked. Defaults are resolved here.
 
-use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdmissionBinding, BindingName, ConversionBinding, HookName, Identity, ObjectRef, QueueName};
+use super::{AdmissionBinding, BindingName, ConversionBinding, HookName, Identity, ObjectRef, Permission, QueueName};
 
 /// A hook's checked configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -206,6 +206,8 @@ pub struct MayWatch {
     pub only_in: Option<Arc<str>>,
     /// What this ServiceAccount may list and watch.
     pub as_identity: Option<Arc<Identity>>,
+    /// Only the resource that the document itself names: rights were decided on that, without a cluster.
+    pub as_named: bool,
 }
 
 impl KubernetesBinding {
@@ -218,43 +220,6 @@ impl KubernetesBinding {
             }
         }
         names.into()
-    }
-}
-
-/// One entry of `permissions.kubernetes[]`, in the words of RBAC's PolicyRule. Within one list,
-/// `*` stands for all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Permission {
-    /// `""` is the core group.
-    pub api_groups: Vec<String>,
-    /// Plural names; a subresource is `pods/eviction`, all of them `pods/*`.
-    pub resources: Vec<String>,
-    /// `get`, `list`, `create`, `update`, `patch`, `delete`.
-    pub verbs: Vec<String>,
-    /// Empty: all names.
-    pub resource_names: Vec<String>,
-    /// Empty: all namespaces, and cluster-scoped objects.
-    pub namespaces: Vec<String>,
-}
-
-/// One line: `create, patch deployments of apps in a, b`.
-impl fmt::Display for Permission {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let group = |group: &String| if group.is_empty() { "core".to_owned() } else { group.clone() };
-        let (verbs, resources) = (self.verbs.join(", "), self.resources.join(", "));
-        write!(f, "{verbs} {resources}")?;
-        if self.api_groups.iter().any(|group| !group.is_empty()) {
-            let groups: Vec<_> = self.api_groups.iter().map(group).collect();
-            write!(f, " of {}", groups.join(", "))?;
-        }
-        if !self.resource_names.is_empty() {
-            write!(f, " named {}", self.resource_names.join(", "))?;
-        }
-        if !self.namespaces.is_empty() {
-            write!(f, " in {}", self.namespaces.join(", "))?;
-        }
-        Ok(())
     }
 }
 

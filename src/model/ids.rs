@@ -48,15 +48,14 @@ impl HookName {
             return Self(text.into());
         }
         // `/` is in no name.
-        let digest = Sha256::digest(plain.join("/"));
-        let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest(&plain.join("/"));
         // Always four parts, which the plain form never has.
         let cut = |part: &str, max: usize| {
             let cut: String = part.chars().take(max).map(|c| if c == '.' { '-' } else { c }).collect();
             cut.trim_end_matches(['-', '_']).to_owned()
         };
         let namespace = bundle.namespace.as_deref().unwrap_or("bundle");
-        let (hook, bundle, namespace) = (cut(self.as_str(), 20), cut(&bundle.name, 12), cut(namespace, 12));
+        let (hook, bundle, namespace) = (cut(self.as_str(), 12), cut(&bundle.name, 8), cut(namespace, 8));
         Self(format!("{hook}.{bundle}.{namespace}.{digest}").into())
     }
 
@@ -66,23 +65,26 @@ impl HookName {
     }
 
     /// The name as a part of an object's name in Kubernetes, and of a webhook's path: a DNS subdomain. One that is none
-    /// gets a part of its hash, so that no two hooks have the same.
+    /// gets a part of its hash, so that no two hooks have the same, and none can be given a name to have another's.
     pub fn subdomain(&self) -> String {
         let plain = self.0.to_ascii_lowercase().replace('_', "-");
         let fits = |part: &str| !part.is_empty() && !part.starts_with('-') && !part.ends_with('-');
         if *plain == *self.0 && plain.split('.').all(fits) {
             return plain;
         }
-        let digest = Sha256::digest(self.0.as_bytes());
-        let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         let readable = plain.replace('.', "-");
-        format!("{}-{hash}", readable.trim_end_matches('-'))
+        format!("{}-{}", readable.trim_end_matches('-'), digest(&self.0))
     }
 
     /// The name of its webhook configurations.
     pub fn configuration(&self) -> String {
         format!("boathook-{}", self.subdomain())
     }
+}
+
+/// 128 bits in hex: a tenant chooses names, and must not find one with another's digest.
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl fmt::Display for HookName {
@@ -245,8 +247,20 @@ mod tests {
         assert_eq!(named("sync", "team", Some("prod")), "sync.team.prod");
         assert_eq!(named("sync", "team", None), "sync.team");
         let long = named("sync", &"b".repeat(60), Some("prod"));
-        assert!(long.starts_with("sync.bbbbbbbbbbbb.prod.") && long.len() <= HookName::MAX, "{long}");
+        assert!(long.starts_with("sync.bbbbbbbb.prod.") && long.len() <= HookName::MAX, "{long}");
         assert!(named("a.b", "c", Some("d")).starts_with("a-b.c.d."));
+        let longest = named(&"h".repeat(63), &"b".repeat(60), Some(&"n".repeat(63)));
+        assert_eq!(longest.len(), HookName::MAX);
+    }
+
+    // mutant: src/model/ids.rs: `.take(16).map(|byte| format!("{byte:02x}"))` => `.take(4).map(|byte| format!("{byte:02x}"))`
+    #[test]
+    fn digests_in_names_have_128_bits() {
+        let odd = HookName::new("Odd_One.").unwrap().subdomain();
+        let (readable, digest) = odd.rsplit_once('-').unwrap();
+        assert_eq!((readable, digest.len()), ("odd-one", 32));
+        let long = named("sync", &"b".repeat(60), Some("prod"));
+        assert_eq!(long.rsplit_once('.').unwrap().1.len(), 32);
     }
 
     fn name() -> impl Strategy<Value = String> {

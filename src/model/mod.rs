@@ -4,6 +4,7 @@
 //! arguments.
 
 mod admission;
+mod asked;
 mod bundle;
 mod call;
 mod chain;
@@ -15,6 +16,8 @@ mod hook;
 mod ids;
 mod metric;
 mod object;
+mod path_key;
+mod permission;
 mod resource;
 mod run;
 mod script;
@@ -23,11 +26,12 @@ mod trigger;
 
 pub use admission::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Denial, FailurePolicy, MatchCondition, MatchPolicy, Mutation,
-    ReinvocationPolicy, Review, Reviewed, SideEffects, Verdict,
+    ReinvocationPolicy, Requested, Review, Reviewed, SideEffects, Verdict,
 };
+pub use asked::{CONVERT, MUTATE, SYSTEM, VALIDATE, WATCH, plural};
 pub use bundle::{
-    Asked, BundleId, HookPhase, HookSource, HookState, Identity, InstallError, Installation, Installed, Installer,
-    LimitCaps,
+    Asked, BundleId, BundleNews, HookBundlesNews, HookPhase, HookSource, HookState, Identity, InstallError,
+    Installation, Installed, Installer, LimitCaps, Source, UnknownSource,
 };
 pub use call::{
     CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,
@@ -39,14 +43,16 @@ pub use crontab::{Crontab, CrontabError};
 pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};
 pub use hook::{
-    Content, HookSpec, KubernetesBinding, Limits, MayWatch, MissedRuns, Permission, RateLimit, RetryPolicy,
-    ScheduleBinding, StartupBinding, WatchEventKind,
+    Content, HookSpec, KubernetesBinding, Limits, MayWatch, MissedRuns, RateLimit, RetryPolicy, ScheduleBinding,
+    StartupBinding, WatchEventKind,
 };
 pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
 pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group};
 pub use object::{InvalidObject, Object};
+pub use path_key::{PathKey, hide_secrets, without_secret};
+pub use permission::{Permission, confine, missing};
 pub use resource::Resource;
-pub use run::{Caller, Job, JobId, Outcome};
-pub use script::{InterpreterRef, Script, ScriptError, ScriptFile};
+pub use run::{Allowance, Caller, Charge, Job, JobId, Outcome};
+pub use script::{InterpreterRef, Script, ScriptError, ScriptFile, ScriptFunction};
 pub use snapshot::{Item, Items, Moment};
 pub use trigger::{Cause, Change, ObjectEvent, Tick, Trigger};

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ObjectKey, ObjectRef};
+use crate::fair::Charge;
 
 /// An object that can't be used, by what is wrong with it.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,8 @@ pub struct Object {
     /// The whole object as compact JSON without `metadata.managedFields`; always with
     /// `apiVersion` and `kind`, which items of lists lack on the wire.
     pub json: Arc<str>,
+    /// Its part of the memory for what is kept, once somebody keeps it.
+    pub charge: Charge,
 }
 
 /// One entry of `metadata.managedFields`, without the fields.
@@ -70,6 +73,7 @@ impl Object {
             resource_version: text(&meta, "resourceVersion")?.unwrap_or_default(),
             last_managers: managed.map(|managed| last_managers(managed.get())).unwrap_or_default(),
             json: compact(&fields, &meta, api_version, kind),
+            charge: Charge::default(),
         })
     }
 

@@ -1,6 +1,6 @@
 //! One run of a hook: what the queue hands to the sandbox, and what comes back.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use super::{Failure, HookName, Identity, Permission, QueueName, RunId, Trigger};
 
@@ -26,6 +26,35 @@ pub struct Job {
 /// How a run ended.
 pub type Outcome = Result<(), Failure>;
 
+/// Counts what is copied for a run.
+pub trait Charge: Send + Sync {
+    /// Takes so many bytes more, or says that there are none.
+    fn charge(&self, bytes: usize) -> bool;
+}
+
+/// What a run's host calls may use of the process's memory. By default there is no bound.
+#[derive(Clone, Default)]
+pub struct Allowance(Option<Arc<dyn Charge>>);
+
+impl Allowance {
+    /// Bounded by this.
+    pub fn of(charge: impl Charge + 'static) -> Self {
+        Self(Some(Arc::new(charge)))
+    }
+
+    /// Takes so many bytes more. What it took goes back with the run's next host call.
+    #[must_use]
+    pub fn charge(&self, bytes: usize) -> bool {
+        self.0.as_ref().is_none_or(|bound| bound.charge(bytes))
+    }
+}
+
+impl fmt::Debug for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Allowance" } else { "no bound" })
+    }
+}
+
 /// Who makes a host call.
 #[derive(Debug, Clone)]
 pub struct Caller {
@@ -41,11 +70,13 @@ pub struct Caller {
     pub identity: Option<Arc<Identity>>,
     /// What `settings.get` answers, a JSON object.
     pub settings: Arc<str>,
+    /// What answers may take of memory.
+    pub memory: Allowance,
 }
 
 impl Caller {
     /// A hook that acts as the operator itself, and has no settings.
     pub fn new(hook: HookName, run: RunId, permissions: Arc<[Permission]>, dry_run: bool) -> Self {
-        Self { hook, run, permissions, dry_run, identity: None, settings: "{}".into() }
+        Self { hook, run, permissions, dry_run, identity: None, settings: "{}".into(), memory: Allowance::default() }
     }
 }

@@ -47,6 +47,46 @@ pub struct ScriptFile {
     pub content: Vec<u8>,
 }
 
+/// What a function of a script is called for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScriptFunction {
+    /// All triggers of a run.
+    Run,
+    /// The operator's start.
+    Startup,
+    /// Changes of objects of this `kubernetes` binding.
+    Event(String),
+    /// What this `kubernetes` binding knows when it begins.
+    Synchronization(String),
+    /// Ticks of this `schedule` binding.
+    Schedule(String),
+    /// Changes of the bindings of this group.
+    Group(String),
+    /// Requests of this `kubernetesValidating` binding.
+    Validating(String),
+    /// Requests of this `kubernetesMutating` binding.
+    Mutating(String),
+    /// Objects of this `kubernetesCustomResourceConversion` binding.
+    Conversion(String),
+}
+
+impl fmt::Display for ScriptFunction {
+    /// As an author writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run => f.write_str("@on_run"),
+            Self::Startup => f.write_str("@on_startup"),
+            Self::Event(name) => write!(f, "@on_event({name:?})"),
+            Self::Synchronization(name) => write!(f, "@on_synchronization({name:?})"),
+            Self::Schedule(name) => write!(f, "@on_schedule({name:?})"),
+            Self::Group(name) => write!(f, "@on_group({name:?})"),
+            Self::Validating(name) => write!(f, "@on_validating({name:?})"),
+            Self::Mutating(name) => write!(f, "@on_mutating({name:?})"),
+            Self::Conversion(name) => write!(f, "@on_conversion({name:?})"),
+        }
+    }
+}
+
 /// Names the interpreter that a script was made for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

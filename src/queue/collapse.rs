@@ -1,21 +1,22 @@
 //! How an overfull queue folds what it holds, so that it grows with the number of objects and not
-//! with the number of changes. Never drops a final state.
+//! with the number of changes. Never drops a final state, and never drops the only deletion of an object.
 //!
-//! Two triggers fold when they come from the same binding and are about the same thing:
+//! Two triggers fold when they come from the same binding and are about the same thing. An object is one
+//! `uid`: the deletion of one object and the creation of another under its name are about two things.
 //!
 //! | earlier | later | what stays, in the earlier one's place |
 //! | --- | --- | --- |
 //! | `Added` | `Modified` | `Added`, with the later object |
 //! | any event | `Deleted` | `Deleted`, with the later object |
-//! | `Deleted` | `Added` | `Added`, with the later object: it is there, and maybe another one (`uid`) |
+//! | `Deleted` | `Added` or `Modified`, same `uid`: it stopped matching, and matches again | both; all that follows folds into the second |
 //! | any other event | event | the later one |
 //! | tick | tick | the later one, which has missed the earlier one |
 //! | synchronization, start-up | the same | one |
 //! | event of a group | event of the group | the later one: the group is told, not the object |
 //!
-//! The filter result before the change stays that of the earlier one: it is what the hook knows.
+//! The filter result before the change stays that of the earlier one: it is what the hook knows. `Added` has none.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use crate::model::{BindingName, Cause, HookName, Tick, Trigger, WatchEventKind};
 
@@ -35,19 +36,31 @@ enum About {
     Tick,
     Synchronization,
     Group,
-    Object(ObjectId),
+    /// The `uid` is empty where all objects of the name are meant.
+    Object(ObjectId, Box<str>),
 }
 
 impl Key {
+    /// Of what the trigger may fold with.
     pub(super) fn of(trigger: &Trigger) -> Self {
         let about = match (&trigger.cause, object(trigger)) {
             (Cause::Startup, _) => About::Startup,
             (Cause::Schedule(_), _) => About::Tick,
-            (_, Some(object)) => About::Object(object),
+            (Cause::Event(event), Some(object)) => About::Object(object, event.item.uid.clone()),
             (Cause::Event(_), None) => About::Group,
-            (Cause::Synchronization, None) => About::Synchronization,
+            (Cause::Synchronization, _) => About::Synchronization,
         };
         Self { hook: trigger.hook.clone(), binding: trigger.binding.clone(), about }
+    }
+
+    /// Of what the trigger is news of: an object by its name. A hook that knows objects by their names must not hear
+    /// of the deletion of one after the creation of the next.
+    pub(super) fn of_news(trigger: &Trigger) -> Self {
+        let key = Self::of(trigger);
+        match key.about {
+            About::Object(object, _) => Self { about: About::Object(object, Box::default()), ..key },
+            _ => key,
+        }
     }
 
     /// Of the synchronization of the trigger's binding.
@@ -61,14 +74,79 @@ impl Key {
 
     pub(super) fn object(&self) -> Option<&ObjectId> {
         match &self.about {
-            About::Object(object) => Some(object),
+            About::Object(object, _) => Some(object),
             About::Startup | About::Tick | About::Synchronization | About::Group => None,
         }
     }
 }
 
-/// Where the one trigger of each key waits.
-pub(super) type Index = HashMap<Key, u64>;
+/// Where the triggers of one key wait, by their numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places {
+    /// The one that later triggers fold into.
+    last: u64,
+    /// A deletion before it. It stays what it is.
+    deleted: Option<u64>,
+}
+
+/// Where the triggers of each key wait.
+#[derive(Debug, Default)]
+pub(super) struct Index(HashMap<Key, Places>);
+
+impl Places {
+    /// The number of the one that later triggers fold into.
+    pub(super) fn last(self) -> u64 {
+        self.last
+    }
+
+    /// Folds `later` into the one that waits at `last`, unless they are two things. True if it did.
+    pub(super) fn fold(self, earlier: &mut Item, later: &Item) -> bool {
+        let folds = self.deleted.is_some() || folds(&earlier.trigger, &later.trigger);
+        if folds {
+            fold(earlier, later);
+        }
+        folds
+    }
+}
+
+impl Index {
+    pub(super) fn places(&self, key: &Key) -> Option<Places> {
+        self.0.get(key).copied()
+    }
+
+    /// The trigger waits, behind a deletion if there is one that it did not fold into.
+    pub(super) fn note(&mut self, key: Key, item: &Item, deletion: Option<Places>) {
+        self.0.insert(key, Places { last: item.seq, deleted: deletion.map(Places::last) });
+    }
+
+    /// The trigger waits no longer.
+    pub(super) fn remove(&mut self, item: &Item) {
+        let Entry::Occupied(mut places) = self.0.entry(Key::of(&item.trigger)) else { return };
+        let known = places.get_mut();
+        if known.last != item.seq {
+            known.deleted = known.deleted.filter(|deleted| *deleted != item.seq);
+        } else if let Some(deleted) = known.deleted.take() {
+            known.last = deleted;
+        } else {
+            places.remove();
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.values().map(|places| 1 + usize::from(places.deleted.is_some())).sum()
+    }
+}
+
+/// Whether two triggers of one key are one: not if an object that is gone comes back.
+pub(super) fn folds(earlier: &Trigger, later: &Trigger) -> bool {
+    match (&earlier.cause, &later.cause) {
+        (Cause::Event(old), Cause::Event(new)) if later.group.is_none() => {
+            old.kind != WatchEventKind::Deleted || new.kind == WatchEventKind::Deleted
+        }
+        _ => true,
+    }
+}
 
 /// Folds `later` into `earlier`, which has the same key and keeps its place and its age.
 pub(super) fn fold(earlier: &mut Item, later_item: &Item) {
@@ -78,6 +156,10 @@ pub(super) fn fold(earlier: &mut Item, later_item: &Item) {
             old.kind = if later.group.is_some() { new.kind } else { fold_kinds(old.kind, new.kind) };
             old.resource.clone_from(&new.resource);
             old.item.clone_from(&new.item);
+            if old.kind == WatchEventKind::Added {
+                old.previous_filter_result = None;
+                old.previous_object = None;
+            }
         }
         (Cause::Schedule(old), Cause::Schedule(new)) => {
             let missed = old.missed.saturating_add(new.missed).saturating_add(1);
@@ -106,31 +188,33 @@ pub(super) fn find(items: &mut VecDeque<Item>, seq: u64) -> Option<&mut Item> {
 /// Folds the triggers of a line, and notes where each key now waits. Gives back what is no longer
 /// there. O(n log n).
 pub(super) fn sweep(items: &mut VecDeque<Item>, index: &mut Index) -> Vec<Item> {
-    sweep_after(items, index, |_, _, _| false)
+    sweep_after(items, index, |_, _, _| None)
 }
 
-/// The same for the last of several lines: `folds` folds the item into the one with this key and number
-/// if it is in a line that was swept before.
+/// The same for the last of several lines. `folds_before` does what [`fold_into`] does, for the lines that were swept
+/// before.
 pub(super) fn sweep_after(
     items: &mut VecDeque<Item>,
     index: &mut Index,
-    mut folds: impl FnMut(&Key, u64, &Item) -> bool,
+    mut folds_before: impl FnMut(&Key, Places, &Item) -> Option<bool>,
 ) -> Vec<Item> {
     let mut gone = Vec::new();
     for item in std::mem::take(items) {
         let key = Key::of(&item.trigger);
-        let folded = index.get(&key).is_some_and(|seq| fold_into(items, *seq, &item) || folds(&key, *seq, &item));
-        if folded {
-            gone.push(item);
-        } else {
-            index.insert(key, item.seq);
-            items.push_back(item);
+        let places = index.places(&key);
+        let fold = |places| fold_into(items, places, &item).or_else(|| folds_before(&key, places, &item));
+        match places.and_then(fold) {
+            Some(true) => gone.push(item),
+            met => {
+                index.note(key, &item, met.and(places));
+                items.push_back(item);
+            }
         }
     }
     gone
 }
 
-/// Folds the item into the one with this number, if that is there.
-pub(super) fn fold_into(items: &mut VecDeque<Item>, seq: u64, item: &Item) -> bool {
-    find(items, seq).map(|earlier| fold(earlier, item)).is_some()
+/// Folds the item into the one that waits for it. Absent if that is not here, false if the two do not fold.
+pub(super) fn fold_into(items: &mut VecDeque<Item>, places: Places, item: &Item) -> Option<bool> {
+    find(items, places.last).map(|earlier| places.fold(earlier, item))
 }

@@ -3,8 +3,10 @@
 /// Bounds of all queues. A bound of 0 counts as 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// Runs at the same time, all hooks together. Default 64.
+    /// Runs at the same time, all hooks together; one tenant gets three quarters of them at most. Default 64.
     pub max_parallel_runs: usize,
+    /// Runs of one hook at the same time, whatever its `concurrency` says. Default 1 000.
+    pub max_concurrency: usize,
     /// Triggers that one run takes. Default 1 000.
     pub batch_triggers: usize,
     /// Bytes of objects and filter results that one run takes; one trigger may be larger.
@@ -26,6 +28,7 @@ impl Default for QueueConfig {
         const MIB: usize = 1024 * 1024;
         Self {
             max_parallel_runs: 64,
+            max_concurrency: 1_000,
             batch_triggers: 1_000,
             batch_bytes: 8 * MIB,
             max_pending: 10_000,

@@ -1,5 +1,6 @@
 //! Events that wait for their object to be quiet, before they have a place in any queue. Those of one
-//! object are folded as in an overfull queue. Never holds anything but events.
+//! object are folded as in an overfull queue: the deletion of one object, and what is said of the next one of its name,
+//! wait each for itself, and come in their order. Never holds anything but events.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,7 +10,7 @@ use std::{
 use crate::model::{Cause, HookName, Trigger};
 
 use super::{
-    collapse::{Key, fold},
+    collapse::{Key, fold, folds},
     item::Item,
     revise::Keep,
 };
@@ -20,11 +21,14 @@ const MOST: u32 = 10;
 /// Where an event stands in the order of release.
 type Place = (Instant, u64);
 
+/// What is held for what: the events of an object, or those that came after a deletion which is held, too.
+type Slot = (Key, bool);
+
 /// All held events.
 #[derive(Debug, Default)]
 pub(super) struct Debounce {
-    held: HashMap<Key, Held>,
-    order: BTreeMap<Place, Key>,
+    held: HashMap<Slot, Held>,
+    order: BTreeMap<Place, Slot>,
     last: u64,
 }
 
@@ -45,10 +49,10 @@ impl Debounce {
     /// Holds the trigger from the moment it was made; true if another one took its news over.
     pub(super) fn hold(&mut self, trigger: Trigger) -> bool {
         let (now, quiet) = (trigger.created, trigger.debounce);
-        let key = Key::of(&trigger);
+        let slot = self.slot(&trigger);
         self.last += 1;
         let item = Item::new(self.last, trigger);
-        let (item, latest, folded) = match self.held.remove(&key) {
+        let (item, latest, folded) = match self.held.remove(&slot) {
             Some(mut known) => {
                 self.order.remove(&known.place);
                 fold(&mut known.item, &item);
@@ -57,9 +61,16 @@ impl Debounce {
             None => (item, now + quiet * MOST, false),
         };
         let place = ((now + quiet).min(latest), self.last);
-        self.order.insert(place, key.clone());
-        self.held.insert(key, Held { item, place, latest });
+        self.order.insert(place, slot.clone());
+        self.held.insert(slot, Held { item, place, latest });
         folded
+    }
+
+    fn slot(&self, trigger: &Trigger) -> Slot {
+        let first = (Key::of(trigger), false);
+        let apart = self.held.get(&first).is_some_and(|held| !folds(&held.item.trigger, trigger));
+        let second = (first.0.clone(), true);
+        if apart || self.held.contains_key(&second) { second } else { first }
     }
 
     /// The next event that may go to its queue now, or at any time if there are more than `most`.
@@ -69,8 +80,8 @@ impl Debounce {
         if *due > now && !crowded {
             return None;
         }
-        let (_, key) = self.order.pop_first()?;
-        self.held.remove(&key).map(|held| held.item.trigger)
+        let (_, slot) = self.order.pop_first()?;
+        self.held.remove(&slot).map(|held| held.item.trigger)
     }
 
     /// When the next one may go.
@@ -81,22 +92,22 @@ impl Debounce {
     /// Drops what a hook has here; gives back how many.
     pub(super) fn forget(&mut self, hook: &HookName) -> usize {
         let before = self.held.len();
-        self.held.retain(|key, _| key.hook() != hook);
-        self.order.retain(|_, key| key.hook() != hook);
+        self.held.retain(|(key, _), _| key.hook() != hook);
+        self.order.retain(|_, (key, _)| key.hook() != hook);
         before - self.held.len()
     }
 
     /// Drops those of a hook that are not to be kept; gives back how many.
     pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>) -> usize {
         let before = self.held.len();
-        self.held.retain(|key, held| key.hook() != hook || keep(&mut held.item.trigger));
-        self.order.retain(|_, key| self.held.contains_key(key));
+        self.held.retain(|(key, _), held| key.hook() != hook || keep(&mut held.item.trigger));
+        self.order.retain(|_, slot| self.held.contains_key(slot));
         before - self.held.len()
     }
 
     /// How many a hook has here.
     pub(super) fn count(&self, hook: &HookName) -> usize {
-        self.held.keys().filter(|key| key.hook() == hook).count()
+        self.held.keys().filter(|(key, _)| key.hook() == hook).count()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -132,6 +143,26 @@ mod tests {
         assert_eq!(released(&mut debounce, start + secs(6)), ["a4"]);
         assert_eq!(released(&mut debounce, start + secs(7)), ["b9"]);
         assert!(debounce.is_empty() && debounce.next_due().is_none());
+    }
+
+    #[test]
+    // mutant: src/queue/debounce.rs: `if apart || self` => `if self`
+    fn a_deletion_comes_before_what_comes_after_it() {
+        use crate::model::WatchEventKind::{Added, Deleted};
+        for again in ["a", "a#2"] {
+            let (mut debounce, start) = (Debounce::default(), Instant::now());
+            debounce.hold(event(start, 0, modified("a", 1)));
+            debounce.hold(event(start, 1, event_of(Deleted, "a", 2)));
+            assert!(!debounce.hold(event(start, 1, event_of(Added, again, 3))));
+            assert!(debounce.hold(event(start, 2, modified(again, 4))));
+            let mut told = Vec::new();
+            while let Some(trigger) = debounce.release(start + secs(9), 100) {
+                let Cause::Event(event) = trigger.cause else { panic!() };
+                told.push((event.kind, event.item.resource_version.to_string()));
+            }
+            assert_eq!(told, [(Deleted, "2".to_owned()), (Added, "4".to_owned())], "{again}");
+            assert!(debounce.is_empty() && debounce.next_due().is_none());
+        }
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub enum QueueState {
     WaitingForSynchronization(BindingName),
     /// The next trigger waits until the objects of this binding of its hook were listed.
     WaitingForList(BindingName),
+    /// The next trigger or job waits until the snapshot of this binding of its hook has all objects again.
+    WaitingForSnapshot(BindingName),
     /// The next job waits this long for a token of its hook's rate limit.
     WaitingForToken(Duration),
     /// A failed job waits this long for its next try.
@@ -115,9 +117,15 @@ impl State {
         });
         if let Some((due, hook)) = retries.min_by_key(|(due, _)| *due) {
             let delay = due.saturating_duration_since(now);
-            return if delay.is_zero() { self.waits_for_token(hook, now) } else { QueueState::Retry(delay) };
+            if !delay.is_zero() {
+                return QueueState::Retry(delay);
+            }
+            let items = jobs.iter().filter(|batch| batch.hook == *hook).flat_map(|batch| &batch.items);
+            let lacks = self.hooks.get(hook).and_then(|hook| hook.lacks(items));
+            return lacks.map_or_else(|| self.waits_for_token(hook, now), QueueState::from);
         }
-        match line.next().filter(|item| !paused(&item.trigger.hook)) {
+        let next = line.next().into_iter().chain(line.aside()).find(|item| !paused(&item.trigger.hook));
+        match next {
             Some(item) => self.waits_for(item, now),
             None if line.is_empty() => QueueState::Empty,
             None => QueueState::Paused,
@@ -126,9 +134,7 @@ impl State {
 
     fn waits_for(&self, item: &Item, now: Instant) -> QueueState {
         match self.hooks.get(&item.trigger.hook).and_then(|hook| hook.hold(item, &[])) {
-            Some(Hold::Startup) => QueueState::WaitingForStartup,
-            Some(Hold::Synchronization(binding)) => QueueState::WaitingForSynchronization(binding.clone()),
-            Some(Hold::List(binding)) => QueueState::WaitingForList(binding.clone()),
+            Some(hold) => hold.into(),
             None => self.waits_for_token(&item.trigger.hook, now),
         }
     }
@@ -136,6 +142,17 @@ impl State {
     fn waits_for_token(&self, hook: &HookName, now: Instant) -> QueueState {
         let due = self.hooks.get(hook).and_then(|hook| hook.token_due(now));
         due.map_or(QueueState::Ready, |due| QueueState::WaitingForToken(due.saturating_duration_since(now)))
+    }
+}
+
+impl From<Hold<'_>> for QueueState {
+    fn from(hold: Hold<'_>) -> Self {
+        match hold {
+            Hold::Startup => Self::WaitingForStartup,
+            Hold::Synchronization(binding) => Self::WaitingForSynchronization(binding.clone()),
+            Hold::List(binding) => Self::WaitingForList(binding.clone()),
+            Hold::Snapshot(binding) => Self::WaitingForSnapshot(binding.clone()),
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 //!   the binding's own events if it is one of those in the background. Within one run, a trigger may
 //!   come with the synchronization that it waits for when both are of one group: they are told as one.
 //! - A trigger that includes the snapshot of a binding whose objects were not listed yet waits for
-//!   the list: the run would take an empty snapshot for the truth.
+//!   the list: the run would take an empty snapshot for the truth. The same goes for a snapshot that lacks
+//!   objects for some time, and also for a job's next try.
 //! - A binding that is to be listed keeps a place for its synchronization, and the gate of that place
 //!   is closed already; bindings in the background keep none.
 //!
@@ -38,6 +39,15 @@ pub(super) enum Hold<'a> {
     Startup,
     Synchronization(&'a BindingName),
     List(&'a BindingName),
+    /// The snapshot lacks objects.
+    Snapshot(&'a BindingName),
+}
+
+impl Hold<'_> {
+    /// It ends by what happens outside of the queues, and nobody knows when: others do not wait with it.
+    pub(super) fn is_outside(self) -> bool {
+        matches!(self, Self::List(_) | Self::Snapshot(_))
+    }
 }
 
 /// One hook's gates, and what the queues know of it.
@@ -63,6 +73,8 @@ pub(super) struct Hook {
     blocking: BTreeMap<u64, BindingName>,
     /// Bindings whose objects are to be listed, and the places of their synchronizations.
     unlisted: HashMap<BindingName, Option<u64>>,
+    /// Bindings whose snapshots lack objects.
+    incomplete: BTreeSet<BindingName>,
     places: BTreeMap<u64, BindingName>,
 }
 
@@ -148,25 +160,47 @@ impl Hook {
         }
     }
 
-    /// The binding's snapshot is there; true when a gate may have opened.
+    /// The binding's list may take for ever, so that only those wait for it that include its snapshot; true when a
+    /// gate may have opened.
+    pub(super) fn excuse(&mut self, binding: &BindingName) -> bool {
+        let Some(place) = self.unlisted.get_mut(binding).and_then(Option::take) else { return false };
+        self.places.remove(&place).is_some()
+    }
+
+    /// The binding's snapshot is there, and complete; true when a gate may have opened.
     pub(super) fn listed(&mut self, binding: &BindingName) -> bool {
-        let Some(place) = self.unlisted.remove(binding) else { return false };
+        let was_incomplete = self.incomplete.remove(binding);
+        let Some(place) = self.unlisted.remove(binding) else { return was_incomplete };
         if let Some(place) = place {
             self.places.remove(&place);
         }
         true
     }
 
+    /// The binding's snapshot lacks objects.
+    pub(super) fn incomplete(&mut self, binding: BindingName) {
+        self.incomplete.insert(binding);
+    }
+
+    /// The snapshot that these can't be run without, and that is not there or not complete.
+    pub(super) fn lacks<'a>(&'a self, items: impl IntoIterator<Item = &'a Item>) -> Option<Hold<'a>> {
+        if self.unlisted.is_empty() && self.incomplete.is_empty() {
+            return None;
+        }
+        let mut names = items.into_iter().flat_map(|item| item.trigger.snapshots.iter());
+        names.find_map(|name| {
+            let unlisted = self.unlisted.contains_key(name).then_some(Hold::List(name));
+            unlisted.or_else(|| self.incomplete.contains(name).then_some(Hold::Snapshot(name)))
+        })
+    }
+
     /// What the trigger waits for, if it has to wait.
-    pub(super) fn hold(&self, item: &Item, company: &Company) -> Option<Hold<'_>> {
+    pub(super) fn hold<'a>(&'a self, item: &'a Item, company: &Company) -> Option<Hold<'a>> {
         if self.startups.first().is_some_and(|seq| *seq < item.seq) {
             return Some(Hold::Startup);
         }
-        let unlisted = |binding: &BindingName| self.unlisted.get_key_value(binding).map(|(name, _)| name);
-        if !self.unlisted.is_empty()
-            && let Some(name) = item.trigger.snapshots.iter().find_map(unlisted)
-        {
-            return Some(Hold::List(name));
+        if let Some(lacks) = self.lacks([item]) {
+            return Some(lacks);
         }
         match item.trigger.cause {
             Cause::Startup | Cause::Synchronization => None,
@@ -176,14 +210,14 @@ impl Hook {
     }
 
     /// A place or a synchronization of the hook before this event or tick.
-    fn blocked(&self, item: &Item, company: &Company) -> Option<Hold<'_>> {
+    fn blocked<'a>(&'a self, item: &Item, company: &Company) -> Option<Hold<'a>> {
         let place = self.places.first_key_value().filter(|(place, _)| **place < item.seq);
         let blocking = || self.blocking.range(..item.seq).find(|(seq, _)| !together(item, **seq, company));
         let list = place.map(|(_, binding)| Hold::List(binding));
         list.or_else(|| blocking().map(|(_, binding)| Hold::Synchronization(binding)))
     }
 
-    fn unsynchronised_self(&self, item: &Item, company: &Company) -> Option<Hold<'_>> {
+    fn unsynchronised_self<'a>(&'a self, item: &Item, company: &Company) -> Option<Hold<'a>> {
         let (name, pending) = self.synchronizations.get_key_value(&item.trigger.binding)?;
         let before = pending.range(..item.seq).any(|seq| !together(item, *seq, company));
         before.then_some(Hold::Synchronization(name))

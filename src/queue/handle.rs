@@ -85,6 +85,18 @@ impl Handle {
         self.0.wake.notify_one();
     }
 
+    /// The snapshot may never come; see [`State::excuse`].
+    pub fn excuse(&self, hook: &HookName, binding: &BindingName) {
+        self.0.state().excuse(hook, binding);
+        self.0.wake.notify_one();
+    }
+
+    /// The snapshot lacks objects; see [`State::incomplete`].
+    pub fn incomplete(&self, hook: &HookName, binding: &BindingName) {
+        self.0.state().incomplete(hook, binding);
+        self.0.wake.notify_one();
+    }
+
     /// Forgets a hook and drops its triggers; see [`State::remove_hook`].
     pub fn remove_hook(&self, hook: &HookName) -> usize {
         let dropped = self.0.state().remove_hook(hook);

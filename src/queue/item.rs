@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::fair::Tenant;
 use crate::model::{self, BindingName, Cause, HookName, Job, JobId, ObjectKey, QueueName, Resource, Trigger};
 
 /// Identifies a queue inside the state.
@@ -98,6 +99,8 @@ pub(super) enum Phase {
 pub(super) struct Batch {
     pub(super) line: LineId,
     pub(super) hook: HookName,
+    /// Whose slot it takes while it runs.
+    pub(super) tenant: Tenant,
     pub(super) queue: QueueName,
     /// Oldest first, never empty.
     pub(super) items: Vec<Item>,

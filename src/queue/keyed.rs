@@ -113,7 +113,7 @@ impl Keyed {
     /// Takes the first event, and others up to this slot's share of the objects that wait.
     fn begin(&mut self, view: View<'_>) -> Taken {
         let Some(first) = self.first_ready() else { return Taken::Nothing };
-        if let Some(hindered) = view.hindered(&first.trigger.hook, Some(first)) {
+        if let Some(hindered) = view.hinders(first) {
             return hindered;
         }
         let gathering = Gathering::new(first, view.hooks.get(&first.trigger.hook), view.config);
@@ -125,7 +125,7 @@ impl Keyed {
 
     fn begin_barrier(&mut self, view: View<'_>) -> Taken {
         let Some(first) = self.behind.front() else { return Taken::Nothing };
-        if let Some(hindered) = view.hindered(&first.trigger.hook, Some(first)) {
+        if let Some(hindered) = view.hinders(first) {
             return hindered;
         }
         let gathering = Gathering::new(first, view.hooks.get(&first.trigger.hook), view.config);
@@ -145,7 +145,7 @@ impl Keyed {
         let Some((batch, first)) = view.batches.get(&id).and_then(|batch| Some((batch, batch.items.first()?))) else {
             return Taken::Nothing;
         };
-        if let Some(hindered) = view.hindered(&batch.hook, None) {
+        if let Some(hindered) = view.hinders_again(batch) {
             return hindered;
         }
         let gathering = Gathering::again(first, batch, view.hooks.get(&batch.hook), view.config);
@@ -274,9 +274,9 @@ impl Keyed {
             gone.extend(collapse::sweep(&mut lane.items, index));
         }
         let lanes = &mut self.lanes;
-        gone.extend(collapse::sweep_after(&mut self.behind, index, |key, seq, item| {
+        gone.extend(collapse::sweep_after(&mut self.behind, index, |key, places, item| {
             let lane = key.object().and_then(|object| lanes.get_mut(object));
-            lane.is_some_and(|lane| collapse::fold_into(&mut lane.items, seq, item))
+            lane.and_then(|lane| collapse::fold_into(&mut lane.items, places, item))
         }));
         gone
     }

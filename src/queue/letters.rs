@@ -1,9 +1,9 @@
 //! Dead letters: triggers that were given up, kept until somebody tries them again or drops them.
 //! Never decides that something is given up, and never keeps more than its bounds.
 //!
-//! A letter's event is *superseded* when a later event of the same object, or a later synchronization
-//! of its binding, was told to the hook: the hook has seen a newer state, so it is never told the
-//! older one. Triggers of other kinds tell of the time at which they run, and are never superseded.
+//! A letter's event is *superseded* when a later event of the same object, or of another object of its
+//! name, or a later synchronization of its binding, was told to the hook: the hook has seen a newer state,
+//! so it is never told the older one. Triggers of other kinds tell of the time at which they run, and are never superseded.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -162,7 +162,7 @@ impl Archive {
         let mut seen = HashSet::new();
         let watched = if self.watched.is_empty() { &[] } else { items };
         for item in watched {
-            let key = Key::of(&item.trigger);
+            let key = Key::of_news(&item.trigger);
             if seen.insert(key.clone()) {
                 self.told(&key, item.born);
             }
@@ -173,7 +173,7 @@ impl Archive {
     /// The hook was told of these.
     pub(super) fn delivered(&mut self, items: &[Item]) {
         if !self.watched.is_empty() {
-            items.iter().for_each(|item| self.told(&Key::of(&item.trigger), item.born));
+            items.iter().for_each(|item| self.told(&Key::of_news(&item.trigger), item.born));
         }
         self.note_synchronizations(items);
     }
@@ -279,5 +279,5 @@ pub(super) fn keys(trigger: &Trigger) -> Vec<Key> {
     if !matches!(trigger.cause, Cause::Event(_)) || trigger.group.is_some() {
         return Vec::new();
     }
-    vec![Key::of(trigger), Key::of_synchronization(trigger)]
+    vec![Key::of_news(trigger), Key::of_synchronization(trigger)]
 }

@@ -2,16 +2,20 @@
 
 use std::{collections::HashSet, time::Instant};
 
-use crate::model::{HookName, JobId, QueueName};
+use crate::{
+    fair::Tenant,
+    model::{HookName, JobId, QueueName},
+};
 
 use super::{
     QueueConfig,
-    collapse::{self, Index, Key},
-    gate::{Hook, Hooks},
+    collapse::{Index, Key},
+    gate::{Hold, Hook, Hooks},
     item::{Batch, Batches, Item, ObjectId},
     keyed::Keyed,
     revise::Keep,
     serial::Serial,
+    shares::Shares,
 };
 
 /// What a line looks at when it is asked for a job.
@@ -20,6 +24,7 @@ pub(super) struct View<'a> {
     pub(super) hooks: &'a Hooks,
     pub(super) batches: &'a Batches,
     pub(super) config: &'a QueueConfig,
+    pub(super) shares: &'a Shares,
     pub(super) now: Instant,
 }
 
@@ -28,13 +33,38 @@ impl View<'_> {
         self.hooks.get(hook).is_some_and(Hook::stands_still)
     }
 
-    /// Why no job of this hook can begin with this trigger; without one, it is a next try.
-    pub(super) fn hindered(&self, name: &HookName, first: Option<&Item>) -> Option<Taken> {
+    /// Why no job can begin with this trigger: gates first, then tokens, then slots.
+    pub(super) fn hinders(&self, first: &Item) -> Option<Taken> {
+        let name = &first.trigger.hook;
         let hook = self.hooks.get(name)?;
-        if first.is_some_and(|item| hook.holds_back(item, &[])) {
-            return Some(Taken::Gated(name.clone()));
-        }
-        hook.token_due(self.now).map(|due| Taken::TooEarly(name.clone(), due))
+        let gated = hook.holds_back(first, &[]).then(|| Taken::Gated(name.clone()));
+        gated.or_else(|| self.too_early(name, hook))
+    }
+
+    /// Why this job's next try can't begin.
+    pub(super) fn hinders_again(&self, batch: &Batch) -> Option<Taken> {
+        let hook = self.hooks.get(&batch.hook)?;
+        let gated = hook.lacks(&batch.items).map(|_| Taken::Gated(batch.hook.clone()));
+        gated.or_else(|| self.too_early(&batch.hook, hook))
+    }
+
+    fn too_early(&self, name: &HookName, hook: &Hook) -> Option<Taken> {
+        let early = hook.token_due(self.now).map(|due| Taken::TooEarly(name.clone(), due));
+        let tenant = tenant(name, hook);
+        early.or_else(|| (!self.shares.may_begin(&tenant)).then_some(Taken::NoShare(tenant)))
+    }
+
+    /// Whether others pass this trigger in a queue that they share.
+    pub(super) fn is_passed(&self, item: &Item) -> bool {
+        let waits = |hook: &Hook| hook.stands_still() || hook.hold(item, &[]).is_some_and(Hold::is_outside);
+        self.hooks.get(&item.trigger.hook).is_some_and(waits)
+    }
+
+    /// Whether others pass this failed job in a queue that they share; `due`: its next try may begin.
+    pub(super) fn is_job_passed(&self, id: JobId, due: bool) -> bool {
+        let Some(batch) = self.batches.get(&id) else { return false };
+        let waits = |hook: &Hook| hook.stands_still() || due && hook.lacks(&batch.items).is_some();
+        self.hooks.get(&batch.hook).is_some_and(waits)
     }
 }
 
@@ -47,6 +77,8 @@ pub(super) enum Taken {
     Gated(HookName),
     /// The first trigger, or job, waits for this hook's next token.
     TooEarly(HookName, Instant),
+    /// The first trigger, or job, is of this tenant, which has its share of the run slots.
+    NoShare(Tenant),
     /// A new job.
     New(Vec<Item>),
     /// A job's next try, with those that join it.
@@ -70,10 +102,21 @@ enum Kind {
     Keyed(Keyed),
 }
 
+/// Whose share a hook's jobs take.
+pub(super) fn tenant(name: &HookName, hook: &Hook) -> Tenant {
+    hook.terms.tenant.clone().unwrap_or_else(|| Tenant::hook(name.as_str()))
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) name: QueueName,
+    /// Whose turn it is when the line is asked. A line of several tenants has turns of its own, and each job takes its
+    /// hook's share all the same.
+    tenant: Tenant,
+    mixed: bool,
+    /// It is to be asked again when this tenant may begin a job.
+    pub(super) unshared: Option<Tenant>,
     pub(super) concurrency: usize,
     /// It stands in the round of lines to ask.
     pub(super) asked_for: bool,
@@ -93,10 +136,17 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(name: QueueName, concurrency: usize) -> Self {
-        let kind = if concurrency > 1 { Kind::Keyed(Keyed::new(concurrency)) } else { Kind::Serial(Serial::new()) };
+    pub(super) fn new(name: QueueName, tenant: Tenant, concurrency: usize) -> Self {
+        let kind = if concurrency > 1 {
+            Kind::Keyed(Keyed::new(concurrency))
+        } else {
+            Kind::Serial(Serial::new(matches!(name, QueueName::Shared(_))))
+        };
         Self {
             name,
+            tenant,
+            mixed: false,
+            unshared: None,
             concurrency,
             asked_for: false,
             length: 0,
@@ -106,6 +156,20 @@ impl Line {
             beyond: 0,
             kind,
             index: None,
+        }
+    }
+
+    pub(super) fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    /// A trigger of this tenant's comes.
+    pub(super) fn belongs_to(&mut self, tenant: &Tenant) {
+        if self.tenant != *tenant && !self.mixed {
+            self.mixed = true;
+            // No hook's name has a slash.
+            self.tenant = Tenant::hook(&format!("queue/{}", self.name));
+            self.asked_for = false;
         }
     }
 
@@ -142,7 +206,7 @@ impl Line {
     }
 
     fn sweep(&mut self) -> Vec<Item> {
-        let mut index = Index::new();
+        let mut index = Index::default();
         let gone = match &mut self.kind {
             Kind::Serial(line) => line.sweep(&mut index),
             Kind::Keyed(line) => line.sweep(&mut index),
@@ -160,18 +224,22 @@ impl Line {
     fn fold_or_note(&mut self, item: &Item) -> bool {
         let Some(index) = &mut self.index else { return false };
         let key = Key::of(&item.trigger);
-        let earlier = index.get(&key).and_then(|seq| match &mut self.kind {
-            Kind::Serial(line) => line.find(&key, *seq),
-            Kind::Keyed(line) => line.find(&key, *seq),
+        let places = index.places(&key);
+        let earlier = places.and_then(|places| match &mut self.kind {
+            Kind::Serial(line) => line.find(&key, places.last()),
+            Kind::Keyed(line) => line.find(&key, places.last()),
         });
-        let Some(earlier) = earlier else {
-            index.insert(key, item.seq);
+        let Some((places, earlier)) = places.zip(earlier) else {
+            index.note(key, item, None);
             return false;
         };
         self.bytes -= earlier.bytes;
-        collapse::fold(earlier, item);
+        let folded = places.fold(earlier, item);
         self.bytes += earlier.bytes;
-        true
+        if !folded {
+            index.note(key, item, Some(places));
+        }
+        folded
     }
 
     pub(super) fn take(&mut self, view: View<'_>) -> Taken {
@@ -190,7 +258,7 @@ impl Line {
                 self.left(items, view.config);
             }
             Taken::Retry(_, items) => self.left(items, view.config),
-            Taken::Nothing | Taken::Gated(_) | Taken::TooEarly(..) => {}
+            Taken::Nothing | Taken::Gated(_) | Taken::TooEarly(..) | Taken::NoShare(_) => {}
         }
         taken
     }
@@ -203,7 +271,7 @@ impl Line {
             self.index = None;
         } else if let Some(index) = &mut self.index {
             for item in items {
-                index.remove(&Key::of(&item.trigger));
+                index.remove(item);
             }
         }
     }
@@ -223,18 +291,25 @@ impl Line {
         }
     }
 
-    /// In a shared queue, others pass the stopped job, because its hook is paused.
-    pub(super) fn put_aside(&mut self, id: JobId, due: bool) {
+    /// In a shared queue, others pass the stopped job, because nothing of its hook may start.
+    pub(super) fn put_aside(&mut self, id: JobId, hook: &HookName, due: bool) {
         if let (Kind::Serial(line), QueueName::Shared(_)) = (&mut self.kind, &self.name) {
-            line.put_aside(id, due);
+            line.put_aside(id, hook, due);
         }
     }
 
-    /// The hook's pause ended; these are its stopped jobs in this queue.
-    pub(super) fn resume(&mut self, hook: &HookName, jobs: impl Iterator<Item = JobId>) {
-        if let (Kind::Serial(line), QueueName::Shared(_)) = (&mut self.kind, &self.name) {
-            line.resume(hook, jobs);
-        }
+    /// Whether others pass triggers or jobs of this hook.
+    pub(super) fn has_aside(&self, hook: &HookName) -> bool {
+        matches!(&self.kind, Kind::Serial(line) if line.has_aside(hook))
+    }
+
+    /// The first triggers of each hook that others pass.
+    pub(super) fn aside(&self) -> impl Iterator<Item = &Item> {
+        let line = match &self.kind {
+            Kind::Serial(line) => Some(line),
+            Kind::Keyed(_) => None,
+        };
+        line.into_iter().flat_map(Serial::first_aside)
     }
 
     /// The stopped job may run again now.

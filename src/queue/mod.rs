@@ -11,6 +11,7 @@
 //! | `line`, `serial`, `keyed` | one queue: in plain order, or object by object |
 //! | `debounce` | events that wait for their object to be quiet |
 //! | `gate` | what waits for a start-up, a list, or a synchronization of its hook |
+//! | `shares` | which tenant's queue is asked next, so that none takes all run slots |
 //! | `bucket` | how often a hook's jobs may begin |
 //! | `combine` | which neighbours one run takes together |
 //! | `collapse` | how an overfull queue folds what it holds |
@@ -40,7 +41,15 @@
 //!
 //! A paused hook keeps its own queue as it is; in a shared queue its triggers and its failed job are put
 //! aside, and get their places back when it is resumed. A hook that is being replaced is held in the same
-//! way, whether it is paused or not.
+//! way, whether it is paused or not. So is, in a shared queue, a hook whose next trigger waits for a list or a complete
+//! snapshot: what it may watch, and whether its filter runs, is its own affair.
+//!
+//! # Shares
+//!
+//! Run slots are shared by tenants: the hooks of one namespace of HookBundles together, or one of the admin's hooks. A
+//! tenant begins another job only while its jobs are within three times the slots that are then free, or while it has
+//! none: so one tenant, with however many hooks, queues and `concurrency`, takes three quarters of the slots at most, and
+//! the last free slot goes to a tenant that has none. Tenants take turns, and within a tenant its queues do.
 //!
 //! # Groups
 //!
@@ -87,6 +96,7 @@ mod revive;
 mod roster;
 pub mod runner;
 mod serial;
+mod shares;
 pub mod state;
 mod stats;
 mod terms;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::model::{Failure, JobId, Outcome, Trigger};
 
 use super::{
-    Finished, LONGEST_DELAY, State, Verdict,
+    Finished, LONGEST_DELAY, SHORTEST_DELAY, State, Verdict,
     gate::Hook,
     item::{Batch, Item, Phase},
     retry::{self, Decision},
@@ -31,7 +31,8 @@ impl State {
             lost: Vec::new(),
         };
         let orphan = batch.orphan;
-        self.running -= 1;
+        let tenant = batch.tenant.clone();
+        self.shares.ended(&tenant);
         if let Some(hook) = self.hooks.get_mut(&finished.hook).filter(|_| !orphan) {
             hook.running -= 1;
         }
@@ -73,7 +74,12 @@ impl State {
             }
             Decision::GiveUp => self.give_up(id, failure, now, finished),
             Decision::Keep => {
-                self.wait(id, None);
+                let again = first.retry.initial.clamp(SHORTEST_DELAY, LONGEST_DELAY);
+                // Whoever interrupted it lets nothing of the hook start for now. If nobody does so, the next try
+                // would be interrupted at once, and the one after that.
+                let stands_still = self.hooks.get(&finished.hook).is_some_and(Hook::stands_still);
+                let until = (!stands_still && !self.closed).then(|| now.checked_add(again).unwrap_or(now));
+                self.wait(id, until);
                 Verdict::Interrupted
             }
             Decision::Retry(after) => {
@@ -134,6 +140,7 @@ impl State {
         let Some(batch) = self.batches.get_mut(&id) else { return };
         batch.phase = until.map_or(Phase::Due, |due| Phase::Waiting { due });
         let line = batch.line;
+        let hook = batch.hook.clone();
         let paused = self.hooks.get(&batch.hook).is_some_and(Hook::stands_still);
         match until {
             Some(due) => {
@@ -142,7 +149,7 @@ impl State {
             None => self.due(line, id),
         }
         if paused && let Some(line) = self.lines.get_mut(&line) {
-            line.put_aside(id, until.is_none());
+            line.put_aside(id, &hook, until.is_none());
         }
         self.ask(line);
     }

@@ -3,7 +3,10 @@
 
 use std::collections::VecDeque;
 
-use super::{HookTerms, State, item::Item};
+use super::{
+    HookTerms, State,
+    item::{Item, Phase},
+};
 use crate::model::{HookName, JobId, Trigger};
 
 /// Whether a trigger is kept; it may be changed for that, but not its queue, nor what it tells of.
@@ -21,7 +24,7 @@ pub(super) fn retained(items: &mut VecDeque<Item>, mut keep: impl FnMut(&mut Ite
 impl State {
     /// New terms for a hook that is known, and a look through all of its triggers that wait: for their first
     /// run, for the next one, for their object to be quiet, or as dead letters. What `keep` refuses is
-    /// dropped. Gives back how many of those that were to run were. What runs is left as it is: call this
+    /// dropped; what is kept is due at once, and its failures count no more. Gives back how many of those that were to run were. What runs is left as it is: call this
     /// while nothing does. O(n log n) in what waits.
     pub fn revise(&mut self, name: &HookName, terms: HookTerms, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
         if !self.hooks.contains_key(name) {
@@ -53,6 +56,16 @@ impl State {
             return self.drop_waiting(id);
         }
         batch.bytes -= gone.iter().map(|item| item.bytes).sum::<usize>();
+        // What failed was the other version: this one has all its attempts, and the first of them at once.
+        batch.failures = 0;
+        batch.items.iter_mut().for_each(|item| item.tries = 0);
+        let line = batch.line;
+        if let Phase::Waiting { due } = batch.phase {
+            batch.phase = Phase::Due;
+            self.timers.remove(&(due, id));
+            self.due(line, id);
+        }
+        let Some(batch) = self.batches.get(&id) else { return gone };
         if let Some(line) = self.lines.get_mut(&batch.line) {
             line.released(&gone, &batch.items);
         }

@@ -75,7 +75,7 @@ impl State {
 }
 
 fn note(newest: &mut HashMap<Key, u64>, item: &Item) {
-    if let Some(newest) = newest.get_mut(&Key::of(&item.trigger)) {
+    if let Some(newest) = newest.get_mut(&Key::of_news(&item.trigger)) {
         *newest = (*newest).max(item.born);
     }
 }

@@ -1,15 +1,13 @@
 //! Which hooks the queues know, and which of them are paused. Never starts anything: it asks the lines
 //! to be looked at again.
 
-use std::collections::HashMap;
-
 use crate::model::{BindingName, HookName, JobId};
 
 use super::{
     HookTerms, State,
     bucket::Bucket,
     gate::Hook,
-    item::{Item, LineId, Phase},
+    item::{Item, Phase},
 };
 
 impl State {
@@ -23,7 +21,7 @@ impl State {
         if !same {
             hook.bucket = bucket;
         }
-        hook.terms = HookTerms { concurrency: terms.concurrency.max(1), ..terms };
+        hook.terms = HookTerms { concurrency: terms.concurrency.min(self.config.max_concurrency).max(1), ..terms };
         self.look_again(&name);
     }
 
@@ -41,6 +39,24 @@ impl State {
     pub fn listed(&mut self, name: &HookName, binding: &BindingName) {
         if self.hooks.get_mut(name).is_some_and(|hook| hook.listed(binding)) {
             self.look_again(name);
+        }
+    }
+
+    /// Nobody knows whether the binding's objects will ever be listed. Its synchronization has no place any more, and
+    /// only what includes its snapshot still waits.
+    pub fn excuse(&mut self, name: &HookName, binding: &BindingName) {
+        if self.hooks.get_mut(name).is_some_and(|hook| hook.excuse(binding)) {
+            self.look_again(name);
+        }
+    }
+
+    /// The snapshot of a binding that was listed lacks objects. What includes it waits until it is
+    /// [`listed`](State::listed) again.
+    pub fn incomplete(&mut self, name: &HookName, binding: &BindingName) {
+        if let Some(hook) = self.hooks.get_mut(name) {
+            hook.incomplete(binding.clone());
+            // In shared queues others may pass it now.
+            self.look_again_everywhere();
         }
     }
 
@@ -64,7 +80,7 @@ impl State {
         }
         for (id, batch) in self.batches.iter().filter(|(_, batch)| batch.hook == *name && !batch.is_running()) {
             if let Some(line) = self.lines.get_mut(&batch.line) {
-                line.put_aside(*id, batch.phase == Phase::Due);
+                line.put_aside(*id, &batch.hook, batch.phase == Phase::Due);
             }
         }
         self.look_again(name);
@@ -74,7 +90,7 @@ impl State {
 
     /// Ends a pause; the hook's triggers have the places that they would have without it, except
     /// that a job which others passed goes before what waits and after what runs. False when the
-    /// hook is not known. O(n log n) in what waits in shared queues that have triggers of it.
+    /// hook is not known. O(queues), and O(n log n) later for shared queues that have triggers of it.
     pub fn resume(&mut self, name: &HookName) -> bool {
         self.go_on(name, |hook| hook.paused = false)
     }
@@ -90,13 +106,6 @@ impl State {
         set(hook);
         if !stood || hook.stands_still() {
             return true;
-        }
-        let mut jobs: HashMap<LineId, Vec<JobId>> = HashMap::new();
-        for (id, batch) in self.batches.iter().filter(|(_, batch)| batch.hook == *name && !batch.is_running()) {
-            jobs.entry(batch.line).or_default().push(*id);
-        }
-        for (id, line) in &mut self.lines {
-            line.resume(name, jobs.remove(id).unwrap_or_default().into_iter());
         }
         self.look_again(name);
         self.look_again_everywhere();
@@ -144,6 +153,6 @@ impl State {
     pub(super) fn drop_empty_lines(&mut self) {
         self.lines.retain(|_, line| !line.is_empty());
         self.names.retain(|_, id| self.lines.contains_key(id));
-        self.round.retain(|id| self.lines.contains_key(id));
+        self.shares.retain(|id| self.lines.contains_key(&id));
     }
 }

@@ -3,16 +3,17 @@
 
 use std::{any::Any, future::pending, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use super::{Handle, HookTerms, Observer, Pushed, QueueConfig, Stats, handle::Shared};
+use crate::{
+    model::{Failure, FailureKind, HookName, Job, JobId, Outcome, Trigger},
+    tasks::{Task, Tasks},
+};
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::{
     sync::oneshot,
     task::JoinSet,
     time::{Instant, sleep_until, timeout},
 };
-use tokio_util::task::AbortOnDropHandle;
-
-use super::{Handle, HookTerms, Observer, Pushed, QueueConfig, Stats, handle::Shared};
-use crate::model::{Failure, FailureKind, HookName, Job, JobId, Outcome, Trigger};
 
 /// Runs a job. A panic in it counts as a failure of the host.
 pub type Action = Arc<dyn Fn(Job) -> BoxFuture<'static, Outcome> + Send + Sync>;
@@ -33,16 +34,16 @@ pub struct Drained {
 pub struct Runner {
     handle: Handle,
     stop: oneshot::Sender<Duration>,
-    driver: AbortOnDropHandle<Drained>,
+    driver: Task<Drained>,
 }
 
 impl Runner {
     /// Starts the driver on the current tokio runtime.
-    pub fn new(config: QueueConfig, action: Action, observer: Arc<dyn Observer>) -> Self {
+    pub fn new(config: QueueConfig, action: Action, observer: Arc<dyn Observer>, tasks: &Tasks) -> Self {
         let shared = Arc::new(Shared::new(config, observer));
         let (stop, stopped) = oneshot::channel();
         let driver = Driver { shared: shared.clone(), action, runs: JoinSet::new(), drained: Drained::default() };
-        Self { handle: Handle(shared), stop, driver: AbortOnDropHandle::new(tokio::spawn(driver.run(stopped))) }
+        Self { handle: Handle(shared), stop, driver: tasks.spawn("queues", driver.run(stopped)) }
     }
 
     /// For those who push.
@@ -219,7 +220,7 @@ mod tests {
                     outcome(&job)
                 })
             });
-            let runner = Runner::new(QueueConfig::default(), action, Arc::new(Tell(end_to)));
+            let runner = Runner::new(QueueConfig::default(), action, Arc::new(Tell(end_to)), &Tasks::default());
             runner.add_hook(hook("h"), HookTerms::default());
             runner.add_hook(hook("g"), HookTerms::default());
             Self { runner, jobs, ends, let_end }

@@ -1,5 +1,6 @@
-//! A plain line: one job at a time, head first. Never skips its head, unless the head's hook is
-//! paused: in a shared queue that is put aside, and gets its place back when the pause ends.
+//! A plain line: one job at a time, head first. Never skips its head, except in a shared queue: what is of a hook that
+//! is paused, or waits for a list or a complete snapshot of its hook, is put aside there, with all that is behind it of
+//! the same hook, and gets its place back when that is over. One hook's trouble with what it watches is not the others'.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -30,17 +31,20 @@ pub(super) struct Serial {
     /// Sorted by number.
     items: VecDeque<Item>,
     head: Head,
-    /// Triggers of paused hooks that would be in front, each sorted by number.
+    /// Several hooks have their triggers here.
+    shared: bool,
+    /// Triggers that would be in front and that others pass, each sorted by number.
     aside: HashMap<HookName, VecDeque<Item>>,
-    /// Failed jobs of paused hooks; whether their next try may begin.
-    jobs_aside: BTreeMap<JobId, bool>,
-    /// Failed jobs whose pause ended: they go first, when the job at hand is done.
+    /// Failed jobs that others pass; whether their next try may begin.
+    jobs_aside: BTreeMap<JobId, (HookName, bool)>,
+    /// Failed jobs that others pass no longer: they go first, when the job at hand is done.
     back: BTreeMap<JobId, bool>,
 }
 
 impl Serial {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(shared: bool) -> Self {
         Self {
+            shared,
             items: VecDeque::new(),
             head: Head::Free,
             aside: HashMap::new(),
@@ -54,9 +58,15 @@ impl Serial {
     }
 
     pub(super) fn take(&mut self, view: View<'_>) -> Taken {
+        self.bring_back(view);
         loop {
             match self.head {
                 Head::Busy => return Taken::Nothing,
+                Head::Due(id) if self.shared && view.is_job_passed(id, true) => {
+                    let Some(batch) = view.batches.get(&id) else { return Taken::Nothing };
+                    self.put_aside(id, &batch.hook, true);
+                    continue;
+                }
                 Head::Due(id) => return self.retry(id, view),
                 Head::Free => {}
             }
@@ -64,16 +74,33 @@ impl Serial {
                 self.head = if due { Head::Due(id) } else { Head::Busy };
                 continue;
             }
-            let Some(first) = self.items.pop_front_if(|item| view.is_paused(&item.trigger.hook)) else {
+            let (shared, aside, jobs) = (self.shared, &self.aside, &self.jobs_aside);
+            let passed = |item: &mut Item| shared && (is_behind(item, aside, jobs) || view.is_passed(item));
+            let Some(first) = self.items.pop_front_if(passed) else {
                 return self.begin(view);
             };
             put(self.aside.entry(first.trigger.hook.clone()).or_default(), first);
         }
     }
 
+    /// What others pass no longer gets its place back. O(n log n) when there is something.
+    fn bring_back(&mut self, view: View<'_>) {
+        let ready = self.jobs_aside.extract_if(.., |id, (_, due)| !view.is_job_passed(*id, *due));
+        self.back.extend(ready.map(|(id, (_, due))| (id, due)));
+        let jobs = &self.jobs_aside;
+        let ready = |hook: &HookName, items: &mut VecDeque<Item>| {
+            !jobs.values().any(|(of, _)| of == hook) && !items.front().is_some_and(|first| view.is_passed(first))
+        };
+        let before = self.items.len();
+        self.items.extend(self.aside.extract_if(ready).flat_map(|(_, items)| items));
+        if self.items.len() > before {
+            self.items.make_contiguous().sort_by_key(|item| item.seq);
+        }
+    }
+
     fn begin(&mut self, view: View<'_>) -> Taken {
         let Some(first) = self.items.front() else { return Taken::Nothing };
-        if let Some(hindered) = view.hindered(&first.trigger.hook, Some(first)) {
+        if let Some(hindered) = view.hinders(first) {
             return hindered;
         }
         let hook = view.hooks.get(&first.trigger.hook);
@@ -86,7 +113,7 @@ impl Serial {
         let Some((batch, first)) = view.batches.get(&id).and_then(|batch| Some((batch, batch.items.first()?))) else {
             return Taken::Nothing;
         };
-        if let Some(hindered) = view.hindered(&batch.hook, None) {
+        if let Some(hindered) = view.hinders_again(batch) {
             return hindered;
         }
         let gathering = Gathering::again(first, batch, view.hooks.get(&batch.hook), view.config);
@@ -96,7 +123,8 @@ impl Serial {
 
     fn gather(&mut self, mut gathering: Gathering<'_>) -> Vec<Item> {
         let mut taken = Vec::new();
-        while let Some(item) = self.items.pop_front_if(|item| gathering.joins(item)) {
+        let (aside, jobs) = (&self.aside, &self.jobs_aside);
+        while let Some(item) = self.items.pop_front_if(|item| !is_behind(item, aside, jobs) && gathering.joins(item)) {
             taken.push(item);
         }
         taken
@@ -104,7 +132,7 @@ impl Serial {
 
     /// The job may run again now.
     pub(super) fn due(&mut self, id: JobId) {
-        match self.jobs_aside.get_mut(&id).or_else(|| self.back.get_mut(&id)) {
+        match self.jobs_aside.get_mut(&id).map(|(_, due)| due).or_else(|| self.back.get_mut(&id)) {
             Some(due) => *due = true,
             None => self.head = Head::Due(id),
         }
@@ -117,21 +145,19 @@ impl Serial {
         }
     }
 
-    /// The hook of this failed job is paused: others pass it.
-    pub(super) fn put_aside(&mut self, id: JobId, due: bool) {
+    /// Others pass this failed job.
+    pub(super) fn put_aside(&mut self, id: JobId, hook: &HookName, due: bool) {
         self.ended(id);
-        self.jobs_aside.insert(id, due);
+        self.jobs_aside.insert(id, (hook.clone(), due));
     }
 
-    /// The hook's pause ended: its triggers get their places back. O(n).
-    pub(super) fn resume(&mut self, hook: &HookName, jobs: impl Iterator<Item = JobId>) {
-        for id in jobs {
-            self.back.extend(self.jobs_aside.remove_entry(&id));
-        }
-        if let Some(aside) = self.aside.remove(hook) {
-            self.items.extend(aside);
-            self.items.make_contiguous().sort_by_key(|item| item.seq);
-        }
+    pub(super) fn has_aside(&self, hook: &HookName) -> bool {
+        self.aside.contains_key(hook) || self.jobs_aside.values().any(|(of, _)| of == hook)
+    }
+
+    /// The first of each hook that others pass.
+    pub(super) fn first_aside(&self) -> impl Iterator<Item = &Item> {
+        self.aside.values().filter_map(VecDeque::front)
     }
 
     pub(super) fn remove_hook(&mut self, hook: &HookName) -> Vec<Item> {
@@ -162,27 +188,33 @@ impl Serial {
             gone.extend(collapse::sweep(items, index));
         }
         let aside = &mut self.aside;
-        gone.extend(collapse::sweep_after(&mut self.items, index, |key, seq, item| {
-            aside.get_mut(key.hook()).is_some_and(|items| collapse::fold_into(items, seq, item))
+        gone.extend(collapse::sweep_after(&mut self.items, index, |key, places, item| {
+            aside.get_mut(key.hook()).and_then(|items| collapse::fold_into(items, places, item))
         }));
         gone
     }
 
-    /// All that wait for their first run: what is aside, then in order.
+    /// All that wait for their first run: what others pass, then in order.
     pub(super) fn items(&self) -> impl Iterator<Item = &Item> {
         self.aside.values().flatten().chain(&self.items)
     }
 
-    /// The first, paused or not.
+    /// The first, passed by others or not.
     pub(super) fn oldest(&self) -> Option<&Item> {
-        let aside = self.aside.values().filter_map(VecDeque::front);
-        aside.chain(self.items.front()).min_by_key(|item| item.seq)
+        self.first_aside().chain(self.items.front()).min_by_key(|item| item.seq)
     }
 
     /// The first that is not put aside.
     pub(super) fn next(&self) -> Option<&Item> {
         self.items.front()
     }
+}
+
+/// Whether others pass something of the trigger's hook that comes before it.
+fn is_behind(item: &Item, aside: &HashMap<HookName, VecDeque<Item>>, jobs: &BTreeMap<JobId, (HookName, bool)>) -> bool {
+    let hook = &item.trigger.hook;
+    let first = aside.get(hook).and_then(VecDeque::front);
+    first.is_some_and(|first| first.seq < item.seq) || jobs.values().any(|(of, _)| of == hook)
 }
 
 /// Nearly always at the end; a synchronization goes to the place that was kept for it.

@@ -2,11 +2,14 @@
 //! dice: `now` and the jitter come from the caller.
 
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeSet, HashMap},
     time::{Duration, Instant},
 };
 
-use crate::model::{Cause, HookName, Job, JobId, QueueName, Trigger};
+use crate::{
+    fair::Tenant,
+    model::{Cause, HookName, Job, JobId, QueueName, Trigger},
+};
 
 use super::{
     Pushed, QueueConfig, Stats,
@@ -14,7 +17,8 @@ use super::{
     gate::Hooks,
     item::{Batch, Batches, Item, LineId, Phase},
     letters::Archive,
-    line::{Line, Taken, View},
+    line::{Line, Taken, View, tenant},
+    shares::Shares,
     stats,
 };
 
@@ -26,15 +30,14 @@ pub struct State {
     pub(super) names: HashMap<QueueName, LineId>,
     pub(super) lines: HashMap<LineId, Line>,
     pub(super) batches: Batches,
-    /// Lines to ask for a job, in turn. Each stands here at most once.
-    pub(super) round: VecDeque<LineId>,
+    /// Run slots, and the lines to ask for a job, in turn. Each stands there at most once.
+    pub(super) shares: Shares,
     /// Jobs that wait for their next try.
     pub(super) timers: BTreeSet<(Instant, JobId)>,
     /// Hooks whose next token some line waits for.
     pub(super) refills: BTreeSet<(Instant, HookName)>,
     pub(super) archive: Archive,
     pub(super) debounce: Debounce,
-    pub(super) running: usize,
     pub(super) closed: bool,
     /// Triggers are let in, and none is taken.
     pub(super) standby: bool,
@@ -50,12 +53,11 @@ impl State {
             names: HashMap::new(),
             lines: HashMap::new(),
             batches: Batches::new(),
-            round: VecDeque::new(),
+            shares: Shares::new(config.max_parallel_runs),
             timers: BTreeSet::new(),
             refills: BTreeSet::new(),
             archive: Archive::default(),
             debounce: Debounce::default(),
-            running: 0,
             closed: false,
             standby: false,
             last: 0,
@@ -82,12 +84,14 @@ impl State {
         let mut item = Item::new(hook.number(&trigger, &mut self.last), trigger);
         item.born = born.unwrap_or(item.seq);
         hook.enter(&item);
+        let whose = tenant(&item.trigger.hook, hook);
         if matches!(item.trigger.cause, Cause::Startup) {
             // Places moved, so what waited for them may not have to.
             self.look_again(&item.trigger.hook);
         }
-        let id = self.line_for(&item.trigger.queue, concurrency);
+        let id = self.line_for(&item.trigger.queue, whose.clone(), concurrency);
         let Some(line) = self.lines.get_mut(&id) else { return Pushed::Refused };
+        line.belongs_to(&whose);
         let placed = line.push(item, &self.config);
         self.ask(id);
         self.leave(&placed.gone);
@@ -98,7 +102,7 @@ impl State {
         }
     }
 
-    fn line_for(&mut self, name: &QueueName, concurrency: usize) -> LineId {
+    fn line_for(&mut self, name: &QueueName, tenant: Tenant, concurrency: usize) -> LineId {
         let known = self.names.get(name).copied();
         let usable = |line: &Line| line.concurrency == concurrency || !line.is_empty();
         if let Some(id) = known.filter(|id| self.lines.get(id).is_some_and(usable)) {
@@ -108,7 +112,7 @@ impl State {
             self.lines.remove(&old);
         }
         self.last += 1;
-        self.lines.insert(self.last, Line::new(name.clone(), concurrency));
+        self.lines.insert(self.last, Line::new(name.clone(), tenant, concurrency));
         self.names.insert(name.clone(), self.last);
         self.last
     }
@@ -118,11 +122,11 @@ impl State {
         if let Some(line) = self.lines.get_mut(&id)
             && !std::mem::replace(&mut line.asked_for, true)
         {
-            self.round.push_back(id);
+            self.shares.ask(line.tenant().clone(), id, false);
         }
     }
 
-    /// Puts lines that wait for something of this hook into the round.
+    /// Puts lines that wait for something of this hook into the round. O(queues).
     pub(super) fn look_again(&mut self, name: &HookName) {
         let Some(hook) = self.hooks.get_mut(name) else { return };
         let thirsty = std::mem::take(&mut hook.thirsty);
@@ -130,7 +134,9 @@ impl State {
         if !thirsty.is_empty() {
             self.refills.retain(|(_, hook)| hook != name);
         }
-        thirsty.into_iter().chain(waiting).for_each(|id| self.ask(id));
+        let passed = self.lines.iter().filter(|(_, line)| line.has_aside(name)).map(|(id, _)| *id);
+        let passed: Vec<_> = passed.collect();
+        thirsty.into_iter().chain(waiting).chain(passed).for_each(|id| self.ask(id));
     }
 
     pub(super) fn look_again_everywhere(&mut self) {
@@ -151,11 +157,16 @@ impl State {
     /// A job that may run now. Lines are asked in turn.
     pub fn take(&mut self, now: Instant) -> Option<Job> {
         self.wake(now);
-        while self.running < self.config.max_parallel_runs.max(1) && !self.closed && !self.standby {
-            let id = self.round.pop_front()?;
+        while !self.closed && !self.standby {
+            let (whose, id) = self.shares.next()?;
             let Some(line) = self.lines.get_mut(&id) else { continue };
-            line.asked_for = false;
-            match line.take(View { hooks: &self.hooks, batches: &self.batches, config: &self.config, now }) {
+            if line.unshared.as_ref() == Some(&whose) {
+                line.unshared = None;
+            } else {
+                line.asked_for = false;
+            }
+            let (hooks, batches, config, shares) = (&self.hooks, &self.batches, &self.config, &self.shares);
+            match line.take(View { hooks, batches, config, shares, now }) {
                 Taken::Nothing => {}
                 Taken::Gated(hook) => {
                     if let Some(hook) = self.hooks.get_mut(&hook) {
@@ -163,6 +174,13 @@ impl State {
                     }
                 }
                 Taken::TooEarly(hook, due) => self.thirst(id, &hook, due),
+                Taken::NoShare(tenant) => {
+                    // It stands with those who wait for the same, once.
+                    if line.unshared.as_ref() != Some(&tenant) {
+                        line.unshared = Some(tenant.clone());
+                        self.shares.ask(tenant, id, false);
+                    }
+                }
                 Taken::New(items) => return self.start_new(id, items, now),
                 Taken::Retry(job, joined) => return self.start(job, joined, now),
             }
@@ -205,7 +223,7 @@ impl State {
         if std::mem::replace(&mut line.asked_for, true) {
             return;
         }
-        self.round.push_front(id);
+        self.shares.ask(line.tenant().clone(), id, true);
     }
 
     pub(super) fn due(&mut self, line: LineId, id: JobId) {
@@ -222,6 +240,7 @@ impl State {
         let batch = Batch {
             line,
             hook: first.trigger.hook.clone(),
+            tenant: Tenant::hook(first.trigger.hook.as_str()),
             queue: first.trigger.queue.clone(),
             items: Vec::new(),
             bytes: 0,
@@ -239,21 +258,23 @@ impl State {
         let batch = self.batches.get_mut(&id)?;
         batch.extend(fresh, now);
         batch.phase = Phase::Running { since: now };
-        self.running += 1;
         if let Some(hook) = self.hooks.get_mut(&batch.hook) {
+            batch.tenant = tenant(&batch.hook, hook);
             hook.running += 1;
             if let Some(bucket) = &mut hook.bucket {
                 bucket.take(now);
             }
         }
-        let (job, line) = (batch.job(id), batch.line);
+        let (job, line, tenant) = (batch.job(id), batch.line, batch.tenant.clone());
+        self.shares.pass_on(&tenant);
+        self.shares.begun(tenant);
         self.ask(line);
         Some(job)
     }
 
     /// When a `take` may give a job without anything else happening; asked after a `take` gave none.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
-        if self.closed || self.standby || self.running >= self.config.max_parallel_runs.max(1) {
+        if self.closed || self.standby || self.shares.is_full() {
             return None;
         }
         let retry = self.timers.first().map(|(due, _)| *due);
@@ -302,7 +323,7 @@ impl State {
         Stats {
             queues: stats::queues(&self.lines, &self.batches, now),
             hooks: stats::hooks(&self.hooks, &self.debounce),
-            running: self.running,
+            running: self.shares.running(),
             dead_letters: self.archive.len(),
             dead_letter_bytes: self.archive.bytes(),
         }

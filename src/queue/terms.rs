@@ -1,7 +1,10 @@
 //! What a hook's document says about its runs, as far as the queues care. Never checks it: the
 //! document's reader did.
 
-use crate::model::{BindingName, HookSpec, RateLimit};
+use crate::{
+    fair::Tenant,
+    model::{BindingName, HookSpec, RateLimit},
+};
 
 /// How the triggers of one hook are run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,11 +18,13 @@ pub struct HookTerms {
     /// Bindings whose synchronization only their own events wait for
     /// (`waitForSynchronization: false`). Default none.
     pub in_background: Vec<BindingName>,
+    /// With whom it shares the run slots that one tenant may have. Absent: nobody, it is a tenant itself.
+    pub tenant: Option<Tenant>,
 }
 
 impl Default for HookTerms {
     fn default() -> Self {
-        Self { concurrency: 1, rate: None, combine: true, in_background: Vec::new() }
+        Self { concurrency: 1, rate: None, combine: true, in_background: Vec::new(), tenant: None }
     }
 }
 
@@ -31,6 +36,7 @@ impl From<&HookSpec> for HookTerms {
             rate: spec.rate,
             combine: spec.combine,
             in_background: background.map(|binding| binding.name.clone()).collect(),
+            tenant: None,
         }
     }
 }

@@ -48,13 +48,13 @@ pub(super) fn trigger(hook_name: &str, queue: QueueName, binding: &str, cause: C
     }
 }
 
-/// `version` tells the events of an object apart.
+/// `version` tells the events of an object apart. `a#2` is another object with the name `a`.
 pub(super) fn event_of(kind: WatchEventKind, object: &str, version: u64) -> Cause {
     Cause::Event(ObjectEvent {
         kind,
         resource: RESOURCE.clone(),
         item: Arc::new(Item {
-            key: ObjectKey { namespace: Some("ns".into()), name: object.into() },
+            key: ObjectKey { namespace: Some("ns".into()), name: object.split('#').next().unwrap().into() },
             uid: object.into(),
             resource_version: version.to_string().into(),
             object: Some("{}".into()),

@@ -128,6 +128,8 @@ pub enum Part {
     Definitions(String),
     /// The item of `permissions.kubernetes` at this place.
     Permission(usize),
+    /// The binding of this name, which answers the API server.
+    Reviews(String),
     /// The webhooks of its bindings, and their certificates.
     Webhooks,
     /// The conversion of this CustomResourceDefinition.
@@ -140,7 +142,7 @@ pub enum Part {
     HookBundles,
     /// The definition of HookBundles, and those of kinds that their hooks bind.
     Kinds,
-    /// What the ServiceAccounts of HookBundles may watch.
+    /// What the ServiceAccounts of HookBundles may do.
     Rights,
     /// Secrets that HookBundles name.
     Logins,
@@ -164,17 +166,18 @@ impl fmt::Display for Reason {
             Part::Namespaces(name) => write!(f, "binding {name}, namespaces by label"),
             Part::Definitions(name) => write!(f, "binding {name}, whose kind may come and go"),
             Part::Permission(index) => write!(f, "permissions.kubernetes[{index}]"),
+            Part::Reviews(name) => write!(f, "binding {name}, whose answers take the right"),
             Part::Webhooks => f.write_str("its webhooks"),
             Part::Conversion(crd) => write!(f, "conversion of {crd}"),
             Part::Failures => f.write_str("Events about failed runs"),
             Part::Identity => f.write_str("its calls are made as its ServiceAccount"),
             Part::HookBundles => f.write_str("they, their status and their finalizer"),
             Part::Kinds => f.write_str("kinds that come and go"),
-            Part::Rights => f.write_str("whether ServiceAccounts may watch what hooks bind"),
+            Part::Rights => f.write_str("whether ServiceAccounts have the rights that bindings take"),
             Part::Logins => f.write_str("logins, keys and certificates that they name"),
             Part::Told => f.write_str("Events about them"),
             Part::Election => f.write_str("the Lease that elects one of them"),
-            Part::Identities => f.write_str("calls of hooks are made as their ServiceAccounts"),
+            Part::Identities => f.write_str("ServiceAccounts are looked for, and calls of hooks made as them"),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{
     needs::Collector,
     objects::Layout,
 };
-use crate::model::{HookSpec, Permission};
+use crate::model::{AdmissionKind, HookSpec, Permission};
 
 const OWN: &str = "boathook.dev";
 
@@ -27,13 +27,11 @@ pub(super) fn host(layout: &Layout) -> Vec<(Access, Part)> {
     add(&everywhere, OWN, "hookbundles/status", &["patch"], Part::HookBundles);
     add(&everywhere, "apiextensions.k8s.io", "customresourcedefinitions", &["list", "watch"], Part::Kinds);
     add(&everywhere, "authorization.k8s.io", "subjectaccessreviews", &["create"], Part::Rights);
-    let events = ["create", "patch"];
-    add(&Place::Namespace(layout.namespace.clone()), "events.k8s.io", "events", &events, Part::Failures);
     for tenant in &layout.tenants {
         let place = Place::Namespace(tenant.namespace.clone());
         add(&place, "", "secrets", &["get"], Part::Logins);
-        add(&place, "", "serviceaccounts", &["impersonate"], Part::Identities);
-        add(&place, "events.k8s.io", "events", &events, Part::Told);
+        add(&place, "", "serviceaccounts", &["get", "impersonate"], Part::Identities);
+        add(&place, "events.k8s.io", "events", &["create", "patch"], Part::Told);
     }
     all
 }
@@ -62,6 +60,36 @@ pub(super) fn hook(spec: &HookSpec, kinds: &Kinds, layout: &Layout, out: &mut Co
             host::follow(binding, kinds, &who, out)?;
         }
         hook::collect(&spec, kinds, &who, out)?;
+        host::failures(&spec, &tenant.namespace, &who, out)?;
+        answers(&spec, tenant, out)?;
+    }
+    Ok(())
+}
+
+/// A ServiceAccount could itself read what its hooks are asked about, and update what they change by answering.
+fn answers(spec: &HookSpec, tenant: &Tenant, out: &mut Collector<'_>) -> Result<(), NeedsError> {
+    for binding in &spec.admission {
+        let part = Part::Reviews(binding.name.unique().to_owned());
+        let verbs: &[&str] = match binding.kind {
+            AdmissionKind::Validating => &["get"],
+            AdmissionKind::Mutating => &["get", "update"],
+        };
+        for asked in binding.asks() {
+            for group in &asked.api_groups {
+                for resource in &asked.resources {
+                    for verb in verbs {
+                        let access = Access {
+                            place: Place::Namespace(tenant.namespace.clone()),
+                            group: group.clone(),
+                            resource: resource.clone(),
+                            name: None,
+                            verb: (*verb).to_owned(),
+                        };
+                        out.add(&Who::Tenant(tenant.clone()), &part, access)?;
+                    }
+                }
+            }
+        }
     }
     Ok(())
 }
@@ -82,6 +110,10 @@ fn confined(spec: &HookSpec, namespace: &str) -> Result<HookSpec, NeedsError> {
             return Err(out(what, "let the binding name that namespace or none"));
         }
         binding.namespaces = vec![namespace.to_owned()];
+    }
+    if let Some(binding) = spec.admission.iter().find(|binding| binding.include_system) {
+        let what = format!("binding {} is asked about the system's namespaces", binding.name.unique());
+        return Err(out(what, "leave out `namespace.includeSystem`"));
     }
     if let Some(conversion) = spec.conversions.first() {
         return Err(out(format!("it converts {}", conversion.crd), "leave out --tenant for it"));

@@ -25,7 +25,9 @@ pub(super) fn collect(
         follow(binding, kinds, &Who::Host, out)?;
     }
     webhooks::collect(spec, layout, out)?;
-    failures(spec, layout, out)?;
+    if layout.tenants.is_empty() {
+        failures(spec, &layout.namespace, &Who::Host, out)?;
+    }
     if layout.per_hook && !spec.permissions.is_empty() {
         let access = Access {
             place: Place::Namespace(layout.namespace.clone()),
@@ -120,15 +122,16 @@ pub(super) fn selected_name(selector: &str) -> Option<String> {
     conditions.into_iter().find_map(name)
 }
 
-/// Events are applied, which creates them; they live with the object that they are about.
-fn failures(spec: &HookSpec, layout: &Layout, out: &mut Collector<'_>) -> Result<(), NeedsError> {
+/// Events are applied, which creates them; they live with the object that they are about, which is in `namespace` if
+/// nobody says otherwise.
+pub(super) fn failures(spec: &HookSpec, namespace: &str, who: &Who, out: &mut Collector<'_>) -> Result<(), NeedsError> {
     let namespace = match &spec.failure_events {
         Some(object) => object.namespace.clone().unwrap_or_else(|| "default".to_owned()),
-        None => layout.namespace.clone(),
+        None => namespace.to_owned(),
     };
     for verb in ["create", "patch"] {
         let access = access(Place::Namespace(namespace.clone()), "events.k8s.io", "events", None, verb);
-        out.add(&Who::Host, &Part::Failures, access)?;
+        out.add(who, &Part::Failures, access)?;
     }
     Ok(())
 }

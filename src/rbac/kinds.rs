@@ -2,6 +2,8 @@
 //!
 //! A kind that is not known is named by the rule by which Kubernetes itself names most of its own.
 
+use crate::model::plural;
+
 /// A served kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedKind {
@@ -70,14 +72,19 @@ impl Kinds {
             });
         }
         let group = group(api_version?).to_owned();
-        Some(Found { group, plural: guess(name), namespaced: true, guessed: true })
+        Some(Found { group, plural: plural(name), namespaced: true, guessed: true })
     }
 
     /// Group and plural of an object's kind; by the rule, if it is not known.
     pub(super) fn resource(&self, api_version: &str, kind: &str) -> (String, String) {
         let known = self.0.iter().find(|served| served.api_version == api_version && served.kind == kind);
-        let plural = known.map_or_else(|| guess(kind), |served| served.plural.clone());
+        let plural = known.map_or_else(|| plural(kind), |served| served.plural.clone());
         (group(api_version).to_owned(), plural)
+    }
+
+    /// Whether the kind is one of these.
+    pub(super) fn knows(&self, api_version: &str, kind: &str) -> bool {
+        self.0.iter().any(|served| served.api_version == api_version && served.kind == kind)
     }
 
     /// The kind with this plural, in any version; `*` is any group.
@@ -85,19 +92,19 @@ impl Kinds {
         self.0.iter().find(|kind| kind.plural == plural && (group == "*" || kind.group() == group))
     }
 
+    /// The names of the kinds of a group, or of all.
+    pub(super) fn kinds_of<'a>(&'a self, of: Option<&'a str>) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |kind| of.is_none_or(|of| kind.group() == of)).map(|kind| kind.kind.as_str())
+    }
+
+    /// The plurals of a group.
+    pub(super) fn plurals_of<'a>(&'a self, of: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |kind| kind.group() == of).map(|kind| kind.plural.as_str())
+    }
+
     /// Whether anything is known of a group.
     pub(super) fn knows_group(&self, group: &str) -> bool {
         self.0.iter().any(|kind| kind.group() == group)
-    }
-}
-
-/// The plural that Kubernetes guesses for a kind: lower case; `y` becomes `ies`, `s` gets `es`, all else `s`.
-fn guess(kind: &str) -> String {
-    let lower = kind.to_ascii_lowercase();
-    match lower.chars().next_back() {
-        Some('s') => lower + "es",
-        Some('y') => lower.strip_suffix('y').unwrap_or(&lower).to_owned() + "ies",
-        _ => lower + "s",
     }
 }
 

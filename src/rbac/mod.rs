@@ -13,6 +13,7 @@
 mod access;
 mod bundles;
 mod calls;
+mod denied;
 mod error;
 mod evidence;
 mod groups;
@@ -24,10 +25,12 @@ mod objects;
 mod print;
 mod review;
 mod rules;
+mod suspects;
 mod usage;
 mod webhooks;
 
 pub use access::{Access, Part, Place, Reason, Tenant, Who};
+pub use denied::denied;
 pub use error::NeedsError;
 pub use evidence::{Calls, Evidence, Ruling, Used};
 pub use kinds::{Kinds, ServedKind};
@@ -36,4 +39,5 @@ pub use objects::{Layout, Manifest, manifest};
 pub use print::{json, permissions_yaml, yaml};
 pub use review::{Asker, allowed, review};
 pub use rules::{Rule, rules};
+pub use suspects::suspects;
 pub use usage::{Asked, Refused, Usage, compare};

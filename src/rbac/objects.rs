@@ -84,7 +84,6 @@ pub struct Manifest {
 pub fn manifest(hooks: &[HookSpec], needs: &Needs, layout: &Layout) -> Manifest {
     let mut objects = Vec::new();
     let nothing = BTreeMap::new();
-    // The operator's account is there even when it needs no right.
     let hosts = needs.of.get(&Who::Host).unwrap_or(&nothing);
     account(&Who::Host, hosts, layout, &mut objects);
     for (who, accesses) in needs.of.iter().filter(|(who, _)| **who != Who::Host) {
@@ -108,10 +107,12 @@ fn account(who: &Who, accesses: &BTreeMap<Access, BTreeSet<Reason>>, layout: &La
         Who::Tenant(tenant) => format!("the hooks of HookBundles in namespace {}", tenant.namespace),
     };
     let namespace = layout.namespace(who);
-    // Every namespace has that one already.
-    if account != "default" {
+    let first = objects.len();
+    // Every namespace has "default" already. The operator's own belongs to the manifests that install it: printed here as
+    // well, server-side apply would take every field away that is not repeated here.
+    if account != "default" && *who != Who::Host {
         let itself = head("v1", "ServiceAccount", &account, Some(namespace));
-        objects.push(Object { head: itself, rules: Vec::new(), comment });
+        objects.push(Object { head: itself, rules: Vec::new(), comment: String::new() });
     }
     // Unique in the cluster: operators in other namespaces have roles of their own.
     let name = match who {
@@ -133,6 +134,9 @@ fn account(who: &Who, accesses: &BTreeMap<Access, BTreeSet<Reason>>, layout: &La
             fields.insert("subjects".to_owned(), json!([subject]));
         }
         objects.push(Object { head: bound, rules: Vec::new(), comment: String::new() });
+    }
+    if let Some(first) = objects.get_mut(first) {
+        first.comment = comment;
     }
 }
 

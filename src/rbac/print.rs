@@ -16,7 +16,7 @@ pub fn yaml(manifest: &Manifest) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "# {}.", sentence(&manifest.title));
     let _ =
-        writeln!(out, "# Made by `boathook rbac`; make it anew when hooks change. Namespaces must be there before.");
+        writeln!(out, "# Made by `boathook rbac`; make it again when hooks change. Namespaces must be there before.");
     for note in &manifest.notes {
         let _ = writeln!(out, "# Note: {}.", one_line(note));
     }

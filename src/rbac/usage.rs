@@ -88,15 +88,15 @@ pub fn compare(hooks: &[HookSpec], evidence: &Evidence, kinds: &Kinds) -> Vec<Us
 }
 
 /// A call in the words of permissions.
-struct Use<'a> {
+pub(super) struct Use<'a> {
     group: String,
-    resource: String,
-    call: &'a Used,
+    pub resource: String,
+    pub call: &'a Used,
     times: u64,
 }
 
 impl<'a> Use<'a> {
-    fn of(call: &'a Used, times: u64, kinds: &Kinds) -> Self {
+    pub fn of(call: &'a Used, times: u64, kinds: &Kinds) -> Self {
         let (group, plural) = kinds.resource(&call.api_version, &call.kind);
         let resource = call.subresource.as_ref().map(|sub| format!("{plural}/{sub}")).unwrap_or(plural);
         Self { group, resource, call, times }
@@ -125,7 +125,7 @@ fn judge(spec: &HookSpec, calls: &Calls, kinds: &Kinds) -> Usage {
     Usage { hook: spec.name.clone(), unknown: false, unused, refused, proposed: permissions(wanted) }
 }
 
-fn all_asked(index: usize, permission: &Permission) -> Vec<Asked> {
+pub(super) fn all_asked(index: usize, permission: &Permission) -> Vec<Asked> {
     let mut all = Vec::new();
     for group in &permission.api_groups {
         for resource in &permission.resources {
@@ -138,7 +138,7 @@ fn all_asked(index: usize, permission: &Permission) -> Vec<Asked> {
 }
 
 /// Whether the call needs what is asked for, as the host checks it.
-fn needs(permission: &Permission, asked: &Asked, one: &Use<'_>) -> bool {
+pub(super) fn needs(permission: &Permission, asked: &Asked, one: &Use<'_>) -> bool {
     one.call.verb == asked.verb && concerns(asked, one) && {
         let listed = |list: &[String], value: &Option<String>| {
             list.is_empty() || value.as_ref().is_some_and(|value| list.contains(value))

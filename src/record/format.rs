@@ -39,7 +39,7 @@ pub enum FormatError {
     NoRecord,
     /// Made by another Boathook.
     #[error(
-        "it is of version {0}; this boathook reads {OLDEST} to {VERSION}: use the boathook that wrote it, or record anew"
+        "it is of version {0}; this boathook reads {OLDEST} to {VERSION}: use the boathook that wrote it, or record again"
     )]
     Version(u32),
     /// Its end is missing.

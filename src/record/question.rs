@@ -2,6 +2,8 @@
 //!
 //! Never looks into an object.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -118,11 +120,13 @@ impl RecordedQuestion {
 
     /// The question once more.
     pub(super) fn restore(&self, caller: Caller, limits: Limits) -> Asked {
+        // Nobody waits for it.
+        let patience = Duration::MAX;
         let binding = BindingName::from(&self.binding);
         let snapshots = self.snapshots.iter().map(BindingName::from).collect();
         let review = |kind, binding, request: &String| {
             let review = Review { kind, binding, request: request.as_str().into(), dry_run: caller.dry_run };
-            ReviewRequest { caller: caller.clone(), review, snapshots, limits }
+            ReviewRequest { caller: caller.clone(), review, snapshots, limits, patience }
         };
         match &self.asks {
             Asks::Validating { request } => Asked::Review(review(AdmissionKind::Validating, binding, request)),
@@ -131,7 +135,7 @@ impl RecordedQuestion {
                 let rule = ConversionRule { from: from.as_str().into(), to: to.as_str().into() };
                 let conversion = Conversion { binding, rule, objects: objects.clone() };
                 let snapshots = self.snapshots.iter().map(BindingName::from).collect();
-                Asked::Conversion(ConversionRequest { caller, conversion, snapshots, limits })
+                Asked::Conversion(ConversionRequest { caller, conversion, snapshots, limits, patience })
             }
         }
     }

@@ -22,6 +22,7 @@ use super::{
 use crate::{
     model::{BindingName, HookName},
     sandbox::{Host, RunReport},
+    tasks::Tasks,
 };
 
 const MIB: usize = 1024 * 1024;
@@ -141,7 +142,11 @@ impl Drop for Begun {
 
 impl Recorder {
     /// Opens the directory, and starts the writer.
-    pub fn start(config: RecordConfig, observer: Arc<dyn RecordObserver>) -> Result<Self, DirectoryError> {
+    pub fn start(
+        config: RecordConfig,
+        observer: Arc<dyn RecordObserver>,
+        tasks: &Tasks,
+    ) -> Result<Self, DirectoryError> {
         let directory = Directory::open(&config.directory, config.keep)?;
         let key = if config.secrets { None } else { Some(directory.key()?) };
         let mut writer =
@@ -156,7 +161,7 @@ impl Recorder {
                 done.fetch_sub(bytes, Ordering::Relaxed);
             }
         };
-        let spawned = std::thread::Builder::new().name("records".to_owned()).spawn(work);
+        let spawned = tasks.thread("records", work);
         let thread = spawned.map_err(|source| DirectoryError::Io { path: config.directory, source })?;
         Ok(Self {
             which: config.which,

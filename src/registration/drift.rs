@@ -20,14 +20,14 @@ const KNOWN: [&str; 11] = [
     "matchConditions",
 ];
 
-/// Both configurations have the same webhooks, and the first has all labels of the second.
+/// Both configurations have the same webhooks, and the first has all labels and annotations of the second.
 pub(super) fn same_configuration(there: &Value, desired: &Value) -> bool {
     let webhooks = |object: &Value| -> Vec<Value> {
         let list = object.get("webhooks").and_then(Value::as_array);
         list.into_iter().flatten().map(known).collect()
     };
-    webhooks(there) == webhooks(desired)
-        && has_all(there.pointer("/metadata/labels"), desired.pointer("/metadata/labels"))
+    let has_all_of = |path: &str| has_all(there.pointer(path), desired.pointer(path));
+    webhooks(there) == webhooks(desired) && has_all_of("/metadata/labels") && has_all_of("/metadata/annotations")
 }
 
 /// Equal but for what is empty.

@@ -12,6 +12,8 @@
 mod conversion;
 mod drift;
 mod objects;
+mod owners;
+mod pending;
 mod plan;
 mod remove;
 mod settings;
@@ -20,13 +22,14 @@ mod upkeep;
 mod webhooks;
 
 pub use objects::RegistrationError;
-pub use remove::{Removed, remove};
+pub use pending::Pending;
+pub use remove::{Removed, remove, tidy};
 pub use settings::{Endpoint, Settings};
 pub use upkeep::keep;
 
 use std::sync::Arc;
 
-use crate::model::HookSpec;
+use crate::model::{HookSpec, PathKey, Source};
 
 /// What is to be registered.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,6 +38,10 @@ pub struct Wanted {
     pub ca: Option<Arc<str>>,
     /// All hooks that are at work.
     pub hooks: Vec<Registrant>,
+    /// What may be wanted besides.
+    pub pending: Pending,
+    /// Of which the secret parts of paths are made. None: paths have none.
+    pub paths: Option<PathKey>,
 }
 
 /// A hook that is at work.
@@ -42,6 +49,11 @@ pub struct Wanted {
 pub struct Registrant {
     /// Its document.
     pub spec: Arc<HookSpec>,
+    /// Where it is from.
+    pub source: Source,
+    /// Its source is settled. Until then this may be another version than the one that registered what is there:
+    /// nothing of that is narrowed.
+    pub settled: bool,
     /// It can answer. Until then, what an earlier version of it registered stays as it is.
     pub ready: bool,
 }

@@ -1,6 +1,7 @@
 //! What to do so that the cluster has what is wanted. Pure.
 //!
-//! What belongs to another operator is left alone, and so is what a hook registered that can't answer yet.
+//! What belongs to another operator is left alone, and so is what a hook registered that can't answer yet, or that
+//! may still come.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,8 @@ use super::{
     conversion::{self, Change},
     drift,
     objects::{Kind, label, name},
-    settings::{INSTANCE, Settings},
+    owners::{self, Owners},
+    settings::{INSTANCE, Settings, Trust},
     webhooks,
 };
 use crate::model::AdmissionKind;
@@ -51,12 +53,12 @@ pub(super) fn names(of: AdmissionKind, wanted: &Wanted) -> Vec<String> {
 
 /// The hooks that have all they want, when objects of these names are not as they should be.
 pub(super) fn in_place(wanted: Wanted, failed: &BTreeSet<String>) -> Wanted {
-    let Wanted { ca, mut hooks } = wanted;
+    let Wanted { mut hooks, .. } = wanted;
     hooks.retain(|hook| {
         let mut conversions = hook.spec.conversions.iter();
         !failed.contains(&hook.spec.name.configuration()) && conversions.all(|binding| !failed.contains(&*binding.crd))
     });
-    Wanted { ca, hooks }
+    Wanted { hooks, ..wanted }
 }
 
 /// `there`: the configurations of this kind with our labels, or names.
@@ -68,12 +70,15 @@ pub(super) fn configurations(of: AdmissionKind, there: &[Value], wanted: &Wanted
         if !hook.ready {
             continue;
         }
-        match (known, webhooks::configuration(&hook.spec, of, settings, wanted.ca.as_deref())) {
+        match (known, webhooks::configuration(hook, of, settings, Trust::of(wanted))) {
             (None, Some(desired)) => plan.acts.push(Act::Create(desired)),
             (Some(known), Some(desired)) => {
                 if let Some(foreign) = foreign(Kind::Configuration(of), known, settings) {
                     plan.foreign.push(foreign);
-                } else if !drift::same_configuration(known, &desired) {
+                    continue;
+                }
+                let desired = if hook.settled { desired } else { webhooks::widened(known, desired) };
+                if !drift::same_configuration(known, &desired) {
                     plan.acts.push(Act::Replace(replaced(known, desired)));
                 }
             }
@@ -81,7 +86,8 @@ pub(super) fn configurations(of: AdmissionKind, there: &[Value], wanted: &Wanted
             (None, None) => {}
         }
     }
-    let gone = left.into_values().filter(|object| label(object, INSTANCE) == Some(&settings.instance));
+    let ours = left.into_values().filter(|object| label(object, INSTANCE) == Some(&settings.instance));
+    let gone = ours.filter(|object| !wanted.pending.may_want(object));
     plan.acts.extend(gone.cloned().map(Act::Delete));
     plan
 }
@@ -89,13 +95,15 @@ pub(super) fn configurations(of: AdmissionKind, there: &[Value], wanted: &Wanted
 /// What others have added to the metadata stays.
 fn replaced(known: &Value, mut desired: Value) -> Value {
     let mut metadata = known.get("metadata").cloned().unwrap_or_default();
-    let labels = desired.pointer_mut("/metadata/labels").map(Value::take).unwrap_or_default();
-    match (metadata.get_mut("labels").and_then(Value::as_object_mut), labels) {
-        (Some(there), Value::Object(labels)) => there.extend(labels),
-        (None, labels) => {
-            metadata.as_object_mut().into_iter().for_each(|all| drop(all.insert("labels".into(), labels.clone())))
+    for key in ["labels", "annotations"] {
+        let own = desired.pointer_mut(&format!("/metadata/{key}")).map(Value::take).unwrap_or_default();
+        match (metadata.get_mut(key).and_then(Value::as_object_mut), own) {
+            (Some(there), Value::Object(own)) => there.extend(own),
+            (None, own) => {
+                metadata.as_object_mut().into_iter().for_each(|all| drop(all.insert(key.into(), own.clone())))
+            }
+            (Some(_), _) => {}
         }
-        (Some(_), _) => {}
     }
     if let Some(place) = desired.get_mut("metadata") {
         *place = metadata;
@@ -103,12 +111,22 @@ fn replaced(known: &Value, mut desired: Value) -> Value {
     desired
 }
 
-/// The definitions that hooks convert: whether all of a definition's hooks can answer.
-pub(super) fn converted(wanted: &Wanted) -> BTreeMap<&str, bool> {
+/// A definition that hooks convert.
+pub(super) struct Converted {
+    /// All of its hooks can answer.
+    ready: bool,
+    owners: Owners,
+}
+
+/// The definitions that hooks convert, by name.
+pub(super) fn converted(wanted: &Wanted) -> BTreeMap<&str, Converted> {
     let mut converted = BTreeMap::new();
     for hook in &wanted.hooks {
         for binding in &hook.spec.conversions {
-            *converted.entry(&*binding.crd).or_insert(true) &= hook.ready;
+            let fresh = || Converted { ready: true, owners: Owners::new() };
+            let known = converted.entry(&*binding.crd).or_insert_with(fresh);
+            known.ready &= hook.ready;
+            known.owners.insert(hook.spec.name.to_string(), hook.source.clone());
         }
     }
     converted
@@ -121,15 +139,20 @@ pub(super) fn definitions(there: &[Value], wanted: &Wanted, settings: &Settings)
         let name = name(definition);
         let foreign = foreign(Kind::Definition, definition, settings);
         match (converted.get(name), foreign) {
-            (Some(true), Some(foreign)) => plan.foreign.push(foreign),
-            (Some(true), None) => {
-                let desired = conversion::desired(name, settings, wanted.ca.as_deref());
-                if !conversion::is_in_place(definition, &desired, settings) {
-                    let change = conversion::take_over(definition, desired, settings);
+            (Some(Converted { ready: true, .. }), Some(foreign)) => plan.foreign.push(foreign),
+            (Some(Converted { ready: true, owners }), None) => {
+                // Hooks of before that may still come keep their say.
+                let pending = &wanted.pending;
+                let before = owners::of(definition).unwrap_or_default().into_iter();
+                let mut owners = owners.clone();
+                owners.extend(before.filter(|(hook, source)| pending.hooks.contains(hook) || pending.has(source)));
+                let desired = conversion::desired(name, settings, Trust::of(wanted));
+                if !conversion::is_in_place(definition, &desired, &owners, settings) {
+                    let change = conversion::take_over(definition, desired, &owners, settings);
                     plan.acts.push(Act::TakeOver(name.to_owned(), change));
                 }
             }
-            (None, None) if label(definition, INSTANCE).is_some() => {
+            (None, None) if label(definition, INSTANCE).is_some() && !wanted.pending.may_want(definition) => {
                 plan.acts.push(Act::Restore(name.to_owned(), conversion::restore(definition)));
             }
             _ => {}

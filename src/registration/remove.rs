@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    RegistrationError, Wanted,
+    Pending, RegistrationError, Wanted,
     objects::{Kind, Objects, label, name},
     plan::{self, Act},
     settings::{Endpoint, INSTANCE, MANAGED_BY, Settings},
@@ -30,9 +30,23 @@ impl Removed {
 /// Deletes the webhook configurations of an operator, and gives definitions their former conversion back. With
 /// `dry_run`, only says what that would be.
 pub async fn remove(client: kube::Client, instance: &str, dry_run: bool) -> Result<Removed, RegistrationError> {
+    take_back(client, instance, Pending::default(), dry_run).await
+}
+
+/// The same, as no hook is at work, apart from what may still be wanted.
+pub async fn tidy(client: kube::Client, instance: &str, pending: Pending) -> Result<Removed, RegistrationError> {
+    take_back(client, instance, pending, false).await
+}
+
+async fn take_back(
+    client: kube::Client,
+    instance: &str,
+    pending: Pending,
+    dry_run: bool,
+) -> Result<Removed, RegistrationError> {
     let (objects, mut removed) = (Objects::new(client), Removed::default());
-    let (nothing, endpoint) = (Wanted::default(), Endpoint::Url(String::new()));
-    let settings = Settings { instance: instance.to_owned(), namespace: String::new(), endpoint };
+    let (nothing, endpoint) = (Wanted { pending, ..Wanted::default() }, Endpoint::Url(String::new()));
+    let settings = Settings { instance: instance.to_owned(), left_out: Vec::new(), endpoint };
     for kind in Kind::ALL {
         let labels = match kind {
             Kind::Configuration(_) => format!("{}%3D{}", MANAGED_BY.0, MANAGED_BY.1),

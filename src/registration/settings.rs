@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::Wanted;
+use crate::model::PathKey;
+
 /// Label of all that is ours.
 pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "boathook");
 /// Label: the operator that keeps an object.
@@ -14,8 +17,9 @@ pub(super) const HOOK: &str = "boathook.dev/hook";
 pub struct Settings {
     /// Tells this operator from others of the same cluster; a label's value. Several replicas are one.
     pub instance: String,
-    /// The operator's own namespace, which webhooks leave out like `kube-system`.
-    pub namespace: String,
+    /// Namespaces that no webhook is asked about, unless its binding includes those of the system: a broken hook there
+    /// could lock the cluster.
+    pub left_out: Vec<String>,
     /// Where the API server reaches it.
     pub endpoint: Endpoint,
 }
@@ -36,9 +40,26 @@ pub enum Endpoint {
     Url(String),
 }
 
+/// By what the API server and the operator know each other.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Trust<'a> {
+    /// Certificates as PEM.
+    pub ca: Option<&'a str>,
+    /// The key of the paths.
+    pub paths: Option<&'a PathKey>,
+}
+
+impl<'a> Trust<'a> {
+    pub fn of(wanted: &'a Wanted) -> Self {
+        Self { ca: wanted.ca.as_deref(), paths: wanted.paths.as_ref() }
+    }
+}
+
 impl Endpoint {
-    /// A `clientConfig`, with the certificates as PEM.
-    pub(super) fn client_config(&self, path: &str, ca: Option<&str>) -> Value {
+    /// A `clientConfig` for one path.
+    pub(super) fn client_config(&self, path: &str, trust: Trust<'_>) -> Value {
+        let path = trust.paths.map_or_else(|| path.to_owned(), |key| key.sign(path));
+        let ca = trust.ca;
         let mut config = match self {
             Self::Service { namespace, name, port } => {
                 json!({"service": {"namespace": namespace, "name": name, "port": port, "path": path}})

@@ -6,7 +6,6 @@ use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use tokio::{
     sync::Notify,
-    task::JoinSet,
     time::{sleep, timeout},
 };
 use tracing::debug;
@@ -15,7 +14,10 @@ use super::{
     objects::{Kind, Objects},
     settings::MANAGED_BY,
 };
-use crate::model::error_chain;
+use crate::{
+    model::error_chain,
+    tasks::{Task, Tasks},
+};
 
 /// The API server ends a watch after this time.
 const LIFE: Duration = Duration::from_secs(290);
@@ -27,22 +29,22 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// Watches until it is dropped.
 pub(super) struct Signals {
     changed: Arc<Notify>,
-    _watches: JoinSet<()>,
+    _watches: Vec<Task<()>>,
 }
 
 impl Signals {
-    pub fn start(objects: &Objects) -> Self {
+    pub fn start(objects: &Objects, tasks: &Tasks) -> Self {
         let changed = Arc::new(Notify::new());
-        let mut watches = JoinSet::new();
-        for kind in Kind::ALL {
+        let watch = |kind: Kind| {
             let (objects, changed) = (objects.clone(), changed.clone());
-            watches.spawn(async move {
+            tasks.spawn(format!("watch of {kind}"), async move {
                 loop {
                     let ended = timeout(LIFE + OVERDUE, follow(&objects, kind, &changed)).await;
                     sleep(if ended == Ok(true) { AFTER_END } else { AFTER_FAILURE }).await;
                 }
-            });
-        }
+            })
+        };
+        let watches = Kind::ALL.into_iter().map(watch).collect();
         Self { changed, _watches: watches }
     }
 

@@ -21,7 +21,10 @@ use super::{
     settings::{INSTANCE, MANAGED_BY, Settings},
     signals::Signals,
 };
-use crate::model::error_chain;
+use crate::{
+    model::{error_chain, hide_secrets},
+    tasks::Tasks,
+};
 
 /// Without any sign of a change, all is looked through after this time.
 const LOOK_THROUGH: Duration = Duration::from_secs(600);
@@ -40,11 +43,12 @@ pub async fn keep(
     settings: Settings,
     mut wanted: watch::Receiver<Option<Wanted>>,
     registered: watch::Sender<Wanted>,
+    tasks: Tasks,
 ) {
     let Ok(_) = wanted.wait_for(Option::is_some).await.map(drop) else { return };
     let objects = Objects::new(client);
     // Before the first look, so that nothing is missed after it.
-    let signals = Signals::start(&objects);
+    let signals = Signals::start(&objects, &tasks);
     let mut upkeep = Upkeep { objects, settings, aims: BTreeMap::new(), told: BTreeSet::new(), calm: Calm::default() };
     let mut retry = FIRST_RETRY;
     loop {
@@ -102,13 +106,13 @@ impl Upkeep {
                     for act in acts {
                         let (name, _) = act.aim();
                         if let Err(error) = self.act(kind, act).await {
-                            problems.insert(error_chain(&error));
+                            problems.insert(hide_secrets(&error_chain(&error)));
                             failed.insert(name);
                         }
                     }
                 }
                 Err(error) => {
-                    problems.insert(error_chain(&error));
+                    problems.insert(hide_secrets(&error_chain(&error)));
                     seen = false;
                 }
             }
@@ -150,7 +154,7 @@ impl Upkeep {
             }
             match self.objects.get(kind, &wanted).await {
                 Ok(object) => there.extend(object),
-                Err(error) => unread.push((wanted, error_chain(&error))),
+                Err(error) => unread.push((wanted, hide_secrets(&error_chain(&error)))),
             }
         }
         Ok((there, unread))

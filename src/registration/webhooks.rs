@@ -3,9 +3,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::settings::{HOOK, INSTANCE, MANAGED_BY, Settings};
+use super::{
+    Registrant,
+    owners::{self, OWNERS, Owners},
+    settings::{HOOK, INSTANCE, MANAGED_BY, Settings, Trust},
+};
 use crate::model::{
-    AdmissionBinding, AdmissionKind, FailurePolicy, HookName, HookSpec, MatchPolicy, ReinvocationPolicy, SideEffects,
+    AdmissionBinding, AdmissionKind, FailurePolicy, HookName, MatchPolicy, ReinvocationPolicy, SideEffects,
 };
 
 /// Every namespace has this label with its own name.
@@ -35,25 +39,46 @@ pub(super) fn kind(kind: AdmissionKind) -> &'static str {
 
 /// The configuration of one kind; `None` when the hook has no such binding.
 pub(super) fn configuration(
-    spec: &HookSpec,
+    hook: &Registrant,
     of: AdmissionKind,
     settings: &Settings,
-    ca: Option<&str>,
+    trust: Trust<'_>,
 ) -> Option<Value> {
+    let spec = &hook.spec;
     let bindings = spec.admission.iter().filter(|binding| binding.kind == of);
-    let webhooks: Vec<_> = bindings.map(|binding| webhook(&spec.name, binding, settings, ca)).collect();
+    let webhooks: Vec<_> = bindings.map(|binding| webhook(&spec.name, binding, settings, trust)).collect();
     let labels = json!({MANAGED_BY.0: MANAGED_BY.1, INSTANCE: settings.instance, HOOK: label(&spec.name)});
+    let annotations = json!({OWNERS: owners::text(&Owners::from([(spec.name.to_string(), hook.source.clone())]))});
     (!webhooks.is_empty()).then(|| {
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": kind(of),
-            "metadata": {"name": spec.name.configuration(), "labels": labels},
+            "metadata": {"name": spec.name.configuration(), "labels": labels, "annotations": annotations},
             "webhooks": webhooks,
         })
     })
 }
 
-fn webhook(hook: &HookName, binding: &AdmissionBinding, settings: &Settings, ca: Option<&str>) -> Value {
+/// The desired configuration without taking anything away from the one that is there: its webhooks stay as they are,
+/// apart from where they are answered, and new ones join them.
+pub(super) fn widened(known: &Value, mut desired: Value) -> Value {
+    let name = |webhook: &Value| webhook.get("name").cloned();
+    let mut wanted = match desired.get_mut("webhooks").map(Value::take) {
+        Some(Value::Array(webhooks)) => webhooks,
+        _ => Vec::new(),
+    };
+    let mut webhooks = known.get("webhooks").and_then(Value::as_array).cloned().unwrap_or_default();
+    for webhook in &mut webhooks {
+        let Some(at) = wanted.iter().position(|wanted| name(wanted) == name(webhook)) else { continue };
+        let config = wanted.remove(at).get_mut("clientConfig").map(Value::take).unwrap_or_default();
+        insert(webhook, "clientConfig", config);
+    }
+    webhooks.extend(wanted);
+    insert(&mut desired, "webhooks", Value::Array(webhooks));
+    desired
+}
+
+fn webhook(hook: &HookName, binding: &AdmissionBinding, settings: &Settings, trust: Trust<'_>) -> Value {
     let rules = binding.rules.iter().map(|rule| {
         json!({
             "apiGroups": rule.api_groups,
@@ -67,7 +92,7 @@ fn webhook(hook: &HookName, binding: &AdmissionBinding, settings: &Settings, ca:
     let conditions = conditions.map(|one| json!({"name": one.name, "expression": one.expression}));
     let mut webhook = json!({
         "name": binding.name.as_str(),
-        "clientConfig": settings.endpoint.client_config(&path(hook, binding), ca),
+        "clientConfig": settings.endpoint.client_config(&path(hook, binding), trust),
         "rules": rules.collect::<Vec<_>>(),
         "failurePolicy": match binding.failure_policy {
             FailurePolicy::Ignore => "Ignore",
@@ -100,14 +125,10 @@ fn webhook(hook: &HookName, binding: &AdmissionBinding, settings: &Settings, ca:
 /// The document's selector, without the namespaces in which a broken hook could lock the cluster.
 fn namespaces(binding: &AdmissionBinding, settings: &Settings) -> Value {
     let mut selector = binding.namespace_selector.clone().unwrap_or_else(|| json!({}));
-    if binding.include_system {
+    if binding.include_system || settings.left_out.is_empty() {
         return selector;
     }
-    let mut names = vec!["kube-system"];
-    if settings.namespace != "kube-system" {
-        names.push(&settings.namespace);
-    }
-    let left_out = json!({"key": NAMESPACE_NAME, "operator": "NotIn", "values": names});
+    let left_out = json!({"key": NAMESPACE_NAME, "operator": "NotIn", "values": settings.left_out});
     match selector.get_mut("matchExpressions").and_then(Value::as_array_mut) {
         Some(expressions) => expressions.push(left_out),
         None => insert(&mut selector, "matchExpressions", json!([left_out])),

@@ -42,6 +42,21 @@ pub(super) mod interpreter {
     });
 }
 
+/// What an interpreter of scripts with functions for single bindings exports, too.
+pub(super) mod functions {
+    wasmtime::component::bindgen!({
+        path: ["wit", "interpreters/wit"],
+        inline: "
+            package boathook:host;
+            world listed {
+                export boathook:interpreter/functions@0.1.0;
+            }
+        ",
+        world: "boathook:host/listed",
+        exports: { default: async },
+    });
+}
+
 /// The exports that answer the API server, which not every hook has.
 pub(super) mod webhooks {
     wasmtime::component::bindgen!({

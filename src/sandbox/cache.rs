@@ -1,23 +1,30 @@
 //! Compiled components on disk: a directory of our own, a file for each component and engine.
 //!
+//! The bound is one of bytes. What a loaded component came from makes no room for others: a start that loads more than
+//! there is room for would else throw out what it needs next, and so would the next start.
+//!
 //! A compiled component is native code, so this file trusts only what this program wrote: the
 //! directory and each file must belong to our user and be writable for no one else. The digest in
 //! a file's header is against damage, not against forgery. Never deserialises anything.
 
 use std::{
+    collections::HashMap,
     fs::{DirBuilder, File},
     hash::{DefaultHasher, Hash, Hasher},
-    io::{self, Read, Write},
+    io::{self, Read, Seek, Write},
     os::{
         fd::OwnedFd,
         unix::fs::{DirBuilderExt, MetadataExt},
     },
-    path::Path,
-    sync::atomic::{AtomicU64, Ordering},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
     time::SystemTime,
 };
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 
@@ -26,13 +33,11 @@ use super::error::SandboxError;
 const MAGIC: &[u8; 8] = b"boathk01";
 const SUFFIX: &str = ".cwasm";
 const TEMPORARY: &str = ".tmp-";
+const CLAIM: &str = ".compiling-";
 
-/// Bounds of the cache; the entries that were not used for longest make room.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
-    pub(super) files: usize,
-    pub(super) bytes: u64,
-}
+/// A loaded component that came from an entry, or went into one: as long as it lives, the entry stays.
+#[derive(Debug)]
+pub(super) struct InUse;
 
 /// Names one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,14 +55,17 @@ impl Key {
 /// The cache directory, held open: what happens to its path later does not matter.
 #[derive(Debug)]
 pub(super) struct Cache {
+    path: PathBuf,
     dir: OwnedFd,
-    bounds: Bounds,
+    max_bytes: u64,
     next_temporary: AtomicU64,
+    used: Mutex<HashMap<String, Weak<InUse>>>,
 }
 
 impl Cache {
-    /// Opens the directory, and makes it when it is not there.
-    pub(super) fn open(path: &Path, bounds: Bounds) -> Result<Self, SandboxError> {
+    /// Opens the directory, and makes it when it is not there. The entries that were not used for longest make room
+    /// when there are more than `max_bytes`.
+    pub(super) fn open(path: &Path, max_bytes: u64) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::Cache { path: path.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -66,7 +74,68 @@ impl Cache {
         if let Some(reason) = foreign(stat.st_uid, stat.st_mode) {
             return Err(SandboxError::CacheNotOurs { path: path.to_owned(), reason });
         }
-        Ok(Self { dir, bounds, next_temporary: AtomicU64::new(0) })
+        let path = std::path::absolute(path).map_err(failed)?;
+        let cache = Self { path, dir, max_bytes, next_temporary: AtomicU64::new(0), used: Mutex::default() };
+        cache.remove_dead_claims();
+        Ok(cache)
+    }
+
+    /// Keeps an entry as long as the returned value lives.
+    pub(super) fn keep(&self, key: &Key) -> Arc<InUse> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.retain(|_, holder| holder.strong_count() > 0);
+        if let Some(holder) = used.get(&key.0).and_then(Weak::upgrade) {
+            return holder;
+        }
+        let holder = Arc::new(InUse);
+        used.insert(key.0.clone(), Arc::downgrade(&holder));
+        holder
+    }
+
+    fn is_used(&self, name: &str) -> bool {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.get(name).is_some_and(|holder| holder.strong_count() > 0)
+    }
+
+    /// Where another process may write the entry.
+    pub(super) fn place(&self, key: &Key) -> PathBuf {
+        self.path.join(&key.0)
+    }
+
+    /// Whether there is such an entry, whole or not.
+    pub(super) fn has(&self, key: &Key) -> bool {
+        rustix::fs::statat(&self.dir, &key.0, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// The right to compile this component, unless another process has it: one that shares this directory, or a compiler
+    /// that outlived the process that started it.
+    pub(super) fn claim(&self, key: &Key) -> io::Result<Option<Claim<'_>>> {
+        let name = format!("{CLAIM}{}", key.0);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        loop {
+            let file = File::from(rustix::fs::openat(&self.dir, &name, flags, Mode::RUSR | Mode::WUSR)?);
+            let meta = file.metadata()?;
+            foreign(meta.uid(), meta.mode()).map_or(Ok(()), |reason| Err(io::Error::other(reason)))?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
+            // Who had it until now may have removed it.
+            if rustix::fs::fstat(&file)?.st_nlink > 0 {
+                return Ok(Some(Claim { cache: self, name, file }));
+            }
+        }
+    }
+
+    /// Those of processes that ended without a chance to remove them.
+    fn remove_dead_claims(&self) {
+        let Ok(found) = rustix::fs::Dir::read_from(&self.dir) else { return };
+        for name in found.flatten().filter_map(|found| found.file_name().to_str().ok().map(str::to_owned)) {
+            if let Some(key) = name.strip_prefix(CLAIM) {
+                drop(self.claim(&Key(key.to_owned())));
+            }
+        }
     }
 
     /// The artifact, when there is one and it is whole.
@@ -76,6 +145,8 @@ impl Cache {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
                 tracing::warn!(entry = key.0, "compile cache: entry is not used: {error}");
+                // It makes room for a good one; where it can't be removed, that one is not written either.
+                let _ = rustix::fs::unlinkat(&self.dir, &key.0, AtFlags::empty());
                 None
             }
         }
@@ -85,7 +156,7 @@ impl Cache {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let mut file = File::from(rustix::fs::openat(&self.dir, name, flags, Mode::empty())?);
         let meta = file.metadata()?;
-        if !meta.is_file() || meta.len() > self.bounds.bytes {
+        if !meta.is_file() || meta.len() > self.max_bytes {
             return Err(io::Error::other("it is not a file that boathook wrote"));
         }
         if let Some(reason) = foreign(meta.uid(), meta.mode()) {
@@ -111,7 +182,7 @@ impl Cache {
             let _ = rustix::fs::unlinkat(&self.dir, &temporary, AtFlags::empty());
         }
         written?;
-        self.evict(&key.0)
+        self.make_room(key)
     }
 
     fn write(&self, name: &str, artifact: &[u8]) -> io::Result<()> {
@@ -121,18 +192,28 @@ impl Cache {
         file.write_all(artifact)
     }
 
-    fn evict(&self, keep: &str) -> io::Result<()> {
+    /// Removes what was not used for longest until the rest is within the bound: entries that are not in use, and at
+    /// last this new one.
+    pub(super) fn make_room(&self, key: &Key) -> io::Result<()> {
         let mut entries = self.entries()?;
-        entries.sort_by_key(|entry| std::cmp::Reverse((entry.name == keep, entry.used)));
-        let (mut files, mut bytes) = (0, 0);
+        let mut bytes: u64 = entries.iter().map(|entry| entry.size).sum();
+        entries.sort_by_key(|entry| (entry.name == key.0, entry.used));
         for entry in entries {
-            files += 1;
-            bytes += entry.size;
-            if files > 1 && (files > self.bounds.files || bytes > self.bounds.bytes) {
-                rustix::fs::unlinkat(&self.dir, &entry.name, AtFlags::empty())?;
+            if bytes <= self.max_bytes {
+                break;
+            }
+            if entry.name == key.0 || !self.is_used(&entry.name) {
+                match rustix::fs::unlinkat(&self.dir, &entry.name, AtFlags::empty()) {
+                    Ok(()) | Err(rustix::io::Errno::NOENT) => bytes -= entry.size,
+                    Err(error) => return Err(error.into()),
+                }
             }
         }
-        Ok(())
+        if self.has(key) {
+            return Ok(());
+        }
+        let most = self.max_bytes / (1024 * 1024);
+        Err(io::Error::other(format!("the components that are loaded fill its {most} MiB")))
     }
 
     /// Files that this program made; of the temporary ones, those of other processes too, so that
@@ -142,7 +223,7 @@ impl Cache {
         for found in rustix::fs::Dir::read_from(&self.dir)? {
             let found = found?;
             let Ok(name) = found.file_name().to_str() else { continue };
-            if !name.ends_with(SUFFIX) && !name.starts_with(TEMPORARY) {
+            if name.starts_with(CLAIM) || !(name.ends_with(SUFFIX) || name.starts_with(TEMPORARY)) {
                 continue;
             }
             // It may be gone: another process evicts too.
@@ -152,6 +233,42 @@ impl Cache {
         }
         Ok(entries)
     }
+}
+
+/// See [`Cache::claim`]. The file behind it is locked, and goes when this is dropped.
+#[derive(Debug)]
+pub(super) struct Claim<'a> {
+    cache: &'a Cache,
+    name: String,
+    file: File,
+}
+
+impl Claim<'_> {
+    /// A file with the component, for the compiler to read. The claim lasts until that process, too, has closed it.
+    pub(super) fn input(&self, component: &[u8]) -> io::Result<File> {
+        let mut file = &self.file;
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(component)?;
+        file.rewind()?;
+        file.try_clone()
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        // Whoever finds it then takes it over.
+        let _ = rustix::fs::unlinkat(&self.cache.dir, &self.name, AtFlags::empty());
+    }
+}
+
+/// Writes an entry from another process than the one whose cache it is, at its [`Cache::place`].
+pub(super) fn keep(place: &Path, artifact: &[u8]) -> io::Result<()> {
+    let (Some(directory), Some(name)) = (place.parent(), place.file_name().and_then(|name| name.to_str())) else {
+        return Err(io::Error::other("it is no place of an entry"));
+    };
+    let cache = Cache::open(directory, u64::MAX).map_err(io::Error::other)?;
+    cache.put(&Key(name.to_owned()), artifact)
 }
 
 struct Entry {
@@ -232,6 +349,9 @@ mod tests {
     use super::*;
 
     /// Native code is taken from nobody else.
+    // mutant: src/sandbox/cache.rs: `if let Some(reason) = reason {` => `if let Some(reason) = reason.filter(|_| false) {`
+    // mutant: src/sandbox/cache.rs: `rustix::fs::openat(&directory, name, flags, Mode::empty())` => `rustix::fs::openat(&directory, name, flags.difference(OFlags::NOFOLLOW), Mode::empty())`
+    // mutant: src/sandbox/cache.rs: `let whole = Sha256::digest(artifact).as_slice() == digest;` => `let whole = digest.len() == 32;`
     #[test]
     fn installed_code_that_others_could_have_written_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
@@ -252,6 +372,8 @@ mod tests {
         assert_eq!(read().unwrap().unwrap(), b"code");
         fs::write(&file, [seal(b"code").as_slice(), b"cope"].concat()).unwrap();
         assert!(read().is_err(), "it is damaged");
+        // Nothing but the link is wrong.
+        fs::write(&file, [seal(b"code").as_slice(), b"code"].concat()).unwrap();
         fs::rename(&file, folder.path().join("other")).unwrap();
         std::os::unix::fs::symlink(folder.path().join("other"), &file).unwrap();
         assert!(read().is_err(), "a link may lead anywhere");

@@ -1,24 +1,24 @@
 //! Compiles a component to native code, in a process of its own where one is configured: what the
-//! compiler takes of memory goes back to the system, and it can be ended in its work.
+//! compiler takes of memory goes back to the system, and it can be ended in its work. It writes the code into the cache
+//! itself, so that its work is kept when the operator crashes meanwhile.
 //!
 //! Never loads what it compiled, and never runs it.
 
 use std::{
-    io::{self, Read as _, Write as _},
-    path::PathBuf,
-    process::{ExitCode, Stdio},
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
     time::Duration,
 };
 
-use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, process::Command, time::timeout};
 use wasmtime::Engine;
 
-use super::engine;
+use super::{cache, engine, limits};
+use crate::child::{self, Bounds, Cause, Work};
 
-/// The exit code of a compiler that refuses the component.
-const REFUSED: u8 = 3;
-/// The compiler's last words that are read.
-const LAST_WORDS: u64 = 16 * 1024;
+/// The stack of the thread that compiles.
+const STACK: usize = 16 * 1024 * 1024;
 
 /// The program that compiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,10 @@ pub struct CompilerConfig {
     pub args: Vec<String>,
     /// How long one component may take. Default 5 min.
     pub deadline: Duration,
-    /// The largest compiled component in bytes. Default 1 GiB.
+    /// The largest compiled component in bytes. Default 256 MiB.
     pub max_bytes: u64,
+    /// Memory of the process, in bytes: a component that takes more can't be used. Default 1 GiB.
+    pub memory: u64,
 }
 
 impl CompilerConfig {
@@ -40,7 +42,8 @@ impl CompilerConfig {
             command: command.into(),
             args: vec!["compile-worker".to_owned()],
             deadline: Duration::from_secs(300),
-            max_bytes: 1024 * 1024 * 1024,
+            max_bytes: 256 * 1024 * 1024,
+            memory: 1024 * 1024 * 1024,
         }
     }
 }
@@ -54,73 +57,69 @@ pub(super) enum Failed {
     Compiler(io::Error),
 }
 
+/// What is to be compiled.
+pub(super) struct Input<'a> {
+    /// The component.
+    pub(super) component: &'a [u8],
+    /// A file with the component, which the compiler holds open, and where it keeps the code.
+    pub(super) kept: Option<(File, PathBuf)>,
+}
+
 /// Compiles in a process of its own, for an engine of the same kind.
-pub(super) async fn compile(config: &CompilerConfig, pooled: bool, component: &[u8]) -> Result<Vec<u8>, Failed> {
-    match timeout(config.deadline, ask(config, pooled, component)).await {
-        Ok(answer) => answer,
-        // The process was killed when its future was dropped.
-        Err(_) => Err(Failed::Component(format!("it was not compiled within {:?}", config.deadline))),
+pub(super) async fn compile(config: &CompilerConfig, pooled: bool, input: Input<'_>) -> Result<Vec<u8>, Failed> {
+    let mut args = config.args.clone();
+    args.push(if pooled { "--pooled" } else { "--on-demand" }.to_owned());
+    if let Some((_, place)) = &input.kept {
+        let place =
+            place.to_str().ok_or_else(|| Failed::Compiler(io::Error::other("the cache's path is not UTF-8")))?;
+        args.extend(["--keep".to_owned(), place.to_owned()]);
     }
-}
-
-async fn ask(config: &CompilerConfig, pooled: bool, component: &[u8]) -> Result<Vec<u8>, Failed> {
-    let mut child = Command::new(&config.command)
-        .args(&config.args)
-        .arg(if pooled { "--pooled" } else { "--on-demand" })
-        .env_clear()
-        .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // Ctrl-C is for the host.
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(Failed::Compiler)?;
-    let missing = || Failed::Compiler(io::Error::other("a standard stream is missing"));
-    let mut input = child.stdin.take().ok_or_else(missing)?;
-    let output = child.stdout.take().ok_or_else(missing)?;
-    let errors = child.stderr.take().ok_or_else(missing)?;
-    let (mut compiled, mut words) = (Vec::new(), Vec::new());
-    let written = async {
-        // A compiler that gives up early says why.
-        let _ = input.write_all(component).await;
-        drop(input);
+    let work = Work {
+        command: &config.command,
+        args: &args,
+        bounds: Bounds { memory: config.memory, cpu: None, time: Some(config.deadline.as_secs().saturating_add(1)) },
+        deadline: config.deadline,
+        max_output: config.max_bytes,
     };
-    let (mut output, mut errors) = (output.take(config.max_bytes), errors.take(LAST_WORDS));
-    let (read, _, ()) = tokio::join!(output.read_to_end(&mut compiled), errors.read_to_end(&mut words), written);
-    read.map_err(Failed::Compiler)?;
-    let status = child.wait().await.map_err(Failed::Compiler)?;
-    let words = String::from_utf8_lossy(&words).trim().to_owned();
-    match status.code() {
-        Some(0) => Ok(compiled),
-        Some(code) if code == i32::from(REFUSED) => Err(Failed::Component(words)),
-        _ => Err(Failed::Component(format!("its compiler ended with {status} {words}").trim_end().to_owned())),
+    let done = match input.kept {
+        Some((file, _)) => work.ask_with(file).await,
+        None => work.ask(input.component).await,
+    };
+    done.map_err(|failed| match failed {
+        child::Failed::Start(error) => Failed::Compiler(error),
+        child::Failed::Refused(why) => Failed::Component(why),
+        child::Failed::Ended(cause) => Failed::Component(explain(config, cause)),
+    })
+}
+
+fn explain(config: &CompilerConfig, cause: Cause) -> String {
+    match cause {
+        Cause::Time => format!("it was not compiled within {:?}", config.deadline),
+        Cause::Memory => format!(
+            "to compile it takes more than {} of memory: make the component smaller, or give the operator more (--compile-memory)",
+            limits::bytes(config.memory)
+        ),
+        Cause::Stack => "to compile it takes more stack than the compiler has".to_owned(),
+        Cause::Killed(told) => {
+            format!("its compiler was killed, maybe because the machine has too little memory: {told}")
+        }
+        Cause::Other(told) => format!("its compiler ended with {told}"),
     }
 }
 
-/// The other side: a component on stdin, native code on stdout. Call it from a process that does
-/// nothing else.
-pub fn serve(pooled: bool) -> ExitCode {
-    match answer(pooled) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failed::Component(text)) => {
-            let _ = writeln!(io::stderr(), "{text}");
-            ExitCode::from(REFUSED)
+/// The other side: a component on stdin, native code on stdout and, if a place is given, kept there. Call it from a
+/// process that does nothing else.
+pub fn serve(bounds: Bounds, pooled: bool, keep: Option<&Path>) -> ExitCode {
+    let keep = keep.map(Path::to_owned);
+    child::serve(bounds, STACK, move |component| {
+        let engine = engine::for_compiling(pooled).map_err(|error| format!("{error:#}"))?;
+        let artifact = compile_here(&engine, &component).map_err(|error| format!("{error:#}"))?;
+        if let Some(place) = keep {
+            // Whoever asked gets the code all the same, and tells of a cache that can't be written.
+            let _ = cache::keep(&place, &artifact);
         }
-        Err(Failed::Compiler(error)) => {
-            let _ = writeln!(io::stderr(), "{error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn answer(pooled: bool) -> Result<(), Failed> {
-    let mut component = Vec::new();
-    io::stdin().lock().read_to_end(&mut component).map_err(Failed::Compiler)?;
-    let engine = engine::for_compiling(pooled).map_err(|error| Failed::Compiler(io::Error::other(error)))?;
-    let compiled = compile_here(&engine, &component).map_err(|error| Failed::Component(format!("{error:#}")))?;
-    io::stdout().lock().write_all(&compiled).map_err(Failed::Compiler)
+        Ok(artifact)
+    })
 }
 
 /// Compiles in this process.

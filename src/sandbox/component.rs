@@ -17,15 +17,19 @@ use wasmtime::{
 use super::{
     answers::Answers,
     bindings::HookPre,
-    cache::{Cache, Key},
+    cache::{Cache, InUse, Key},
     compiler,
     error::LoadError,
     limits,
+    room::Usual,
     script::{Scripted, Source},
     shape,
     store::State,
 };
-use crate::model::{AdmissionKind, HookName, Limits, Script};
+use crate::{
+    fair::Tenant,
+    model::{AdmissionKind, HookName, Limits, Script, ScriptFunction},
+};
 
 /// Bytes in WebAssembly's unit of memory.
 const PAGE: u64 = 64 * 1024;
@@ -45,6 +49,10 @@ struct Loaded {
     pre: HookPre<State>,
     answers: Answers,
     script: Option<Scripted>,
+    tenant: Tenant,
+    /// Its code stays in the cache.
+    kept: Option<Arc<InUse>>,
+    usual: Usual,
 }
 
 impl LoadedHook {
@@ -53,9 +61,19 @@ impl LoadedHook {
         &self.0.name
     }
 
+    /// With whom it shares what runs take.
+    pub fn tenant(&self) -> &Tenant {
+        &self.0.tenant
+    }
+
     /// `sha256:…` of the component.
     pub fn digest(&self) -> &str {
         &self.0.digest
+    }
+
+    /// What its runs used of memory lately.
+    pub(super) fn usual(&self) -> &Usual {
+        &self.0.usual
     }
 
     /// The component's size in bytes.
@@ -99,6 +117,11 @@ impl LoadedHook {
         self.0.script.as_ref().map(|script| &*script.source.script)
     }
 
+    /// What a script has functions for, if its interpreter tells.
+    pub fn functions(&self) -> Option<&[ScriptFunction]> {
+        self.0.script.as_ref()?.functions.as_deref()
+    }
+
     /// The document of a script, which was asked for when it was loaded.
     pub(super) fn document(&self) -> Option<&str> {
         self.0.script.as_ref().map(|script| script.document.as_str())
@@ -111,7 +134,7 @@ impl LoadedHook {
 
     /// A script that is joined with its interpreter.
     pub(super) fn of_script(candidate: Candidate, interpreter: &Self, script: Scripted) -> Self {
-        let Candidate { name, bytes, digest, started, .. } = candidate;
+        let Candidate { name, tenant, bytes, digest, started, .. } = candidate;
         let with = &interpreter.0;
         let own = |import: &&String| !import.starts_with(shape::INTERPRETER);
         Self(Arc::new(Loaded {
@@ -125,6 +148,9 @@ impl LoadedHook {
             pre: with.pre.clone(),
             answers: with.answers.clone(),
             script: Some(script),
+            tenant,
+            kept: with.kept.clone(),
+            usual: Usual::default(),
         }))
     }
 
@@ -155,6 +181,7 @@ pub(super) struct Loader {
 /// A component on its way.
 pub(super) struct Candidate {
     name: HookName,
+    tenant: Tenant,
     bytes: Vec<u8>,
     digest: [u8; 32],
     started: Instant,
@@ -180,10 +207,10 @@ impl Candidate {
     }
 
     /// Takes milliseconds for a large component.
-    pub(super) fn new(name: HookName, bytes: Vec<u8>, world: World) -> Self {
+    pub(super) fn new(name: HookName, tenant: Tenant, bytes: Vec<u8>, world: World) -> Self {
         let started = Instant::now();
         let digest = Sha256::digest(&bytes).into();
-        Self { name, bytes, digest, started, world }
+        Self { name, tenant, bytes, digest, started, world }
     }
 }
 
@@ -222,10 +249,11 @@ impl Loader {
             .map_err(|error| LoadError::Invalid { hook: candidate.name.clone(), source: error.into() })
     }
 
-    /// Loads what was compiled from it, and keeps that in the cache.
+    /// Loads what was compiled from it, and keeps that in the cache, if the compiler did not.
     pub(super) fn load_compiled(&self, candidate: Candidate, artifact: &[u8]) -> Result<LoadedHook, LoadError> {
+        let key = self.key(&candidate);
         if let Some(cache) = &self.cache
-            && let Err(error) = cache.put(&self.key(&candidate), artifact)
+            && let Err(error) = if cache.has(&key) { cache.make_room(&key) } else { cache.put(&key, artifact) }
         {
             tracing::warn!(hook = %candidate.name, "compile cache: not written: {error}");
         }
@@ -259,7 +287,8 @@ impl Loader {
 
     /// Checks it against our world and does all look-ups that a run would do.
     fn link(&self, candidate: Candidate, component: &Component, from_cache: bool) -> Result<LoadedHook, LoadError> {
-        let Candidate { name, bytes, digest, started, world } = candidate;
+        let kept = self.cache.as_ref().map(|cache| cache.keep(&self.key(&candidate)));
+        let Candidate { name, tenant, bytes, digest, started, world } = candidate;
         let ty = component.component_type();
         let imports: Vec<_> = ty.imports(&self.engine).map(|(name, _)| name.to_owned()).collect();
         let exports: Vec<_> = ty.exports(&self.engine).map(|(name, _)| name.to_owned()).collect();
@@ -279,6 +308,9 @@ impl Loader {
             answers,
             script: None,
             name,
+            tenant,
+            kept,
+            usual: Usual::default(),
         })))
     }
 
@@ -300,7 +332,7 @@ impl Loader {
         Ok(())
     }
 
-    fn key(&self, candidate: &Candidate) -> Key {
+    pub(super) fn key(&self, candidate: &Candidate) -> Key {
         Key::new(&candidate.digest, &self.engine)
     }
 }

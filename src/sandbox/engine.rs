@@ -41,15 +41,11 @@ impl TickingEngine {
     pub(super) fn new(config: &SandboxConfig) -> Result<Self, SandboxError> {
         let (engine, pooled) = make(config)?;
         let ticker = Arc::new(Ticker::default());
-        let thread = thread::Builder::new()
-            .name("boathook-ticker".into())
-            .spawn({
-                let (ticker, engine) = (ticker.clone(), engine.weak());
-                move || ticker.tick(&engine)
-            })
-            .map_err(SandboxError::Ticker)?
-            .thread()
-            .clone();
+        let work = {
+            let (ticker, engine) = (ticker.clone(), engine.weak());
+            move || ticker.tick(&engine)
+        };
+        let thread = config.tasks.thread("clock of runs", work).map_err(SandboxError::Ticker)?.thread().clone();
         Ok(Self { engine, ticker, thread, pooled })
     }
 
@@ -174,7 +170,7 @@ fn on_demand() -> Config {
 }
 
 fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
-    let instances = config.max_concurrent_runs + config.max_concurrent_answers;
+    let instances = config.max_concurrent_runs + config.max_concurrent_answers + super::ASKED_AT_ONCE;
     let runs = u32::try_from(instances).ok().filter(|_| config.pooling)?;
     let of_each = |count: usize| u32::try_from(count).ok().and_then(|count| runs.checked_mul(count));
     let mut pool = PoolingAllocationConfig::new();

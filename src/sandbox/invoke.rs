@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::time::timeout_at;
 use wasmtime::{Engine, Store};
 
 use super::{
@@ -18,11 +17,13 @@ use super::{
     host::{Host, NoGrants, snapshots::Readable},
     limits::Bounds,
     output::{Labels, RunLog, one_line},
-    script::{Interpreter, Source},
+    room::Room,
+    script::{Interpreter, Source, function},
     store::{self, State},
     trap::{self, NotStarted},
+    turns::Turn,
 };
-use crate::model::{Caller, Failure, FailureKind, HookName, Reviewed, RunId};
+use crate::model::{Caller, Failure, FailureKind, HookName, Limit, Reviewed, RunId, ScriptFunction};
 
 /// The longest text of a guest's own failure that is kept.
 const MAX_MESSAGE: usize = 8 * 1024;
@@ -30,12 +31,19 @@ const MAX_MESSAGE: usize = 8 * 1024;
 /// The longest configuration document.
 const MAX_DOCUMENT: usize = 1024 * 1024;
 
+/// What a call of a guest has.
+pub(super) struct Given {
+    pub(super) bounds: Bounds,
+    pub(super) room: Room,
+    pub(super) turn: Turn,
+}
+
 /// Runs a hook for its triggers.
 pub(super) async fn run(
     engine: &Engine,
     hook: &LoadedHook,
     request: RunRequest,
-    bounds: Bounds,
+    given: Given,
     host: Arc<dyn Host>,
 ) -> RunReport {
     let started = Instant::now();
@@ -44,7 +52,7 @@ pub(super) async fn run(
     let parts = context::parts(&triggers);
     let contexts = context::contexts(&parts);
     let begun =
-        Begun { started, bounds, caller: &caller, labels, readable: Readable::by(&triggers), source: hook.source() };
+        Begun { started, given, caller: &caller, labels, readable: Readable::by(&triggers), source: hook.source() };
     let info = info(&caller, attempt);
     let call = async |store: &mut Store<State>| {
         let hook = hook.pre().instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
@@ -58,14 +66,14 @@ pub(super) async fn review(
     engine: &Engine,
     hook: &LoadedHook,
     request: ReviewRequest,
-    bounds: Bounds,
+    given: Given,
     host: Arc<dyn Host>,
 ) -> RunReport<Reviewed> {
     let started = Instant::now();
     let ReviewRequest { caller, review, snapshots, .. } = request;
     let labels = Labels::of_answer(caller.hook.clone(), caller.run.clone(), review.binding.clone());
     let begun =
-        Begun { started, bounds, caller: &caller, labels, readable: Readable::of(snapshots), source: hook.source() };
+        Begun { started, given, caller: &caller, labels, readable: Readable::of(snapshots), source: hook.source() };
     let info = info(&caller, 1);
     let call = async |store: &mut Store<State>| {
         Ok(hook.answers().review(hook.pre(), store, info, &review).await?.map_err(own_failure))
@@ -78,17 +86,20 @@ pub(super) async fn convert(
     engine: &Engine,
     hook: &LoadedHook,
     request: ConversionRequest,
-    bounds: Bounds,
+    given: Given,
     host: Arc<dyn Host>,
 ) -> RunReport<Vec<String>> {
     let started = Instant::now();
     let ConversionRequest { caller, conversion, snapshots, .. } = request;
     let labels = Labels::of_answer(caller.hook.clone(), caller.run.clone(), conversion.binding.clone());
     let begun =
-        Begun { started, bounds, caller: &caller, labels, readable: Readable::of(snapshots), source: hook.source() };
+        Begun { started, given, caller: &caller, labels, readable: Readable::of(snapshots), source: hook.source() };
     let refused = |message| own_failure(types::Failure::Permanent(message));
     let call = async |store: &mut Store<State>| {
-        Ok(hook.answers().convert(hook.pre(), store, &conversion).await?.map_err(refused))
+        let answer = hook.answers().convert(hook.pre(), store, &conversion).await?.map_err(refused);
+        let bytes = answer.as_ref().map_or(0, |objects| objects.iter().map(String::len).sum());
+        store.data().room.keep(bytes).map_err(|refused| refused.error(Limit::HostBytes))?;
+        Ok(answer)
     };
     begun.ended(engine, host, call).await
 }
@@ -100,7 +111,7 @@ fn info(caller: &Caller, attempt: u32) -> types::RunInfo<'_> {
 /// What is known of a call before there is a store for it.
 struct Begun<'a> {
     started: Instant,
-    bounds: Bounds,
+    given: Given,
     caller: &'a Caller,
     labels: Labels,
     readable: Readable,
@@ -115,12 +126,12 @@ impl Begun<'_> {
         host: Arc<dyn Host>,
         call: impl AsyncFnOnce(&mut Store<State>) -> wasmtime::Result<Result<T, Failure>>,
     ) -> RunReport<T> {
-        let Self { started, bounds, caller, labels, readable, source } = self;
+        let Self { started, given: Given { bounds, room, turn }, caller, labels, readable, source } = self;
         let deadline = bounds.deadline(started);
         let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes).heard_by(host.clone()));
-        let state = State::new(host, caller.clone(), bounds, log, readable).reading(source);
-        let mut store = store::new(engine, state, deadline);
-        let outcome = within(&mut store, deadline, call).await.flatten();
+        let state = State::new(host, caller.clone(), bounds, room, log, readable).reading(source);
+        let mut store = store::new(engine, state, deadline, turn.clone());
+        let outcome = within(&mut store, deadline, &turn, call).await.flatten();
         report(outcome, started.elapsed(), store)
     }
 }
@@ -130,14 +141,14 @@ pub(super) async fn config(
     engine: &Engine,
     pre: &HookPre<State>,
     name: &HookName,
-    bounds: Bounds,
+    given: Given,
 ) -> Result<String, Failure> {
-    let (mut store, deadline) = at_load(engine, name, bounds, None);
+    let (mut store, deadline, turn) = at_load(engine, name, given, None);
     let call = async |store: &mut Store<State>| {
         let hook = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
         hook.call_config(store).await
     };
-    let document = within(&mut store, deadline, call).await?;
+    let document = within(&mut store, deadline, &turn, call).await?;
     check_document(&document)?;
     Ok(document)
 }
@@ -148,28 +159,39 @@ pub(super) async fn describe(
     interpreter: &Interpreter,
     name: &HookName,
     source: Source,
-    bounds: Bounds,
-) -> Result<Description, Failure> {
-    let (mut store, deadline) = at_load(engine, name, bounds, Some(Arc::new(source)));
+    given: Given,
+) -> Result<(Description, Option<Vec<ScriptFunction>>), Failure> {
+    let (mut store, deadline, turn) = at_load(engine, name, given, Some(Arc::new(source)));
     let call = async |store: &mut Store<State>| {
         let pre = interpreter.component.pre().instance_pre();
         let instance = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
-        interpreter.script.load(&mut *store, &instance)?.call_describe(store).await
+        let described = interpreter.script.load(&mut *store, &instance)?.call_describe(&mut *store).await?;
+        let functions = match (&described, &interpreter.functions) {
+            (Ok(_), Some(functions)) => Some(functions.load(&mut *store, &instance)?.call_all(store).await?),
+            _ => None,
+        };
+        Ok(described.map(|description| (description, functions)))
     };
     let wrong = |message| own_failure(types::Failure::Permanent(message));
-    let description = within(&mut store, deadline, call).await?.map_err(wrong)?;
+    let (description, functions) = within(&mut store, deadline, &turn, call).await?.map_err(wrong)?;
     check_document(&description.document)?;
-    Ok(description)
+    Ok((description, functions.map(|all| all.into_iter().map(function).collect())))
 }
 
 /// A store for a call that is made before anything is granted.
-fn at_load(engine: &Engine, name: &HookName, bounds: Bounds, source: Option<Arc<Source>>) -> (Store<State>, Instant) {
+fn at_load(
+    engine: &Engine,
+    name: &HookName,
+    given: Given,
+    source: Option<Arc<Source>>,
+) -> (Store<State>, Instant, Turn) {
+    let Given { bounds, room, turn } = given;
     let deadline = bounds.deadline(Instant::now());
     let caller = Caller::new(name.clone(), RunId::new("config", 0), Arc::new([]), true);
     let labels = Labels::of_call(name.clone(), caller.run.clone(), "config");
     let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
-    let state = State::new(Arc::new(NoGrants), caller, bounds, log, Readable::default()).reading(source);
-    (store::new(engine, state, deadline), deadline)
+    let state = State::new(Arc::new(NoGrants), caller, bounds, room, log, Readable::default()).reading(source);
+    (store::new(engine, state, deadline, turn.clone()), deadline, turn)
 }
 
 fn check_document(document: &str) -> Result<(), Failure> {
@@ -183,18 +205,22 @@ fn check_document(document: &str) -> Result<(), Failure> {
 /// Calls the guest, and puts every way in which that can end without an answer into words.
 ///
 /// A guest that computes past the deadline is stopped by the epoch, with a back-trace; this
-/// deadline is for one that waits.
+/// deadline is for one that waits for its host.
 async fn within<T>(
     store: &mut Store<State>,
     deadline: Instant,
+    turn: &Turn,
     call: impl AsyncFnOnce(&mut Store<State>) -> wasmtime::Result<T>,
 ) -> Result<T, Failure> {
-    let ended = timeout_at(deadline.into(), call(store)).await;
+    let ended = turn.around(deadline, call(store)).await;
     let state = store.data();
     state.log.finish();
     match ended {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(trap::classify(&error, &state.bounds, state.log.panic().as_deref())),
+        Ok(Err(error)) => {
+            let failure = trap::classify(&error, &state.bounds, state.log.panic().as_deref());
+            Err(if state.source.is_some() { trap::in_a_script(failure) } else { failure })
+        }
         Err(_) => Err(trap::timed_out(&state.bounds, state.waiting_in)),
     }
 }

@@ -6,7 +6,11 @@ use std::time::{Duration, Instant};
 
 use wasmtime::ResourceLimiter;
 
-use crate::model::{Limit, Limits};
+use super::room::Room;
+use crate::{
+    memory::CALL,
+    model::{Limit, Limits},
+};
 
 /// Bytes of stack that a guest may use.
 pub(super) const STACK: usize = 512 * 1024;
@@ -38,6 +42,8 @@ pub(super) const RANDOM_BYTES: u64 = 1024 * 1024;
 pub(super) struct Bounds {
     limits: Limits,
     origin: Origin,
+    /// The time is what the API server leaves for an answer, and less than the limit.
+    asked_until: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -49,12 +55,19 @@ enum Origin {
 impl Bounds {
     /// What a hook's document asks for, held to the host's maxima.
     pub(super) fn of_run(asked: Limits, maxima: &Limits) -> Self {
-        Self { limits: clamp(asked, maxima), origin: Origin::Document { maxima: *maxima } }
+        Self { limits: clamp(asked, maxima), origin: Origin::Document { maxima: *maxima }, asked_until: false }
+    }
+
+    /// The same of an answer, for which somebody waits no longer than `patience`.
+    pub(super) fn of_answer(asked: Limits, maxima: &Limits, patience: Duration) -> Self {
+        let run = Self::of_run(asked, maxima);
+        let asked_until = patience < run.limits.time;
+        Self { limits: Limits { time: run.limits.time.min(patience), ..run.limits }, asked_until, ..run }
     }
 
     /// Those of a `config` call: no document has been read.
     pub(super) fn of_config(limits: Limits) -> Self {
-        Self { limits, origin: Origin::ConfigCall }
+        Self { limits, origin: Origin::ConfigCall, asked_until: false }
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -65,6 +78,19 @@ impl Bounds {
     pub(super) fn deadline(&self, now: Instant) -> Instant {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
         now + self.limits.time.min(YEAR)
+    }
+
+    /// Bytes that one host call may copy before its budget is looked at.
+    pub(super) fn call_bytes(&self) -> usize {
+        usize::try_from(self.limits.host_bytes).unwrap_or(CALL).min(CALL)
+    }
+
+    /// What is said of a call that would copy more.
+    pub(super) fn explain_call(&self) -> String {
+        if self.limits.host_bytes <= CALL as u64 {
+            return self.explain(Limit::HostBytes);
+        }
+        format!("one call passes more than {} to the host: pass it in several calls", bytes(CALL as u64))
     }
 
     /// Which bound was reached, with its value, and what would help.
@@ -87,6 +113,13 @@ impl Bounds {
                 );
             }
         };
+        if limit == Limit::Time && self.asked_until {
+            return format!(
+                "no answer within {:.1} s, the API server's timeout less what the answer needs to get back: raise \
+                 timeoutSeconds of the binding or do less per request",
+                self.limits.time.as_secs_f64()
+            );
+        }
         let value = of_limit(&self.limits);
         match &self.origin {
             Origin::ConfigCall => format!("{limit} of {value} reached; config has no more: it only returns a document"),
@@ -128,18 +161,19 @@ pub(super) fn bytes(count: u64) -> String {
     }
 }
 
-/// Sums all memories and tables of a run, and refuses growth over the limit.
+/// Sums all memories and tables of a run, and refuses growth over the limit, or over what runs have together.
 #[derive(Debug)]
 pub(super) struct MemoryMeter {
     limit: u64,
+    room: Room,
     used: u64,
     peak: u64,
     growth: u64,
 }
 
 impl MemoryMeter {
-    pub(super) fn new(limit: u64) -> Self {
-        Self { limit, used: 0, peak: 0, growth: 0 }
+    pub(super) fn new(limit: u64, room: Room) -> Self {
+        Self { limit, room, used: 0, peak: 0, growth: 0 }
     }
 
     /// The most bytes that were in use at a time.
@@ -149,15 +183,16 @@ impl MemoryMeter {
 
     /// A refusal ends the run: a guest that is told "no" mostly aborts without saying why.
     /// Beyond what the component itself declared, growth just fails, as WebAssembly has it.
-    fn grow(&mut self, growth: u64, declared: bool) -> Result<bool, Reached> {
+    fn grow(&mut self, growth: u64, declared: bool) -> wasmtime::Result<bool> {
         self.growth = 0;
         let used = self.used.saturating_add(growth);
         if used > self.limit {
-            return Err(Reached(Limit::Memory));
+            return Err(Reached(Limit::Memory).into());
         }
         if !declared {
             return Ok(false);
         }
+        self.room.grow(growth).map_err(|refused| refused.error(Limit::Memory))?;
         self.used = used;
         self.peak = self.peak.max(used);
         self.growth = growth;
@@ -166,14 +201,16 @@ impl MemoryMeter {
 
     /// The growth that was permitted last did not happen.
     fn undo(&mut self) {
-        self.used -= std::mem::take(&mut self.growth);
+        let growth = std::mem::take(&mut self.growth);
+        self.used -= growth;
+        self.room.ungrow(growth);
     }
 }
 
 impl ResourceLimiter for MemoryMeter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let declared = maximum.is_none_or(|maximum| desired <= maximum);
-        Ok(self.grow(desired.saturating_sub(current) as u64, declared)?)
+        self.grow(desired.saturating_sub(current) as u64, declared)
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
@@ -184,7 +221,7 @@ impl ResourceLimiter for MemoryMeter {
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let declared = maximum.is_none_or(|maximum| desired <= maximum);
         let growth = (desired.saturating_sub(current) as u64).saturating_mul(size_of::<usize>() as u64);
-        Ok(self.grow(growth, declared)?)
+        self.grow(growth, declared)
     }
 
     fn table_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
@@ -210,9 +247,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn meter() -> MemoryMeter {
+        MemoryMeter::new(1000, Room::unbounded())
+    }
+
     #[test]
     fn memories_and_tables_are_summed() {
-        let mut meter = MemoryMeter::new(1000);
+        let mut meter = meter();
         assert!(meter.memory_growing(0, 400, None).unwrap());
         assert!(meter.memory_growing(0, 400, None).unwrap());
         assert!(meter.table_growing(0, 25, None).unwrap());
@@ -223,7 +264,7 @@ mod tests {
 
     #[test]
     fn growth_that_failed_is_given_back() {
-        let mut meter = MemoryMeter::new(1000);
+        let mut meter = meter();
         assert!(meter.memory_growing(0, 900, None).unwrap());
         meter.memory_grow_failed(wasmtime::Error::msg("no memory")).unwrap();
         assert!(meter.memory_growing(0, 900, None).unwrap());
@@ -231,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_components_own_maximum_is_no_reached_limit() {
-        let mut meter = MemoryMeter::new(1000);
+        let mut meter = meter();
         assert!(!meter.memory_growing(0, 600, Some(500)).unwrap());
         assert_eq!(meter.peak(), 0);
     }
@@ -243,6 +284,7 @@ mod tests {
         assert_eq!((clamped.memory, clamped.time, clamped.host_calls), (10, Duration::from_secs(1), 5));
     }
 
+    // mutant: src/sandbox/limits.rs: `if limit == Limit::Time && self.asked_until {` => `if false {`
     #[test]
     fn a_reached_limit_is_worded_with_its_value_and_the_mend() {
         let maxima =
@@ -258,6 +300,11 @@ mod tests {
             "limits.hostCalls of 10000 calls reached; the host allows no hook more: do less per run"
         );
         assert!(run.explain(Limit::Stack).contains("512Ki"));
+        let answer = |patience| Bounds::of_answer(Limits::default(), &maxima, Duration::from_millis(patience));
+        let late = answer(9_499).explain(Limit::Time);
+        assert!(late.starts_with("no answer within 9.5 s, ") && late.contains("raise timeoutSeconds"), "{late}");
+        assert!(answer(20_000).explain(Limit::Time).starts_with("limits.time of 10s reached"));
+        assert!(answer(9_499).explain(Limit::Memory).starts_with("limits.memory of 64Mi reached; raise "));
         let config = Bounds::of_config(Limits::default());
         assert!(config.explain(Limit::Time).starts_with("limits.time of 10s reached; config has no more"));
         assert_eq!(bytes(1500), "1500 bytes");

@@ -25,11 +25,14 @@ mod host;
 mod invoke;
 mod limits;
 mod line;
+mod load;
 mod output;
+mod room;
 mod script;
 mod shape;
 mod store;
 mod trap;
+mod turns;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -47,15 +50,19 @@ pub use host::{Host, Written};
 pub use script::{Compiled, InterpreterError, compile_interpreter, interpreter_files, interpreters_in};
 
 use cache::Cache;
-use component::{Candidate, Loader, World};
+use component::Loader;
 use engine::TickingEngine;
+use invoke::Given;
 use limits::Bounds;
+use room::{Room, Rooms};
 use script::Interpreters;
 use store::State;
+use turns::Turns;
 
-use crate::model::{
-    BindingName, Caller, Conversion, Failure, FailureKind, HookName, Limits, MetricOp, Review, Reviewed, Script,
-    Trigger,
+use crate::tasks::Tasks;
+use crate::{
+    fair::{Pool, Tenant},
+    model::{BindingName, Caller, Conversion, Failure, FailureKind, Limits, MetricOp, Review, Reviewed, Trigger},
 };
 
 /// What runs components, for those who keep records.
@@ -63,19 +70,25 @@ pub const ENGINE: &str = "wasmtime 48";
 
 const MIB: u64 = 1024 * 1024;
 
+/// Hooks that say at the same time what they are, beside the runs.
+const ASKED_AT_ONCE: usize = 4;
+
+/// The most memory of a run, unless the admin says otherwise.
+pub const MAX_MEMORY_MIB: u32 = 256;
+
 /// How a sandbox is set up.
 #[derive(Debug, Clone)]
 pub struct SandboxConfig {
     /// Where compiled components are kept; made when it is not there. Without one, every start
     /// compiles every hook. Default none.
     pub cache_dir: Option<PathBuf>,
-    /// Compiled components that are kept. Default 256.
-    pub cache_files: usize,
-    /// Bytes of compiled components that are kept. Default 1 GiB.
+    /// Bytes of compiled components that are kept; those of loaded components make no room for others. Default 1 GiB.
     pub cache_bytes: u64,
-    /// No run gets more, whatever its hook asks for. Default 512 MiB, 10 min, 1 000 000 calls,
+    /// No run gets more, whatever its hook asks for. Default [`MAX_MEMORY_MIB`], 10 min, 1 000 000 calls,
     /// 1 GiB, 64 MiB.
     pub maxima: Limits,
+    /// Bytes of memory of all runs and answers together, which tenants share; whoever gets none waits. Default 64 GiB.
+    pub memory: u64,
     /// Runs at the same time, over all hooks; further ones wait. Default 64.
     pub max_concurrent_runs: usize,
     /// Answers to the API server at the same time, over all hooks, beside the runs; further ones wait.
@@ -91,21 +104,25 @@ pub struct SandboxConfig {
     pub interpreters: Vec<PathBuf>,
     /// The program that compiles components. Default none: they are compiled in this process.
     pub compiler: Option<CompilerConfig>,
+    /// Called before an interpreter is compiled, which may take a minute. Default nothing.
+    pub compiles_interpreter: Option<fn()>,
+    /// Is told when the thread that interrupts runs breaks off. Default nobody.
+    pub tasks: Tasks,
 }
 
 impl Default for SandboxConfig {
     fn default() -> Self {
         Self {
             cache_dir: None,
-            cache_files: 256,
             cache_bytes: 1024 * MIB,
             maxima: Limits {
-                memory: 512 * MIB,
+                memory: MAX_MEMORY_MIB as u64 * MIB,
                 time: Duration::from_secs(600),
                 host_calls: 1_000_000,
                 host_bytes: 1024 * MIB,
                 log_bytes: 64 * MIB,
             },
+            memory: 64 * 1024 * MIB,
             max_concurrent_runs: 64,
             max_concurrent_answers: 64,
             config_limits: Limits {
@@ -119,6 +136,8 @@ impl Default for SandboxConfig {
             pooling: true,
             interpreters: Vec::new(),
             compiler: None,
+            compiles_interpreter: None,
+            tasks: Tasks::default(),
         }
     }
 }
@@ -145,9 +164,10 @@ pub struct ReviewRequest {
     pub review: Review,
     /// Snapshots that it may open.
     pub snapshots: Arc<[BindingName]>,
-    /// What the hook's document asks for; held to the host's maxima. `time` also to what is left of the
-    /// API server's patience.
+    /// What the hook's document asks for; held to the host's maxima.
     pub limits: Limits,
+    /// How long somebody waits for the answer.
+    pub patience: Duration,
 }
 
 /// Objects that a hook is to convert.
@@ -161,6 +181,8 @@ pub struct ConversionRequest {
     pub snapshots: Arc<[BindingName]>,
     /// As those of a review.
     pub limits: Limits,
+    /// As that of a review.
+    pub patience: Duration,
 }
 
 /// How a run went, and what it gave.
@@ -189,7 +211,11 @@ pub struct RunReport<T = ()> {
 pub struct Sandbox {
     engine: TickingEngine,
     loader: Arc<Loader>,
-    compiling: Arc<Semaphore>,
+    /// One turn: compiling takes more memory than running.
+    compiling: Pool,
+    asking: Pool,
+    rooms: Rooms,
+    turns: Turns,
     slots: Semaphore,
     answering: Semaphore,
     maxima: Limits,
@@ -203,9 +229,10 @@ impl Sandbox {
     pub fn new(mut config: SandboxConfig) -> Result<Self, SandboxError> {
         config.max_concurrent_runs = config.max_concurrent_runs.clamp(1, 1 << 20);
         config.max_concurrent_answers = config.max_concurrent_answers.clamp(1, 1 << 20);
+        let rooms = Rooms::new(config.memory);
+        config.maxima.memory = config.maxima.memory.min(rooms.most_memory());
         let engine = TickingEngine::new(&config)?;
-        let bounds = cache::Bounds { files: config.cache_files, bytes: config.cache_bytes };
-        let cache = config.cache_dir.as_deref().map(|path| Cache::open(path, bounds)).transpose()?;
+        let cache = config.cache_dir.as_deref().map(|path| Cache::open(path, config.cache_bytes)).transpose()?;
         let loader = Loader {
             linker: linker(engine.engine()).map_err(|error| SandboxError::Engine(error.into()))?,
             engine: engine.engine().clone(),
@@ -216,82 +243,27 @@ impl Sandbox {
         Ok(Self {
             engine,
             loader: Arc::new(loader),
-            compiling: Arc::new(Semaphore::new(1)),
+            compiling: Pool::new(1),
+            asking: Pool::new(ASKED_AT_ONCE as u64),
+            rooms,
+            turns: Turns::new(),
             slots: Semaphore::new(config.max_concurrent_runs),
             answering: Semaphore::new(config.max_concurrent_answers),
             maxima: config.maxima,
             config_limits: config.config_limits,
             compiler: config.compiler,
-            interpreters: Interpreters::new(config.interpreters),
+            interpreters: Interpreters::new(config.interpreters, config.compiles_interpreter),
         })
+    }
+
+    /// The most memory of a run.
+    pub fn max_memory(&self) -> u64 {
+        self.maxima.memory
     }
 
     /// Whether instances come from a pool; without one, runs start slower.
     pub fn pooled(&self) -> bool {
         self.engine.pooled()
-    }
-
-    /// Recognises, compiles (or takes from the cache) and checks a component. One is compiled at a
-    /// time: compiling takes more memory than running. A script is joined with its interpreter instead, and
-    /// asked what it is.
-    pub async fn load(&self, name: &HookName, bytes: &[u8]) -> Result<LoadedHook, LoadError> {
-        self.loader.check(name, bytes)?;
-        match Script::read(bytes).map_err(|source| LoadError::BadScript { hook: name.clone(), source })? {
-            Some(script) => self.load_script(name, bytes, script).await,
-            None => self.load_component(name, bytes, World::Hook).await,
-        }
-    }
-
-    async fn load_component(&self, name: &HookName, bytes: &[u8], world: World) -> Result<LoadedHook, LoadError> {
-        let (own_name, bytes) = (name.clone(), bytes.to_vec());
-        let cached = move |loader: &Loader| loader.load_cached(Candidate::new(own_name, bytes, world));
-        let candidate = match self.blocking(name, cached).await?? {
-            Ok(loaded) => return Ok(loaded),
-            Err(candidate) => candidate,
-        };
-        // The permit goes with the work, which goes on when the caller does not wait for it.
-        let permit = self.compiling.clone().acquire_owned().await;
-        // Somebody may have compiled it in the meantime.
-        let candidate = match self.blocking(name, |loader| loader.load_cached(candidate)).await?? {
-            Ok(loaded) => return Ok(loaded),
-            Err(candidate) => candidate,
-        };
-        let compiled = self.compiled(&candidate).await?;
-        self.blocking(name, move |loader| {
-            let _permit = permit;
-            let artifact = match compiled {
-                Some(artifact) => artifact,
-                None => loader.compile_here(&candidate)?,
-            };
-            loader.load_compiled(candidate, &artifact)
-        })
-        .await?
-    }
-
-    /// What the compiler's process made of it; `None` without one.
-    async fn compiled(&self, candidate: &Candidate) -> Result<Option<Vec<u8>>, LoadError> {
-        let Some(config) = &self.compiler else { return Ok(None) };
-        match compiler::compile(config, self.pooled(), candidate.bytes()).await {
-            Ok(artifact) => Ok(Some(artifact)),
-            Err(compiler::Failed::Component(reason)) => {
-                Err(LoadError::Invalid { hook: candidate.name().clone(), source: reason.into() })
-            }
-            Err(compiler::Failed::Compiler(error)) => {
-                tracing::warn!(hook = %candidate.name(), %error, "the compiler's process can't be used: compiling in this one");
-                Ok(None)
-            }
-        }
-    }
-
-    async fn blocking<T: Send + 'static>(
-        &self,
-        name: &HookName,
-        work: impl FnOnce(&Loader) -> T + Send + 'static,
-    ) -> Result<T, LoadError> {
-        let loader = self.loader.clone();
-        tokio::task::spawn_blocking(move || work(&loader))
-            .await
-            .map_err(|error| LoadError::Compiler { hook: name.clone(), source: error.into() })
     }
 
     /// Asks a hook for its configuration document: no grants, small limits.
@@ -300,9 +272,12 @@ impl Sandbox {
         if let Some(document) = hook.document() {
             return Ok(document.to_owned());
         }
-        let _slot = self.slots.acquire().await;
+        let _turn = self.asking.take(hook.tenant(), 1).await;
+        let room = self.rooms.whole(hook.tenant(), self.config_limits.memory).await;
+        let room = room.map_err(|error| Failure::of_host(error.to_string()))?;
         let _running = self.engine.running();
-        invoke::config(self.engine.engine(), hook.pre(), hook.name(), Bounds::of_config(self.config_limits)).await
+        let given = self.given(hook.tenant(), Bounds::of_config(self.config_limits), room);
+        invoke::config(self.engine.engine(), hook.pre(), hook.name(), given).await
     }
 
     /// Runs a hook. Dropping the future interrupts the run; its instance is gone then too.
@@ -310,17 +285,26 @@ impl Sandbox {
         if let Err(failure) = self.check_origin(hook) {
             return RunReport::not_started(failure);
         }
+        let room = match self.rooms.begin(hook.tenant(), hook.usual()).await {
+            Ok(room) => room,
+            Err(error) => return RunReport::not_started(Failure::of_host(error.to_string())),
+        };
         let _slot = self.slots.acquire().await;
         let _running = self.engine.running();
-        let bounds = Bounds::of_run(request.limits, &self.maxima);
-        let (report, cpu) = cpu::timed(invoke::run(self.engine.engine(), hook, request, bounds, host)).await;
+        let given = self.given(hook.tenant(), Bounds::of_run(request.limits, &self.maxima), room.clone());
+        let (report, cpu) = cpu::timed(invoke::run(self.engine.engine(), hook, request, given, host)).await;
+        hook.usual().ended(&room);
         RunReport { cpu, ..report }
     }
 
     /// Asks a hook about a request to the API server. As [`Sandbox::run`], but never behind a run.
     pub async fn review(&self, hook: &LoadedHook, request: ReviewRequest, host: Arc<dyn Host>) -> RunReport<Reviewed> {
-        let bounds = Bounds::of_run(request.limits, &self.maxima);
-        self.answered(hook, invoke::review(self.engine.engine(), hook, request, bounds, host)).await
+        let bounds = Bounds::of_answer(request.limits, &self.maxima, request.patience);
+        let call = |room| {
+            let given = self.given(hook.tenant(), bounds, room);
+            invoke::review(self.engine.engine(), hook, request, given, host)
+        };
+        self.answered(hook, call).await
     }
 
     /// Asks a hook for objects in another version. As [`Sandbox::review`].
@@ -330,17 +314,33 @@ impl Sandbox {
         request: ConversionRequest,
         host: Arc<dyn Host>,
     ) -> RunReport<Vec<String>> {
-        let bounds = Bounds::of_run(request.limits, &self.maxima);
-        self.answered(hook, invoke::convert(self.engine.engine(), hook, request, bounds, host)).await
+        let bounds = Bounds::of_answer(request.limits, &self.maxima, request.patience);
+        let call = |room| {
+            let given = self.given(hook.tenant(), bounds, room);
+            invoke::convert(self.engine.engine(), hook, request, given, host)
+        };
+        self.answered(hook, call).await
     }
 
-    async fn answered<T>(&self, hook: &LoadedHook, call: impl Future<Output = RunReport<T>>) -> RunReport<T> {
+    fn given(&self, tenant: &Tenant, bounds: Bounds, room: Room) -> Given {
+        Given { bounds, room, turn: self.turns.of(tenant) }
+    }
+
+    async fn answered<T, F>(&self, hook: &LoadedHook, call: impl FnOnce(Room) -> F) -> RunReport<T>
+    where
+        F: Future<Output = RunReport<T>>,
+    {
         if let Err(failure) = self.check_origin(hook) {
             return RunReport::not_started(failure);
         }
+        let room = match self.rooms.begin(hook.tenant(), hook.usual()).await {
+            Ok(room) => room,
+            Err(error) => return RunReport::not_started(Failure::of_host(error.to_string())),
+        };
         let _slot = self.answering.acquire().await;
         let _running = self.engine.running();
-        let (report, cpu) = cpu::timed(call).await;
+        let (report, cpu) = cpu::timed(call(room.clone())).await;
+        hook.usual().ended(&room);
         RunReport { cpu, ..report }
     }
 

@@ -14,9 +14,11 @@ use super::{
     host::{Host, metrics::Reported, snapshots::Readable},
     limits::{self, Bounds, MemoryMeter, Reached},
     output::{Capture, RunLog, Stream},
+    room::Room,
     script::Source,
+    turns::Turn,
 };
-use crate::model::{Caller, Limit};
+use crate::model::{Allowance, Caller, Limit};
 
 /// Bytes that an export may return, whatever the host calls may pass.
 const SURPLUS: usize = 1024 * 1024;
@@ -27,6 +29,7 @@ pub(super) struct State {
     pub(super) caller: Caller,
     pub(super) bounds: Bounds,
     pub(super) memory: MemoryMeter,
+    pub(super) room: Room,
     pub(super) budget: Budget,
     pub(super) log: Arc<RunLog>,
     pub(super) snapshots: Readable,
@@ -44,6 +47,7 @@ impl State {
         host: Arc<dyn Host>,
         caller: Caller,
         bounds: Bounds,
+        room: Room,
         log: Arc<RunLog>,
         snapshots: Readable,
     ) -> Self {
@@ -59,11 +63,13 @@ impl State {
             ambient::put_in(&mut wasi, &ambient);
         }
         let wasi = wasi.build();
+        let snapshots = snapshots.at(|| host.moment(&caller.hook));
         Self {
             host,
-            caller,
+            caller: Caller { memory: Allowance::of(room.clone()), ..caller },
             bounds,
-            memory: MemoryMeter::new(bounds.limits().memory),
+            memory: MemoryMeter::new(bounds.limits().memory, room.clone()),
+            room,
             budget: Budget::new(bounds.limits()),
             log,
             snapshots,
@@ -87,23 +93,21 @@ impl WasiView for State {
     }
 }
 
-/// A store that ends its guest at `deadline`.
-pub(super) fn new(engine: &Engine, state: State, deadline: Instant) -> Store<State> {
-    let host_bytes = usize::try_from(state.bounds.limits().host_bytes).unwrap_or(usize::MAX);
+/// A store that ends its guest at `deadline`, and has it compute when it is its turn.
+pub(super) fn new(engine: &Engine, state: State, deadline: Instant, turn: Turn) -> Store<State> {
+    let call_bytes = state.bounds.call_bytes();
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.memory);
     // What one call may copy out of the guest before the budget sees it. What an export returns
     // counts too, and that is no host call: hence the surplus.
-    store.set_hostcall_fuel(host_bytes.saturating_add(SURPLUS));
+    store.set_hostcall_fuel(call_bytes.saturating_add(SURPLUS));
     store.set_max_component_handles(limits::HANDLES);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
         if Instant::now() >= deadline {
             return Err(Reached(Limit::Time).into());
         }
-        // Not wasmtime's own yield: on a runtime whose every thread computes, tokio would ask for network
-        // events once in 61 polls, and all other runs would wait for that.
-        Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(turn.clone().next(deadline))))
     });
     store
 }

@@ -11,6 +11,7 @@ use wasmtime_wasi::I32Exit;
 use super::{
     limits::{self, Bounds, Reached},
     output::one_line,
+    room::Crowded,
 };
 use crate::model::{Failure, FailureKind, Limit};
 
@@ -40,10 +41,24 @@ pub(super) fn timed_out(bounds: &Bounds, waiting_in: Option<&str>) -> Failure {
     Failure { kind: FailureKind::Limit(Limit::Time), message, backtrace: None }
 }
 
+/// The frames of a script are data of its interpreter: what wasm has are the interpreter's own, which say nothing to the
+/// script's author.
+pub(super) fn in_a_script(failure: Failure) -> Failure {
+    if failure.backtrace.is_none() {
+        return failure;
+    }
+    let message =
+        format!("{}; where in the script is not known: the last line that it logged is before it", failure.message);
+    Failure { message, backtrace: None, ..failure }
+}
+
 /// The table: first match wins.
 fn cause(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> (FailureKind, String) {
     if let Some(Reached(limit)) = error.downcast_ref::<Reached>() {
         return limit_of(*limit, bounds);
+    }
+    if let Some(crowded) = error.downcast_ref::<Crowded>() {
+        return (FailureKind::Host, crowded.to_string());
     }
     if let Some(trap) = error.downcast_ref::<Trap>() {
         return match trap {
@@ -63,7 +78,7 @@ fn cause(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> (Fail
     }
     let root = error.root_cause().to_string();
     if root.contains(HOST_CALL_TOO_LARGE) {
-        return limit_of(Limit::HostBytes, bounds);
+        return (FailureKind::Limit(Limit::HostBytes), bounds.explain_call());
     }
     if error.is::<NotStarted>() {
         return (FailureKind::Host, format!("the host could not start the hook: {root}"));
@@ -128,6 +143,17 @@ mod tests {
             let text = error.to_string();
             assert_eq!(classified(error, None).kind, kind, "{text}");
         }
+    }
+
+    #[test]
+    fn frames_of_an_interpreter_are_not_shown_as_the_scripts() {
+        let failure = Failure { kind: FailureKind::Trap, message: "no".into(), backtrace: Some("_PyEval".into()) };
+        let told = in_a_script(failure.clone());
+        assert_eq!((told.kind, told.backtrace), (FailureKind::Trap, None));
+        assert!(told.message.starts_with("no; where in the script is not known"), "{}", told.message);
+        // What the script itself says knows its place.
+        let own = Failure { backtrace: None, ..failure };
+        assert_eq!(in_a_script(own.clone()), own);
     }
 
     #[test]

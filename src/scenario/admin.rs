@@ -46,7 +46,16 @@ impl AdminError {
 /// Reads and writes any object.
 pub(super) struct Admin {
     client: Client,
-    kinds: Mutex<BTreeMap<(String, String), (ApiResource, Scope)>>,
+    kinds: Mutex<BTreeMap<(String, String), Kind>>,
+}
+
+/// What a kind is served as.
+#[derive(Clone)]
+pub(super) struct Kind {
+    pub resource: ApiResource,
+    pub scope: Scope,
+    /// Its status is a subresource.
+    has_status: bool,
 }
 
 impl Admin {
@@ -54,9 +63,11 @@ impl Admin {
         Self { client, kinds: Mutex::default() }
     }
 
+    /// Creates an object, with its status.
     pub async fn create(&self, object: &Value) -> Result<(), AdminError> {
         let path = self.collection(object).await?;
-        self.send("POST", &path, object).await
+        self.send("POST", &path, object).await?;
+        self.status(object).await
     }
 
     /// Creates an object, or merges it into the one that is there.
@@ -77,7 +88,19 @@ impl Admin {
     /// Merges into an object that is there.
     pub async fn patch(&self, object: &Value) -> Result<(), AdminError> {
         let path = self.path(object).await?;
-        self.send("PATCH", &path, object).await
+        self.send("PATCH", &path, object).await?;
+        self.status(object).await
+    }
+
+    /// The API server drops the status of a kind that has it as a subresource, from every other write: it is what the
+    /// controllers of a cluster say, of which there are none here.
+    async fn status(&self, object: &Value) -> Result<(), AdminError> {
+        let Some(status) = object.get("status") else { return Ok(()) };
+        if !self.kind(object).await?.has_status {
+            return Ok(());
+        }
+        let path = format!("{}/status", self.path(object).await?);
+        self.send("PATCH", &path, &serde_json::json!({ "status": status })).await
     }
 
     /// Asks for the deletion of an object that must be there.
@@ -116,7 +139,7 @@ impl Admin {
     }
 
     async fn collection(&self, object: &Value) -> Result<String, AdminError> {
-        let (resource, scope) = self.kind(object).await?;
+        let Kind { resource, scope, .. } = self.kind(object).await?;
         let namespace = text(object, "/metadata/namespace");
         let complain = |text: &str| Err(AdminError::Object(format!("{} {text}", resource.kind)));
         match (scope, namespace) {
@@ -127,7 +150,7 @@ impl Admin {
     }
 
     /// What its kind is served as.
-    pub async fn kind(&self, object: &Value) -> Result<(ApiResource, Scope), AdminError> {
+    pub async fn kind(&self, object: &Value) -> Result<Kind, AdminError> {
         let version = text(object, "/apiVersion").unwrap_or_default();
         let kind = text(object, "/kind").unwrap_or_default();
         let key = (version.to_owned(), kind.to_owned());
@@ -137,7 +160,8 @@ impl Admin {
         }
         let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
         let (resource, capabilities) = pinned_kind(&self.client, &GroupVersionKind::gvk(group, version, kind)).await?;
-        let found = (resource, capabilities.scope);
+        let has_status = capabilities.subresources.iter().any(|(subresource, _)| subresource.plural == "status");
+        let found = Kind { resource, scope: capabilities.scope, has_status };
         known().insert(key, found.clone());
         Ok(found)
     }

@@ -8,13 +8,13 @@ use kube::discovery::Scope;
 use serde_json::{Value, json};
 
 use super::{
-    admin::Admin,
+    admin::{Admin, Kind},
     ask::{Admission, Conversion, Question},
     document::Object,
     operator::Operator,
 };
 use crate::{
-    model::{AdmissionBinding, AdmissionKind, AdmissionRule, Mutation, Verdict},
+    model::{AdmissionBinding, AdmissionKind, AdmissionRule, Mutation, Requested, Verdict},
     webhook::{AdmissionRequest, ConversionRequest, Converted, Versioned},
 };
 
@@ -50,7 +50,8 @@ pub(super) async fn ask(question: &Question, operator: &Operator, admin: &Admin)
 
 async fn review(admission: &Admission, operator: &Operator, admin: &Admin) -> Result<Answer, String> {
     let Some(subject) = admission.subject() else { return Err("there is no object".to_owned()) };
-    let (resource, scope) = admin.kind(&subject.value).await.map_err(|error| format!("{subject}: {error}"))?;
+    let Kind { resource, scope, .. } =
+        admin.kind(&subject.value).await.map_err(|error| format!("{subject}: {error}"))?;
     let place = Place {
         group: resource.group,
         version: resource.version,
@@ -147,25 +148,14 @@ impl Admission {
     }
 
     fn matches(&self, rule: &AdmissionRule, place: &Place) -> bool {
-        let any = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
-        let scope = match rule.scope.as_str() {
-            "Namespaced" => place.namespaced,
-            "Cluster" => !place.namespaced,
-            _ => true,
-        };
-        let resource = |known: &String| match (known.split_once('/'), &self.subresource) {
-            (None, None) => known == "*" || *known == place.resource,
-            (Some((resource, sub)), Some(wanted)) => {
-                (resource == "*" || resource == place.resource) && (sub == "*" || sub == wanted)
-            }
-            (Some(("*", "*")), None) => true,
-            _ => false,
-        };
-        scope
-            && any(&rule.operations, self.operation)
-            && any(&rule.api_groups, &place.group)
-            && any(&rule.api_versions, &place.version)
-            && rule.resources.iter().any(resource)
+        rule.matches(&Requested {
+            group: &place.group,
+            version: &place.version,
+            resource: &place.resource,
+            subresource: self.subresource.as_deref().unwrap_or_default(),
+            operation: self.operation,
+            namespaced: place.namespaced,
+        })
     }
 
     fn nobody(&self, place: &Place) -> String {
@@ -206,6 +196,7 @@ impl Admission {
             dry_run: self.dry_run,
             operation: self.operation.to_owned(),
             has_object: object.is_some(),
+            by_hand: true,
             json: Arc::from(request.to_string()),
         }
     }

@@ -164,7 +164,6 @@ fn component(hook: &HookName, folder: &Path, hooks: Option<&Path>) -> Result<Pat
         None => [
             up(1).join(&file),
             up(1).join("target/boathook").join(&file),
-            up(1).join("build").join(&file),
             up(1).join("dist").join(&file),
             up(2).join(&file),
             up(2).join("dist").join(&file),

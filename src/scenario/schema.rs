@@ -76,7 +76,7 @@ fn step() -> Value {
         }
         "wait" => reference("duration", "Waits so long, in real time."),
         "fault" => reference("fault", "The operator's next calls of this sort get this answer."),
-        "restart" => word(&["operator"], "Ends the operator in good order and starts it again; its log begins anew."),
+        "restart" => word(&["operator"], "Ends the operator in good order and starts it again; its log starts again."),
         "admission" => reference("admission", "Asks the hook about a request, as the API server would."),
         "conversion" => reference("conversion", "Asks the hook for objects in another version."),
         _ => reference("expect", "What must hold, all of it at one time."),

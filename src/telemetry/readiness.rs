@@ -9,6 +9,19 @@ pub struct HookReadiness {
     pub hook: String,
     /// What it still waits for, in words for people; empty when it is ready.
     pub missing: Vec<String>,
+    /// Whether the operator waits for it: a tenant's hook must not make it unready for all others.
+    pub counts: bool,
+}
+
+/// A source of hooks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceReadiness {
+    /// `bundle NAME`, `HookBundle NAMESPACE/NAME`
+    pub source: String,
+    /// Why nothing of it is at work; empty when it is loaded.
+    pub missing: String,
+    /// Whether the operator waits for it.
+    pub counts: bool,
 }
 
 /// What a process is among its replicas.
@@ -41,6 +54,12 @@ pub struct Readiness {
     pub started: bool,
     /// Whether hooks run here.
     pub role: Role,
+    /// A task of the operator ended by itself: it is broken, and only a new process mends that.
+    pub ended: Option<String>,
+    /// What is wrong with the API server. Nobody waits for that: what is known stays, and a new process would know less.
+    pub api_server: Option<String>,
+    /// Every source besides the directory.
+    pub sources: Vec<SourceReadiness>,
     /// Every loaded hook.
     pub hooks: Vec<HookReadiness>,
     /// Hooks that do not run, with the reason. Nobody waits for them.
@@ -48,9 +67,13 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// It has started, and no hook waits for anything.
+    /// It has started, all sources that count are loaded, and no hook that counts waits for anything.
     pub fn ready(&self) -> bool {
-        self.started && self.hooks.iter().all(|hook| hook.missing.is_empty())
+        let loaded = self.sources.iter().all(|source| !source.counts || source.missing.is_empty());
+        self.started
+            && self.ended.is_none()
+            && loaded
+            && self.hooks.iter().all(|hook| !hook.counts || hook.missing.is_empty())
     }
 
     /// One line a hook, as the API server's `/readyz?verbose` has it.
@@ -59,11 +82,24 @@ impl Readiness {
         if !self.started {
             out.push_str("[-]hooks are being loaded\n");
         }
-        for hook in &self.hooks {
+        if let Some(ended) = &self.ended {
             // Writing to a String can't fail.
+            let _ = writeln!(out, "[-]{}", ended.replace('\n', " "));
+        }
+        if let Some(trouble) = &self.api_server {
+            let _ = writeln!(out, "[!]{}", trouble.replace('\n', " "));
+        }
+        let mark = |counts: bool| if counts { "[-]" } else { "[!]" };
+        for SourceReadiness { source, missing, counts } in &self.sources {
+            let _ = match missing.as_str() {
+                "" => writeln!(out, "[+]{source} ok"),
+                missing => writeln!(out, "{}{source} is missing: {}", mark(*counts), missing.replace('\n', " ")),
+            };
+        }
+        for hook in &self.hooks {
             let _ = match hook.missing.as_slice() {
                 [] => writeln!(out, "[+]{} ok", hook.hook),
-                missing => writeln!(out, "[-]{} waits for: {}", hook.hook, missing.join("; ")),
+                missing => writeln!(out, "{}{} waits for: {}", mark(hook.counts), hook.hook, missing.join("; ")),
             };
         }
         for (hook, reason) in &self.quarantined {
@@ -79,12 +115,22 @@ impl Readiness {
     }
 
     pub(super) fn json(&self) -> serde_json::Value {
-        let hook = |hook: &HookReadiness| serde_json::json!({ "hook": hook.hook, "ready": hook.missing.is_empty(), "missing": hook.missing });
+        let source = |source: &SourceReadiness| {
+            let SourceReadiness { source, missing, counts } = source;
+            serde_json::json!({ "source": source, "ready": missing.is_empty(), "missing": missing, "counts": counts })
+        };
+        let hook = |hook: &HookReadiness| {
+            let HookReadiness { hook, missing, counts } = hook;
+            serde_json::json!({ "hook": hook, "ready": missing.is_empty(), "missing": missing, "counts": counts })
+        };
         let quarantined = |(hook, reason): &(String, String)| serde_json::json!({ "hook": hook, "reason": reason });
         serde_json::json!({
             "ready": self.ready(),
             "started": self.started,
             "role": self.role.as_str(),
+            "ended": self.ended,
+            "apiServer": self.api_server,
+            "sources": self.sources.iter().map(source).collect::<Vec<_>>(),
             "hooks": self.hooks.iter().map(hook).collect::<Vec<_>>(),
             "quarantined": self.quarantined.iter().map(quarantined).collect::<Vec<_>>(),
         })

@@ -11,14 +11,17 @@ use axum::{
     routing::get,
 };
 use tokio::{net::TcpListener, sync::oneshot, time::timeout};
-use tokio_util::task::AbortOnDropHandle;
 
 use super::{hook_metrics::HookMetrics, metrics::Metrics, readiness::Readiness};
+use crate::tasks::{Task, Tasks};
 
 /// What is served, and under which path. Health comes as JSON when `Accept` or `?format=json` asks for
 /// it.
 pub const ROUTES: [(&str, &str); 6] = [
-    ("/healthz", "200 as long as the process answers; says how each hook is doing"),
+    (
+        "/healthz",
+        "200 as long as the process works, 503 once a task of it has ended by itself; says how each hook is doing",
+    ),
     ("/startupz", "200 once all hooks were loaded or refused, 503 before"),
     ("/readyz", "200 when no hook waits for anything, else 503 with what each waits for"),
     ("/metrics", "metrics of the operator, Prometheus text format"),
@@ -64,12 +67,12 @@ pub struct Shown {
 pub struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
-    task: AbortOnDropHandle<()>,
+    task: Task<()>,
 }
 
 impl Server {
     /// Listens on `address` (port 0 for any free one) and serves from then on.
-    pub async fn start(address: SocketAddr, shown: Shown) -> Result<Self, ServerError> {
+    pub async fn start(address: SocketAddr, shown: Shown, tasks: &Tasks) -> Result<Self, ServerError> {
         let bind = async {
             let listener = TcpListener::bind(address).await?;
             Ok((listener.local_addr()?, listener))
@@ -80,11 +83,11 @@ impl Server {
             // A dropped sender means the same.
             let _ = stopped.await;
         });
-        let task = tokio::spawn(async move {
+        let task = tasks.spawn("health and metrics", async move {
             // axum's accept loop goes on over errors, and ends only by the signal.
             let _ = served.await;
         });
-        Ok(Self { address, stop, task: AbortOnDropHandle::new(task) })
+        Ok(Self { address, stop, task })
     }
 
     /// The address it listens on.
@@ -115,10 +118,14 @@ fn routes(shown: Shown) -> Router {
 
 async fn healthz(State(shown): State<Shown>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let readiness = (shown.probe)();
+    let (status, word) = match &readiness.ended {
+        None => (StatusCode::OK, "ok"),
+        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "broken"),
+    };
     if wants_json(query.as_deref(), &headers) {
-        axum::Json(readiness.json()).into_response()
+        (status, axum::Json(readiness.json())).into_response()
     } else {
-        format!("ok\n{}", readiness.text()).into_response()
+        (status, format!("{word}\n{}", readiness.text())).into_response()
     }
 }
 
@@ -191,7 +198,7 @@ mod tests {
     use super::*;
     use crate::{
         model::{HookName, MetricOp, MetricSample, MetricValue},
-        telemetry::readiness::HookReadiness,
+        telemetry::readiness::{HookReadiness, SourceReadiness},
     };
 
     struct Stage {
@@ -208,7 +215,7 @@ mod tests {
         let probe: Probe = Arc::new(move || told.lock().unwrap().clone());
         let hook_metrics = Arc::new(HookMetrics::new(10));
         let shown = Shown { metrics: metrics.clone(), hook_metrics: hook_metrics.clone(), probe };
-        let server = Server::start(([127, 0, 0, 1], 0).into(), shown).await.unwrap();
+        let server = Server::start(([127, 0, 0, 1], 0).into(), shown, &Tasks::default()).await.unwrap();
         Stage { server, metrics, hook_metrics, readiness }
     }
 
@@ -236,7 +243,8 @@ mod tests {
     }
 
     fn hook(name: &str, missing: &[&str]) -> HookReadiness {
-        HookReadiness { hook: name.to_owned(), missing: missing.iter().map(ToString::to_string).collect() }
+        let missing = missing.iter().map(ToString::to_string).collect();
+        HookReadiness { hook: name.to_owned(), missing, counts: true }
     }
 
     #[tokio::test]
@@ -277,6 +285,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn says_which_source_is_missing_and_waits_for_the_operators_own() {
+        let stage = stage().await;
+        let source = |source: &str, counts| SourceReadiness {
+            source: source.to_owned(),
+            missing: "the registry\nis away".to_owned(),
+            counts,
+        };
+        let tenants = HookReadiness { counts: false, ..hook("copy.a.team", &["a kind"]) };
+        let (own, other) = (source("bundle own", true), source("HookBundle team/a", false));
+        *stage.readiness.lock().unwrap() =
+            Readiness { started: true, hooks: vec![tenants], sources: vec![own, other], ..Default::default() };
+        let answer = stage.get("/readyz", "").await;
+        assert_eq!(answer.status, 503);
+        for line in [
+            "[-]bundle own is missing: the registry is away\n",
+            "[!]HookBundle team/a is missing: the registry is away\n",
+            "[!]copy.a.team waits for: a kind\n",
+        ] {
+            assert!(answer.body.contains(line), "{}", answer.body);
+        }
+        stage.readiness.lock().unwrap().sources[0].missing.clear();
+        assert_eq!(stage.get("/readyz", "").await.status, 200);
+    }
+
+    #[tokio::test]
     async fn shows_the_metrics() {
         let stage = stage().await;
         stage.metrics.live_tick();
@@ -314,7 +347,7 @@ mod tests {
         let taken = stage.server.address();
         let (metrics, hook_metrics) = (stage.metrics.clone(), stage.hook_metrics.clone());
         let shown = Shown { metrics, hook_metrics, probe: Arc::new(Readiness::default) };
-        let error = Server::start(taken, shown).await.unwrap_err();
+        let error = Server::start(taken, shown, &Tasks::default()).await.unwrap_err();
         assert!(error.to_string().contains(&taken.to_string()), "{error}");
     }
 

@@ -33,6 +33,10 @@ pub struct StreamConfig {
     /// A subscriber whose channel stays full for longer is left behind: it gets a list once it has
     /// taken what it was sent. Default 5 s.
     pub grace: Duration,
+    /// Bytes of objects on their way to subscribers; tenants have fair shares of them. Default 16 MiB.
+    pub on_the_way: u64,
+    /// Lists that are asked for at the same time; tenants have fair shares of them. Default 8.
+    pub lists_at_once: u64,
 }
 
 impl Default for StreamConfig {
@@ -51,6 +55,8 @@ impl Default for StreamConfig {
             retry_after_max: Duration::from_secs(300),
             capacity: 1024,
             grace: Duration::from_secs(5),
+            on_the_way: 16 * MIB as u64,
+            lists_at_once: 8,
         }
     }
 }

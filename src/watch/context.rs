@@ -2,9 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::Notify;
 
 use super::{Observer, Selection, StreamConfig, list::PagedOnly, stats::Board, wire::Kind};
+use crate::fair::{Pool, Share, Tenant};
 
 pub(super) struct Context {
     pub client: kube::Client,
@@ -13,12 +15,20 @@ pub(super) struct Context {
     pub kind: Kind,
     pub observer: Arc<dyn Observer>,
     pub paged_only: Arc<PagedOnly>,
+    /// Lists at the same time.
+    pub lists: Pool,
     pub board: Arc<Board>,
     /// Cuts the delay before the next list short.
     pub hurry: Arc<Notify>,
 }
 
 impl Context {
+    /// A turn to list, as soon as one of these tenants gets one.
+    pub async fn turn(&self, tenants: &[Tenant]) -> Option<Share> {
+        let mut turns: FuturesUnordered<_> = tenants.iter().map(|tenant| self.lists.take(tenant, 1)).collect();
+        turns.next().await?.ok()
+    }
+
     /// What the next watch asks for; spread, so that watches do not end together.
     pub fn watch_timeout(&self) -> Duration {
         self.config.watch_timeout.mul_f64(rand::random_range(0.9..=1.1))

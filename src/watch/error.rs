@@ -99,6 +99,11 @@ pub(super) enum RequestError {
     Silent(Duration),
     #[error("the answer is longer than {0} bytes")]
     TooLong(usize),
+    #[error(
+        "the API server went back in time, from version {known} to {found}: was etcd restored from a snapshot? all is \
+         listed again"
+    )]
+    WentBack { known: u64, found: u64 },
     #[error("the answer is not a list of objects")]
     NotAList(#[source] serde_json::Error),
 }
@@ -107,6 +112,7 @@ impl RequestError {
     pub fn kind(&self) -> WatchErrorKind {
         match self {
             Self::Status { code: 504, message, .. } if message.starts_with(FROM_THE_FUTURE) => WatchErrorKind::Expired,
+            Self::WentBack { .. } => WatchErrorKind::Expired,
             Self::Status { code, .. } => WatchErrorKind::of_code(*code),
             Self::Broken(_) | Self::HalfLine | Self::HalfList => WatchErrorKind::UnexpectedEof,
             Self::EndedAtOnce => WatchErrorKind::Eof,

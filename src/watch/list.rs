@@ -3,21 +3,30 @@
 
 use std::{
     collections::HashSet,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use bytes::BytesMut;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{
     connection::{self, Lines},
     context::Context,
     error::{RequestError, chain},
     outlet::{Delivery, Outlet},
+    past::Witness,
     request,
     wire::{self, Line},
 };
-use crate::model::Change;
+use crate::{
+    fair::{Share, Tenant},
+    model::Change,
+};
+
+/// The longest that one list keeps others waiting.
+const TURN: Duration = Duration::from_secs(5);
 
 /// API versions (`apps/v1`) whose server is known not to list as a part of a watch.
 #[derive(Debug, Default)]
@@ -39,6 +48,7 @@ pub(super) struct Opened {
     source: Source,
     started: Instant,
     asked_at: String,
+    turn: Option<Share>,
 }
 
 #[derive(Debug)]
@@ -66,20 +76,38 @@ pub(super) struct Complete {
     pub version: String,
     /// The watch that goes on from it, if the list was a part of one.
     pub watch: Option<Lines>,
+    /// The object in it that was changed last.
+    pub witness: Option<Witness>,
 }
 
-/// Asks for a list, while the watch stands at `asked_at`.
-pub(super) async fn open(context: &Context, asked_at: String) -> Result<Opened, RequestError> {
+/// Asks for a list when it is the turn of one of these tenants, while the watch stands at `asked_at`.
+pub(super) async fn open(context: &Context, asked_at: String, tenants: &[Tenant]) -> Result<Opened, RequestError> {
+    let turn = context.turn(tenants).await;
     let started = Instant::now();
-    let source = match open_watch(context).await? {
-        Some(lines) => Source::Watch(lines),
-        None => {
-            let (first, limit) = page(context, None, context.config.page_size).await?;
-            Source::Pages { first, limit }
-        }
-    };
+    let (source, turn) = in_turn(turn, first_answer(context)).await;
+    let source = source?;
     context.board.heard(0);
-    Ok(Opened { source, started, asked_at })
+    Ok(Opened { source, started, asked_at, turn })
+}
+
+async fn first_answer(context: &Context) -> Result<Source, RequestError> {
+    if let Some(lines) = open_watch(context).await? {
+        return Ok(Source::Watch(lines));
+    }
+    let (first, limit) = page(context, None, context.config.page_size).await?;
+    Ok(Source::Pages { first, limit })
+}
+
+/// Does this in a turn. What takes long, for a server that is silent or a subscriber that is slow, gives it up on the way.
+async fn in_turn<T>(turn: Option<Share>, work: impl Future<Output = T>) -> (T, Option<Share>) {
+    let mut work = pin!(work);
+    match timeout(TURN, &mut work).await {
+        Ok(done) => (done, turn),
+        Err(_) => {
+            drop(turn);
+            (work.await, None)
+        }
+    }
 }
 
 async fn open_watch(context: &Context) -> Result<Option<Lines>, RequestError> {
@@ -116,8 +144,9 @@ async fn page(context: &Context, token: Option<&str>, limit: usize) -> Result<(B
 /// Delivers a list. With `patient`, the subscribers set the pace; otherwise those who are slower
 /// than the others for too long are left behind.
 pub(super) async fn deliver(context: Arc<Context>, opened: Opened, outlets: Vec<Outlet>, patient: bool) -> Listed {
-    let mut group = Group { context: &context, outlets, behind: Vec::new(), patient, objects: 0 };
-    let result = group.run(opened.source).await;
+    let mut group = Group { context: &context, outlets, behind: Vec::new(), patient, objects: 0, witness: None };
+    let (result, turn) = in_turn(opened.turn, group.run(opened.source)).await;
+    drop(turn);
     let Group { outlets, behind, objects, .. } = group;
     if result.is_ok() && !outlets.is_empty() {
         context.board.listed();
@@ -132,6 +161,7 @@ struct Group<'a> {
     behind: Vec<Outlet>,
     patient: bool,
     objects: u64,
+    witness: Option<Witness>,
 }
 
 impl Group<'_> {
@@ -157,7 +187,7 @@ impl Group<'_> {
             }
             let (version, token) = (page.version, page.token);
             let Some(token) = token.filter(|_| !self.outlets.is_empty()) else {
-                return Ok(Complete { version, watch: None });
+                return Ok(Complete { version, watch: None, witness: self.witness.take() });
             };
             drop(bytes);
             (bytes, limit) = self::page(self.context, Some(&token), limit).await?;
@@ -177,7 +207,7 @@ impl Group<'_> {
                 Ok(Line::Bookmark { list_done: false, .. }) => {}
                 Ok(Line::Bookmark { list_done: true, version }) => {
                     lines.set_silence(self.context.config.silence);
-                    return Ok(Complete { version, watch: Some(lines) });
+                    return Ok(Complete { version, watch: Some(lines), witness: self.witness.take() });
                 }
                 Ok(Line::Failed(error)) => return Err(error),
                 Err(error) => self.context.observer.on_invalid_object(&self.context.selection, &chain(&error)),
@@ -195,6 +225,9 @@ impl Group<'_> {
     }
 
     async fn object(&mut self, change: Change) {
+        if let Change::Upsert(object) = &change {
+            self.witness = Witness::later(self.witness.take(), Witness::new(object, false));
+        }
         self.objects = self.objects.saturating_add(1);
         self.context.board.heard(1);
         self.send(&change).await;

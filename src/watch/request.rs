@@ -6,6 +6,7 @@ use http::Request;
 use kube::client::Body;
 
 use super::{Selection, error::RequestError};
+use crate::model::ObjectKey;
 
 /// One page of a list; without a token the first, at the newest version.
 pub(super) fn page(selection: &Selection, limit: usize, token: Option<&str>) -> Result<Request<Body>, RequestError> {
@@ -14,6 +15,26 @@ pub(super) fn page(selection: &Selection, limit: usize, token: Option<&str>) -> 
     if let Some(token) = token {
         query.add("continue", token);
     }
+    query.get()
+}
+
+/// One object, or, without a key, any: for the version of it, and for that of the whole list. By its place and name, so
+/// that the server looks at nothing else.
+pub(super) fn look(selection: &Selection, key: Option<&ObjectKey>) -> Result<Request<Body>, RequestError> {
+    let mut query = match key {
+        None => Query::of(selection),
+        Some(key) => {
+            let (namespace, field_selector) = (key.namespace.as_deref(), format!("metadata.name={}", key.name));
+            Query::of(&Selection {
+                namespace: namespace.map(str::to_owned),
+                label_selector: None,
+                field_selector: Some(field_selector),
+                ..selection.clone()
+            })
+        }
+    };
+    query.accept = METADATA_LIST;
+    query.add("limit", "1");
     query.get()
 }
 

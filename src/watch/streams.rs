@@ -20,10 +20,19 @@ use tokio::{
 };
 
 use super::{
-    Observer, Selection, StreamConfig, StreamState, StreamStats, WatchErrorKind, backoff::Backoff, context::Context,
-    list::PagedOnly, outlet::Outlet, stats::Board, stream, wire::Kind,
+    Observer, Selection, StreamConfig, StreamState, StreamStats, WatchErrorKind,
+    backoff::Backoff,
+    context::Context,
+    list::PagedOnly,
+    outlet::{Outlet, Sent, UNIT},
+    stats::Board,
+    stream,
+    wire::Kind,
 };
-use crate::model::Change;
+use crate::{
+    fair::{Pool, Share, Tenant},
+    model::Change,
+};
 
 /// What a subscriber wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +43,14 @@ pub struct Subscribe {
     /// later. At least 1 s; `None`: never. The stream stays shared: others on it see nothing of the list,
     /// unless they are due as well.
     pub resynchronization: Option<Duration>,
+    /// Whose turn its lists take.
+    pub tenant: Tenant,
 }
 
 impl From<Selection> for Subscribe {
+    /// For the operator itself.
     fn from(selection: Selection) -> Self {
-        Self { selection, resynchronization: None }
+        Self { selection, resynchronization: None, tenant: Tenant::hook("") }
     }
 }
 
@@ -51,6 +63,8 @@ struct Shared {
     config: Arc<StreamConfig>,
     observer: Arc<dyn Observer>,
     paged_only: Arc<PagedOnly>,
+    lists: Pool,
+    on_the_way: Pool,
     table: Mutex<Table>,
 }
 
@@ -79,6 +93,8 @@ impl Streams {
     pub fn new(client: kube::Client, config: StreamConfig, observer: Arc<dyn Observer>) -> Self {
         Self(Arc::new(Shared {
             client,
+            lists: Pool::new(config.lists_at_once),
+            on_the_way: Pool::new(config.on_the_way / UNIT),
             config: Arc::new(config),
             observer,
             paged_only: Arc::default(),
@@ -89,10 +105,15 @@ impl Streams {
     /// Follows a selection: first a list, then changes. Call it within a tokio runtime. Whoever
     /// joins later gets a list of its own, which the others do not see.
     pub fn subscribe(&self, subscribe: impl Into<Subscribe>) -> Subscription {
-        let Subscribe { selection, resynchronization } = subscribe.into();
-        let (outlet, changes) = Outlet::new(self.0.config.capacity, resynchronization);
+        let Subscribe { selection, resynchronization, tenant } = subscribe.into();
+        let (outlet, changes) = self.0.outlet(tenant.clone(), resynchronization);
         let stream = self.0.join(&selection, outlet, None);
-        Subscription { changes, shared: self.0.clone(), selection, resynchronization, stream }
+        Subscription { changes, shared: self.0.clone(), selection, resynchronization, tenant, stream }
+    }
+
+    /// A turn among those who list, for whoever asks the API server something else for a tenant's watches.
+    pub async fn turn(&self, tenant: &Tenant) -> Option<Share> {
+        self.0.lists.take(tenant, 1).await.ok()
     }
 
     /// Lets streams of kinds that are not served ask again at once, as when a CustomResourceDefinition came.
@@ -102,6 +123,12 @@ impl Streams {
                 entry.hurry.notify_one();
             }
         }
+    }
+
+    /// What the stream of a selection failed with at its last try; `None` when something has worked since, or when
+    /// there is none.
+    pub fn trouble(&self, selection: &Selection) -> Option<WatchErrorKind> {
+        self.0.trouble(selection)
     }
 
     /// Figures of all live streams, in no order.
@@ -114,6 +141,14 @@ impl Streams {
 impl Shared {
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn outlet(&self, tenant: Tenant, resynchronization: Option<Duration>) -> (Outlet, Receiver<Sent>) {
+        Outlet::new(self.config.capacity, self.on_the_way.clone(), tenant, resynchronization)
+    }
+
+    fn trouble(&self, selection: &Selection) -> Option<WatchErrorKind> {
+        self.table().entries.get(selection).and_then(|entry| entry.board.read().trouble)
     }
 
     /// Adds a subscriber to the stream of a selection, which is made if there is none, or if its task is
@@ -153,6 +188,7 @@ impl Shared {
             selection,
             observer: self.observer.clone(),
             paged_only: self.paged_only.clone(),
+            lists: self.lists.clone(),
             board: board.clone(),
             hurry: hurry.clone(),
         };
@@ -221,10 +257,11 @@ async fn supervise(context: Arc<Context>, joined: UnboundedReceiver<Outlet>, del
 /// holds up the others for [`StreamConfig::grace`] at most: then it gets only what waits in its
 /// channel already, and a list when it has taken that.
 pub struct Subscription {
-    changes: Receiver<Change>,
+    changes: Receiver<Sent>,
     shared: Arc<Shared>,
     selection: Selection,
     resynchronization: Option<Duration>,
+    tenant: Tenant,
     stream: u64,
 }
 
@@ -236,12 +273,11 @@ impl Subscription {
 
     /// What its stream's last try failed with; `None` when something has worked since.
     pub fn trouble(&self) -> Option<WatchErrorKind> {
-        let table = self.shared.table();
-        table.entries.get(&self.selection).and_then(|entry| entry.board.read().trouble)
+        self.shared.trouble(&self.selection)
     }
 
     fn rejoin(&mut self) {
-        let (outlet, changes) = Outlet::new(self.shared.config.capacity, self.resynchronization);
+        let (outlet, changes) = self.shared.outlet(self.tenant.clone(), self.resynchronization);
         self.stream = self.shared.join(&self.selection, outlet, Some(self.stream));
         self.changes = changes;
     }
@@ -251,11 +287,11 @@ impl Stream for Subscription {
     type Item = Change;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Change>> {
-        if let Some(change) = ready!(self.changes.poll_recv(cx)) {
-            return Poll::Ready(Some(change));
+        if let Some(sent) = ready!(self.changes.poll_recv(cx)) {
+            return Poll::Ready(Some(sent.change));
         }
         self.rejoin();
-        self.changes.poll_recv(cx)
+        self.changes.poll_recv(cx).map(|sent| sent.map(|sent| sent.change))
     }
 }
 

@@ -42,6 +42,8 @@ pub struct AdmissionRequest {
     pub operation: String,
     /// Whether it has an object: a deletion has only an old one.
     pub has_object: bool,
+    /// Somebody asks who is not the API server: it need not be within the binding's rules.
+    pub by_hand: bool,
     /// The whole AdmissionRequest as JSON, as it came.
     pub json: Arc<str>,
 }
@@ -84,6 +86,9 @@ pub enum Unanswered {
     /// Nobody answers at this path: 404.
     #[error("{0}")]
     Unknown(String),
+    /// The API server would not ask this of the hook: 403.
+    #[error("{0}")]
+    OutOfScope(String),
     /// The hook isn't ready: 503, with a Retry-After.
     #[error("{0}")]
     NotReady(String),

@@ -11,7 +11,7 @@ mod review;
 mod server;
 
 pub use answerer::{AdmissionRequest, Answerer, ConversionRequest, Converted, Unanswered, Versioned};
-pub use certs::{CaBundle, CertificateError, Certificates, Clock, Expiry, Lifetimes, Managed};
+pub use certs::{CaBundle, CertificateError, Certificates, Clock, Expiry, Lifetimes, Managed, PathKeys};
 pub use conversion::{ConversionProblem, ConversionReview, problems as conversion_problems};
 pub use envelope::{ReviewError, ReviewVersion};
 pub use review::AdmissionReview;

@@ -23,16 +23,27 @@ func apiServerFlags(d *dataDir, etcdEndpoint string, opts commandLine) []string 
 		"--watch-cache=" + strconv.FormatBool(opts.watchCache),
 		"--cert-dir=" + d.certs(),
 		"--token-auth-file=" + d.tokens(),
-		"--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + d.saKey(),
 		"--service-account-signing-key-file=" + d.saKey(),
 		"--service-cluster-ip-range=10.0.0.0/24",
-		// Pods need no ServiceAccount that a controller made first.
-		"--disable-admission-plugins=ServiceAccount",
-		// Endpoints of the Service "kubernetes" may not be loopback addresses, and no Pod asks for them.
-		"--endpoint-reconciler-type=none",
-		"--advertise-address=127.0.0.1",
+	}
+	if opts.forNode() {
+		host, _, _ := net.SplitHostPort(opts.listen)
+		flags = append(flags,
+			"--authorization-mode=Node,RBAC",
+			"--enable-admission-plugins=NodeRestriction",
+			"--advertise-address="+host,
+			// The node's name is in no DNS.
+			"--kubelet-preferred-address-types=InternalIP")
+	} else {
+		flags = append(flags,
+			"--authorization-mode=RBAC",
+			// Pods need no ServiceAccount that a controller made first.
+			"--disable-admission-plugins=ServiceAccount",
+			// Endpoints of the Service "kubernetes" may not be loopback addresses, and no Pod asks for them.
+			"--endpoint-reconciler-type=none",
+			"--advertise-address=127.0.0.1")
 	}
 	if opts.auditLog != "" {
 		// Blocking: what a client has an answer to is in the file.

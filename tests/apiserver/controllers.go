@@ -18,8 +18,8 @@ import (
 // them have been started on filled caches.
 //
 // It does not call the manager's own Run: that has no way to say when it is up.
-func startControllers(ctx context.Context, kubeconfig string, names []string) (*part, error) {
-	cfg, err := controllerConfig(ctx, kubeconfig, names)
+func startControllers(ctx context.Context, d *dataDir, names []string) (*part, error) {
+	cfg, err := controllerConfig(ctx, d, names)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -38,7 +38,7 @@ func startControllers(ctx context.Context, kubeconfig string, names []string) (*
 	}
 }
 
-func controllerConfig(ctx context.Context, kubeconfig string, names []string) (*config.CompletedConfig, error) {
+func controllerConfig(ctx context.Context, d *dataDir, names []string) (*config.CompletedConfig, error) {
 	s, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
 		return nil, err
@@ -51,7 +51,9 @@ func controllerConfig(ctx context.Context, kubeconfig string, names []string) (*
 		fs.AddFlagSet(set)
 	}
 	flags := []string{
-		"--kubeconfig=" + kubeconfig,
+		"--kubeconfig=" + d.kubeconfig(),
+		// What root-ca-certificate-publisher-controller gives to Pods.
+		"--root-ca-file=" + d.caFile(),
 		"--secure-port=0",
 		"--leader-elect=false",
 		"--use-service-account-credentials=false",

@@ -19,6 +19,7 @@ import (
 type dataDir struct {
 	path      string
 	token     string
+	nodeToken string
 	temporary bool
 }
 
@@ -69,7 +70,7 @@ func (d *dataDir) fill() error {
 		return fmt.Errorf("service account key: %w", err)
 	}
 	if err := d.fillToken(); err != nil {
-		return fmt.Errorf("administrator's token: %w", err)
+		return fmt.Errorf("tokens: %w", err)
 	}
 	return nil
 }
@@ -89,9 +90,22 @@ func (d *dataDir) fillSAKey() error {
 	return os.WriteFile(d.saKey(), text, 0o600)
 }
 
-// fillToken keeps the token in a file of its own and writes the table that kube-apiserver reads.
-func (d *dataDir) fillToken() error {
-	file := filepath.Join(d.path, "admin.token")
+// fillToken keeps the tokens in files of their own and writes the table that kube-apiserver reads.
+func (d *dataDir) fillToken() (err error) {
+	if d.token, err = d.secret("admin.token"); err != nil {
+		return err
+	}
+	if d.nodeToken, err = d.secret("node.token"); err != nil {
+		return err
+	}
+	rows := d.token + ",admin,admin,system:masters\n" +
+		d.nodeToken + ",system:node:" + nodeName + "," + nodeName + ",system:nodes\n"
+	return os.WriteFile(d.tokens(), []byte(rows), 0o600)
+}
+
+// secret is what a file holds; random if there is none yet.
+func (d *dataDir) secret(name string) (string, error) {
+	file := filepath.Join(d.path, name)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		random := make([]byte, 32)
@@ -99,10 +113,5 @@ func (d *dataDir) fillToken() error {
 		text = []byte(hex.EncodeToString(random))
 		err = os.WriteFile(file, text, 0o600)
 	}
-	if err != nil {
-		return err
-	}
-	d.token = string(text)
-	row := d.token + ",admin,admin,system:masters\n"
-	return os.WriteFile(d.tokens(), []byte(row), 0o600)
+	return string(text), err
 }

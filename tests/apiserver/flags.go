@@ -14,6 +14,7 @@ type commandLine struct {
 	data           string
 	listen         string
 	kubeconfig     string
+	nodeKubeconfig string
 	controllers    []string
 	watchCache     bool
 	auditLog       string
@@ -30,6 +31,8 @@ func parseFlags(args []string) (commandLine, error) {
 		"loopback address to serve on; port 0 lets the system choose")
 	fs.StringVar(&o.kubeconfig, "write-kubeconfig", "",
 		"file to write the administrator's kubeconfig to, with certificate and token inside")
+	fs.StringVar(&o.nodeKubeconfig, "write-node-kubeconfig", "",
+		"file to write the kubeconfig of the kubelet of a node \""+nodeName+"\" to. The control plane is then that of a real node: --listen takes any address, so use it in a network namespace of its own")
 	fs.StringSliceVar(&o.controllers, "controllers", nil,
 		"controllers of kube-controller-manager to run, separated by commas (default: none)")
 	fs.BoolVar(&o.watchCache, "watch-cache", true,
@@ -47,7 +50,7 @@ func parseFlags(args []string) (commandLine, error) {
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	}
-	for _, file := range []*string{&o.kubeconfig, &o.auditLog} {
+	for _, file := range []*string{&o.kubeconfig, &o.nodeKubeconfig, &o.auditLog} {
 		if *file == "" {
 			continue
 		}
@@ -58,7 +61,25 @@ func parseFlags(args []string) (commandLine, error) {
 		}
 		*file = absolute
 	}
+	if o.forNode() {
+		return o, checkAddress(o.listen)
+	}
 	return o, checkLoopback(o.listen)
+}
+
+// forNode says whether a kubelet is to join.
+func (o commandLine) forNode() bool { return o.nodeKubeconfig != "" }
+
+// checkAddress wants an address that Pods can reach: the certificate and the Service "kubernetes" have it.
+func checkAddress(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("--listen %q: %w; give IP:PORT, for example 10.99.0.1:6443", address, err)
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsLoopback() || ip.IsUnspecified() {
+		return fmt.Errorf("--listen %q: Pods can't reach %q; give an address of the node, for example 10.99.0.1:6443", address, host)
+	}
+	return nil
 }
 
 // checkLoopback refuses every address that another machine could reach: the token is in a file

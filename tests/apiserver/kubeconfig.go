@@ -8,27 +8,34 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// writeKubeconfig writes the administrator's kubeconfig into the data directory, where our own
-// controllers read it, and to the file that the user named. Everything is inside the file.
-func writeKubeconfig(d *dataDir, address, extra string) error {
+// writeKubeconfigs writes the administrator's kubeconfig into the data directory, where our own controllers read it, and
+// to the file that the user named; and that of the kubelet, if there is to be one. Everything is inside the files.
+func writeKubeconfigs(d *dataDir, address string, opts commandLine) error {
+	for _, one := range []struct{ file, user, token string }{
+		{d.kubeconfig(), "admin", d.token},
+		{opts.kubeconfig, "admin", d.token},
+		{opts.nodeKubeconfig, nodeName, d.nodeToken},
+	} {
+		if one.file == "" {
+			continue
+		}
+		if err := writeKubeconfig(d, address, one.file, one.user, one.token); err != nil {
+			return fmt.Errorf("kubeconfig %s: %w", one.file, err)
+		}
+	}
+	return nil
+}
+
+func writeKubeconfig(d *dataDir, address, file, user, token string) error {
 	ca, err := os.ReadFile(d.caFile())
 	if err != nil {
-		return fmt.Errorf("kubeconfig: %w", err)
+		return err
 	}
 	const name = "boathook-apiserver"
 	config := api.NewConfig()
 	config.Clusters[name] = &api.Cluster{Server: "https://" + address, CertificateAuthorityData: ca}
-	config.AuthInfos["admin"] = &api.AuthInfo{Token: d.token}
-	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: "admin"}
+	config.AuthInfos[user] = &api.AuthInfo{Token: token}
+	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: user}
 	config.CurrentContext = name
-
-	for _, file := range []string{d.kubeconfig(), extra} {
-		if file == "" {
-			continue
-		}
-		if err := clientcmd.WriteToFile(*config, file); err != nil {
-			return fmt.Errorf("kubeconfig %s: %w", file, err)
-		}
-	}
-	return nil
+	return clientcmd.WriteToFile(*config, file)
 }

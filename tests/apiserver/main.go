@@ -28,6 +28,7 @@ const (
 )
 
 func main() {
+	runNodeCommand()
 	opts, err := parseFlags(os.Args[1:])
 	if errors.Is(err, pflag.ErrHelp) {
 		return
@@ -84,13 +85,13 @@ func run(opts commandLine) error {
 	if err := waitReady(startCtx, server, data, address); err != nil {
 		return stoppedEarly(ctx, err)
 	}
-	if err := writeKubeconfig(data, address, opts.kubeconfig); err != nil {
+	if err := writeKubeconfigs(data, address, opts); err != nil {
 		return err
 	}
 
 	var controllers *part
 	if len(opts.controllers) > 0 {
-		controllers, err = startControllers(startCtx, data.kubeconfig(), opts.controllers)
+		controllers, err = startControllers(startCtx, data, opts.controllers)
 		if err != nil {
 			return stoppedEarly(ctx, err)
 		}

@@ -28,6 +28,8 @@ func pods(t *testing.T, objects objects) []*core.PodTemplateSpec {
 }
 
 // The rules of Kubernetes' own admission, not a list of ours.
+// mutant: deploy/kustomize/base/deployment.yaml: `readOnlyRootFilesystem: true` => `readOnlyRootFilesystem: false`
+// mutant: deploy/charts/boathook/templates/_pod.tpl: `runAsNonRoot: true` => `runAsNonRoot: false`
 func TestPodsAreRestricted(t *testing.T) {
 	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -94,6 +96,8 @@ func TestVolumesAreMounted(t *testing.T) {
 }
 
 // Rights that make an operator's token worth a cluster's.
+// mutant: deploy/kustomize/base/rbac-tenant.yaml: `resources: [serviceaccounts]` => `resources: [serviceaccounts, groups]`
+// mutant: deploy/charts/boathook/templates/rbac.yaml: `resources: [hookbundles]` => `resources: ["*"]`
 func TestRolesHoldNothingThatLeadsFurther(t *testing.T) {
 	for name, objects := range rendered(t) {
 		for _, key := range objects.keys() {
@@ -124,6 +128,7 @@ func TestRolesHoldNothingThatLeadsFurther(t *testing.T) {
 }
 
 // That role counts only where it is bound.
+// mutant: deploy/charts/boathook/templates/rbac.yaml: `{{- if .Values.hookBundles.allNamespaces }}` => `{{- if true }}`
 func TestTenantsAreBoundOneByOne(t *testing.T) {
 	everywhere := []string{"base with all-namespaces", "chart with everything"}
 	for name, objects := range rendered(t) {

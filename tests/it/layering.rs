@@ -6,31 +6,38 @@ use std::{
 };
 
 /// Each module of `src/`, and the modules that it may import.
-const MAY_IMPORT: [(&str, &[&str]); 25] = [
-    ("model", &[]),
+const MAY_IMPORT: [(&str, &[&str]); 29] = [
+    ("model", &["fair"]),
+    ("fair", &[]),
+    ("child", &[]),
+    ("tasks", &[]),
+    ("memory", &["fair"]),
     ("effect", &["model"]),
     ("discovery", &["model"]),
-    ("election", &["model"]),
+    ("election", &["model", "tasks"]),
     ("hooks", &["model"]),
-    ("watch", &["model"]),
-    ("filter", &["model"]),
-    ("queue", &["model"]),
-    ("sandbox", &["model"]),
-    ("access", &["model", "discovery", "effect", "election"]),
-    ("record", &["model", "sandbox"]),
-    ("telemetry", &["model"]),
-    ("webhook", &["model"]),
-    ("admin", &["model"]),
+    ("watch", &["fair", "model"]),
+    ("filter", &["model", "fair", "child", "memory"]),
+    ("queue", &["model", "fair", "tasks"]),
+    ("sandbox", &["model", "fair", "child", "memory", "tasks"]),
+    ("access", &["model", "fair", "discovery", "effect", "election"]),
+    ("record", &["model", "sandbox", "tasks"]),
+    ("telemetry", &["model", "fair", "tasks"]),
+    ("webhook", &["model", "fair", "tasks"]),
+    ("admin", &["model", "tasks"]),
     ("author", &["model"]),
-    ("bundle", &["model"]),
-    ("hookbundle", &["model", "bundle", "election"]),
+    ("bundle", &["model", "fair"]),
+    ("hookbundle", &["model", "fair", "bundle", "election", "tasks"]),
     ("rbac", &["model"]),
-    ("registration", &["model"]),
+    ("registration", &["model", "fair", "tasks"]),
     ("cli", &[]),
     (
         "app",
         &[
             "model",
+            "fair",
+            "child",
+            "memory",
             "effect",
             "discovery",
             "election",
@@ -39,6 +46,7 @@ const MAY_IMPORT: [(&str, &[&str]); 25] = [
             "filter",
             "queue",
             "sandbox",
+            "tasks",
             "access",
             "record",
             "registration",
@@ -52,10 +60,13 @@ const MAY_IMPORT: [(&str, &[&str]); 25] = [
     (
         "cmd",
         &[
+            "fair",
             "admin",
             "app",
             "author",
             "bundle",
+            "child",
+            "memory",
             "cli",
             "dev",
             "effect",
@@ -69,6 +80,7 @@ const MAY_IMPORT: [(&str, &[&str]); 25] = [
             "registration",
             "sandbox",
             "scenario",
+            "tasks",
             "telemetry",
         ],
     ),
@@ -86,7 +98,7 @@ const ONLY_IN: [(&str, &[&str]); 11] = [
     ("kube::Config", &["cmd", "scenario"]),
     ("axum::", &["telemetry", "admin", "webhook"]),
     ("prometheus::", &["telemetry"]),
-    ("ring::", &["bundle", "webhook"]),
+    ("ring::", &["bundle", "model", "webhook"]),
     ("rustls::", &["bundle"]),
 ];
 
@@ -234,4 +246,37 @@ fn a_file_out_of_place_is_found() {
     assert!(bad("queue", "fn f() {}\n").contains("does not open"));
     assert!(bad("queue", &format!("//! x\n{}", "\n".repeat(500))).contains("lines without its tests"));
     assert!(bad("new", "//! x\n").contains("does not know"));
+}
+
+/// Who starts tasks or threads without telling `tasks`, and why nobody needs to know when they end.
+const UNSUPERVISED: [(&str, &str); 16] = [
+    ("app/bundles/mod.rs", "awaited by the call that starts it"),
+    ("app/crew.rs", "members of a crew, which begins them anew"),
+    ("app/replace.rs", "awaited by the call that starts it"),
+    ("child.rs", "deadlines and work of a child process"),
+    ("cmd/replay/mod.rs", "awaited by the call that starts it"),
+    ("admin/client.rs", "a connection of a command"),
+    ("filter/evaluator/slot.rs", "ends an idle worker"),
+    ("filter/jq/compile.rs", "joined by the call that starts it"),
+    ("filter/worker/child.rs", "the work of a child process"),
+    ("hookbundle/fetch.rs", "awaited by the keeper that starts it"),
+    ("queue/runner.rs", "runs, which the driver awaits"),
+    ("tasks.rs", "all the others"),
+    ("telemetry/log/control.rs", "sets a log level back once"),
+    ("watch/stream/mod.rs", "awaited by the stream, which ends with them"),
+    ("watch/streams.rs", "a stream, which begins anew when somebody is on it"),
+    ("webhook/server/mod.rs", "connections, each its client's affair"),
+];
+
+#[test]
+fn whatever_lives_long_is_supervised() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let starts = ["tokio::spawn(", "thread::Builder", "thread::spawn(", "JoinSet::new("];
+    let all = sources(&root);
+    let found = all.iter().filter(|source| !source.is_test()).filter_map(|source| {
+        let spawns = starts.iter().any(|start| source.code().contains(start));
+        spawns.then(|| source.path.strip_prefix(&root).unwrap().display().to_string())
+    });
+    let found: Vec<_> = found.filter(|path| UNSUPERVISED.iter().all(|(known, _)| path != known)).collect();
+    assert!(found.is_empty(), "start it by src/tasks.rs, or say here why nobody needs to know when it ends: {found:?}");
 }

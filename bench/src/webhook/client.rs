@@ -1,6 +1,7 @@
 //! Asks a webhook, over TLS and HTTP/1.1, on connections that stay open.
 
 use std::{
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -28,6 +29,8 @@ use crate::stats::Percentiles;
 pub struct Client {
     address: String,
     tls: TlsConnector,
+    /// Paths as they are registered, where they are others.
+    registered: HashMap<&'static str, String>,
 }
 
 /// Of reviews on some connections, one at a time on each.
@@ -47,7 +50,13 @@ impl Client {
         roots.add(CertificateDer::from_pem_slice(authority.as_bytes())?)?;
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let config = builder.with_safe_default_protocol_versions()?.with_root_certificates(roots);
-        Ok(Self { address: address.to_owned(), tls: Arc::new(config.with_no_client_auth()).into() })
+        let (address, tls) = (address.to_owned(), Arc::new(config.with_no_client_auth()).into());
+        Ok(Self { address, tls, registered: HashMap::new() })
+    }
+
+    /// Asks at one path instead of another: a registered path has a secret part.
+    pub fn register(&mut self, path: &'static str, registered: String) {
+        self.registered.insert(path, registered);
     }
 
     /// One question on a connection of its own.
@@ -92,13 +101,14 @@ impl Client {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         // It ends with its sender.
         tokio::spawn(connection);
+        let path = self.registered.get(path).cloned().unwrap_or_else(|| path.to_owned());
         Ok(Connection { sender, path, body: body.to_owned().into() })
     }
 }
 
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    path: &'static str,
+    path: String,
     body: Bytes,
 }
 

@@ -7,10 +7,13 @@ mod client;
 mod native;
 mod reviews;
 
-use std::{ffi::OsString, path::Path};
+use std::{ffi::OsString, path::Path, time::Duration};
 
-use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::api::{
+    admissionregistration::v1::ValidatingWebhookConfiguration,
+    core::v1::{ConfigMap, Namespace},
+};
 use kube::{Api, api::PostParams};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
@@ -84,7 +87,12 @@ pub async fn measure(kind: Kind, paths: &Paths) -> Result<Figures> {
     let certificates = tempfile::tempdir()?;
     let authority = issue(certificates.path())?;
     let (contender, address) = start(kind, paths, &backend, certificates.path()).await?;
-    let client = Client::new(&address, &authority)?;
+    let mut client = Client::new(&address, &authority)?;
+    if kind == Kind::Boathook {
+        for (path, hook) in [(NOOP, "allow"), (POLICY, POLICIES)] {
+            client.register(path, registered(&backend, hook).await?);
+        }
+    }
     decides(&client).await?;
     let series = async |path, body: &str, connections, reviews| {
         let cpu = || contender.process.cpu();
@@ -99,6 +107,25 @@ pub async fn measure(kind: Kind, paths: &Paths) -> Result<Figures> {
 
 const ALLOWED: &str = "registry.example.com/team/web:1.29";
 const DENIED: &str = "registry.example.com/other/web:1.29";
+
+/// The path of the hook's webhook, with its secret part, once it is registered.
+async fn registered(backend: &Backend, hook: &str) -> Result<String> {
+    const BETWEEN: Duration = Duration::from_millis(100);
+    const TRIES: usize = 600;
+    let all: Api<ValidatingWebhookConfiguration> = Api::all(backend.client.clone());
+    for _ in 0..TRIES {
+        let found = all.get_opt(&format!("boathook-{hook}")).await?;
+        let webhook = found.and_then(|found| found.webhooks?.into_iter().next());
+        if let Some(url) = webhook.and_then(|webhook| webhook.client_config.url) {
+            return Ok(url.strip_prefix(NOWHERE).context("it is registered elsewhere")?.to_owned());
+        }
+        tokio::time::sleep(BETWEEN).await;
+    }
+    bail!("hook {hook} was not registered")
+}
+
+/// Registered at a port where nobody is: the API server has nothing to ask.
+const NOWHERE: &str = "https://127.0.0.1:9";
 
 /// Contenders that don't decide aren't compared.
 async fn decides(client: &Client) -> Result<()> {
@@ -131,8 +158,8 @@ async fn write_policy(backend: &Backend) -> Result<()> {
 
 async fn start(kind: Kind, paths: &Paths, backend: &Backend, certificates: &Path) -> Result<(Contender, String)> {
     let certificates = certificates.as_os_str().to_owned();
-    // Registered at a port where nobody is: the API server has nothing to ask.
-    let flags = ["--webhook-listen=127.0.0.1:0", "--webhook-url=https://127.0.0.1:9", "--webhook-certs"];
+    let url = format!("--webhook-url={NOWHERE}");
+    let flags = ["--webhook-listen=127.0.0.1:0", &url, "--webhook-certs"];
     let job = Job {
         hooks: vec![("allow".to_owned(), "test/allow.wasm"), (POLICIES.to_owned(), "image-policy.wasm")],
         flags: flags.map(OsString::from).into_iter().chain([certificates.clone()]).collect(),

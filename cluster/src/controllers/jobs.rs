@@ -1,6 +1,7 @@
 //! Jobs: pods until as many succeeded as are wanted.
 //!
-//! Never waits between attempts, and gives up after as many failures as `backoffLimit` allows.
+//! Never waits between attempts, and gives up after as many failures as `backoffLimit` allows. Leaves jobs alone that
+//! another controller manages (`spec.managedBy`).
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,7 @@ use crate::status::Failure;
 const STORAGE: &str = "jobs.batch";
 
 pub(super) async fn reconcile(actor: &Actor<'_>, key: &str) -> Result<(), Failure> {
-    let Some(job) = actor.living(STORAGE, key).filter(|job| !is_over(job)) else {
+    let Some(job) = actor.living(STORAGE, key).filter(|job| is_ours(job) && !is_over(job)) else {
         return Ok(());
     };
     let namespace = json::text(&job, &["metadata", "namespace"]);
@@ -46,6 +47,10 @@ impl Count {
         let ready = active.clone().filter(|pod| is_ready(pod)).count();
         Self { active: active.count(), ready, succeeded: phase("Succeeded"), failed: phase("Failed") }
     }
+}
+
+fn is_ours(job: &Value) -> bool {
+    matches!(json::text(job, &["spec", "managedBy"]), "" | "kubernetes.io/job-controller")
 }
 
 fn is_over(job: &Value) -> bool {

@@ -12,6 +12,7 @@ pub(crate) mod inside;
 mod list;
 mod logs;
 mod negotiate;
+mod pages;
 mod params;
 mod render;
 mod repeated;
@@ -102,6 +103,7 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
 }
 
 async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
+    pages::refuse(request.uri(), request.headers())?;
     let user = auth::admit(shared, request.method(), request.uri(), request.headers())?;
     match route::parse(request.uri().path()) {
         Route::Resource(path) => {

@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
 /// The names under which a client may reach a cluster on this machine, or in tests as if from inside one.
-const NAMES: [&str; 5] = ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default.svc"];
+pub(super) const NAMES: [&str; 5] = ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default.svc"];
 /// The first byte of a TLS connection; no HTTP request begins with it.
 const HANDSHAKE: u8 = 0x16;
 

@@ -19,4 +19,6 @@ mod storage;
 pub(crate) mod typed;
 mod webhooks;
 
+pub use webhooks::match_condition;
+
 pub(crate) use names::{Naming, label_value, qualified_name};

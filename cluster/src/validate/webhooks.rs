@@ -151,7 +151,7 @@ fn conditions(hook: &Value, field: &str, causes: &mut Vec<Cause>) {
         let expression = text(condition, &["expression"]).trim();
         if expression.is_empty() {
             causes.push(Cause::required(format!("{field}.expression"), ""));
-        } else if let Err(why) = compiles(expression) {
+        } else if let Err(why) = match_condition(expression) {
             causes.push(Cause::invalid(format!("{field}.expression"), &expression.into(), why));
         }
         let name = text(condition, &["name"]);
@@ -168,7 +168,11 @@ fn conditions(hook: &Value, field: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-fn compiles(expression: &str) -> Result<(), String> {
+/// Whether a condition of a webhook compiles, as the API server says it when the webhook is registered.
+///
+/// # Errors
+/// What is wrong with it, with its places.
+pub fn match_condition(expression: &str) -> Result<(), String> {
     let failed = |why: String| format!("compilation failed: {why}");
     let variables = ["object", "oldObject", "request", "authorizer"].map(|name| (name, Ty::Dyn));
     let found = Program::parse(expression).and_then(|program| program.check(&variables)).map_err(failed)?;

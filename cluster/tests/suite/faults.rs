@@ -102,7 +102,7 @@ async fn the_kubeconfig_is_read_by_kube() {
 async fn a_watcher_that_does_not_read_is_left_behind() {
     let f = start_with(Options::default().history(5, 1 << 20)).await;
     let mut stream = tokio::net::TcpStream::connect(f.cluster.address()).await.unwrap();
-    let request = format!("GET {CONFIG_MAPS}?watch=true HTTP/1.1\r\nHost: x\r\n\r\n");
+    let request = format!("GET {CONFIG_MAPS}?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     // More than the buffers between the two ends can hold.
     let filler = "x".repeat(1 << 20);

@@ -113,3 +113,48 @@ async fn hostile_patches() {
     let (_, left) = f.get(&path).await;
     assert_eq!(left["data"], json!({ "a": "1", "l": "x" }));
 }
+
+/// A browser sends what a page asks for to loopback, too, with no question before it: GETs, and POSTs of a form or of a
+/// Blob without a type. What the answer allows to read comes too late.
+// mutant: cluster/src/server/pages.rs: `if !host.as_deref().is_some_and(ours) {` => `if false {`
+// mutant: cluster/src/server/pages.rs: `if let Some(origin) = headers.get(ORIGIN) {` => `if let Some(origin) = headers.get("x-none") {`
+// mutant: cluster/src/server/pages.rs: `const FETCH_SITE: &str = "sec-fetch-site";` => `const FETCH_SITE: &str = "x-none";`
+#[tokio::test]
+async fn web_pages_are_not_answered() {
+    let f = start().await;
+    f.config_map("kept", json!({})).await;
+    let own = format!("Host: {}", f.cluster.address());
+    let post = format!("POST {CONFIG_MAPS} HTTP/1.1");
+    let object = r#"{"metadata":{"name":"from-a-page"}}"#;
+    let pages: &[&[&str]] = &[
+        // DNS that names the page's own host loopback: same origin for the browser.
+        &["Host: evil.example"],
+        &["Host: evil.example", "Sec-Fetch-Site: same-origin"],
+        &["Host: localhost.evil.example:80"],
+        &[&own, "Origin: https://evil.example"],
+        &[&own, "Origin: null"],
+        &[&own, "Sec-Fetch-Site: cross-site"],
+    ];
+    for headers in pages {
+        for request in [format!("GET {CONFIG_MAPS} HTTP/1.1"), format!("DELETE {CONFIG_MAPS}/kept HTTP/1.1")] {
+            let answer = f.raw(&[&[&*request], *headers].concat(), "").await;
+            assert!(answer.starts_with("HTTP/1.1 403 "), "{request} {headers:?}: {answer}");
+            assert!(!answer.to_lowercase().contains("access-control"), "{answer}");
+            assert!(!answer.contains("kept"), "{answer}");
+        }
+        for content in [&[][..], &["Content-Type: text/plain"], &["Content-Type: application/json"]] {
+            let lines = [&[&*post], *headers, content].concat();
+            let answer = f.raw(&lines, object).await;
+            assert!(answer.starts_with("HTTP/1.1 403 "), "{lines:?}: {answer}");
+        }
+    }
+    // What it asks before a request that is not simple.
+    let preflight = format!("OPTIONS {CONFIG_MAPS} HTTP/1.1");
+    assert!(f.raw(&[&preflight, &own, "Origin: https://evil.example"], "").await.starts_with("HTTP/1.1 403 "));
+    let left = f.get(CONFIG_MAPS).await.1;
+    assert_eq!(left["items"].as_array().unwrap().len(), 1, "{left}");
+    // As `kubectl create --raw` sends it, which is no browser.
+    assert!(f.raw(&[&post, &own, "Content-Type: application/json"], object).await.starts_with("HTTP/1.1 201 "));
+    let object = object.replace("from-a-page", "raw");
+    assert!(f.raw(&[&post, &own], &object).await.starts_with("HTTP/1.1 201 "));
+}

@@ -77,8 +77,14 @@ impl Fixture {
 
     /// GET without a client library, whose retries would hide a 504.
     pub async fn raw_get(&self, path: &str) -> String {
+        self.raw(&[&format!("GET {path} HTTP/1.1"), "Host: localhost"], "").await
+    }
+
+    /// A request of these lines, and a body.
+    pub async fn raw(&self, lines: &[&str], body: &str) -> String {
         let mut stream = tokio::net::TcpStream::connect(self.cluster.address()).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let head = lines.join("\r\n");
+        let request = format!("{head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();

@@ -58,6 +58,21 @@ func init() {
 				Content:              boathook.ContentNone,
 				IncludeSnapshotsFrom: []string{"namespaces", "source"},
 			},
+			// What stands in the way of a copy: when it goes, the copy can come.
+			{
+				Name:       "others",
+				APIVersion: "v1",
+				Kind:       "Secret",
+				Names:      ours,
+				Labels: &boathook.Selector{MatchExpressions: []boathook.LabelExpression{
+					{Key: copyLabel, Operator: "NotIn", Values: []string{"true"}},
+				}},
+				OnSynchronization:    boathook.Bool(false),
+				OnEvents:             []boathook.Change{boathook.Deleted},
+				JQFilter:             ".metadata.name",
+				Content:              boathook.ContentNone,
+				IncludeSnapshotsFrom: []string{"namespaces", "source", "copies"},
+			},
 		},
 		Permissions: boathook.Permit(boathook.Permission{
 			Resources: []string{"secrets"},
@@ -113,8 +128,10 @@ func touched(ctx *boathook.Context) []string {
 	for event := range ctx.Events("namespaces") {
 		names[event.Target.Name] = true
 	}
-	for event := range ctx.Events("copies") {
-		names[event.Target.Namespace] = true
+	for _, binding := range []string{"copies", "others"} {
+		for event := range ctx.Events(binding) {
+			names[event.Target.Namespace] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(names))
 }

@@ -47,6 +47,19 @@ boathook.configure(
                 "content": "none",
                 "includeSnapshotsFrom": ["namespaces", "source"],
             },
+            # What stands in the way of a copy: when it goes, the copy can come.
+            {
+                "name": "others",
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "nameSelector": {"matchNames": [NAME]},
+                "labelSelector": {"matchExpressions": [{"key": COPY_LABEL, "operator": "NotIn", "values": ["true"]}]},
+                "executeHookOnSynchronization": False,
+                "executeHookOnEvent": ["Deleted"],
+                "jqFilter": ".metadata.name",
+                "content": "none",
+                "includeSnapshotsFrom": ["namespaces", "source", "copies"],
+            },
         ],
         "permissions": {
             "kubernetes": [
@@ -94,6 +107,7 @@ def touched(ctx: Context, namespaces: Snapshot) -> Iterable[Item]:
     if ctx.synchronized("namespaces") or ctx.has("source"):
         return namespaces
     names = {event.target.name for event in ctx.events("namespaces")}
-    names |= {event.target.namespace for event in ctx.events("copies") if event.target.namespace}
+    for binding in ("copies", "others"):
+        names |= {event.target.namespace for event in ctx.events(binding) if event.target.namespace}
     found = (namespaces.get(None, name) for name in sorted(names))
     return [namespace for namespace in found if namespace is not None]

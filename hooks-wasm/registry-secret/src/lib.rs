@@ -51,11 +51,23 @@ fn config() -> Config {
         .jq_filter("{type: .type, data: .data, immutable: .immutable}")
         .content(Content::None)
         .include_snapshots_from(["namespaces", "source"]);
+    // What stands in the way of a copy: when it goes, the copy can come.
+    let others = Kubernetes::new("others")
+        .api_version("v1")
+        .kind("Secret")
+        .names([NAME])
+        .labels(Labels::new().not_in(COPY_LABEL, ["true"]))
+        .on_synchronization(false)
+        .on_events([Change::Deleted])
+        .jq_filter(".metadata.name")
+        .content(Content::None)
+        .include_snapshots_from(["namespaces", "source", "copies"]);
     let secrets = Permission::new().resources(["secrets"]).verbs(["get", "create", "patch", "delete"]).names([NAME]);
     Config::new()
         .kubernetes(namespaces)
         .kubernetes(source)
         .kubernetes(copies)
+        .kubernetes(others)
         .permission(secrets)
         // Room for a 10 kB Secret in 5 000 namespaces.
         .limits(Limits::new().time(Duration::from_secs(60)).host_calls(20_000).host_bytes("256Mi"))
@@ -88,7 +100,7 @@ fn touched(ctx: &Context) -> BTreeSet<&str> {
     for event in ctx.events("namespaces") {
         names.insert(event.target.name.as_str());
     }
-    for event in ctx.events("copies") {
+    for event in ctx.events("copies").chain(ctx.events("others")) {
         names.extend(event.target.namespace.as_deref());
     }
     names

@@ -13,6 +13,7 @@ import sys
 
 from wit_world import WitWorld as World
 from wit_world import exports
+from wit_world.exports.functions import Function
 from wit_world.exports.mutating import Mutation
 from wit_world.exports.script import Description
 from wit_world.imports.admission import Verdict
@@ -53,6 +54,11 @@ class Script(_Last, exports.Script):
             compiled = program.compile_all()
             program.load()
             return Description(hook.document(), answers.handlers(), compiled)
+
+
+class Functions(_Last, exports.Functions):
+    def all(self) -> list[Function]:
+        return answers.functions()
 
 
 class Validating(_Last, exports.Validating):

@@ -3,6 +3,7 @@
 import json
 
 from boathook import admission, hook, kube
+from wit_world.exports.functions import Function, Purpose
 from wit_world.exports.mutating import Mutation, Mutation_JsonPatch, Mutation_Object, Mutation_Unchanged
 from wit_world.exports.script import Handler
 from wit_world.imports.admission import Denial, Verdict
@@ -14,6 +15,24 @@ def handlers() -> list[Handler]:
     """What there are functions for."""
     named = {"validating": Handler.VALIDATING, "mutating": Handler.MUTATING, "conversion": Handler.CONVERSION}
     return [handler for kind, handler in named.items() if hook.answers(kind)]
+
+
+def functions() -> list[Function]:
+    """What there is a function for."""
+    return [Function(_PURPOSES[kind], name) for kind, name in hook.functions()]
+
+
+_PURPOSES = {
+    "on_run": Purpose.RUN,
+    "on_startup": Purpose.STARTUP,
+    "on_event": Purpose.EVENT,
+    "on_synchronization": Purpose.SYNCHRONIZATION,
+    "on_schedule": Purpose.SCHEDULE,
+    "on_group": Purpose.GROUP,
+    "on_validating": Purpose.VALIDATING,
+    "on_mutating": Purpose.MUTATING,
+    "on_conversion": Purpose.CONVERSION,
+}
 
 
 def verdict(verdict: admission.Verdict) -> Verdict:

@@ -1,3 +1,4 @@
+/// <reference path="./native.d.ts" />
 /**
  * Write Boathook hooks in TypeScript or JavaScript.
  *

@@ -1,6 +1,6 @@
 //! Whether a hook's permissions allow a request: RBAC's rules, and namespaces. Pure.
 //!
-//! It never guesses: what no permission names is refused. `cover` compares permissions with permissions.
+//! It never guesses: what no permission names is refused.
 //!
 //! Differences from RBAC, all of them narrower or more explicit:
 //! - `namespaces` restricts a permission to objects in these namespaces. It then allows neither
@@ -8,10 +8,6 @@
 //! - `pods/*` allows every subresource of pods, but not pods; `*` allows all, subresources included.
 //! - A create is checked by the name in its body, so `resourceNames` can allow it; with
 //!   `generateName` there is no name, and a permission with `resourceNames` does not apply.
-
-mod cover;
-
-pub use cover::{confine, effective, missing};
 
 use super::request::quoted;
 use crate::model::{HookName, Permission};

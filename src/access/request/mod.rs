@@ -158,10 +158,9 @@ impl Access {
         match found.await {
             Ok(Ok(resource)) => Ok(resource),
             Ok(Err(error @ DiscoveryError::Unknown { .. })) => Err(errors::invalid(format!("{named}: {error}"))),
-            Ok(Err(DiscoveryError::Unavailable(source))) => Err(errors::refused(
-                CallReason::Unavailable,
-                format!("{named}: the API server could not be asked for its kinds: {source}"),
-            )),
+            Ok(Err(error)) => {
+                Err(errors::refused(CallReason::Unavailable, format!("{named}: {}", crate::model::error_chain(&error))))
+            }
             Err(_) => Err(errors::refused(
                 CallReason::Unavailable,
                 format!(

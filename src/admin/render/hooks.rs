@@ -25,6 +25,10 @@ impl Text for HooksView {
             ]);
         }
         let mut text = if table.is_empty() { "no hooks\n".to_owned() } else { table.text(style, "") };
+        if let Some(trouble) = &self.api_server {
+            text.push_str(&style.paint(&clean(trouble), Tone::Warning));
+            text.push_str(": hooks get nothing new\n");
+        }
         if self.standby {
             text.push_str("this replica stands by: another one runs the hooks\n");
         }
@@ -50,6 +54,7 @@ pub fn hook(hook: &HookView, style: Style) -> String {
     if let Some(interpreter) = &hook.interpreter {
         line("Interpreter", &clean(interpreter));
     }
+    hook.may.iter().for_each(|rule| line("May", &clean(rule)));
     line("Runs", &format!("{}, {} failed", hook.runs.total, hook.runs.failed));
     if let Some(run) = &hook.runs.last {
         let took = millis(run.duration_ms);
@@ -88,6 +93,9 @@ fn bindings(bindings: &[BindingView]) -> Table {
 }
 
 fn binding_state(binding: &BindingView) -> Cell {
+    if let Some(late @ 1..) = binding.late {
+        return Cell::new(format!("waiting for its filter: {late}"), Tone::Warning);
+    }
     match (binding.kind, &binding.pending, binding.synchronised) {
         (_, Some(_), _) => Cell::new("pending", Tone::Warning),
         (BindingKind::Kubernetes, None, Some(true)) => Cell::new("synchronised", Tone::Good),

@@ -11,6 +11,9 @@ pub struct HooksView {
     /// Another replica runs them, this one is ready to.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub standby: bool,
+    /// What is wrong with the API server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_server: Option<String>,
     /// By name.
     pub hooks: Vec<HookView>,
 }
@@ -61,6 +64,9 @@ pub struct HookView {
     /// What its author should change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What it may call, watch and answer: a line for each rule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub may: Vec<String>,
     /// In the document's order: start-up, schedules, objects.
     #[serde(default)]
     pub bindings: Vec<BindingView>,
@@ -125,6 +131,9 @@ pub struct BindingView {
     /// Objects that are missing in the snapshot, because the filter fails on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<usize>,
+    /// Objects whose newest state is missing in the snapshot, because the filter could not run on it yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<usize>,
     /// Failed evaluations of the filter since the operator started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_errors: Option<u64>,

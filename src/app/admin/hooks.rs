@@ -39,6 +39,7 @@ pub(super) fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
         state,
         reasons: facts.missing,
         warnings: spec.warnings.clone(),
+        may: spec.asks().iter().map(ToString::to_string).collect(),
         bindings,
         outstanding: facts.stats.map_or(0, |stats| stats.outstanding),
         runs: facts.runs,
@@ -54,6 +55,7 @@ pub(super) fn quarantined(name: String, reason: String, runs: RunCounts) -> Hook
         state: HookState::Quarantined,
         reasons: vec![reason],
         warnings: Vec::new(),
+        may: Vec::new(),
         bindings: Vec::new(),
         outstanding: 0,
         runs,
@@ -72,6 +74,7 @@ fn binding(name: String, kind: BindingKind, selection: String, queue: &QueueName
         objects: None,
         bytes: None,
         failing: None,
+        late: None,
         filter_errors: None,
         last_error: None,
     }
@@ -100,6 +103,7 @@ fn kubernetes(spec: &KubernetesBinding, status: Option<(Arc<BindingStatus>, Opti
         objects: Some(status.objects()),
         bytes: Some(status.bytes()),
         failing: Some(status.failing()),
+        late: Some(status.late()),
         filter_errors: Some(status.filter_errors()),
         last_error: status.last_error().map(|error| error.to_string()),
         ..binding(spec.name.to_string(), BindingKind::Kubernetes, selection(spec), &spec.queue)

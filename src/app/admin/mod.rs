@@ -15,7 +15,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
 use tracing::{info, warn};
 
-use super::{Stages, fleet::Fleet, history::stamp, hooks::Hook, roster::Roster};
+use super::{Stages, fleet::Fleet, history::stamp, hooks::Hook, replace::ReloadError, roster::Roster};
 use crate::{
     admin::{
         Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError, pages,
@@ -23,6 +23,7 @@ use crate::{
     },
     model::{BindingName, HookName, KubernetesBinding, error_chain},
     queue,
+    tasks::Tasks,
     telemetry::{LogControl, Role, log::Setting},
 };
 
@@ -30,8 +31,8 @@ use crate::{
 const SHOWN_TASKS: usize = 100;
 
 /// Takes the socket, before hooks are loaded: another operator there is a reason not to start.
-pub(super) fn listen(socket: &Socket) -> Result<Option<Server>, SocketError> {
-    let (server, errors) = Server::start(socket)?;
+pub(super) fn listen(socket: &Socket, tasks: &Tasks) -> Result<Option<Server>, SocketError> {
+    let (server, errors) = Server::start(socket, tasks)?;
     if server.is_none() {
         let reasons: Vec<_> = errors.iter().map(|error| error_chain(error)).collect();
         warn!(reasons = reasons.join("; "), "no admin socket: give one with --admin-socket PATH");
@@ -137,7 +138,7 @@ impl Operator for Admin {
         });
         let mut hooks: Vec<_> = live.chain(quarantined).collect();
         hooks.sort_by(|a, b| a.name.cmp(&b.name));
-        HooksView { standby: readiness.role == Role::Standby, hooks }
+        HooksView { standby: readiness.role == Role::Standby, api_server: readiness.api_server, hooks }
     }
 
     fn queues(&self) -> QueuesView {
@@ -224,6 +225,9 @@ impl Operator for Admin {
 
     fn quarantine<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>> {
         async move {
+            if self.fleet.withdraw(hook) {
+                return Ok(());
+            }
             let found = self.live(hook)?;
             if self.fleet.quarantine(&found.spec.name, "an admin put it there") {
                 return Ok(());
@@ -238,6 +242,17 @@ impl Operator for Admin {
         async move {
             self.known(hook)?;
             self.fleet.release(hook).await.map_err(|error| Refused::Conflict(error_chain(&error)))
+        }
+        .boxed()
+    }
+
+    fn reload<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>> {
+        async move {
+            match self.fleet.reload(hook).await {
+                Ok(_) => Ok(()),
+                Err(ReloadError::NoFile { .. }) if self.known(hook).is_err() => Err(self.unknown(hook)),
+                Err(error) => Err(Refused::Conflict(error_chain(&error))),
+            }
         }
         .boxed()
     }

@@ -38,6 +38,7 @@ fn status(state: &QueueState) -> String {
         QueueState::WaitingForStartup => "waiting for the start-up of the hook".to_owned(),
         QueueState::WaitingForSynchronization(binding) => format!("waiting for the synchronization of {binding}"),
         QueueState::WaitingForList(binding) => format!("waiting for the objects of {binding}"),
+        QueueState::WaitingForSnapshot(binding) => format!("waiting for the filter of {binding}"),
         QueueState::WaitingForToken(delay) => format!("waiting for the rate limit of the hook ({})", left(delay)),
         QueueState::Retry(delay) => format!("sleep after fail ({})", left(delay)),
         QueueState::Paused => "paused".to_owned(),

@@ -17,7 +17,6 @@ use super::{
     chains::{Chains, Step},
     effects,
     ledger::{Asked, Entry, Question as Asking},
-    within,
 };
 use crate::{
     model::{Caller, Conversion, ConversionBinding, FailureKind},
@@ -49,6 +48,10 @@ impl Answers {
         let Some(chains) = self.chains(&crd) else {
             return Err(Unanswered::Unknown(format!("no hook converts {crd}")));
         };
+        // A definition is named after its group.
+        if crd.split_once('.').map(|(_, of)| of) != Some(group(&desired)) {
+            return Err(Unanswered::OutOfScope(format!("conversion of {crd}: {desired} is no version of it")));
+        }
         let (until, count) = (Instant::now() + patience, objects.len());
         let shares = match split(objects, &desired) {
             Ok(shares) => shares,
@@ -106,8 +109,8 @@ impl Answers {
         let (sources, patience) = (objects.clone(), until.saturating_duration_since(Instant::now()));
         let conversion = Conversion { binding: binding.name.clone(), rule: step.rule.clone(), objects };
         let caller = Caller { permissions: Arc::new([]), ..hook.caller(run.clone(), true) };
-        let (snapshots, limits) = (binding.include_snapshots_from.clone(), within(hook.spec.limits, patience));
-        let question = Question { caller, conversion, snapshots, limits };
+        let (snapshots, limits) = (binding.include_snapshots_from.clone(), hook.spec.limits);
+        let question = Question { caller, conversion, snapshots, limits, patience };
         let call = |question, host| self.parts.sandbox.convert(&hook.component, question, host);
         let report = self.asked(&hook, &binding.name, question, patience, call).await;
         let report = report.inspect_err(|error| self.late(&asked, error)).map_err(Failed::Unanswered)?;

@@ -11,6 +11,7 @@ mod convert;
 mod effects;
 mod ledger;
 mod review;
+mod scope;
 
 use std::{
     collections::HashMap,
@@ -28,7 +29,7 @@ use tracing::warn;
 use super::{health::Health, history::History, hooks::Hook, host::Operator, roster::Roster};
 use crate::{
     effect::{Effect, Sink},
-    model::{AdmissionKind, BindingName, HookName, Limits, Reviewed, RunId},
+    model::{AdmissionKind, BindingName, HookName, Reviewed, RunId},
     record::{Asked, Given, Recorder, secrets::bindings_of_secrets},
     sandbox::{Host, RunReport, Sandbox},
     telemetry::Metrics,
@@ -47,6 +48,8 @@ pub(super) struct Parts {
     pub recorder: Option<Arc<Recorder>>,
     /// Writes are dry runs.
     pub plan: bool,
+    /// Namespaces that webhooks leave out.
+    pub left_out: Vec<String>,
     /// Is told what answers do to objects.
     pub effects: Option<Arc<dyn Sink>>,
 }
@@ -89,6 +92,8 @@ impl Answers {
         self.parts.roster.hook_at(name).ok_or_else(|| {
             if self.parts.roster.is_quarantined_at(name) {
                 Unanswered::NotReady(format!("hook {name} is quarantined: it does not run"))
+            } else if self.parts.health.sources().may_have_more() {
+                Unanswered::NotReady(format!("there is no hook {name} yet: not all bundles are loaded"))
             } else {
                 Unanswered::Unknown(format!("there is no hook {name}"))
             }
@@ -105,7 +110,7 @@ impl Answers {
     ) -> Result<(), Unanswered> {
         let mut changes = self.parts.health.changes();
         let wait = async {
-            while !self.parts.health.unlisted(hook, needs).is_empty() {
+            while !self.parts.health.incomplete(hook, needs).is_empty() {
                 if changes.changed().await.is_err() {
                     return;
                 }
@@ -113,10 +118,10 @@ impl Answers {
         };
         // Half of the time is left for the answer.
         let _ = timeout(patience / 2, wait).await;
-        let unlisted = self.parts.health.unlisted(hook, needs);
-        let Some(first) = unlisted.first() else { return Ok(()) };
+        let incomplete = self.parts.health.incomplete(hook, needs);
+        let Some(first) = incomplete.first() else { return Ok(()) };
         let text =
-            format!("hook {hook} can't answer for {binding} yet: its binding {first} has not listed its objects");
+            format!("hook {hook} can't answer for {binding} yet: its binding {first} does not know all of its objects");
         Err(Unanswered::NotReady(text))
     }
 
@@ -177,6 +182,9 @@ impl Answerer for Answers {
         let found = self.bound(kind, hook, binding);
         async move {
             let (hook, binding) = found?;
+            if !request.by_hand {
+                self.in_scope(&hook, &binding, &request)?;
+            }
             self.decided(&hook, &binding, request, patience).await
         }
         .boxed()
@@ -191,11 +199,6 @@ impl Answerer for Answers {
     }
 }
 
-/// What a run may take: what its document says, and no more time than there is.
-fn within(limits: Limits, patience: Duration) -> Limits {
-    Limits { time: limits.time.min(patience), ..limits }
-}
-
 /// Until the time is over; the run ends with it. A new version of the hook ends no answer of the old one: these are
 /// short, and whoever asked waits.
 async fn bounded<T>(
@@ -204,7 +207,7 @@ async fn bounded<T>(
     run: impl Future<Output = RunReport<T>>,
 ) -> Result<RunReport<T>, Unanswered> {
     timeout(patience, run).await.map_err(|_| {
-        let ms = patience.as_millis();
-        Unanswered::Deadline(format!("hook {hook}, binding {binding}: no answer within {ms} ms"))
+        let seconds = patience.as_secs_f64();
+        Unanswered::Deadline(format!("hook {hook}, binding {binding}: no answer within {seconds:.1} s"))
     })
 }

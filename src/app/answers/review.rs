@@ -5,11 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tracing::warn;
+
 use super::{
     super::{history::Begun, hooks::Hook},
     Answers, effects,
     ledger::{Asked, Entry, Question},
-    within,
+    scope,
 };
 use crate::{
     model::{AdmissionBinding, AdmissionKind, Mutation, Review, Reviewed},
@@ -34,6 +36,20 @@ impl Answers {
         Ok((found, binding))
     }
 
+    /// A question that the API server would not ask is not the hook's to answer.
+    pub(super) fn in_scope(
+        &self,
+        hook: &Hook,
+        binding: &AdmissionBinding,
+        request: &AdmissionRequest,
+    ) -> Result<(), Unanswered> {
+        scope::check(binding, &self.parts.left_out, &request.json).map_err(|why| {
+            let (hook, binding) = (&hook.spec.name, &binding.name);
+            warn!(%hook, %binding, why, "a webhook's question is out of its scope: the hook is not asked");
+            Unanswered::OutOfScope(format!("hook {hook}, binding {binding}: the request {why}"))
+        })
+    }
+
     /// The hook's decision.
     pub(super) async fn decided(
         &self,
@@ -53,8 +69,8 @@ impl Answers {
         let dry_run = request.dry_run || self.parts.plan;
         let review = Review { kind: binding.kind, binding: binding.name.clone(), request: request.json, dry_run };
         let caller = hook.caller(run.clone(), dry_run);
-        let (snapshots, limits) = (binding.include_snapshots_from.clone(), within(hook.spec.limits, patience));
-        let request = ReviewRequest { caller, review, snapshots, limits };
+        let (snapshots, limits) = (binding.include_snapshots_from.clone(), hook.spec.limits);
+        let request = ReviewRequest { caller, review, snapshots, limits, patience };
         let call = |request, host| self.parts.sandbox.review(&hook.component, request, host);
         let report = self.asked(hook, &binding.name, request, patience, call).await;
         let report = report.inspect_err(|error| self.late(&asked, error))?;

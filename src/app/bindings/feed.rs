@@ -14,7 +14,10 @@ use futures::{
     future::{BoxFuture, pending},
     stream,
 };
-use tokio::time::{Instant, Interval, interval_at, sleep_until};
+use tokio::{
+    sync::Notify,
+    time::{Instant, Interval, interval_at, sleep_until},
+};
 use tracing::{info, warn};
 
 use super::{
@@ -28,13 +31,16 @@ use super::{
 use crate::{
     discovery::{Changes, DiscoveryError},
     election::Leadership,
-    filter::{Input, SourceId},
+    fair::Tenant,
+    filter::{BindingStatus, Input, SourceId},
     model::{Change, HookName, KubernetesBinding, Resource, error_chain},
 };
 
 /// Between two looks for a kind that is not there, or for an API server that does not answer.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Between two looks whether the API server refuses the binding its objects, until they were listed.
+const LOOK_FOR_REFUSAL: Duration = Duration::from_secs(1);
 /// What a standby sees is taken to be told of by the leader after once or twice this time: twice the longest time for
 /// which a leader may be gone without anybody knowing.
 const TOLD_ELSEWHERE: Duration = Duration::from_secs(600);
@@ -43,8 +49,11 @@ const TOLD_ELSEWHERE: Duration = Duration::from_secs(600);
 pub(super) struct Place {
     pub stages: Arc<Stages>,
     pub hook: HookName,
+    pub tenant: Tenant,
     pub spec: Arc<KubernetesBinding>,
     pub barrier: Arc<Barrier>,
+    /// The binding needs another list.
+    pub relist: Arc<Notify>,
 }
 
 impl Place {
@@ -89,12 +98,17 @@ pub(super) struct Feed {
     next_source: SourceId,
     turn: BoxFuture<'static, ()>,
     elsewhere: Interval,
+    status: Arc<BindingStatus>,
+    refusal: Interval,
+    /// The others of its hook go on without it, for this reason.
+    refused: Option<String>,
 }
 
 impl Feed {
-    pub fn new(place: Place, metadata_only: bool) -> Self {
+    pub fn new(place: Place, status: Arc<BindingStatus>, metadata_only: bool) -> Self {
         let turn = turn(place.stages.leadership.clone(), place.barrier.clone(), &place.spec);
-        let subscriber = Subscriber { streams: place.stages.streams.clone(), spec: place.spec.clone(), metadata_only };
+        let (streams, tenant) = (place.stages.streams.clone(), place.tenant.clone());
+        let subscriber = Subscriber { streams, tenant, spec: place.spec.clone(), metadata_only };
         Self {
             subscriber,
             ready: VecDeque::new(),
@@ -107,6 +121,9 @@ impl Feed {
             next_source: 0,
             turn: turn.boxed(),
             elsewhere: interval_at(Instant::now() + TOLD_ELSEWHERE, TOLD_ELSEWHERE),
+            status,
+            refusal: interval_at(Instant::now() + LOOK_FOR_REFUSAL, LOOK_FOR_REFUSAL),
+            refused: None,
             place,
         }
     }
@@ -144,6 +161,8 @@ impl Feed {
                     }
                 }
                 () = sleep_until(self.pace.at), if !self.doubtful.is_empty() => self.look_again().await,
+                () = self.place.relist.notified() => following.relist(),
+                _ = self.refusal.tick(), if !self.status.is_listed() => self.look_for_refusal(),
             }
         }
     }
@@ -166,6 +185,7 @@ impl Feed {
     /// Looks for the kind once, in time; says once what it waits for.
     async fn look(&mut self) {
         self.time_to_look().await;
+        let _turn = self.place.stages.streams.turn(&self.place.tenant).await;
         match self.place.find().await {
             Ok(resource) => match watching::check(&self.place.stages, &self.place.spec, &resource).await {
                 Ok(()) => {
@@ -191,7 +211,7 @@ impl Feed {
     /// or whether the kind is elsewhere now.
     async fn look_again(&mut self) {
         let Some(before) = self.following.as_ref().map(|following| following.resource().clone()) else { return };
-        self.place.stages.discovery.forget(&before.api_version()).await;
+        self.place.stages.discovery.doubt(&before.api_version());
         match self.place.find().await {
             // Perhaps it is about to come, or to go: the streams try on, and we ask again.
             Ok(resource) if resource == before => {
@@ -211,7 +231,9 @@ impl Feed {
                 self.doubtful.clear();
                 self.missing(&error);
             }
-            Err(DiscoveryError::Unavailable(_)) => self.pace.put_off(),
+            Err(DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) | DiscoveryError::Partial { .. }) => {
+                self.pace.put_off();
+            }
         }
     }
 
@@ -225,15 +247,51 @@ impl Feed {
         self.unserved = false;
         self.news = None;
         self.said.clear();
+        self.refused = None;
         self.place.stages.health.enabled(&self.place.hook, &self.place.spec.name);
+    }
+
+    /// A kind that the operator may not list: that is this hook's affair. Its other bindings go on without this one,
+    /// as without a kind that is not served. But there may be objects, so that nothing runs with an empty snapshot.
+    fn look_for_refusal(&mut self) {
+        let refused = self.following.as_ref().and_then(Following::refused);
+        let Place { stages, hook, spec, .. } = &self.place;
+        let Some(selection) = refused else {
+            if self.refused.take().is_some() {
+                stages.health.enabled(hook, &spec.name);
+            }
+            return;
+        };
+        let server = &stages.server;
+        let reason = format!("the API server at {server} does not let the operator list and watch {selection}");
+        if self.refused.as_ref() != Some(&reason) {
+            warn!(%hook, binding = %spec.name, reason, "binding pending: give the operator a role for this, see boathook rbac");
+            self.give_up_waiting(&reason);
+            self.refused = Some(reason);
+        }
+    }
+
+    /// Nobody knows when it is listed: only what includes its snapshot waits.
+    fn give_up_waiting(&self, reason: &str) {
+        let Place { stages, hook, spec, barrier, .. } = &self.place;
+        stages.health.pending(hook, &spec.name, reason);
+        stages.queue.excuse(hook, &spec.name);
+        barrier.excused(&spec.name);
     }
 
     /// Its bundle's bounds keep it from watching; that may change.
     fn kept_out(&mut self, why: &NotWatched) {
         self.pace.put_off();
         let reason = error_chain(why);
-        let Place { stages, hook, spec, .. } = &self.place;
-        stages.health.pending(hook, &spec.name, &reason);
+        match why {
+            NotWatched::ClusterScoped { .. } | NotWatched::Misnamed { .. } | NotWatched::Forbidden { .. } => {
+                self.give_up_waiting(&reason)
+            }
+            NotWatched::Unknown { .. } => {
+                self.place.stages.health.pending(&self.place.hook, &self.place.spec.name, &reason)
+            }
+        }
+        let Place { hook, spec, .. } = &self.place;
         if reason != self.said {
             warn!(%hook, binding = %spec.name, reason, "binding pending: its bundle may not watch this");
             self.said = reason;
@@ -243,8 +301,15 @@ impl Feed {
     fn missing(&mut self, error: &DiscoveryError) {
         self.pace.put_off();
         let reason = error_chain(error);
-        let Place { stages, hook, spec, barrier } = &self.place;
-        stages.health.pending(hook, &spec.name, &reason);
+        let Place { stages, hook, spec, barrier, .. } = &self.place;
+        match error {
+            DiscoveryError::Unknown { .. } => stages.health.unserved(hook, &spec.name, &reason),
+            DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) => {
+                stages.health.pending(hook, &spec.name, &reason);
+            }
+            // As with a kind that may not be watched.
+            DiscoveryError::Partial { .. } => self.give_up_waiting(&reason),
+        }
         if matches!(error, DiscoveryError::Unknown { .. }) && !std::mem::replace(&mut self.unserved, true) {
             self.news = Some(stages.discovery.changes());
             // There are no objects of a kind that is not served.
@@ -276,7 +341,10 @@ fn report(place: &Place, error: &DiscoveryError, reason: &str) {
         DiscoveryError::Unknown { .. } => {
             warn!(%hook, binding = %spec.name, reason, "binding pending: it starts when the kind is served");
         }
-        DiscoveryError::Unavailable(_) => {
+        DiscoveryError::Partial { .. } => {
+            warn!(%hook, binding = %spec.name, reason, "binding pending: it starts when its API group answers");
+        }
+        DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) => {
             let server = &stages.server;
             warn!(%hook, binding = %spec.name, server, reason, "API server unreachable: trying until it answers");
         }

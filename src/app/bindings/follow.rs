@@ -12,9 +12,10 @@ use futures::{
 
 use super::namespaces::{self, Namespaces, Step};
 use crate::{
+    fair::Tenant,
     filter::{Input, SourceId},
     model::{Change, KubernetesBinding, Resource},
-    watch::{Selection, Streams, Subscribe, Subscription, selections_for},
+    watch::{Selection, Streams, Subscribe, Subscription, WatchErrorKind, selections_for},
 };
 
 /// What the streams said.
@@ -29,6 +30,7 @@ pub(super) enum Heard {
 #[derive(Clone)]
 pub(super) struct Subscriber {
     pub streams: Streams,
+    pub tenant: Tenant,
     pub spec: Arc<KubernetesBinding>,
     /// Of the objects, only metadata is used.
     pub metadata_only: bool,
@@ -50,11 +52,12 @@ impl Subscriber {
     }
 
     fn namespaces(&self, labels: &str) -> Subscription {
-        self.streams.subscribe(Selection {
+        let selection = Selection {
             label_selector: Some(labels.to_owned()),
             metadata_only: true,
             ..Selection::of(namespaces::resource())
-        })
+        };
+        self.streams.subscribe(Subscribe { selection, resynchronization: None, tenant: self.tenant.clone() })
     }
 }
 
@@ -64,8 +67,10 @@ pub(super) struct Following {
     resource: Arc<Resource>,
     namespaces: Option<(Subscription, Namespaces)>,
     changes: SelectAll<BoxStream<'static, (SourceId, Change)>>,
+    /// What the sources follow.
+    sources: HashMap<SourceId, (Selection, AbortHandle)>,
     /// The sources of each namespace that was chosen by label.
-    open: HashMap<Arc<str>, Vec<(SourceId, AbortHandle)>>,
+    open: HashMap<Arc<str>, Vec<SourceId>>,
     next: SourceId,
 }
 
@@ -81,13 +86,14 @@ impl Following {
             resource: resource.clone(),
             namespaces,
             changes: SelectAll::new(),
+            sources: HashMap::new(),
             open: HashMap::new(),
             next: first,
         };
         let mut inputs = vec![Input::Served(resource)];
         if all {
             let sources = following.subscribe(None);
-            inputs.extend(sources.into_iter().map(|(source, _)| Input::SourceAdded(source)));
+            inputs.extend(sources.into_iter().map(Input::SourceAdded));
             inputs.push(Input::SourcesComplete);
         }
         (following, inputs)
@@ -101,6 +107,14 @@ impl Following {
     /// The number after that of its last source.
     pub fn next(&self) -> SourceId {
         self.next
+    }
+
+    /// A selection whose stream the API server refuses, as it said last; also that of the namespaces.
+    pub fn refused(&self) -> Option<&Selection> {
+        let namespaces = self.namespaces.iter().map(|(stream, _)| stream.selection());
+        let refused =
+            |selection: &&Selection| self.subscriber.streams.trouble(selection) == Some(WatchErrorKind::Forbidden);
+        self.sources.values().map(|(selection, _)| selection).chain(namespaces).find(refused)
     }
 
     /// What happens next. Cancel-safe.
@@ -118,12 +132,14 @@ impl Following {
             match step {
                 Step::Enter(name) => {
                     let sources = self.subscribe(Some(&name));
-                    inputs.extend(sources.iter().map(|(source, _)| Input::SourceAdded(*source)));
+                    inputs.extend(sources.iter().copied().map(Input::SourceAdded));
                     self.open.insert(name, sources);
                 }
                 Step::Leave(name) => {
-                    for (source, handle) in self.open.remove(&name).unwrap_or_default() {
-                        handle.abort();
+                    for source in self.open.remove(&name).unwrap_or_default() {
+                        if let Some((_, handle)) = self.sources.remove(&source) {
+                            handle.abort();
+                        }
                         inputs.push(Input::SourceRemoved(source));
                     }
                 }
@@ -133,19 +149,36 @@ impl Following {
         inputs
     }
 
-    fn subscribe(&mut self, namespace: Option<&str>) -> Vec<(SourceId, AbortHandle)> {
+    fn subscribe(&mut self, namespace: Option<&str>) -> Vec<SourceId> {
         let selections = self.subscriber.selections(&self.resource, namespace);
         let sources = selections.into_iter().map(|selection| {
             let source = self.next;
             self.next += 1;
-            let resynchronization = self.subscriber.spec.resynchronization_period;
-            let changes = self.subscriber.streams.subscribe(Subscribe { selection, resynchronization });
-            let changes = changes.map(move |change| (source, change));
-            let (changes, handle) = stream::abortable(changes);
-            self.changes.push(changes.boxed());
-            (source, handle)
+            self.open(source, selection);
+            source
         });
         sources.collect()
+    }
+
+    fn open(&mut self, source: SourceId, selection: Selection) {
+        let resynchronization = self.subscriber.spec.resynchronization_period;
+        let tenant = self.subscriber.tenant.clone();
+        let subscribe = Subscribe { selection: selection.clone(), resynchronization, tenant };
+        let changes = self.subscriber.streams.subscribe(subscribe).map(move |change| (source, change));
+        let (changes, handle) = stream::abortable(changes);
+        self.changes.push(changes.boxed());
+        if let Some((_, before)) = self.sources.insert(source, (selection, handle)) {
+            before.abort();
+        }
+    }
+
+    /// Has every source listed again, for this binding alone.
+    pub fn relist(&mut self) {
+        let sources: Vec<_> =
+            self.sources.iter().map(|(source, (selection, _))| (*source, selection.clone())).collect();
+        for (source, selection) in sources {
+            self.open(source, selection);
+        }
     }
 }
 
@@ -189,7 +222,8 @@ mod tests {
         let streams = Streams::new(kube::Client::try_from(config).unwrap(), StreamConfig::default(), Arc::new(Silent));
         let document = format!("configVersion: v1\nkubernetes: [{{apiVersion: v1, {binding}}}]");
         let hook = hooks::parse(&HookName::new("h").unwrap(), &document, &|_| Ok(())).unwrap();
-        Subscriber { streams, spec: Arc::new(hook.kubernetes[0].clone()), metadata_only: false }
+        let (tenant, spec) = (Tenant::hook("h"), Arc::new(hook.kubernetes[0].clone()));
+        Subscriber { streams, tenant, spec, metadata_only: false }
     }
 
     fn pods() -> Arc<Resource> {

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use tracing::{debug, info, warn};
 
-use super::{Bundles, Held, Member, Origin, Slot, scope, scope::Terms, settings};
+use super::{Bundles, Held, Member, Origin, Slot, scope, scope::Terms};
 use crate::{
-    app::{hooks::Hook, watching::NotWatched},
+    app::{account::BadAccount, hooks::Hook, watching::NotWatched},
     model::{HookName, HookPhase, InstallError, Installation, Installed, error_chain},
 };
 
@@ -51,7 +51,7 @@ impl Bundles {
         let id = &wanted.id;
         let names: Vec<HookName> = wanted.hooks.iter().map(|hook| hook.name.clone()).collect();
         scope::check_names(id, wanted.identity.as_ref(), &names).map_err(|_| InstallError::Name(id.clone()))?;
-        let settings = settings::check(wanted.settings.as_deref(), wanted.settings_schema.as_deref());
+        let settings = self.0.settings.check(id, wanted.settings.as_deref(), wanted.settings_schema.as_deref()).await;
         let settings = settings.map_err(|problem| InstallError::Settings { id: id.clone(), problem })?;
         let terms = Arc::new(Terms {
             bundle: id.clone(),
@@ -120,7 +120,7 @@ impl Bundles {
                 return Next::Keep;
             };
             // Rights may have gone since it began. An API server that does not say takes none away.
-            return match self.0.fleet.check_watches(&hook.spec).await {
+            return match self.0.fleet.check_rights(&hook.spec, &origin.terms).await {
                 Err(held) if held.phase() != HookPhase::Pending => Next::Hold(held),
                 _ => Next::Keep,
             };
@@ -217,7 +217,11 @@ fn refuse_held(steps: &[Step]) -> Result<(), InstallError> {
         .collect();
     let other = held.iter().find(|(_, held)| !matches!(held, Held::Ungranted(_)));
     match other {
-        Some((name, Held::NotWatched { reason: NotWatched::Forbidden { identity, missing }, .. })) => {
+        Some((
+            name,
+            Held::NotWatched { reason: NotWatched::Forbidden { identity, missing }, .. }
+            | Held::BadAccount(BadAccount::Forbidden { identity, missing }),
+        )) => {
             Err(InstallError::Forbidden { hook: (*name).clone(), identity: identity.clone(), missing: missing.clone() })
         }
         Some((name, held)) => {

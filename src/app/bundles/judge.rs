@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::scope::{OutOfBounds, Terms, rights, scope};
+use super::scope::{OutOfBounds, Terms, granted, narrow, scope};
 use crate::{
     app::{
+        account::{self, BadAccount},
         fleet::Fleet,
         hooks::{self, Bundled, Hook, Quarantine},
+        roster::Registrations,
         watching::{self, NotWatched},
     },
     discovery::DiscoveryError,
+    fair::Tenant,
     model::{HookName, HookPhase, HookSource, HookSpec, Permission},
 };
 
@@ -40,7 +43,7 @@ pub enum Held {
         want: String,
     },
     /// It was trusted for something else.
-    #[error("its document asks for other permissions than the bundle says: pack the bundle again")]
+    #[error("its document asks for something else than the bundle says: pack the bundle again")]
     Understated,
     /// It is not made for a confined bundle.
     #[error(transparent)]
@@ -57,6 +60,9 @@ pub enum Held {
         #[source]
         reason: NotWatched,
     },
+    /// It may not run as its ServiceAccount.
+    #[error(transparent)]
+    BadAccount(#[from] BadAccount),
     /// The kinds are not known.
     #[error("the API server can't be asked for kinds, so that nobody knows what it may watch")]
     Discovery(#[source] DiscoveryError),
@@ -78,17 +84,30 @@ impl Held {
             }
             Self::Ungranted(_) => HookPhase::Ungranted,
             Self::NotWatched { reason: NotWatched::Unknown { .. }, .. } | Self::Discovery(_) => HookPhase::Pending,
-            Self::NotWatched { .. } => HookPhase::Forbidden,
+            Self::BadAccount(BadAccount::Unknown { .. }) => HookPhase::Pending,
+            Self::NotWatched { .. } | Self::BadAccount(_) => HookPhase::Forbidden,
             Self::Suspended => HookPhase::Suspended,
+        }
+    }
+
+    /// A hook that can't be loaded now leaves behind what it registered, so that what it forbids stays forbidden. One
+    /// that lost a right, or was suspended, is not to answer any more.
+    pub(in crate::app) fn registrations(&self) -> Registrations {
+        match self {
+            Self::Quarantine(_) | Self::Digest { .. } | Self::Understated | Self::Discovery(_) => Registrations::Stay,
+            Self::NotWatched { reason: NotWatched::Unknown { .. }, .. } => Registrations::Stay,
+            Self::BadAccount(BadAccount::Unknown { .. }) => Registrations::Stay,
+            Self::OutOfBounds(_) | Self::Ungranted(_) | Self::NotWatched { .. } => Registrations::Go,
+            Self::BadAccount(_) | Self::Suspended => Registrations::Go,
         }
     }
 
     /// The rules that lack.
     pub(super) fn missing(&self) -> &[Permission] {
         match self {
-            Self::Ungranted(missing) | Self::NotWatched { reason: NotWatched::Forbidden { missing, .. }, .. } => {
-                missing
-            }
+            Self::Ungranted(missing)
+            | Self::NotWatched { reason: NotWatched::Forbidden { missing, .. }, .. }
+            | Self::BadAccount(BadAccount::Forbidden { missing, .. }) => missing,
             _ => &[],
         }
     }
@@ -96,9 +115,13 @@ impl Held {
 
 /// The bytes of a component, which have the digest that they should have.
 pub(super) async fn read(source: &HookSource) -> Result<Vec<u8>, Held> {
-    let bytes = tokio::fs::read(&source.path).await.map_err(Quarantine::Unreadable)?;
+    let path = source.path.clone();
+    // The digest of a large file takes its time, too.
+    let work = move || std::fs::read(path).map(|bytes| (Sha256::digest(&bytes), bytes));
+    let read = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.into()));
+    let (digest, bytes) = read.map_err(Quarantine::Unreadable)?;
     let Some(want) = &source.digest else { return Ok(bytes) };
-    let got: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let got: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let got = format!("sha256:{got}");
     if got == *want { Ok(bytes) } else { Err(Held::Digest { got, want: want.clone() }) }
 }
@@ -108,23 +131,29 @@ impl Fleet {
     pub(in crate::app) async fn judge(&self, origin: &Origin) -> Result<Hook, Held> {
         let Origin { name, source, terms, .. } = origin;
         let bytes = read(source).await?;
-        let hook = hooks::load(name, &bytes, &self.sandbox).await?;
-        if source.said.as_ref().is_some_and(|said| said.as_slice() != &*hook.spec.permissions) {
+        let namespace = terms.bundle.namespace.as_deref();
+        let tenant = namespace.map_or_else(|| Tenant::hook(name.as_str()), Tenant::namespace);
+        let hook = hooks::load_for(&tenant, name, &bytes, &self.sandbox).await?;
+        let asked = hook.spec.asks();
+        if source.said.as_ref().is_some_and(|said| *said != asked) {
             return Err(Held::Understated);
         }
-        let rights = rights(&hook.spec.permissions, terms);
-        if !rights.missing.is_empty() {
-            return Err(Held::Ungranted(rights.missing));
-        }
-        let spec = HookSpec { permissions: rights.effective.into(), ..scope(hook.spec, terms)? };
-        self.check_watches(&spec).await?;
+        let spec = scope(hook.spec, terms)?;
+        granted(&narrow(asked, terms), terms).map_err(Held::Ungranted)?;
+        let permissions = narrow(spec.permissions.iter().cloned(), terms);
+        let spec = HookSpec { permissions: permissions.into(), ..spec };
+        self.check_rights(&spec, terms).await?;
         let Terms { bundle, identity, settings, .. } = &**terms;
         let bundled = Bundled { bundle: bundle.clone(), identity: identity.clone(), settings: settings.clone() };
         Ok(Hook { bundled: Some(bundled), ..Hook::new(spec, hook.component) })
     }
 
-    /// A kind that is not served yet is asked for when it is.
-    pub(super) async fn check_watches(&self, spec: &HookSpec) -> Result<(), Held> {
+    /// Whether the hook's ServiceAccount is there, and has the rights that its bindings take. A kind that is not served
+    /// yet is asked for when it is.
+    pub(super) async fn check_rights(&self, spec: &HookSpec, terms: &Terms) -> Result<(), Held> {
+        if let Some(identity) = &terms.identity {
+            account::check(&self.stages, identity, &narrow(spec.asks_to_answer(), terms)).await?;
+        }
         for binding in &spec.kubernetes {
             if binding.may_watch == Default::default() {
                 continue;

@@ -2,7 +2,7 @@
 //!
 //! | file | its job |
 //! | --- | --- |
-//! | `settings` | whether settings are an object, and what the bundle's schema says; pure |
+//! | `settings` | whether settings are an object, and what the bundle's schema says, in a process of its own |
 //! | `scope` | a hook's document within the bounds of its bundle; pure |
 //! | `judge` | from a component's file to a hook that may start, or why it may not |
 //! | `install` | what an installation does to which hook, and the way back |
@@ -23,11 +23,15 @@ use std::{
 
 use futures::{FutureExt as _, future::BoxFuture};
 
-pub use self::judge::Held;
 pub(super) use self::judge::Origin;
+pub use self::{
+    judge::Held,
+    settings::{SettingsConfig, serve as serve_settings},
+};
 use super::{fleet::Fleet, hooks};
 use crate::model::{
-    Asked, BundleId, HookName, HookSource, HookState, InstallError, Installation, Installed, Installer, error_chain,
+    Asked, BundleId, BundleNews, HookBundlesNews, HookName, HookSource, HookState, InstallError, Installation,
+    Installed, Installer, error_chain,
 };
 
 /// All bundles of an operator. Cheap to clone.
@@ -36,6 +40,7 @@ pub(super) struct Bundles(Arc<Inner>);
 
 struct Inner {
     fleet: Arc<Fleet>,
+    settings: settings::Checker,
     slots: Mutex<BTreeMap<BundleId, Arc<Slot>>>,
 }
 
@@ -80,8 +85,9 @@ impl Inner {
 }
 
 impl Bundles {
-    pub fn new(fleet: Arc<Fleet>) -> Self {
-        Self(Arc::new(Inner { fleet, slots: Mutex::default() }))
+    pub fn new(fleet: Arc<Fleet>, settings: SettingsConfig) -> Self {
+        let settings = settings::Checker::new(settings, fleet.stages.evaluator.clone());
+        Self(Arc::new(Inner { fleet, settings, slots: Mutex::default() }))
     }
 
     async fn remove_now(&self, id: &BundleId) -> bool {
@@ -134,8 +140,20 @@ impl Installer for Bundles {
 
     fn remove<'a>(&'a self, id: &'a BundleId) -> BoxFuture<'a, bool> {
         let (bundles, id) = (self.clone(), id.clone());
-        let work = async move { bundles.remove_now(&id).await };
+        let work = async move {
+            let there = bundles.remove_now(&id).await;
+            bundles.0.fleet.stages.health.sources().forget(&id);
+            there
+        };
         async move { tokio::spawn(work).await.unwrap_or_default() }.boxed()
+    }
+
+    fn note(&self, id: &BundleId, news: BundleNews) {
+        self.0.fleet.stages.health.sources().note(id, news);
+    }
+
+    fn note_hook_bundles(&self, news: HookBundlesNews) {
+        self.0.fleet.stages.health.sources().note_hook_bundles(news);
     }
 
     fn states(&self, id: &BundleId) -> Vec<HookState> {
@@ -144,7 +162,9 @@ impl Installer for Bundles {
         let suspended = known.installation.as_ref().is_some_and(|installation| installation.suspended);
         let members: Vec<_> = known.members.iter().map(|(name, member)| (name.clone(), member.clone())).collect();
         drop(known);
-        members.into_iter().map(|(name, member)| states::state(&self.0.fleet, name, &member, suspended)).collect()
+        let (fleet, readiness) = (&self.0.fleet, self.0.fleet.stages.health.readiness());
+        let state = |(name, member)| states::state(fleet, &readiness, name, &member, suspended);
+        members.into_iter().map(state).collect()
     }
 
     fn asked<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<Asked>> {
@@ -164,6 +184,6 @@ impl Bundles {
     async fn ask(&self, hook: &HookSource) -> Result<Vec<crate::model::Permission>, Held> {
         let bytes = judge::read(hook).await?;
         let hook = hooks::load(&hook.name, &bytes, &self.0.fleet.sandbox).await?;
-        Ok(hook.spec.permissions.to_vec())
+        Ok(hook.spec.asks())
     }
 }

@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::{
-    access::{confine, effective, missing},
-    model::{
-        AdmissionBinding, BundleId, HookName, HookSpec, Identity, KubernetesBinding, LimitCaps, MayWatch, Permission,
-    },
+use crate::model::{
+    AdmissionBinding, BundleId, HookName, HookSpec, Identity, KubernetesBinding, LimitCaps, MayWatch, Permission,
+    confine, missing,
 };
 
 /// Every namespace has this label with its own name.
@@ -56,34 +54,27 @@ pub(super) fn check_names(id: &BundleId, identity: Option<&Identity>, hooks: &[H
 #[derive(Debug)]
 pub(super) struct InvalidBundle;
 
-/// What the document asks for, and what of it is not granted.
-pub(super) struct Rights {
-    pub effective: Vec<Permission>,
-    pub missing: Vec<Permission>,
+/// What a hook asks for, in the namespace that it is confined to: what it asks for in all namespaces, it asks for in
+/// that one.
+pub(super) fn narrow(asked: impl IntoIterator<Item = Permission>, terms: &Terms) -> Vec<Permission> {
+    let narrowed = |permission: Permission| match &terms.confined_to {
+        Some(namespace) if permission.namespaces.is_empty() => {
+            Permission { namespaces: vec![namespace.to_string()], ..permission }
+        }
+        _ => permission,
+    };
+    asked.into_iter().map(narrowed).collect()
 }
 
-/// A hook may do what it asks for and what is granted, in the namespace that it is confined to. What it asks for in
-/// all namespaces is asked for in that one; what it asks for in another one by name is missing.
-pub(super) fn rights(asked: &[Permission], terms: &Terms) -> Rights {
-    let narrowed: Vec<Permission> = match &terms.confined_to {
-        Some(namespace) => asked
-            .iter()
-            .map(|permission| match permission.namespaces.is_empty() {
-                true => Permission { namespaces: vec![namespace.to_string()], ..permission.clone() },
-                false => permission.clone(),
-            })
-            .collect(),
-        None => asked.to_vec(),
+/// Whether all that a hook asks for, its calls, what it watches and what it is to be asked, is granted. What it asks for
+/// in another namespace than its own by name is missing. `Err`: what is missing.
+pub(super) fn granted(asked: &[Permission], terms: &Terms) -> Result<(), Vec<Permission>> {
+    let granted = terms.grants.as_deref().unwrap_or(asked);
+    let missing = match &terms.confined_to {
+        Some(namespace) => missing(asked, &confine(granted, namespace)),
+        None => missing(asked, granted),
     };
-    let granted = terms.grants.as_deref().unwrap_or(&narrowed);
-    let granted = match &terms.confined_to {
-        Some(namespace) => confine(granted, namespace),
-        None => granted.to_vec(),
-    };
-    let missing = missing(&narrowed, &granted);
-    // With nothing missing, both say the same, and the document says it as its author wrote it.
-    let effective = if missing.is_empty() { narrowed } else { effective(&narrowed, &granted) };
-    Rights { effective, missing }
+    if missing.is_empty() { Ok(()) } else { Err(missing) }
 }
 
 /// The document as it runs in the bundle.
@@ -93,9 +84,11 @@ pub(super) fn scope(mut spec: HookSpec, terms: &Terms) -> Result<HookSpec, OutOf
     let schedules = spec.schedules.iter_mut().map(|binding| &mut binding.queue);
     let watches = spec.kubernetes.iter_mut().map(|binding| &mut binding.queue);
     startup.into_iter().chain(schedules).chain(watches).for_each(|queue| *queue = queue.in_bundle(bundle));
-    let may_watch = MayWatch { only_in: terms.confined_to.clone(), as_identity: terms.identity.clone() };
+    let may_watch =
+        MayWatch { only_in: terms.confined_to.clone(), as_identity: terms.identity.clone(), as_named: true };
     spec.kubernetes.iter_mut().for_each(|binding| binding.may_watch = may_watch.clone());
     spec.limits = terms.limits.cap(spec.limits);
+    spec.concurrency = terms.limits.concurrency.map_or(spec.concurrency, |cap| spec.concurrency.min(cap)).max(1);
     if let Some(namespace) = &terms.confined_to {
         confined(&mut spec, namespace)?;
     }
@@ -106,6 +99,10 @@ fn confined(spec: &mut HookSpec, namespace: &str) -> Result<(), OutOfBounds> {
     let out = |what: String, mend| OutOfBounds { what, namespace: namespace.to_owned(), mend };
     spec.kubernetes.iter_mut().try_for_each(|binding| watch_in(binding, namespace))?;
     spec.admission.iter_mut().try_for_each(|binding| ask_in(binding, namespace))?;
+    if let Some(binding) = spec.admission.iter().find(|binding| binding.include_system) {
+        let what = format!("is asked about the system's namespaces by {}", binding.name);
+        return Err(out(what, "leave `namespace.includeSystem` out"));
+    }
     if let Some(conversion) = spec.conversions.first() {
         let mend = "an admin has to let it out";
         return Err(out(format!("converts {}, which objects of all namespaces are", conversion.crd), mend));
@@ -213,9 +210,14 @@ mod tests {
         assert!(scoped(&cluster, None).is_ok());
     }
 
+    // mutant: src/app/bundles/scope.rs: `if !binding.namespaces.is_empty() && binding.namespaces.iter().any(|one| one != namespace) {` => `if false {`
+    // mutant: src/app/bundles/scope.rs: `if let Some(conversion) = spec.conversions.first() {` => `if let Some(conversion) = spec.conversions.first().filter(|_| false) {`
+    // mutant: src/app/bundles/scope.rs: `if spec.failure_events.as_ref().is_some_and(elsewhere) {` => `if spec.failure_events.as_ref().is_some_and(elsewhere) && false {`
+    // mutant: src/app/bundles/scope.rs: `find(|binding| binding.include_system)` => `find(|_| false)`
     #[test]
     fn what_reaches_out_of_the_namespace_is_refused() {
         let other = "failureEvents: {regarding: {apiVersion: v1, kind: Pod, namespace: NS, name: p}}";
+        let system = VALIDATING.replace("SCOPE", "").replace("NAMESPACE", ", namespace: {includeSystem: true}");
         for (document, part) in [
             ("kubernetes: [{kind: Pod, namespace: {nameSelector: {matchNames: [other]}}}]", "watches Pod"),
             (
@@ -224,6 +226,7 @@ mod tests {
                 "converts a.b.io",
             ),
             (&format!("onStartup: 1, {}", other.replace("NS", "other")), "Events"),
+            (&system, "the system's namespaces"),
         ] {
             let error = scoped(document, Some("mine")).unwrap_err().to_string();
             assert!(error.contains(part) && error.contains("mine"), "{error}");
@@ -246,12 +249,16 @@ mod tests {
     #[test]
     fn a_confined_hook_gets_in_its_namespace_what_it_asks_for_everywhere() {
         let terms = Terms { grants: Some(vec![permission(&[])]), ..terms(Some("mine")) };
+        let rights = |asked: &[Permission], terms: &Terms| {
+            let asked = narrow(asked.to_vec(), terms);
+            granted(&asked, terms).map(|()| asked)
+        };
         let got = rights(&[permission(&[])], &terms);
-        assert_eq!((got.effective, got.missing), (vec![permission(&["mine"])], vec![]));
+        assert_eq!(got, Ok(vec![permission(&["mine"])]));
         let got = rights(&[permission(&["mine", "other"])], &terms);
-        assert_eq!((got.effective, got.missing), (vec![permission(&["mine"])], vec![permission(&["other"])]));
+        assert_eq!(got, Err(vec![permission(&["other"])]));
         let got = rights(&[permission(&["other"])], &Terms { grants: None, ..terms });
-        assert_eq!((got.effective, got.missing), (vec![], vec![permission(&["other"])]));
+        assert_eq!(got, Err(vec![permission(&["other"])]));
     }
 
     #[test]
@@ -280,6 +287,16 @@ mod tests {
         {
             let identity = Identity { namespace: namespace.to_owned(), service_account: account.to_owned() };
             assert_eq!(check_names(&id, Some(&identity), &[]).is_ok(), right, "{identity}");
+        }
+    }
+
+    #[test]
+    fn concurrency_is_capped() {
+        let hook = HookName::new("h").unwrap();
+        for (asked, cap, gets) in [(500, Some(2), 2), (1, Some(2), 1), (500, None, 500)] {
+            let spec = parse(&hook, &format!("{{configVersion: v1, concurrency: {asked}}}"), &|_| Ok(())).unwrap();
+            let limits = LimitCaps { concurrency: cap, ..LimitCaps::default() };
+            assert_eq!(scope(spec, &Terms { limits, ..terms(None) }).unwrap().concurrency, gets);
         }
     }
 }

@@ -9,9 +9,17 @@ use crate::{
     admin::views::{LastRun, RunResult},
     app::fleet::Fleet,
     model::{HookName, HookPhase, HookState, error_chain},
+    telemetry::Readiness,
 };
 
-pub(super) fn state(fleet: &Fleet, name: HookName, member: &Member, suspended: bool) -> HookState {
+/// `readiness` is the operator's, taken once for all of a bundle's hooks.
+pub(super) fn state(
+    fleet: &Fleet,
+    readiness: &Readiness,
+    name: HookName,
+    member: &Member,
+    suspended: bool,
+) -> HookState {
     let hook = member.origin.name.clone();
     let counts = fleet.stages.history.counts(hook.as_str());
     let failed = counts.last.as_ref().is_some_and(|last| last.result != RunResult::Succeeded);
@@ -21,7 +29,7 @@ pub(super) fn state(fleet: &Fleet, name: HookName, member: &Member, suspended: b
     });
     let live = fleet.roster.hook(&hook);
     let (phase, reason) = match &live {
-        Some(_) => at_work(fleet, &hook),
+        Some(_) => at_work(readiness, &hook),
         None => out(fleet, member, suspended),
     };
     HookState {
@@ -42,11 +50,9 @@ pub(super) fn state(fleet: &Fleet, name: HookName, member: &Member, suspended: b
     }
 }
 
-fn at_work(fleet: &Fleet, hook: &HookName) -> (HookPhase, String) {
-    let readiness = fleet.stages.health.readiness();
-    let missing = readiness.hooks.into_iter().find(|known| known.hook == hook.as_str()).map(|known| known.missing);
-    match missing {
-        Some(missing) if !missing.is_empty() => (HookPhase::Pending, missing.join("; ")),
+fn at_work(readiness: &Readiness, hook: &HookName) -> (HookPhase, String) {
+    match readiness.hooks.iter().find(|known| known.hook == hook.as_str()) {
+        Some(known) if !known.missing.is_empty() => (HookPhase::Pending, known.missing.join("; ")),
         _ => (HookPhase::Ready, String::new()),
     }
 }

@@ -81,6 +81,12 @@ impl Bound<'_> {
         }
     }
 
+    /// It wakes the hook for nothing, and is there for its snapshot.
+    fn is_silent(&self) -> bool {
+        let silent = |binding: &KubernetesBinding| binding.events.is_empty() && !binding.on_synchronization;
+        matches!(self, Self::Kubernetes(binding) if silent(binding))
+    }
+
     fn describe(&self) -> String {
         match self {
             Self::Startup(_) => STARTUP.to_owned(),
@@ -124,7 +130,10 @@ impl Asked {
         let (hook, what) = (spec.name.clone(), self.occasion.describe());
         let fitting = all.iter().filter(|bound| self.occasion.happens_to(bound));
         let Some(name) = &self.binding else {
-            let fitting: Vec<_> = fitting.copied().collect();
+            let mut fitting: Vec<_> = fitting.copied().collect();
+            if fitting.iter().any(|bound| !bound.is_silent()) {
+                fitting.retain(|bound| !bound.is_silent());
+            }
             return match fitting.as_slice() {
                 [] => Err(OnceError::None { hook, what, has: list(&all) }),
                 [bound] => Ok(*bound),
@@ -176,6 +185,12 @@ mod tests {
     fn the_only_binding_that_it_can_be_needs_no_name() {
         let one = spec("{configVersion: v1, kubernetes: [{kind: Pod}]}");
         assert_eq!(chosen(&one, None, Occasion::Any), "kubernetes (kubernetes, Pod)");
+        let silent = "{name: teams, kind: Namespace, executeHookOnEvent: [], executeHookOnSynchronization: false}";
+        let beside = spec(&format!("{{configVersion: v1, kubernetes: [{silent}, {{name: pods, kind: Pod}}]}}"));
+        assert_eq!(chosen(&beside, None, Occasion::Any), "pods (kubernetes, Pod)");
+        assert_eq!(chosen(&beside, Some("teams"), Occasion::Any), "teams (kubernetes, Namespace)");
+        let alone = spec(&format!("{{configVersion: v1, kubernetes: [{silent}]}}"));
+        assert_eq!(chosen(&alone, None, Occasion::Any), "teams (kubernetes, Namespace)");
         let all = spec(ALL);
         assert_eq!(chosen(&all, None, Occasion::Startup), "onStartup");
         assert_eq!(chosen(&all, None, Occasion::Schedule), "tick (schedule)");

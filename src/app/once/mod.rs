@@ -166,6 +166,10 @@ fn missing((status, pending): &(Arc<BindingStatus>, Option<String>), name: &Bind
     match pending {
         Some(reason) => Some(format!("binding {name} has no objects: {reason}")),
         None if status.is_synchronised() => None,
+        None if status.late() > 0 => {
+            let error = status.last_error().unwrap_or_default();
+            Some(format!("binding {name} does not know all of its objects: {error}"))
+        }
         None => Some(format!("binding {name} has not listed its objects")),
     }
 }

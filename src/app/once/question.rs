@@ -121,6 +121,7 @@ fn admission(request: &Value) -> AdmissionRequest {
         dry_run: request.get("dryRun").and_then(Value::as_bool).unwrap_or_default(),
         operation: request.get("operation").and_then(Value::as_str).unwrap_or_default().to_owned(),
         has_object: request.get("object").is_some_and(Value::is_object),
+        by_hand: true,
         json: Arc::from(request.to_string()),
     }
 }

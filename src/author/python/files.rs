@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::error::PythonBuildError;
+use super::{super::sdk::FOLDER, error::PythonBuildError};
 use crate::model::ScriptFile;
 
 /// Packages of others; the interpreter looks there, too.
@@ -15,7 +15,8 @@ const VENDOR: &str = "vendor";
 /// In the interpreter already.
 const SDK: &str = "boathook";
 /// Folders beside the entry in which there are no modules of the hook.
-const NO_MODULES: [&str; 8] = [VENDOR, "__pycache__", "build", "dist", "node_modules", "scenarios", "target", "tests"];
+const NO_MODULES: [&str; 9] =
+    [VENDOR, FOLDER, "__pycache__", "build", "dist", "node_modules", "scenarios", "target", "tests"];
 /// Folders in packages that nobody imports.
 const NO_PACKAGES: [&str; 3] = ["__pycache__", "bin", "tests"];
 

@@ -1,6 +1,6 @@
 //! The templates in Go. Never fills them in.
 
-use super::{Sdk, Sources, Template};
+use super::{super::sdk::FOLDER, Sdk, Sources, Template};
 
 const MODULE: &str = "github.com/boathook/boathook/sdk/go";
 
@@ -26,12 +26,12 @@ fn own(template: Template) -> &'static str {
 }
 
 fn fill(sdk: &Sdk) -> Vec<(&'static str, String)> {
+    let replaced = |path: &str| ("v0.0.0".to_owned(), format!("\nreplace {MODULE} => {path}\n"));
     let (version, replace) = match sdk {
         Sdk::Version(version) => (format!("v{version}"), String::new()),
         // A version is needed all the same, and any will do.
-        Sdk::Path(path) => {
-            ("v0.0.0".to_owned(), format!("\nreplace {MODULE} => {}\n", quoted(&path.to_string_lossy())))
-        }
+        Sdk::Path(path) => replaced(&quoted(&path.to_string_lossy())),
+        Sdk::Bundled => replaced(&format!("./{FOLDER}")),
     };
     // What stands before it ends a line.
     vec![("{{version}}", version), ("{{replace}}\n", replace)]

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{language::Language, name::ProjectName};
+use super::{language::Language, name::ProjectName, sdk};
 
 /// A project to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum Template {
 /// Where a project finds the SDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sdk {
+    /// In the project, as it is in this program.
+    Bundled,
     /// On the language's registry: `0.1.0`.
     Version(String),
     /// In a folder of this machine, absolute.
@@ -40,7 +42,7 @@ pub enum Sdk {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     /// Below the project's folder, with `/`.
-    pub path: &'static str,
+    pub path: String,
     /// All of it.
     pub text: String,
 }
@@ -70,10 +72,12 @@ impl Template {
         let mut filled = (sources.fill)(sdk);
         filled.extend([("{{name}}", name.to_string()), ("{{about}}", about)]);
         let fill = |text: &str| filled.iter().fold(text.to_owned(), |text, (mark, value)| text.replace(mark, value));
-        let of_all = sources.common.iter().map(|(path, text)| File { path, text: fill(text) });
+        let of_all = sources.common.iter().map(|(path, text)| File { path: (*path).to_owned(), text: fill(text) });
         let own = [(sources.main, (sources.own)(self))];
-        let own = own.iter().chain(scenarios::of(self)).map(|(path, text)| File { path, text: (*text).to_owned() });
-        of_all.chain(own).collect()
+        let own = own.iter().chain(scenarios::of(self));
+        let own = own.map(|(path, text)| File { path: (*path).to_owned(), text: (*text).to_owned() });
+        let bundled = (*sdk == Sdk::Bundled).then(|| sdk::files(language));
+        of_all.chain(own).chain(bundled.into_iter().flatten()).collect()
     }
 
     /// What the hook does: the first paragraph of its source.
@@ -113,6 +117,7 @@ fn requirement(sdk: &Sdk) -> String {
             Value::from(parts.join(".")).to_string()
         }
         Sdk::Path(path) => format!("{{ path = {} }}", Value::from(path.to_string_lossy())),
+        Sdk::Bundled => format!("{{ path = {} }}", Value::from(sdk::FOLDER)),
     }
 }
 

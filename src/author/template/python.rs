@@ -11,7 +11,10 @@ pub(super) const SOURCES: Sources = Sources {
     main: "hook.py",
     comment: "# ",
     own,
-    fill: |sdk| vec![("\"{{sdk}}\"", serde_json::Value::from(requirement(sdk)).to_string())],
+    fill: |sdk| {
+        let wanted = requirement(sdk).map(|wanted| serde_json::Value::from(wanted).to_string());
+        vec![("\"{{sdk}}\"", wanted.unwrap_or_default())]
+    },
 };
 
 fn own(template: Template) -> &'static str {
@@ -23,9 +26,11 @@ fn own(template: Template) -> &'static str {
     }
 }
 
-/// As package indexes have it: any version that is compatible, or a folder as a URL.
-fn requirement(sdk: &Sdk) -> String {
-    match sdk {
+/// As package indexes have it: any version that is compatible, or a folder as a URL. There is no way to name a folder of
+/// the project itself, and nothing needs it: the interpreter has the SDK.
+fn requirement(sdk: &Sdk) -> Option<String> {
+    Some(match sdk {
+        Sdk::Bundled => return None,
         Sdk::Version(version) => format!("boathook~={}", version.split(['-', '+']).next().unwrap_or(version)),
         Sdk::Path(path) => {
             let of_url = |c: char| c.is_ascii_alphanumeric() || "/-._~".contains(c);
@@ -33,7 +38,7 @@ fn requirement(sdk: &Sdk) -> String {
             let parts = text.chars().map(|c| if of_url(c) { c.to_string() } else { escaped(c) });
             format!("boathook @ file://{}", parts.collect::<String>())
         }
-    }
+    })
 }
 
 fn escaped(c: char) -> String {
@@ -47,8 +52,9 @@ mod tests {
 
     #[test]
     fn the_sdk_by_version_or_by_path() {
-        assert_eq!(requirement(&Sdk::of("0.1.0")), "boathook~=0.1.0");
-        assert_eq!(requirement(&Sdk::of("0.2.0-rc.1")), "boathook~=0.2.0");
-        assert_eq!(requirement(&Sdk::Path("/a b/ü".into())), "boathook @ file:///a%20b/%C3%BC");
+        let requirement = |sdk| requirement(&sdk).unwrap();
+        assert_eq!(requirement(Sdk::of("0.1.0")), "boathook~=0.1.0");
+        assert_eq!(requirement(Sdk::of("0.2.0-rc.1")), "boathook~=0.2.0");
+        assert_eq!(requirement(Sdk::Path("/a b/ü".into())), "boathook @ file:///a%20b/%C3%BC");
     }
 }

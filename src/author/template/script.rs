@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Sdk, Sources, Template};
+use super::{super::sdk::FOLDER, Sdk, Sources, Template};
 
 pub(super) const TYPESCRIPT: Sources = Sources {
     common: &[
@@ -53,6 +53,7 @@ fn fill(sdk: &Sdk) -> Vec<(&'static str, String)> {
     let wanted = match sdk {
         Sdk::Version(version) => format!("^{version}"),
         Sdk::Path(path) => format!("file:{}", path.to_string_lossy()),
+        Sdk::Bundled => format!("file:{FOLDER}"),
     };
     vec![("{{sdk}}", Value::from(wanted).to_string())]
 }

@@ -75,7 +75,8 @@ impl Repository {
             all.insert(header::AUTHORIZATION, value);
         }
         let answer = self.http.send(method, url, &all, body.clone()).await?;
-        if answer.status() != StatusCode::UNAUTHORIZED || !own {
+        // Nor is it for a host that the registry sent to, to say where the login goes.
+        if answer.status() != StatusCode::UNAUTHORIZED || !own || transport::elsewhere(&answer).is_some() {
             return self.checked(answer);
         }
         let challenge = answer.headers().get(header::WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
@@ -128,7 +129,9 @@ impl Repository {
         let answer = self.checked(self.http.send(&Method::GET, &url, &headers, Bytes::new()).await?)?;
         let answer = transport::expect(answer, &[StatusCode::OK]).await?;
         let bytes = transport::read(answer, MAX_TOKEN).await?;
-        let token: Token = serde_json::from_slice(&bytes).map_err(RegistryProblem::Json)?;
+        // What JSON has in place of a token is not repeated: it may be another service's answer.
+        let host = || url.split('/').nth(2).unwrap_or_default().to_owned();
+        let token: Token = serde_json::from_slice(&bytes).map_err(|_| RegistryProblem::NoToken(host()))?;
         token.token.or(token.access_token).filter(|token| !token.is_empty()).ok_or_else(|| self.auth.refused())
     }
 }

@@ -51,6 +51,26 @@ pub enum RegistryProblem {
     /// Without TLS, and not allowed.
     #[error("{0:?} is without TLS: allow it with --plain-http, where nobody else can listen")]
     Plain(String),
+    /// Without TLS, and only the admin may allow it.
+    #[error("{0} is to be spoken to without TLS: the operator's admin can allow it with --insecure-registry {0}")]
+    Insecure(String),
+    /// An address of this machine, its network or its cluster.
+    #[error("{0} is not at a public address: the operator's admin can allow it with --private-registry {0}")]
+    NotPublic(String),
+    /// Another host's answer, whose text is not for whoever named the registry.
+    #[error("{host}, which the registry sends to, answers {status}")]
+    Elsewhere {
+        /// The host.
+        host: String,
+        /// The status code.
+        status: u16,
+    },
+    /// Another host's answer that can't be read, of which no piece is for whoever named the registry.
+    #[error("{0}, which the registry sends to, answers with something else than what was asked for")]
+    Foreign(String),
+    /// No token where the registry says that there are tokens.
+    #[error("{0}, where the registry sends for a token, answers without one")]
+    NoToken(String),
     /// Going round in circles.
     #[error("the registry sends from one address to the next: more than {0} times")]
     Redirects(usize),

@@ -1,4 +1,5 @@
-//! HTTP to registries: TLS, timeouts, redirects, bounded reading. Knows no paths and no logins.
+//! HTTP to registries: TLS, timeouts, redirects, bounded reading. Knows no paths and no logins, and repeats no text of
+//! another host than the registry's.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,20 +8,18 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header, uri::A
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
-};
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 use tokio::time::timeout;
 
-use super::{Connect, RegistryProblem};
+use super::{
+    Connect, RegistryProblem,
+    reach::{Connector, NotPublic},
+};
 
-/// Until a connection stands.
-const CONNECT: Duration = Duration::from_secs(10);
 /// Until an answer begins.
 const ANSWER: Duration = Duration::from_secs(60);
 /// Between two pieces of an answer.
@@ -33,18 +32,25 @@ const MAX_TEXT: u64 = 16 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Http {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: Client<HttpsConnector<Connector>, Full<Bytes>>,
+    connector: Connector,
+    registry: Option<Authority>,
     plain: bool,
 }
 
+/// The host that an answer is from, when it is another than the registry's.
+#[derive(Debug, Clone)]
+struct Elsewhere(String);
+
 impl Http {
-    pub fn new(connect: &Connect) -> Result<Self, RegistryProblem> {
-        let mut http = HttpConnector::new();
-        http.set_connect_timeout(Some(CONNECT));
-        http.enforce_http(false);
+    /// For the registry that this address is of.
+    pub fn new(connect: &Connect, registry: &str) -> Result<Self, RegistryProblem> {
+        let registry: Uri = registry.parse().map_err(|_| RegistryProblem::Address(registry.to_owned()))?;
+        let connector = Connector::new(&connect.reach, &registry);
         let tls = HttpsConnectorBuilder::new().with_tls_config(tls(&connect.ca)?);
-        let connector = tls.https_or_http().enable_http1().wrap_connector(http);
-        Ok(Self { client: Client::builder(TokioExecutor::new()).build(connector), plain: connect.plain_http })
+        let tls = tls.https_or_http().enable_http1().wrap_connector(connector.clone());
+        let client = Client::builder(TokioExecutor::new()).build(tls);
+        Ok(Self { client, connector, registry: registry.into_parts().authority, plain: connect.plain_http })
     }
 
     /// Sends one request; follows where a GET is sent on to, without the login when that is another host.
@@ -58,7 +64,11 @@ impl Http {
         let mut url: Uri = url.parse().map_err(|_| RegistryProblem::Address(url.to_owned()))?;
         let mut headers = headers.clone();
         for _ in 0..MAX_REDIRECTS {
-            let answer = self.once(method, &url, &headers, body.clone()).await?;
+            let mut answer = self.once(method, &url, &headers, body.clone()).await?;
+            if url.authority() != self.registry.as_ref() {
+                let host = url.authority().map(Authority::to_string).unwrap_or_default();
+                answer.extensions_mut().insert(Elsewhere(host));
+            }
             let next = answer.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
             let Some(next) = next.filter(|_| method == Method::GET && answer.status().is_redirection()) else {
                 return Ok(answer);
@@ -79,8 +89,14 @@ impl Http {
         headers: &HeaderMap,
         body: Bytes,
     ) -> Result<Response<Incoming>, RegistryProblem> {
-        if url.scheme_str() != Some("https") && !self.plain {
-            return Err(RegistryProblem::Plain(url.to_string()));
+        let host = || url.authority().map(Authority::to_string).unwrap_or_default();
+        if url.scheme_str() != Some("https") {
+            if !self.plain {
+                return Err(RegistryProblem::Plain(url.to_string()));
+            }
+            if !self.connector.may_be_plain(url) {
+                return Err(RegistryProblem::Insecure(host()));
+            }
         }
         let patience = ANSWER + Duration::from_secs(body.len() as u64 / SLOWEST_UPLOAD);
         let mut request = Request::new(Full::new(body));
@@ -90,14 +106,21 @@ impl Http {
         request.headers_mut().insert(header::USER_AGENT, AGENT);
         let answer = timeout(patience, self.client.request(request)).await;
         let answer = answer.map_err(|_| RegistryProblem::Stalled(patience.as_secs()))?;
-        answer.map_err(|error| {
-            let host = url.authority().map(Authority::to_string).unwrap_or_default();
-            match error.is_connect() {
-                true => RegistryProblem::Unreachable { host, source: error.into() },
-                false => RegistryProblem::Lost(error.into()),
-            }
+        answer.map_err(|error| match error.is_connect() {
+            true if is_not_public(&error) => RegistryProblem::NotPublic(host()),
+            true => RegistryProblem::Unreachable { host: host(), source: error.into() },
+            false => RegistryProblem::Lost(error.into()),
         })
     }
+}
+
+fn is_not_public(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<NotPublic>())
+}
+
+/// The host that the answer is from, when that is none of the registry's own but one which it sent to.
+pub(super) fn elsewhere(answer: &Response<Incoming>) -> Option<String> {
+    answer.extensions().get::<Elsewhere>().map(|Elsewhere(host)| host.clone())
 }
 
 const AGENT: header::HeaderValue = header::HeaderValue::from_static(concat!("boathook/", env!("CARGO_PKG_VERSION")));
@@ -172,6 +195,9 @@ pub(super) async fn expect(
     }
     if status == StatusCode::NOT_FOUND {
         return Err(RegistryProblem::Missing);
+    }
+    if let Some(Elsewhere(host)) = answer.extensions().get() {
+        return Err(RegistryProblem::Elsewhere { host: host.clone(), status: status.as_u16() });
     }
     let bytes = read(answer, MAX_TEXT).await.unwrap_or_default();
     Err(RegistryProblem::Status { status: status.as_u16(), text: text(&bytes) })

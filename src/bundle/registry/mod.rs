@@ -7,6 +7,7 @@ mod auth;
 mod credentials;
 mod error;
 mod http;
+mod reach;
 mod transfer;
 
 use std::sync::Arc;
@@ -16,10 +17,11 @@ use bytes::Bytes;
 
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{RegistryError, RegistryProblem};
+pub use reach::{Allowed, Reach};
 
 use self::{auth::Authorizer, http::Http};
 use super::{
-    Descriptor, Digest, Reference,
+    Descriptor, Digest, Manifest, Reference,
     manifest::{INDEX_TYPE, Index, MANIFEST_TYPE, MAX_MANIFEST, bytes_of},
 };
 
@@ -32,6 +34,8 @@ pub struct Connect {
     pub ca: Vec<u8>,
     /// Logins.
     pub credentials: Credentials,
+    /// Where registries may be, and where they may send to.
+    pub reach: Reach,
 }
 
 /// One repository.
@@ -46,12 +50,12 @@ pub(super) struct Repository {
 impl Repository {
     pub fn new(at: &Reference, connect: &Connect) -> Result<Self, RegistryError> {
         let wrong = |problem| RegistryError::new(at, "the registry", problem);
-        let http = Http::new(connect).map_err(wrong)?;
         let login = connect.credentials.login(at).map_err(|error| wrong(RegistryProblem::Credentials(error)))?;
         // What everybody calls docker.io is served elsewhere.
         let host = if at.registry() == "docker.io" { "registry-1.docker.io" } else { at.registry() };
         let scheme = if connect.plain_http { "http" } else { "https" };
         let base = format!("{scheme}://{host}/v2/{}", at.repository());
+        let http = Http::new(connect, &base).map_err(wrong)?;
         Ok(Self { http: Arc::new(http), auth: Arc::new(Authorizer::new(login)), at: at.clone(), base })
     }
 
@@ -68,7 +72,15 @@ impl Repository {
         let answer = http::expect(answer, &[StatusCode::OK]).await.map_err(wrong)?;
         let said =
             answer.headers().get("docker-content-digest").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let elsewhere = http::elsewhere(&answer);
         let bytes = http::read(answer, MAX_MANIFEST).await.map_err(wrong)?;
+        // Errors of whoever reads it quote it.
+        if let Some(host) = elsewhere
+            && serde_json::from_slice::<Manifest>(&bytes).is_err()
+            && serde_json::from_slice::<Index>(&bytes).is_err()
+        {
+            return Err(wrong(RegistryProblem::Foreign(host)));
+        }
         let digest = Digest::of(&bytes);
         let wanted = if name.contains(':') { Some(name.to_owned()) } else { said };
         match wanted {
@@ -96,13 +108,18 @@ impl Repository {
         let wrong = |problem| RegistryError::new(&self.at, &format!("referrers of {digest}"), problem);
         let url = format!("{}/referrers/{digest}", self.base);
         let answer = self.exchange(&Method::GET, &url, &[], Bytes::new()).await.map_err(wrong)?;
+        let elsewhere = http::elsewhere(&answer);
         let bytes = if answer.status() == StatusCode::OK {
             Some(http::read(answer, MAX_MANIFEST).await.map_err(wrong)?)
         } else {
             self.manifest(&super::sign::referrers_tag(digest)).await?.map(|(_, bytes)| bytes)
         };
         let Some(bytes) = bytes else { return Ok(Vec::new()) };
-        let index: Index = serde_json::from_slice(&bytes).map_err(|error| wrong(RegistryProblem::Json(error)))?;
+        let unreadable = |error| match elsewhere {
+            Some(host) => RegistryProblem::Foreign(host),
+            None => RegistryProblem::Json(error),
+        };
+        let index: Index = serde_json::from_slice(&bytes).map_err(|error| wrong(unreadable(error)))?;
         Ok(index.manifests)
     }
 

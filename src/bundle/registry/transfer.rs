@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, StatusCode, Uri, header};
+use tokio::task::spawn_blocking;
 
 use super::{RegistryError, RegistryProblem, Repository, http as transport};
 use crate::bundle::{
@@ -26,23 +27,46 @@ impl Repository {
         progress: &Progress,
     ) -> Result<PathBuf, RegistryError> {
         let wrong = |problem| RegistryError::new(&self.at, &format!("layer {}", layer.title()), problem);
+        loop {
+            self.complete(layer, &mut partial, progress).await.map_err(wrong)?;
+            // It waits for the disk.
+            let finished = spawn_blocking(move || (partial.finish(), partial)).await;
+            let (finished, back) = finished.map_err(|error| wrong(RegistryProblem::Lost(error.into())))?;
+            partial = back;
+            match finished {
+                // What a pull before left may be what is wrong.
+                Err(StoreError::Digest { .. }) if partial.renew().map_err(|error| wrong(error.into()))? => {
+                    progress.take(layer.size);
+                }
+                finished => return finished.map_err(|error| wrong(error.into())),
+            }
+        }
+    }
+
+    /// Requests, until all of the layer is there.
+    async fn complete(
+        &self,
+        layer: &Descriptor,
+        partial: &mut Partial,
+        progress: &Progress,
+    ) -> Result<(), RegistryProblem> {
         progress.add(partial.len());
         let mut failures = 0;
         while partial.len() < layer.size {
             let before = partial.len();
-            match self.piece(layer, &mut partial, progress).await {
+            match self.piece(layer, partial, progress).await {
                 Ok(()) => {}
-                Err(problem) if !again(&problem) => return Err(wrong(problem)),
+                Err(problem) if !again(&problem) => return Err(problem),
                 Err(problem) => {
                     failures = if partial.len() > before { 1 } else { failures + 1 };
                     if failures >= ATTEMPTS {
-                        return Err(wrong(problem));
+                        return Err(problem);
                     }
                     tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(failures - 1)).await;
                 }
             }
         }
-        partial.finish().map_err(|error| wrong(error.into()))
+        Ok(())
     }
 
     /// One request, as far as it goes.
@@ -91,7 +115,9 @@ fn again(problem: &RegistryProblem) -> bool {
     match problem {
         RegistryProblem::Unreachable { .. } | RegistryProblem::Lost(_) | RegistryProblem::Stalled(_) => true,
         RegistryProblem::Store(StoreError::TooShort { .. }) => true,
-        RegistryProblem::Status { status, .. } => matches!(status, 416 | 429 | 500..),
+        RegistryProblem::Status { status, .. } | RegistryProblem::Elsewhere { status, .. } => {
+            matches!(status, 416 | 429 | 500..)
+        }
         _ => false,
     }
 }

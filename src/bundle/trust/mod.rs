@@ -1,7 +1,6 @@
 //! Whether a bundle is trusted: policies, keys, signatures, and what a signer may ask for. Believes nothing that it did
 //! not check, and runs nothing.
 
-mod ceiling;
 mod evidence;
 mod key;
 mod policy;
@@ -111,13 +110,13 @@ pub enum TrustError {
         who: String,
     },
     /// A summary that is not what the hook asks for.
-    #[error("hook {hook:?} asks for something else than the bundle says: pack it anew")]
+    #[error("hook {hook:?} asks for something else than the bundle says: pack it again")]
     Understated {
         /// The hook.
         hook: String,
     },
     /// A document that is no signature.
-    #[error("it has a signature that can't be read: sign it anew")]
+    #[error("it has a signature that can't be read: sign it again")]
     Unreadable(#[source] serde_json::Error),
     /// A key that can't be used.
     #[error("the key can't be used")]

@@ -135,6 +135,11 @@ impl Policy {
         self.rule(source).is_some()
     }
 
+    /// The registries that its rules name.
+    pub fn registries(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().filter_map(|rule| Some(rule.pattern.split_once('/')?.0))
+    }
+
     /// Reads a policy; the files of keys are beside it.
     pub fn read(path: &Path) -> Result<Self, PolicyError> {
         let text = file(path)?;

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use super::{BundledHook, Contents, Digest, NamedKey, Policy, TrustError, ceiling, evidence};
+use super::{BundledHook, Contents, Digest, NamedKey, Policy, TrustError, evidence};
 use crate::{
     bundle::{BundleError, Place},
-    model::Permission,
+    model::{Permission, missing},
 };
 
 /// Why a bundle is trusted.
@@ -137,8 +137,8 @@ fn all_within(hooks: &[BundledHook], may: &[Permission], who: &str) -> Result<()
     for hook in hooks {
         let (name, who) = (hook.name.to_string(), who.to_owned());
         let Some(asked) = &hook.permissions else { return Err(TrustError::Silent { hook: name, who }) };
-        if let Some(asked) = ceiling::beyond(asked, may) {
-            return Err(TrustError::TooMuch { hook: name, asked, who });
+        if let Some(beyond) = missing(asked, may).first() {
+            return Err(TrustError::TooMuch { hook: name, asked: beyond.to_string(), who });
         }
     }
     Ok(())

@@ -84,6 +84,7 @@ async fn ask(command: Admin) -> anyhow::Result<()> {
         Admin::Resume(typed::Resume { one }) => tell(one, "resume", "resumed").await,
         Admin::Quarantine(typed::Quarantine { one }) => tell(one, "quarantine", "in quarantine").await,
         Admin::Release(typed::Release { one }) => tell(one, "release", "released").await,
+        Admin::Reload(typed::Reload { one }) => tell(one, "reload", "reloaded").await,
         Admin::Raw(typed::Raw { path, at }) => raw(&path, at).await,
     }
 }

@@ -7,23 +7,20 @@ use jiff::Timestamp;
 
 use crate::{
     app::load,
+    author::output,
     bundle::{FileInput, HookInput, Input},
-    cmd::{interpreters::directories, serve::cache_dir},
+    cmd::sandbox,
     hooks::read_directory,
     model::error_chain,
-    sandbox::{Sandbox, SandboxConfig},
+    sandbox::Sandbox,
 };
 
 /// All hooks, schemas and texts of a directory. All files that are no hooks are told of before it fails.
 pub(super) async fn input(directory: &Path, source: Option<String>) -> anyhow::Result<Input> {
-    let config = SandboxConfig {
-        cache_dir: cache_dir(),
-        pooling: false,
-        max_concurrent_runs: 1,
-        interpreters: directories(Vec::new()),
-        ..Default::default()
-    };
-    let sandbox = Sandbox::new(config)?;
+    // A project stands for what was built of it.
+    let built = output(directory);
+    let directory = built.as_deref().unwrap_or(directory);
+    let sandbox = Sandbox::new(sandbox::config(None)?)?;
     let mut input = Input { created: created()?, source, files: files(directory)?, ..Input::default() };
     let mut wrong = 0_usize;
     for file in read_directory(directory)? {
@@ -39,8 +36,8 @@ pub(super) async fn input(directory: &Path, source: Option<String>) -> anyhow::R
     }
     match wrong {
         0 => Ok(input),
-        1 => bail!("1 file is no hook that can be used: build it anew, or leave it out"),
-        n => bail!("{n} files are no hooks that can be used: build them anew, or leave them out"),
+        1 => bail!("1 file is no hook that can be used: build it again, or leave it out"),
+        n => bail!("{n} files are no hooks that can be used: build them again, or leave them out"),
     }
 }
 
@@ -48,7 +45,7 @@ async fn hook(file: crate::hooks::HookFile, sandbox: &Sandbox) -> anyhow::Result
     let name = file.name?;
     let bytes = tokio::fs::read(&file.path).await.context("it can't be read")?;
     let hook = load(&name, &bytes, sandbox).await?;
-    Ok(HookInput { name, component: bytes.into(), permissions: hook.spec.permissions.to_vec() })
+    Ok(HookInput { name, component: bytes.into(), asks: hook.spec.asks() })
 }
 
 fn files(directory: &Path) -> anyhow::Result<Vec<FileInput>> {

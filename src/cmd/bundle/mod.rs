@@ -13,7 +13,7 @@ use super::{
     serve::{BUNDLES, cache_dir},
 };
 use crate::{
-    bundle::{self, BundleError, Layout, NamedKey, Policy, PrivateKey, Progress, PublicKey, Store},
+    bundle::{self, BundleError, Layout, LayoutError, NamedKey, Policy, PrivateKey, Progress, PublicKey, Store},
     cli::bundle::{Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Trust, Verify},
     model::error_chain,
 };
@@ -42,7 +42,8 @@ pub(super) fn run(args: Bundle) -> anyhow::Result<ExitCode> {
 }
 
 fn is_refusal(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref::<BundleError>(), Some(BundleError::Trust { .. }))
+    let error = error.downcast_ref::<BundleError>();
+    matches!(error, Some(BundleError::Trust { .. } | BundleError::Layout(LayoutError::Digest { .. })))
 }
 
 async fn pack(args: &Pack) -> anyhow::Result<()> {
@@ -98,13 +99,14 @@ async fn pull(args: &Pull) -> anyhow::Result<()> {
 
 async fn inspect(args: &InspectBundle) -> anyhow::Result<()> {
     let from = place::named(&args.from, &args.registry)?;
-    let seen = bundle::look(&from).await?;
+    let seen = bundle::inspect(&from).await?;
     show::print(args.output, &serde_json::to_value(&seen)?, || show::seen(&seen))
 }
 
 async fn verify(args: &Verify) -> anyhow::Result<()> {
     let policy = policy(&args.trust, "")?;
     let from = place::named(&args.from, &args.registry)?;
+    bundle::inspect(&from).await?;
     let (seen, verified) = bundle::verify(&from, &policy).await?;
     let data = serde_json::json!({ "reference": seen.reference, "digest": seen.digest, "verified": verified });
     show::print(args.output, &data, || show::verified(&seen, &verified))

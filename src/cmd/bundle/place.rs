@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::{
-    bundle::{Connect, Credentials, Layout, Place, Reference},
+    bundle::{Connect, Credentials, Layout, Place, Reach, Reference},
     cli::bundle::Registry,
 };
 
@@ -32,6 +32,8 @@ pub(in crate::cmd) fn registry(at: &Reference, flags: &Registry) -> anyhow::Resu
         plain_http: flags.plain_http,
         ca: flags.ca.as_ref().map(read).transpose()?.unwrap_or_default(),
         credentials: credentials(flags.docker_config.as_deref())?,
+        // Whoever types the reference is asked for nothing that they could not ask for themselves.
+        reach: Reach::Anywhere,
     };
     Ok(Place::registry(at, &connect)?)
 }

@@ -44,7 +44,7 @@ pub(super) fn seen(seen: &Seen) -> String {
             let _ = writeln!(out, "  a script  of {} {}, {}", clean(name), clean(version), clean(digest));
         }
         let may = match &hook.permissions {
-            Some(permissions) => summary::may(&json!({ "permissions": { "kubernetes": permissions } })),
+            Some(permissions) => summary::may(&json!(permissions)),
             None => vec!["what its document asks for; the artifact does not say".to_owned()],
         };
         for (n, line) in may.iter().enumerate() {

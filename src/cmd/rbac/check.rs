@@ -76,7 +76,11 @@ fn text(args: &Rbac, subject: &Subject, server: &str, asked: usize, missing: &Mi
     // Writing to a String can't fail.
     let mut out = String::new();
     if missing.is_empty() {
-        let _ = writeln!(out, "nothing is missing: all {asked} accesses are allowed on {server}");
+        let namespace = &subject.layout.namespace;
+        let _ = writeln!(
+            out,
+            "nothing is missing: all {asked} accesses of an operator in namespace {namespace} are allowed on {server}"
+        );
         return out;
     }
     for (who, accesses) in missing {
@@ -94,7 +98,8 @@ fn text(args: &Rbac, subject: &Subject, server: &str, asked: usize, missing: &Mi
     let count: usize = missing.values().map(BTreeMap::len).sum();
     let _ = writeln!(
         out,
-        "{count} of {asked} accesses are missing; `boathook rbac` without --check prints the roles to apply"
+        "{count} of {asked} accesses are missing; `boathook rbac --namespace {}` without --check prints the roles to apply",
+        subject.layout.namespace
     );
     out
 }
@@ -121,7 +126,7 @@ fn data(args: &Rbac, subject: &Subject, asked: usize, missing: &Missing) -> Valu
         let asker = asker(args, &subject.layout, who);
         accesses.iter().map(move |(access, reasons)| entry(&asker, access, reasons))
     });
-    json!({ "asked": asked, "missing": entries.collect::<Vec<_>>() })
+    json!({ "namespace": subject.layout.namespace, "asked": asked, "missing": entries.collect::<Vec<_>>() })
 }
 
 fn entry(asker: &Asker, access: &Access, reasons: &BTreeSet<Reason>) -> Value {

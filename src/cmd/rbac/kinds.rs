@@ -1,6 +1,6 @@
 //! Which kinds there are: asks a cluster, or the local one in this process. Guesses nothing.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
 use boathook_cluster::{Cluster, Options, State};
@@ -31,14 +31,15 @@ pub(super) async fn of(args: &Rbac, hooks: &[HookSpec]) -> anyhow::Result<Kinds>
             .with_context(|| format!("can't learn from {server} which kinds it serves"))?;
     }
     if kinds.is_empty() || !args.crds.is_empty() {
-        kinds.extend(local(args, &versions).await?);
+        kinds.extend(local(&args.crds, &versions).await?);
     }
     Ok(Kinds::new(kinds))
 }
 
-async fn local(args: &Rbac, versions: &BTreeSet<String>) -> anyhow::Result<Vec<ServedKind>> {
+/// The kinds of Kubernetes itself, and those of definitions in files.
+pub(in crate::cmd) async fn local(crds: &[PathBuf], versions: &BTreeSet<String>) -> anyhow::Result<Vec<ServedKind>> {
     let mut state = State::default();
-    for path in &args.crds {
+    for path in crds {
         state.append(State::read(path)?);
     }
     let cluster =

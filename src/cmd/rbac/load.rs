@@ -9,10 +9,11 @@ use anyhow::{Context as _, bail};
 
 use crate::{
     app::load,
-    cmd::{interpreters::directories, serve::cache_dir},
+    author::output,
+    cmd::sandbox,
     hooks::{HookFile, read_directory},
     model::{HookName, HookSpec, error_chain},
-    sandbox::{Sandbox, SandboxConfig},
+    sandbox::Sandbox,
 };
 
 /// The interface of calls to Kubernetes, without its version.
@@ -20,14 +21,7 @@ const KUBE: &str = "boathook:hook/kube";
 
 /// All hooks, ordered by name. All files that are no hooks are told of before it fails.
 pub(super) async fn hooks(paths: &[PathBuf]) -> anyhow::Result<Vec<HookSpec>> {
-    let config = SandboxConfig {
-        cache_dir: cache_dir(),
-        pooling: false,
-        max_concurrent_runs: 1,
-        interpreters: directories(Vec::new()),
-        ..Default::default()
-    };
-    let sandbox = Sandbox::new(config)?;
+    let sandbox = Sandbox::new(sandbox::config(None)?)?;
     let mut hooks: BTreeMap<HookName, (PathBuf, HookSpec)> = BTreeMap::new();
     let mut wrong = 0_usize;
     for file in files(paths)? {
@@ -49,7 +43,7 @@ pub(super) async fn hooks(paths: &[PathBuf]) -> anyhow::Result<Vec<HookSpec>> {
     }
     if wrong > 0 {
         let files = if wrong == 1 { "1 file is".to_owned() } else { format!("{wrong} files are") };
-        bail!("{files} no hook that can be used: build them anew, or leave them out");
+        bail!("{files} no hook that can be used: build them again, or leave them out");
     }
     Ok(hooks.into_values().map(|(_, spec)| spec).collect())
 }
@@ -58,6 +52,9 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<HookFile>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
+            // A project stands for what was built of it.
+            let built = output(path);
+            let path = built.as_ref().unwrap_or(path);
             let found = read_directory(path)?;
             if found.is_empty() {
                 bail!("{} holds no hook: each NAME.wasm in it would be one", path.display());

@@ -11,7 +11,10 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
-use super::runtime::block_on;
+pub(super) use kinds::local;
+pub(super) use records::note;
+
+use super::{connect, runtime::block_on};
 use crate::{
     cli::{Output, rbac::Rbac},
     model::{HookSpec, error_chain},
@@ -52,7 +55,7 @@ async fn act(args: &Rbac) -> anyhow::Result<bool> {
     let hooks = load::hooks(&args.hooks).await?;
     let kinds = kinds::of(args, &hooks).await?;
     let layout = Layout {
-        namespace: args.namespace.clone(),
+        namespace: namespace(args).await?,
         service_account: args.service_account.clone(),
         per_hook: args.per_hook,
         webhook_secret: Some(args.webhook_secret.clone()).filter(|name| name != "none"),
@@ -66,6 +69,18 @@ async fn act(args: &Rbac) -> anyhow::Result<bool> {
         (true, true) => check::run(args, &subject).await,
         (true, false) => used::run(args, &subject),
     }
+}
+
+/// Where the operator is that roles are for; for a check, where one with this user or kubeconfig would take itself to be.
+async fn namespace(args: &Rbac) -> anyhow::Result<String> {
+    const INSTALLED: &str = "boathook";
+    let account = args.user.as_deref().and_then(|user| user.strip_prefix("system:serviceaccount:"));
+    let of_account = account.and_then(|account| account.split_once(':')).map(|(namespace, _)| namespace.to_owned());
+    Ok(match (args.namespace.clone().or(of_account), args.check && args.used.is_empty() && args.user.is_none()) {
+        (Some(namespace), _) => namespace,
+        (None, true) => connect::client(&args.connection).await?.0.default_namespace().to_owned(),
+        (None, false) => INSTALLED.to_owned(),
+    })
 }
 
 fn generate(args: &Rbac, subject: &Subject) -> anyhow::Result<()> {

@@ -44,7 +44,8 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn note(call: &Call, calls: &mut Calls) {
+/// Notes the accesses that a call needed.
+pub(in crate::cmd) fn note(call: &Call, calls: &mut Calls) {
     let answer = call.answer.as_ref();
     match &call.request {
         Request::Get { target, subresource } => calls.got(target, subresource.as_deref(), answer.and_then(error)),

@@ -22,9 +22,8 @@ use super::{
     connect,
     effects::{print, style},
     inspect::hook_name,
-    interpreters::directories,
     runtime::{Stop, block_on},
-    serve::cache_dir,
+    sandbox,
 };
 use crate::{
     admin::views::RunView,
@@ -35,7 +34,7 @@ use crate::{
     cli::{Connection, Output, run::Run},
     effect::{Effect, Sink, Style},
     model::{HookName, HookSpec, error_chain},
-    sandbox::{RunReport, Sandbox, SandboxConfig},
+    sandbox::{RunReport, Sandbox},
     telemetry::{LogFormat, log},
 };
 use input::Input;
@@ -89,11 +88,7 @@ impl Sink for Effects {
 async fn once(args: &Run) -> anyhow::Result<ExitCode> {
     let name = hook_name(&args.file)?;
     let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
-    let sandbox = SandboxConfig {
-        cache_dir: args.cache_dir.clone().or_else(cache_dir),
-        interpreters: directories(Vec::new()),
-        ..SandboxConfig::default()
-    };
+    let sandbox = sandbox::config(args.cache_dir.clone())?;
     let spec = load(&name, &bytes, &Sandbox::new(sandbox.clone())?).await?.spec;
     let input = input::read(args, &spec)?;
     let (client, cluster) = cluster(args).await?;

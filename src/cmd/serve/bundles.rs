@@ -4,14 +4,16 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{task::spawn_blocking, time::sleep};
 use tracing::{info, warn};
 
 use crate::{
     bundle::{self, Digest, Place, Policy, Progress, Ready, Store},
     cli::bundle::{Registry, Served},
     cmd::bundle::{place, policy},
-    model::{BundleId, Installation, Installer, error_chain},
+    election::Leadership,
+    model::{BundleId, BundleNews, Installation, Installer, error_chain},
+    tasks::{Task, Tasks},
 };
 
 /// Between two tries of a bundle that does not run yet.
@@ -70,13 +72,18 @@ impl Named {
         Ok(Some(Self { bundles, shared: Arc::new(Shared { registry: args.registry, policy, store, interval }) }))
     }
 
+    /// The bundles.
+    pub fn ids(&self) -> Vec<BundleId> {
+        self.bundles.iter().map(|wanted| wanted.id.clone()).collect()
+    }
+
     /// Keeps all bundles as they should be, until it is dropped.
-    pub fn keep(self, installer: &Arc<dyn Installer>) -> JoinSet<()> {
-        let mut tasks = JoinSet::new();
-        for wanted in self.bundles {
-            tasks.spawn(keep(wanted, self.shared.clone(), installer.clone()));
-        }
-        tasks
+    pub fn keep(self, installer: &Arc<dyn Installer>, leadership: &Leadership, tasks: &Tasks) -> Vec<Task<()>> {
+        let keep = |wanted: Wanted| {
+            let name = wanted.id.to_string();
+            tasks.spawn(name, keep(wanted, self.shared.clone(), installer.clone(), leadership.clone()))
+        };
+        self.bundles.into_iter().map(keep).collect()
     }
 }
 
@@ -98,16 +105,23 @@ fn split(text: &str) -> anyhow::Result<(String, String)> {
     Ok((name, text.to_owned()))
 }
 
-async fn keep(wanted: Wanted, shared: Arc<Shared>, installer: Arc<dyn Installer>) {
+async fn keep(wanted: Wanted, shared: Arc<Shared>, installer: Arc<dyn Installer>, leadership: Leadership) {
     let (mut at_work, mut wait) = (None, FIRST_WAIT);
     loop {
-        let now = wanted.settle(&shared, &*installer, at_work.as_ref()).await;
+        let leads = leadership.leads();
+        let (now, news) = wanted.settle(&shared, &*installer, at_work.as_ref()).await;
         if let Some(now) = now {
             at_work = Some(now);
         }
+        // The leader may have had a newer version: who takes over looks again before anything of that is removed.
+        let news = if leads || news != BundleNews::Settled { news } else { BundleNews::AtWork };
+        installer.note(&wanted.id, news);
         let pause = if at_work.is_some() { shared.interval } else { wait.min(shared.interval) };
-        wait *= 2;
-        sleep(pause).await;
+        wait = (wait * 2).min(shared.interval);
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = leadership.gained(), if !leads => {}
+        }
     }
 }
 
@@ -121,27 +135,40 @@ struct AtWork {
 }
 
 impl Wanted {
-    /// What is at work from now on; none when that is what was at work before.
-    async fn settle(&self, shared: &Shared, installer: &dyn Installer, at_work: Option<&AtWork>) -> Option<AtWork> {
+    /// What is at work from now on; none when that is what was at work before. And what that means for what the
+    /// hooks of the bundle registered.
+    async fn settle(
+        &self,
+        shared: &Arc<Shared>,
+        installer: &dyn Installer,
+        at_work: Option<&AtWork>,
+    ) -> (Option<AtWork>, BundleNews) {
+        let stays = |why: String| match at_work {
+            Some(_) => (None, BundleNews::AtWork),
+            None => (None, BundleNews::Missing(why)),
+        };
         let settings = match self.settings() {
             Ok(settings) => settings,
             Err(error) => {
-                warn!(bundle = %self.id, error = error_chain(error.as_ref()), "settings not read: they stay as they are");
-                at_work?.settings.clone()
+                let reason = error_chain(error.as_ref());
+                warn!(bundle = %self.id, error = reason, "settings not read: they stay as they are");
+                let Some(at_work) = at_work else { return stays(reason) };
+                at_work.settings.clone()
             }
         };
         let known = at_work.filter(|known| known.fresh && known.settings == settings).map(|known| &known.digest);
         let (ready, fresh) = match self.bring(shared, known).await {
             Ok(Some(ready)) => (ready, true),
-            Ok(None) => return None,
+            Ok(None) => return (None, BundleNews::Settled),
             Err(error) => {
                 let reason = error_chain(error.as_ref());
                 if at_work.is_some_and(|known| known.settings == settings) {
-                    warn!(bundle = %self.id, reference = self.reference, reason, "bundle not looked at: what runs goes on");
-                    return None;
+                    warn!(bundle = %self.id, reference = self.reference, reason, "bundle not taken: what runs goes on");
+                    return stays(reason);
                 }
                 warn!(bundle = %self.id, reference = self.reference, reason, "bundle not pulled: taking what the store has");
-                (self.recall(shared)?, false)
+                let Some(ready) = self.recall(shared).await else { return stays(reason) };
+                (ready, false)
             }
         };
         let digest = ready.digest.clone();
@@ -150,13 +177,18 @@ impl Wanted {
             settings_schema: ready.settings_schema,
             ..Installation::new(self.id.clone(), digest.to_string(), ready.hooks)
         };
-        // Why not is logged by the installer.
-        installer.install(installation).await.ok()?;
-        Some(AtWork { digest, settings, fresh })
+        match installer.install(installation).await {
+            Ok(_) => {
+                let news = if fresh { BundleNews::Settled } else { BundleNews::AtWork };
+                (Some(AtWork { digest, settings, fresh }), news)
+            }
+            // The installer has logged it.
+            Err(error) => stays(error_chain(&error)),
+        }
     }
 
     /// None when the known version is what the place has.
-    async fn bring(&self, shared: &Shared, known: Option<&Digest>) -> anyhow::Result<Option<Ready>> {
+    async fn bring(&self, shared: &Arc<Shared>, known: Option<&Digest>) -> anyhow::Result<Option<Ready>> {
         let place = self.place(shared)?;
         if let Some(known) = known
             && bundle::look(&place).await?.digest == *known
@@ -169,12 +201,17 @@ impl Wanted {
         }
         let (digest, fetched, reused) = (&pulled.seen.digest, pulled.fetched, pulled.reused);
         info!(bundle = %self.id, reference = self.reference, %digest, fetched, reused, "bundle pulled");
-        let kept = shared.store.remember(&self.reference, &pulled, &shared.policy);
-        let kept = kept.and_then(|()| shared.store.collect(STORE_BYTES, std::time::SystemTime::now()));
+        let (reference, shared) = (self.reference.clone(), shared.clone());
+        // It reads and writes files.
+        let work = move || {
+            let kept = shared.store.remember(&reference, &pulled, &shared.policy);
+            (kept.and_then(|()| shared.store.collect(STORE_BYTES, std::time::SystemTime::now())), pulled.ready())
+        };
+        let (kept, ready) = spawn_blocking(work).await.context("the operator is ending")?;
         if let Err(error) = kept {
             warn!(bundle = %self.id, error = error_chain(&error), "a start without the registry is not possible");
         }
-        Ok(Some(pulled.ready().context("what was pulled can't be read")?))
+        Ok(Some(ready.context("what was pulled can't be read")?))
     }
 
     /// Anew each time: logins and certificates may have changed, and a layout is read when it is opened.
@@ -182,8 +219,11 @@ impl Wanted {
         place::named(&self.reference, &shared.registry)
     }
 
-    fn recall(&self, shared: &Shared) -> Option<Ready> {
-        match shared.store.recall(&self.reference, &shared.policy) {
+    async fn recall(&self, shared: &Arc<Shared>) -> Option<Ready> {
+        let (reference, known) = (self.reference.clone(), shared.clone());
+        // It reads and hashes all of it.
+        let recalled = spawn_blocking(move || known.store.recall(&reference, &known.policy)).await.ok()?;
+        match recalled {
             Ok(Some(ready)) => Some(ready),
             Ok(None) => {
                 warn!(bundle = %self.id, "the store has no version of the bundle that this policy let in: trying again");

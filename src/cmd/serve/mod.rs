@@ -8,35 +8,46 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::{
     admin, connect,
     effects::Plan,
     hookbundles, interpreters,
-    runtime::{Stop, block_on},
+    runtime::{Stop, block_on_threads},
 };
 use crate::{
-    app::{App, CertificateSource, Options, Reached, WebhookOptions},
-    cli::{self, Serve, webhooks::Webhooks},
-    election::{ElectionConfig, lease_name},
+    app::{App, Awaited, CertificateSource, Options, Reached, WebhookOptions},
+    cli::{self, Serve, hookbundle::Mode, webhooks::Webhooks},
+    election::{ElectionConfig, Leadership, lease_name},
+    memory::{self, Parts},
     record::{RecordConfig, Which},
     sandbox::CompilerConfig,
+    tasks::{Ended, Tasks},
     telemetry::{LogControl, LogFormat, Traces, log},
 };
 
+const MIB: u64 = 1024 * 1024;
+/// Memory, where neither the admin nor the system says how much there is.
+const UNKNOWN: u64 = 4096 * MIB;
 /// Runs had to be interrupted on shutdown.
 const INTERRUPTED: u8 = 3;
 /// Another replica may lead. A process that starts anew knows for sure that nothing of its time goes on.
 const LOST: u8 = 4;
+/// A task of the operator ended by itself. A process that starts anew has all of them.
+const BROKEN: u8 = 5;
 /// Beside the cache of compiled components.
 pub(super) const BUNDLES: &str = "boathook-bundles";
 
 pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
-    block_on(async {
+    let given = args.memory_limit.map(|mebibytes| u64::from(mebibytes) * MIB);
+    let limit = given.or_else(memory::limit).unwrap_or(UNKNOWN);
+    let parts = Parts::of(limit);
+    block_on_threads(parts.threads, async {
         let (log, traces) = init_telemetry(&args)?;
+        let only_hook_bundles = only_hook_bundles(&args)?;
         raise_file_limit();
         let mut stop = Stop::new()?;
         let usual_store = cache_dir().map(|dir| dir.with_file_name(BUNDLES));
@@ -44,7 +55,11 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
         let hook_bundles = args.hook_bundles.clone();
         let named = bundles::Named::read(args.bundles.take(), usual_store)?;
         let no_webhooks = args.webhooks.no_webhooks;
-        let options = Options { log: Some(log), ..options(args).await? };
+        let awaited = Awaited {
+            bundles: named.as_ref().map(bundles::Named::ids).unwrap_or_default(),
+            hook_bundles: !args.plan && hookbundles::are_kept(&hook_bundles, &common),
+        };
+        let options = Options { log: Some(log), awaited, ..options(args, parts).await? };
         let unasked = options.webhooks.is_none() && !options.plan && !no_webhooks;
         let (client, plan) = (options.client.clone(), options.plan);
         // Loading may take long: each hook is compiled, and asked for its document.
@@ -58,23 +73,35 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::SUCCESS);
             }
         };
+        tell(limit, parts);
         if unasked && app.binds_webhooks() {
             warn!("hooks bind webhooks, and none are registered: give --webhook-service or --webhook-url");
         }
-        let bundles = named.map(|named| named.keep(&app.installer()));
+        if only_hook_bundles {
+            info!("no --hooks and no --bundle: hooks come from the cluster's HookBundles");
+        }
+        let bundles = named.map(|named| named.keep(&app.installer(), &app.leadership(), app.tasks()));
         let kept = match plan {
             true => None,
-            false => hookbundles::start(hook_bundles, common, client, app.installer(), app.leadership()).await?,
+            false => {
+                hookbundles::start(hook_bundles, common, client, app.installer(), app.leadership(), app.tasks()).await?
+            }
         };
         let leadership = app.leadership();
-        let lost = tokio::select! {
-            () = stop.requested() => false,
-            () = leadership.lost() => true,
+        let end = tokio::select! {
+            () = stop.requested() => End::Asked,
+            end = End::of(&leadership, app.tasks()) => end,
         };
-        if lost {
-            warn!(
-                "this replica does not lead any more: its runs were interrupted, and it ends to start anew as a standby"
-            );
+        match &end {
+            End::Asked => {}
+            End::Lost => warn!(
+                "this replica does not lead any more: its runs were interrupted, and it ends, to start again as a standby"
+            ),
+            End::Broken(ended) => error!(
+                task = ended.task,
+                why = ended.why,
+                "the operator is broken without this task: it ends, to start again; please report this defect"
+            ),
         }
         info!("shutting down");
         drop((bundles, kept));
@@ -90,11 +117,52 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
             traces.shutdown().await;
         }
         info!(finished = drained.finished, interrupted = drained.interrupted, "shut down");
-        if lost {
-            return Ok(ExitCode::from(LOST));
-        }
-        Ok(if drained.interrupted == 0 { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) })
+        Ok(ExitCode::from(end.code(drained.interrupted)))
     })
+}
+
+/// Why the operator ends.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// By a signal.
+    Asked,
+    /// It led, and does so no more.
+    Lost,
+    /// It works only in parts.
+    Broken(Ended),
+}
+
+impl End {
+    /// What ends it without anybody asking.
+    async fn of(leadership: &Leadership, tasks: &Tasks) -> Self {
+        tokio::select! {
+            () = leadership.lost() => Self::Lost,
+            ended = tasks.ended() => Self::Broken(ended),
+        }
+    }
+
+    fn code(&self, interrupted: usize) -> u8 {
+        match self {
+            Self::Broken(_) => BROKEN,
+            Self::Lost => LOST,
+            Self::Asked if interrupted > 0 => INTERRUPTED,
+            Self::Asked => 0,
+        }
+    }
+}
+
+/// Whether the cluster's HookBundles are the only source of hooks. An error if there is no source at all.
+fn only_hook_bundles(args: &Serve) -> anyhow::Result<bool> {
+    if args.hooks.is_some() || !args.bundles.bundles.is_empty() {
+        return Ok(false);
+    }
+    if args.plan {
+        bail!("there is nothing to plan: --plan takes no HookBundles; give --hooks or --bundle");
+    }
+    if args.hook_bundles.hook_bundles == Mode::Off {
+        bail!("there is nothing to run: --hook-bundles is off; give --hooks or --bundle, or leave it out");
+    }
+    Ok(true)
 }
 
 /// Each connection of a webhook takes a file handle. The usual limit, 1024, is the one of programs that call `select`.
@@ -128,7 +196,7 @@ fn format(args: &cli::Log) -> LogFormat {
     }
 }
 
-async fn options(args: Serve) -> anyhow::Result<Options> {
+async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     let (client, server) = connect::client(&args.connection).await?;
     let record = record(args.recording, args.hooks.as_deref().unwrap_or(Path::new("")));
     let election = election(args.election, args.webhooks.instance.as_deref(), client.default_namespace());
@@ -150,13 +218,28 @@ async fn options(args: Serve) -> anyhow::Result<Options> {
     options.hook_metrics_series = usize::try_from(args.hook_metrics_series).unwrap_or(usize::MAX);
     options.grace_period = args.grace_period;
     options.queue.max_parallel_runs = args.max_parallel_runs.into();
+    options.queue.max_concurrency = args.max_concurrency.into();
     options.sandbox.max_concurrent_runs = args.max_parallel_runs.into();
-    options.sandbox.maxima.memory = u64::from(args.max_memory) * 1024 * 1024;
-    options.sandbox.compiler = Some(CompilerConfig::new(std::env::current_exe()?));
+    options.sandbox.maxima.memory = u64::from(args.max_memory) * MIB;
+    options.filter.max_workers = parts.workers;
+    options.kept = parts.kept;
+    options.sandbox.memory = parts.runs;
+    let compiler = CompilerConfig::new(std::env::current_exe()?);
+    let memory = args.compile_memory.map_or(parts.compiler, |mebibytes| u64::from(mebibytes) * MIB);
+    options.sandbox.compiler = Some(CompilerConfig { memory, ..compiler });
     options.sandbox.cache_dir = args.cache_dir.or_else(cache_dir);
     options.sandbox.interpreters = interpreters::directories(args.interpreters);
     options.access.reporting_instance = std::env::var("HOSTNAME").unwrap_or(options.access.reporting_instance);
     Ok(options)
+}
+
+/// Says what the parts of the operator's memory are.
+fn tell(limit: u64, parts: Parts) {
+    let (mebibytes, runs, compiler) = (limit / MIB, parts.runs / MIB, parts.compiler / MIB);
+    info!(limit = mebibytes, runs, compiler, workers = parts.workers, "memory, in MiB");
+    if !Parts::fit(limit) {
+        warn!(limit = mebibytes, "less than 1 GiB of memory: the operator may be killed for want of it; give it more");
+    }
 }
 
 /// None as long as nobody says how the API server gets here: registered webhooks that it can't reach would hold
@@ -169,11 +252,14 @@ fn webhooks(args: Webhooks, namespace: &str) -> anyhow::Result<Option<WebhookOpt
         (None, None) => return Ok(None),
     };
     let read = |file: &PathBuf| std::fs::read(file).with_context(|| format!("can't read {}", file.display()));
+    // A Service leads to Pods of its namespace.
+    let in_cluster = matches!(reached, Reached::Service(_)) || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     Ok(Some(WebhookOptions {
         listen: args.webhook_listen,
         settings: Default::default(),
         instance: args.instance.unwrap_or_else(|| namespace.to_owned()),
         namespace: namespace.to_owned(),
+        left_out: WebhookOptions::left_out(in_cluster.then_some(namespace)),
         reached,
         certificates: match args.webhook_certs {
             Some(directory) => CertificateSource::Files(directory),
@@ -210,4 +296,19 @@ pub(super) fn cache_dir() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(base.join("boathook"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_ends_by_itself_ends_the_operator_with_a_code_of_its_own() {
+        let tasks = Tasks::default();
+        let _held = tasks.spawn("queues", async {});
+        let end = End::of(&Leadership::alone(), &tasks).await;
+        assert!(matches!(&end, End::Broken(ended) if ended.task == "queues"), "{end:?}");
+        let codes = [end.code(0), end.code(3), End::Lost.code(3), End::Asked.code(3), End::Asked.code(0)];
+        assert_eq!(codes, [5, 5, 4, 3, 0]);
+    }
 }

@@ -21,7 +21,7 @@ impl Binding {
     pub(super) fn baseline(&self) -> Baseline {
         let shown = self.known.iter().filter_map(|(key, known)| match known.state {
             State::Shown { fingerprint } => Some((key.clone(), (fingerprint, self.items.get(key)?.clone()))),
-            State::Failed { .. } => None,
+            State::Hidden { .. } => None,
         });
         Baseline(shown.collect())
     }
@@ -45,7 +45,7 @@ impl Binding {
         for (key, (fingerprint, item)) in before {
             match self.known.get_mut(&key) {
                 // It is not known to be another one; it will be compared when the filter works again.
-                Some(Known { state: State::Failed { uid, last, .. }, .. }) if **uid == *item.uid => {
+                Some(Known { state: State::Hidden { uid, last, .. }, .. }) if **uid == *item.uid => {
                     *last = Some((fingerprint, item));
                 }
                 Some(_) if self.items.get(&key).is_some_and(|shown| shown.uid == item.uid) => {

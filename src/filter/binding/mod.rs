@@ -10,6 +10,10 @@
 //!     └────────────────────────────────┘  changed since it was listed
 //!           the kind is not served
 //! ```
+//!
+//! An object is *late* while its filter could not run on its newest state, for a reason that is not the object's. It is
+//! never taken out of the snapshot for that: what was known of it stays there. With a late object a binding does not
+//! become listed, and one that is listed is not complete.
 
 mod baseline;
 mod objects;
@@ -20,8 +24,8 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 use self::{baseline::Baseline, objects::Known, sources::Sources};
 use super::{fingerprint::Fingerprints, project::Interner};
 use crate::model::{
-    BindingName, Cause, Change, HookName, Item, Items, KubernetesBinding, ObjectEvent, ObjectKey, Resource, Trigger,
-    WatchEventKind,
+    BindingName, Cause, Change, HookName, Item, Items, KubernetesBinding, Object, ObjectEvent, ObjectKey, Resource,
+    Trigger, WatchEventKind,
 };
 
 pub use self::sources::SourceId;
@@ -35,6 +39,8 @@ pub enum Projection {
     Result(Box<str>),
     /// It failed, with this text.
     Failed(String),
+    /// It could not run yet, for a reason that is not the object's.
+    Late,
 }
 
 /// What followed from a change.
@@ -67,6 +73,15 @@ impl Applied {
         self.new_error |= later.new_error;
         self
     }
+
+    /// The hook is not told of this object.
+    fn without(mut self, object: &Object) -> Self {
+        self.triggers.retain(|trigger| match &trigger.cause {
+            Cause::Event(event) => event.item.uid != object.uid,
+            _ => true,
+        });
+        self
+    }
 }
 
 /// The state machine of a binding.
@@ -80,7 +95,9 @@ pub struct Binding {
     known: HashMap<ObjectKey, Known>,
     items: Items,
     bytes: usize,
+    own_bytes: usize,
     failing: usize,
+    late: usize,
     changes: Changes,
     admitted: bool,
     listed: bool,
@@ -110,7 +127,9 @@ impl Binding {
             known: HashMap::new(),
             items: Items::new_sync(),
             bytes: 0,
+            own_bytes: 0,
             failing: 0,
+            late: 0,
             changes: Changes::default(),
             admitted,
             listed: false,
@@ -143,9 +162,19 @@ impl Binding {
         &self.items
     }
 
-    /// Whether all sources of the start were listed: the snapshot is complete.
+    /// Whether all sources of the start were listed, and no object of theirs was late then: the snapshot can be shown.
     pub fn is_listed(&self) -> bool {
         self.listed
+    }
+
+    /// Whether the snapshot shows all objects, in their newest states.
+    pub fn is_complete(&self) -> bool {
+        self.listed && self.late == 0
+    }
+
+    /// Objects on whose newest state the filter could not run yet.
+    pub fn late(&self) -> usize {
+        self.late
     }
 
     /// Whether changes are events: it was listed and admitted, and the synchronization was made.
@@ -161,6 +190,11 @@ impl Binding {
     /// Bytes that the items hold; shared parts are counted for each.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Of these, the bytes that nothing else holds.
+    pub fn own_bytes(&self) -> usize {
+        self.own_bytes
     }
 
     /// Objects on which the filter fails.
@@ -230,7 +264,8 @@ impl Binding {
     /// [`Binding::unserved`] to say, once for all sources.
     pub fn apply(&mut self, source: SourceId, change: &Change, projection: Projection, now: Instant) -> Applied {
         let Some(list) = self.sources.list(source) else { return Applied::default() };
-        match change {
+        let late = self.late;
+        let applied = match change {
             Change::ListStarted => {
                 self.sources.list_started(source);
                 Applied::default()
@@ -239,20 +274,23 @@ impl Binding {
             Change::Upsert(object) => self.upsert((source, list), object, projection, now),
             Change::Delete(object) => self.delete(source, &object.key, now),
             Change::ListDone => self.list_done(source, now),
-        }
+        };
+        self.settle_after(late, applied, now)
+    }
+
+    /// The last late object may have been what the binding waited for.
+    fn settle_after(&mut self, late: usize, applied: Applied, now: Instant) -> Applied {
+        if late > 0 && self.late == 0 { applied.and(self.settle(now)) } else { applied }
     }
 
     /// The same for a change that the hook made itself: the binding's state follows, and the hook is
     /// not told of this object.
     pub fn apply_own(&mut self, source: SourceId, change: &Change, projection: Projection, now: Instant) -> Applied {
-        let mut applied = self.apply(source, change, projection, now);
-        if let Change::Upsert(object) | Change::Delete(object) = change {
-            applied.triggers.retain(|trigger| match &trigger.cause {
-                Cause::Event(event) => event.item.uid != object.uid,
-                _ => true,
-            });
+        let applied = self.apply(source, change, projection, now);
+        match change {
+            Change::Upsert(object) | Change::Delete(object) => applied.without(object),
+            Change::ListStarted | Change::ListDone | Change::Unserved => applied,
         }
-        applied
     }
 
     fn list_done(&mut self, source: SourceId, now: Instant) -> Applied {
@@ -271,6 +309,9 @@ impl Binding {
             applied = applied.and(self.remove_orphans(now));
         }
         if !self.listed {
+            if self.late > 0 {
+                return applied;
+            }
             self.listed = true;
             applied.changed = true;
             if !self.admitted && !self.spec.on_synchronization && self.baseline.is_none() {

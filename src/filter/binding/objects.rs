@@ -7,8 +7,9 @@ use std::{sync::Arc, time::Instant};
 
 use super::{Applied, Binding, Projection, SourceId};
 use crate::{
+    fair::Charge,
     filter::project,
-    model::{Item, Object, ObjectKey, Trigger, WatchEventKind},
+    model::{Content, Item, Object, ObjectKey, Trigger, WatchEventKind},
 };
 
 /// What is known of an object.
@@ -18,14 +19,19 @@ pub(super) struct Known {
     /// The list of its source in which it was last seen.
     pub list: u32,
     pub state: State,
+    /// There is a newer state, on which the filter could not run yet.
+    pub late: bool,
+    /// Of the text that the snapshot shares with others.
+    pub charge: Option<Charge>,
 }
 
 #[derive(Debug)]
 pub(super) enum State {
     /// It is in the snapshot.
     Shown { fingerprint: u64 },
-    /// The filter fails on it; it is in no snapshot. `last` is what the hook knows of it.
-    Failed { uid: Box<str>, error: String, last: Option<(u64, Arc<Item>)> },
+    /// It is in no snapshot: the filter fails on it, with this error, or did not run on any state of it yet. `last` is
+    /// what the hook knows of it.
+    Hidden { uid: Box<str>, error: Option<String>, last: Option<(u64, Arc<Item>)> },
 }
 
 impl Binding {
@@ -45,15 +51,22 @@ impl Binding {
         shown && self.known.get(&object.key).is_some_and(|known| self.sources.contains(known.source))
     }
 
-    /// Takes the result of a filter that failed before on this state of an object. Nothing happens if
-    /// the object is gone, or there is something newer.
-    pub fn retry(&mut self, object: &Object, projection: Projection, now: Instant) -> Applied {
-        match self.known.get(&object.key) {
-            Some(Known { source, list, state: State::Failed { uid, .. } }) if *uid == object.uid => {
-                self.project((*source, *list), object, projection, now)
-            }
-            _ => Applied::default(),
-        }
+    /// Whether the filter has still to run on this object, of which the caller has the newest state.
+    pub fn is_late(&self, object: &Object) -> bool {
+        let known = self.known.get(&object.key);
+        known.is_some_and(|known| known.late && self.uid(&object.key) == Some(&*object.uid))
+    }
+
+    /// Takes the result of a filter that could not run before on this state of an object, which may be the hook's
+    /// own. Nothing happens unless the object [is late](Binding::is_late).
+    pub fn retry(&mut self, object: &Object, projection: Projection, own: bool, now: Instant) -> Applied {
+        let Some(Known { source, list, .. }) = self.known.get(&object.key).filter(|_| self.is_late(object)) else {
+            return Applied::default();
+        };
+        let (seen_in, late) = ((*source, *list), self.late);
+        let applied = self.project(seen_in, object, projection, now);
+        let applied = if own { applied.without(object) } else { applied };
+        self.settle_after(late, applied, now)
     }
 
     pub(super) fn upsert(
@@ -66,6 +79,8 @@ impl Binding {
         if self.is_known(object) {
             if let Some(known) = self.known.get_mut(&object.key) {
                 (known.source, known.list) = seen_in;
+                // It went back to the state that is shown.
+                self.late = self.late.saturating_sub(usize::from(std::mem::take(&mut known.late)));
             }
             return Applied::default();
         }
@@ -80,23 +95,35 @@ impl Binding {
         now: Instant,
     ) -> Applied {
         let mut applied = self.end_of_predecessor(object, now);
+        let late = projection == Projection::Late;
+        let previous = self.known.remove(&object.key).map(|known| {
+            self.late = self.late.saturating_sub(usize::from(known.late));
+            (known.state, known.charge)
+        });
         let seen = match projection {
+            Projection::Late => {
+                let hidden = || State::Hidden { uid: object.uid.clone(), error: None, last: None };
+                self.late += 1;
+                let (state, charge) = previous.unwrap_or_else(|| (hidden(), None));
+                let known = Known { source, list, state, late, charge };
+                self.known.insert(object.key.clone(), known);
+                return applied;
+            }
             Projection::None => Ok((self.fingerprints.of_object(object, self.spec.content), None)),
             Projection::Result(json) => {
                 Ok((self.fingerprints.of_result(object, &json), Some(self.interner.intern(&json))))
             }
             Projection::Failed(error) => Err(error),
         };
-        let previous = self.known.remove(&object.key).map(|known| known.state);
         let (state, event) = match seen {
             Ok((fingerprint, result)) => {
                 applied.changed = true;
                 let item = Arc::new(project::item(object, self.spec.content, result));
-                let event = self.reappears(previous, fingerprint, item, now);
+                let event = self.reappears(previous.map(|(state, _)| state), fingerprint, item, now);
                 (State::Shown { fingerprint }, event)
             }
             Err(error) => {
-                let (state, new_error, changed) = self.fails(object, previous, error);
+                let (state, new_error, changed) = self.fails(object, previous.map(|(state, _)| state), error);
                 applied.new_error = new_error;
                 applied.changed |= changed;
                 (state, None)
@@ -104,20 +131,24 @@ impl Binding {
         };
         applied.triggers.extend(event);
         // The key of the new state, so that the old object's memory is released.
-        self.known.insert(object.key.clone(), Known { source, list, state });
+        let shared = self.spec.content == Content::Full && matches!(state, State::Shown { .. });
+        let charge = shared.then(|| object.charge.clone());
+        self.known.insert(object.key.clone(), Known { source, list, state, late: false, charge });
         applied
     }
 
     /// An object of the same name with another uid is gone, even if nobody saw it go.
     fn end_of_predecessor(&mut self, object: &Object, now: Instant) -> Applied {
-        let known = match self.known.get(&object.key).map(|known| &known.state) {
-            Some(State::Shown { .. }) => self.items.get(&object.key).map(|item| &item.uid),
-            Some(State::Failed { uid, .. }) => Some(uid),
-            None => None,
-        };
-        match known {
-            Some(uid) if *uid != object.uid => self.remove(&object.key, now),
+        match self.uid(&object.key) {
+            Some(uid) if *uid != *object.uid => self.remove(&object.key, now),
             _ => Applied::default(),
+        }
+    }
+
+    fn uid(&self, key: &ObjectKey) -> Option<&str> {
+        match &self.known.get(key)?.state {
+            State::Shown { .. } => self.items.get(key).map(|item| &*item.uid),
+            State::Hidden { uid, .. } => Some(uid),
         }
     }
 
@@ -131,14 +162,15 @@ impl Binding {
     ) -> Option<Trigger> {
         let last = match previous {
             Some(State::Shown { fingerprint }) => self.items.get(&item.key).map(|item| (fingerprint, item.clone())),
-            Some(State::Failed { last, .. }) => {
-                self.failing = self.failing.saturating_sub(1);
+            Some(State::Hidden { error, last, .. }) => {
+                self.failing = self.failing.saturating_sub(usize::from(error.is_some()));
                 last
             }
             None => None,
         };
         self.hide(&item.key);
         self.bytes += project::size(&item);
+        self.own_bytes += project::own(&item, self.spec.content);
         self.items.insert_mut(item.key.clone(), item.clone());
         match last {
             Some((known, _)) if known == fingerprint => None,
@@ -158,19 +190,20 @@ impl Binding {
     fn fails(&mut self, object: &Object, previous: Option<State>, error: String) -> (State, bool, bool) {
         let uid = object.uid.clone();
         match previous {
-            Some(State::Failed { error: known, last, .. }) => {
-                let new = known != error;
-                (State::Failed { uid, error, last }, new, false)
+            Some(State::Hidden { error: known, last, .. }) => {
+                self.failing += usize::from(known.is_none());
+                let new = known.as_ref() != Some(&error);
+                (State::Hidden { uid, error: Some(error), last }, new, false)
             }
             Some(State::Shown { fingerprint }) => {
                 self.failing += 1;
                 // Before the synchronisation the hook knows of nothing.
                 let last = self.hide(&object.key).filter(|_| self.live).map(|item| (fingerprint, item));
-                (State::Failed { uid, error, last }, true, true)
+                (State::Hidden { uid, error: Some(error), last }, true, true)
             }
             None => {
                 self.failing += 1;
-                (State::Failed { uid, error, last: None }, true, false)
+                (State::Hidden { uid, error: Some(error), last: None }, true, false)
             }
         }
     }
@@ -178,6 +211,7 @@ impl Binding {
     fn hide(&mut self, key: &ObjectKey) -> Option<Arc<Item>> {
         let item = self.items.get(key).cloned()?;
         self.bytes = self.bytes.saturating_sub(project::size(&item));
+        self.own_bytes = self.own_bytes.saturating_sub(project::own(&item, self.spec.content));
         self.items.remove_mut(key);
         Some(item)
     }
@@ -206,11 +240,12 @@ impl Binding {
 
     fn remove(&mut self, key: &ObjectKey, now: Instant) -> Applied {
         let known = self.known.remove(key);
+        self.late = self.late.saturating_sub(usize::from(known.as_ref().is_some_and(|known| known.late)));
         let shown = self.hide(key);
         let changed = shown.is_some();
         let last = match known.map(|known| known.state) {
-            Some(State::Failed { last, .. }) => {
-                self.failing = self.failing.saturating_sub(1);
+            Some(State::Hidden { error, last, .. }) => {
+                self.failing = self.failing.saturating_sub(usize::from(error.is_some()));
                 last.map(|(_, item)| item)
             }
             _ => shown,

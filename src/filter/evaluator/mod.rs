@@ -1,6 +1,6 @@
 //! Evaluates programs: here when they provably end soon, else in a worker of the program's own.
 //!
-//! Never lets an evaluation run beyond its deadline, and never has more workers than it may.
+//! Never lets an evaluation run beyond its limits, and never has more workers than it may.
 
 mod backoff;
 mod program;
@@ -14,12 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::time::timeout;
 
-pub use self::program::{Program, compile};
+pub use self::program::{Program, compile, compile_for};
 use self::{
     backoff::Wait,
     slot::{Running, Slot},
@@ -28,6 +25,7 @@ use super::{
     jq::{FilterError, Outputs},
     worker::{Worker, WorkerConfig},
 };
+use crate::fair::{Pool, Share, Tenant};
 
 /// How often an evaluation that waits for a place looks for idle workers.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -36,7 +34,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Evaluator {
     config: WorkerConfig,
-    places: Arc<Semaphore>,
+    places: Pool,
     /// Evaluations that wait for a place.
     waiting: AtomicUsize,
     /// Slots that have, or had, a worker.
@@ -46,13 +44,31 @@ pub struct Evaluator {
 impl Evaluator {
     /// No process is started before a program needs one.
     pub fn new(config: WorkerConfig) -> Self {
-        let places = Arc::new(Semaphore::new(config.max_workers.max(1)));
+        let places = Pool::new(config.max_workers as u64);
         Self { config, places, waiting: AtomicUsize::new(0), slots: Mutex::default() }
     }
 
     /// The worker processes that exist.
     pub fn workers(&self) -> usize {
-        self.config.max_workers.max(1).saturating_sub(self.places.available_permits())
+        usize::try_from(self.places.capacity() - self.places.free()).unwrap_or(usize::MAX)
+    }
+
+    /// A worker's place, for a process of another kind. Tenants take turns; no idle worker is in their way.
+    pub async fn place(&self, tenant: &Tenant) -> Share {
+        if let Some(place) = self.places.try_take(tenant, 1) {
+            return place;
+        }
+        let _waiting = Waiting::new(&self.waiting);
+        let mut place = std::pin::pin!(self.places.take(tenant, 1));
+        loop {
+            // One that is busy now may be idle the next time.
+            self.stop_an_idle_worker();
+            match timeout(LOOK_AGAIN, &mut place).await {
+                Ok(Ok(taken)) => return taken,
+                Ok(Err(_)) => place.set(self.places.take(tenant, 1)),
+                Err(_) => {}
+            }
+        }
     }
 
     /// Runs a program on an object's JSON.
@@ -92,32 +108,16 @@ impl Evaluator {
             None => self.start(program).await,
         };
         match started {
-            Ok(mut running) => (running.worker.evaluate(json, self.config.deadline).await, Some(running)),
+            Ok(mut running) => (running.worker.evaluate(json).await, Some(running)),
             Err(error) => (Err(error), None),
         }
     }
 
     async fn start(&self, program: &Program) -> Result<Running, FilterError> {
-        let _place = self.place(program.slot()).await?;
+        self.remember(program.slot());
+        let _place = self.place(program.tenant()).await;
         let worker = Worker::start(&self.config, program.text()).await?;
         Ok(Running { worker, _place })
-    }
-
-    /// A place for a worker; an idle worker of another program gives up its own.
-    async fn place(&self, slot: &Arc<Slot>) -> Result<OwnedSemaphorePermit, FilterError> {
-        self.remember(slot);
-        if let Ok(permit) = self.places.clone().try_acquire_owned() {
-            return Ok(permit);
-        }
-        let _waiting = Waiting::new(&self.waiting);
-        let mut place = std::pin::pin!(self.places.clone().acquire_owned());
-        loop {
-            // One that is busy now may be idle the next time.
-            self.stop_an_idle_worker();
-            if let Ok(permit) = timeout(LOOK_AGAIN, &mut place).await {
-                return permit.map_err(|_| FilterError::Worker(std::io::Error::other("the evaluator is closed")));
-            }
-        }
     }
 
     fn remember(&self, slot: &Arc<Slot>) {

@@ -3,9 +3,12 @@
 use std::{fmt, sync::Arc};
 
 use super::slot::Slot;
-use crate::filter::{
-    jq::{self, CompileError, Compiled, Cost, FilterError, Outputs},
-    project,
+use crate::{
+    fair::Tenant,
+    filter::{
+        jq::{self, CompileError, Compiled, Cost, FilterError, Outputs},
+        project,
+    },
 };
 
 /// A compiled jq program. Cheap to clone; clones share one worker and one back-off, so compile it
@@ -18,15 +21,27 @@ struct Inner {
     /// Kept only for linear programs.
     linear: Option<(Compiled, Cost)>,
     reads_only_metadata: bool,
+    tenant: Tenant,
     slot: Arc<Slot>,
 }
 
-/// Compiles a program. The error says where it is wrong.
+/// Compiles a program that is nobody's. The error says where it is wrong.
 pub fn compile(program: &str) -> Result<Program, CompileError> {
+    compile_for(&Tenant::hook(""), program)
+}
+
+/// Compiles a tenant's program, which has its share of the workers.
+pub fn compile_for(tenant: &Tenant, program: &str) -> Result<Program, CompileError> {
     let (compiled, cost) = jq::compile(program)?;
     let reads_only_metadata = compiled.reads_only(&project::METADATA);
     let linear = cost.map(|cost| (compiled, cost));
-    Ok(Program(Arc::new(Inner { text: program.into(), linear, reads_only_metadata, slot: Arc::default() })))
+    Ok(Program(Arc::new(Inner {
+        text: program.into(),
+        linear,
+        reads_only_metadata,
+        tenant: tenant.clone(),
+        slot: Arc::default(),
+    })))
 }
 
 impl Program {
@@ -50,6 +65,10 @@ impl Program {
     pub(super) fn run_here(&self, json: &str) -> Option<Result<Outputs, FilterError>> {
         let (compiled, cost) = self.0.linear.as_ref()?;
         cost.fits(json.len()).then(|| jq::run(compiled, json))
+    }
+
+    pub(super) fn tenant(&self) -> &Tenant {
+        &self.0.tenant
     }
 
     pub(super) fn slot(&self) -> &Arc<Slot> {

@@ -7,13 +7,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    sync::{Mutex, OwnedSemaphorePermit},
-    time::Instant,
-};
+use tokio::{sync::Mutex, time::Instant};
 
 use super::backoff::Backoff;
-use crate::filter::worker::Worker;
+use crate::{fair::Share, filter::worker::Worker};
 
 /// A running worker and its place among all.
 #[derive(Debug)]
@@ -21,7 +18,7 @@ pub struct Running {
     /// Dropped first, so that the place is free only when the process is killed.
     pub worker: Worker,
     /// Its place.
-    pub _place: OwnedSemaphorePermit,
+    pub _place: Share,
 }
 
 /// The place of a program's worker.

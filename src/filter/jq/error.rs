@@ -28,7 +28,7 @@ impl CompileError {
 /// A bound that an evaluation reached. The evaluation was ended; nothing else was harmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterLimit {
-    /// It took too long.
+    /// It used so much time of the CPU.
     Time(Duration),
     /// It needed more than this many bytes of memory.
     Memory(u64),
@@ -50,14 +50,15 @@ impl FilterLimit {
 impl std::fmt::Display for FilterLimit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Time(limit) => write!(f, "it did not end within {limit:?}"),
+            Self::Time(limit) => write!(f, "it did not end within {limit:?} of CPU time"),
             Self::Memory(bytes) => write!(f, "it needs more than {} MiB of memory", bytes / (1024 * 1024)),
             Self::Stack => f.write_str("it recurses too deeply"),
         }
     }
 }
 
-/// Why an evaluation gave no result.
+/// Why an evaluation gave no result. Some errors are the machine's and pass; the others come again with the same
+/// program and the same object: see [`FilterError::is_transient`].
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
     /// The program raised an error; jaq's text, shortened.
@@ -87,9 +88,18 @@ pub enum FilterError {
         /// The last one.
         last: String,
     },
-    /// jaq panicked, or its process ended for no known reason.
+    /// jaq panicked.
     #[error("the filter crashed: {0}")]
     Crashed(String),
+    /// The filter's process died, and neither the program nor the object is known to be the reason.
+    #[error("the filter could not run: {0}")]
+    Killed(String),
+    /// The filter's process did not answer in this time, and used up no limit of its own: the machine is too busy.
+    #[error("the filter's process did not answer within {0:?}")]
+    Late(Duration),
+    /// The operator may not keep the object.
+    #[error("there is no room for the object: {0}")]
+    NoRoom(String),
     /// The process for the filter could not be started or talked to.
     #[error("the filter's process cannot be used")]
     Worker(#[source] io::Error),
@@ -98,14 +108,20 @@ pub enum FilterError {
 impl FilterError {
     /// Whether the process that it happened in is of no more use.
     pub fn ends_worker(&self) -> bool {
-        matches!(self, Self::Limit(_) | Self::Crashed(_) | Self::Worker(_))
+        matches!(self, Self::Limit(_) | Self::Crashed(_) | Self::Killed(_) | Self::Late(_) | Self::Worker(_))
     }
 
-    /// What makes it the same error as before: its text, without what changes with the time.
-    pub fn identity(&self) -> String {
+    /// Whether the error says nothing of the program or the object: the same evaluation may succeed later. What is
+    /// unknown counts as transient, since a retry is harmless and a snapshot without the object is not.
+    pub fn is_transient(&self) -> bool {
         match self {
-            Self::BackingOff { .. } => self.label().to_owned(),
-            other => other.to_string(),
+            Self::BackingOff { .. } | Self::Killed(_) | Self::Late(_) | Self::NoRoom(_) | Self::Worker(_) => true,
+            Self::Program(_)
+            | Self::Input(_)
+            | Self::TooLarge(_)
+            | Self::NotJson(_)
+            | Self::Limit(_)
+            | Self::Crashed(_) => false,
         }
     }
 
@@ -119,6 +135,9 @@ impl FilterError {
             Self::Limit(limit) => limit.label(),
             Self::BackingOff { .. } => "backing-off",
             Self::Crashed(_) => "crashed",
+            Self::Killed(_) => "killed",
+            Self::Late(_) => "late",
+            Self::NoRoom(_) => "no-room",
             Self::Worker(_) => "worker",
         }
     }

@@ -75,16 +75,33 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// As jq does: what JSON can't say is `null` or the largest number.
+    /// As jq does: what JSON can't express is `null` or the largest number.
     fn number(&mut self, number: &Num) -> Result<(), Unwritable> {
         match number {
-            Num::Float(f) if f.is_nan() => self.push("null"),
-            Num::Float(f) if f.is_infinite() => self.push(&format!("{:e}", f64::MAX.copysign(*f))),
             Num::Int(i) => self.push(&i.to_string()),
-            other => {
-                // Only long numbers are longer than the bound; they are printed before it is checked.
-                self.push(&other.to_string())
-            }
+            Num::Float(f) => self.float(*f, || number.to_string()),
+            // Only long numbers are longer than the bound; they are printed before it is checked.
+            Num::BigInt(_) | Num::Dec(_) => self.literal(&number.to_string()),
+        }
+    }
+
+    /// A number whose digits are kept. `tonumber` takes more forms than JSON has (`+1.5`, `01.5`), and numbers that no
+    /// reader accepts (`1e999`): a hook that gets one could not read its context, and would be tried for ever.
+    fn literal(&mut self, text: &str) -> Result<(), Unwritable> {
+        if serde_json::from_str::<f64>(text).is_ok() {
+            return self.push(text);
+        }
+        let float = text.parse().unwrap_or(f64::NAN);
+        self.float(float, || Num::Float(float).to_string())
+    }
+
+    fn float(&mut self, float: f64, text: impl FnOnce() -> String) -> Result<(), Unwritable> {
+        if float.is_nan() {
+            self.push("null")
+        } else if float.is_infinite() {
+            self.push(&format!("{:e}", f64::MAX.copysign(float)))
+        } else {
+            self.push(&text())
         }
     }
 

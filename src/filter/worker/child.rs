@@ -8,18 +8,20 @@ use std::{
     process::ExitCode,
     sync::mpsc,
     thread,
-    time::Instant,
 };
 
 use super::{
     frame::{Frame, Tag, malformed},
     limits::{Limits, STACK},
 };
-use crate::filter::jq::{self, Compiled};
+use crate::{
+    child::Bounds,
+    filter::jq::{self, Compiled},
+};
 
 /// Runs the worker on the process's standard streams. Call it from a process that does nothing else.
-pub fn serve() -> ExitCode {
-    match work() {
+pub fn serve(bounds: Bounds) -> ExitCode {
+    match bounds.apply().and_then(|()| work()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => ExitCode::SUCCESS,
         Err(error) => {
@@ -31,15 +33,12 @@ pub fn serve() -> ExitCode {
 }
 
 fn work() -> io::Result<()> {
-    let started = Instant::now();
     let mut input = io::stdin().lock();
     let (limits, program) = Limits::from_frame(Frame::read(&mut input)?)?;
     let (program, _) = jq::compile(&program).map_err(io::Error::other)?;
-    limits.apply()?;
-    die_first();
     let (objects, next) = mpsc::sync_channel::<String>(1);
     thread::Builder::new().name("filter".into()).stack_size(STACK).spawn(move || {
-        if let Err(error) = answer(&program, &next, limits, started) {
+        if let Err(error) = answer(&program, &next, limits) {
             let _ = writeln!(io::stderr(), "filter worker: {error}");
             std::process::exit(1);
         }
@@ -55,18 +54,12 @@ fn work() -> io::Result<()> {
     }
 }
 
-fn answer(program: &Compiled, objects: &mpsc::Receiver<String>, limits: Limits, started: Instant) -> io::Result<()> {
+fn answer(program: &Compiled, objects: &mpsc::Receiver<String>, limits: Limits) -> io::Result<()> {
     let mut output = io::stdout().lock();
     Frame::text(Tag::Ready, "").write(&mut output)?;
     for object in objects {
-        limits.allow_cpu(started)?;
+        limits.allow_cpu()?;
         Frame::from_result(jq::run(program, &object)).write(&mut output)?;
     }
     Ok(())
-}
-
-/// When the machine or the container runs out of memory, the kernel should take this process, not
-/// its parent. Where that can't be said, nothing is lost.
-fn die_first() {
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }

@@ -1,30 +1,31 @@
 //! The limits of a worker process, and how they travel to it.
 
-use std::{
-    io,
-    time::{Duration, Instant},
+use std::{io, time::Duration};
+
+use rustix::{
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+    time::{ClockId, clock_gettime},
 };
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
 use super::frame::{Frame, Tag, malformed};
+use crate::{child::Bounds, memory};
 
 /// The stack of the thread that evaluates.
 pub const STACK: usize = 64 * 1024 * 1024;
 /// Code's own data, other threads' stacks, buffers for one object and one result.
-const BASE: u64 = 64 * 1024 * 1024;
-/// Standard streams and what the runtime opens for a moment.
-const FILES: u64 = 16;
+const BASE: u64 = 24 * 1024 * 1024;
 
 /// What a worker may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of memory for values, about.
     pub memory: u64,
-    /// CPU seconds of one evaluation, beyond which the kernel ends the process. A net below the
-    /// host's own deadline.
+    /// CPU seconds of one evaluation, beyond which the kernel ends the process.
     pub cpu: u32,
 }
+
+/// Bytes for values in a worker of the usual size.
+pub const VALUES: u64 = memory::WORKER - STACK as u64 - BASE;
 
 impl Limits {
     /// The first frame to a worker.
@@ -48,27 +49,18 @@ impl Limits {
         Ok((limits, String::from_utf8(program.to_vec()).map_err(|_| short())?))
     }
 
-    /// Sets this process's limits, except for the CPU.
-    pub fn apply(self) -> io::Result<()> {
-        lower(Resource::Core, 0)?;
-        lower(Resource::Nofile, FILES)?;
-        // Private writable memory, which is what values need; address space alone is no harm.
-        lower(Resource::Data, self.memory.saturating_add(STACK as u64).saturating_add(BASE))
+    /// What its process may use. The CPU is bounded evaluation by evaluation.
+    pub fn bounds(self) -> Bounds {
+        Bounds { memory: self.memory.saturating_add(STACK as u64).saturating_add(BASE), cpu: None, time: None }
     }
 
-    /// Lets the process use the CPU for one more evaluation. One thread works at a time, so that no
-    /// more CPU was used than time has passed.
-    pub fn allow_cpu(self, started: Instant) -> io::Result<()> {
-        let limit = started.elapsed() + Duration::from_secs(u64::from(self.cpu) + 1);
+    /// Lets the process use the CPU for one more evaluation. The kernel counts in seconds: an evaluation may have up
+    /// to one more.
+    pub fn allow_cpu(self) -> io::Result<()> {
+        let used = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).map_err(io::Error::other)?;
+        let limit = used.as_secs() + 1 + u64::from(self.cpu);
         let maximum = getrlimit(Resource::Cpu).maximum;
-        setrlimit(Resource::Cpu, Rlimit { current: Some(limit.as_secs() + 1), maximum })?;
+        setrlimit(Resource::Cpu, Rlimit { current: Some(limit), maximum })?;
         Ok(())
     }
-}
-
-fn lower(resource: Resource, limit: u64) -> io::Result<()> {
-    let maximum = getrlimit(resource).maximum;
-    let limit = maximum.map_or(limit, |maximum| maximum.min(limit));
-    setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
-    Ok(())
 }

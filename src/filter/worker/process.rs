@@ -2,22 +2,25 @@
 //!
 //! Never waits beyond a deadline, and never leaves a process behind: dropping it kills it.
 
-use std::{io, os::unix::process::ExitStatusExt as _, path::PathBuf, process::Stdio, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt as _, BufReader},
-    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout},
     time::timeout,
 };
 
 use super::{
     frame::{Frame, Tag, malformed},
-    limits::Limits,
+    limits::{Limits, VALUES},
 };
-use crate::filter::jq::{FilterError, FilterLimit, Outputs};
+use crate::{
+    child::{self, Cause},
+    filter::jq::{FilterError, FilterLimit, Outputs},
+};
 
-/// Until a started process has to be ready.
-const START: Duration = Duration::from_secs(15);
+/// Until the last words and the end of a process that was killed have to be there.
+const END: Duration = Duration::from_secs(15);
 /// What is read of a dead worker's last words.
 const LAST_WORDS: u64 = 4096;
 
@@ -28,11 +31,15 @@ pub struct WorkerConfig {
     pub command: PathBuf,
     /// Its arguments. Default `filter-worker`.
     pub args: Vec<String>,
-    /// Memory of one worker for values, in bytes. Default 256 MiB.
+    /// Memory of one worker for values, in bytes. Default 168 MiB.
     pub memory: u64,
-    /// The longest evaluation. Default 1 s.
-    pub deadline: Duration,
-    /// Processes at a time. Default 16.
+    /// CPU time of one evaluation, in whole seconds, rounded up. Default 1 s.
+    pub cpu_time: Duration,
+    /// Until a process has to be ready, and until it has to answer, by the clock on the wall. Much longer than
+    /// `cpu_time`: a process that uses no CPU time waits for the machine, and that is not the filter's fault.
+    /// Default 30 s.
+    pub patience: Duration,
+    /// Processes at a time, also of those that check settings; tenants share them. Default 4.
     pub max_workers: usize,
     /// A worker without work for so long is stopped. Default 30 s.
     pub idle: Duration,
@@ -44,9 +51,10 @@ impl WorkerConfig {
         Self {
             command: command.into(),
             args: vec!["filter-worker".into()],
-            memory: 256 * 1024 * 1024,
-            deadline: Duration::from_secs(1),
-            max_workers: 16,
+            memory: VALUES,
+            cpu_time: Duration::from_secs(1),
+            patience: Duration::from_secs(30),
+            max_workers: 4,
             idle: Duration::from_secs(30),
         }
     }
@@ -56,9 +64,13 @@ impl WorkerConfig {
         Ok(Self::new(std::env::current_exe()?))
     }
 
+    fn cpu_seconds(&self) -> u32 {
+        let whole = u32::try_from(self.cpu_time.as_secs()).unwrap_or(u32::MAX);
+        whole.saturating_add(u32::from(self.cpu_time.subsec_nanos() > 0)).max(1)
+    }
+
     fn limits(&self) -> Limits {
-        let cpu = u32::try_from(self.deadline.as_secs()).unwrap_or(u32::MAX).saturating_add(1);
-        Limits { memory: self.memory, cpu }
+        Limits { memory: self.memory, cpu: self.cpu_seconds() }
     }
 }
 
@@ -70,38 +82,28 @@ pub struct Worker {
     output: BufReader<ChildStdout>,
     errors: ChildStderr,
     memory: u64,
+    cpu_time: Duration,
+    patience: Duration,
 }
 
 impl Worker {
     /// Starts a process, and waits until it has compiled the program.
     pub async fn start(config: &WorkerConfig, program: &str) -> Result<Self, FilterError> {
         let mut worker = Self::spawn(config).map_err(FilterError::Worker)?;
-        let ready = timeout(START, async {
+        let ready = timeout(config.patience, async {
             config.limits().frame(program).send(&mut worker.input).await?;
             Frame::receive(&mut worker.output).await
         });
         match ready.await {
             Ok(Ok(Frame { tag: Tag::Ready, .. })) => Ok(worker),
             Ok(Ok(_)) => Err(FilterError::Worker(malformed("no ready frame"))),
-            Ok(Err(_)) => Err(worker.post_mortem().await),
-            Err(_) => {
-                Err(FilterError::Worker(io::Error::new(io::ErrorKind::TimedOut, format!("not ready within {START:?}"))))
-            }
+            Ok(Err(_)) => Err(worker.not_started().await),
+            Err(_) => Err(FilterError::Late(config.patience)),
         }
     }
 
     fn spawn(config: &WorkerConfig) -> io::Result<Self> {
-        let mut child = Command::new(&config.command)
-            .args(&config.args)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // Ctrl-C is for the host, which then stops its workers.
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
+        let mut child = child::start(&config.command, &config.args, config.limits().bounds(), None)?;
         let missing = || io::Error::other("a standard stream is missing");
         Ok(Self {
             input: child.stdin.take().ok_or_else(missing)?,
@@ -109,59 +111,57 @@ impl Worker {
             errors: child.stderr.take().ok_or_else(missing)?,
             child,
             memory: config.memory,
+            cpu_time: Duration::from_secs(config.cpu_seconds().into()),
+            patience: config.patience,
         })
     }
 
     /// Evaluates the program on an object. After an error that is not the program's own the worker
-    /// is of no more use.
-    pub async fn evaluate(&mut self, json: &str, deadline: Duration) -> Result<Outputs, FilterError> {
-        let answer = timeout(deadline, async {
+    /// is of no more use. The process itself ends when its CPU time is used up.
+    pub async fn evaluate(&mut self, json: &str) -> Result<Outputs, FilterError> {
+        let answer = timeout(self.patience, async {
             Frame::text(Tag::Object, json).send(&mut self.input).await?;
             Frame::receive(&mut self.output).await
         });
         match answer.await {
             Ok(Ok(frame)) => frame.into_result(),
-            Ok(Err(_)) => Err(self.post_mortem().await),
+            Ok(Err(_)) => Err(self.failed().await),
             Err(_) => {
                 // Killing fails only if it is dead already.
                 let _ = self.child.start_kill();
-                Err(FilterError::Limit(FilterLimit::Time(deadline)))
+                Err(FilterError::Late(self.patience))
             }
         }
     }
 
     /// Why the process ended.
-    async fn post_mortem(&mut self) -> FilterError {
+    async fn post_mortem(&mut self) -> Result<Cause, FilterError> {
         let _ = self.child.start_kill();
         let mut words = Vec::new();
-        let _ = timeout(START, (&mut self.errors).take(LAST_WORDS).read_to_end(&mut words)).await;
-        let status = match timeout(START, self.child.wait()).await {
-            Ok(Ok(status)) => status,
-            Ok(Err(error)) => return FilterError::Worker(error),
-            Err(_) => return FilterError::Crashed("its process does not end".into()),
-        };
-        cause_of_death(status.signal(), &String::from_utf8_lossy(&words), &status.to_string(), self.memory)
+        let _ = timeout(END, (&mut self.errors).take(LAST_WORDS).read_to_end(&mut words)).await;
+        match timeout(END, self.child.wait()).await {
+            Ok(Ok(status)) => Ok(Cause::of(status, &String::from_utf8_lossy(&words))),
+            Ok(Err(error)) => Err(FilterError::Worker(error)),
+            Err(_) => Err(FilterError::Killed("it does not end".into())),
+        }
     }
-}
 
-/// Linux's numbers, the same on all architectures that Rust's standard library runs hooks' hosts on.
-const SIGKILL: i32 = 9;
-const SIGSEGV: i32 = 11;
-const SIGXCPU: i32 = 24;
+    /// A limit of the process's own is the program's doing. Whoever else killed it had reasons of their own.
+    async fn failed(&mut self) -> FilterError {
+        match self.post_mortem().await {
+            Ok(Cause::Stack) => FilterError::Limit(FilterLimit::Stack),
+            Ok(Cause::Memory) => FilterError::Limit(FilterLimit::Memory(self.memory)),
+            Ok(Cause::Time) => FilterError::Limit(FilterLimit::Time(self.cpu_time)),
+            Ok(cause) => FilterError::Killed(cause.to_string()),
+            Err(error) => error,
+        }
+    }
 
-fn cause_of_death(signal: Option<i32>, words: &str, status: &str, memory: u64) -> FilterError {
-    if words.contains("overflowed its stack") || signal == Some(SIGSEGV) {
-        return FilterError::Limit(FilterLimit::Stack);
-    }
-    if words.contains("memory allocation of") {
-        return FilterError::Limit(FilterLimit::Memory(memory));
-    }
-    match signal {
-        Some(SIGXCPU) => FilterError::Limit(FilterLimit::Time(Duration::ZERO)),
-        Some(SIGKILL) => FilterError::Crashed("its process was killed, maybe for want of memory on the machine".into()),
-        _ => {
-            let last = words.lines().last().unwrap_or_default();
-            FilterError::Crashed(format!("its process ended with {status} {last}").trim_end().to_owned())
+    /// It has seen no object, and its program was compiled here before: whatever ended it, that did not.
+    async fn not_started(&mut self) -> FilterError {
+        match self.post_mortem().await {
+            Ok(cause) => FilterError::Killed(format!("it did not start: {cause}")),
+            Err(error) => error,
         }
     }
 }

@@ -61,8 +61,8 @@ pub struct HookBundleSpec {
     #[schemars(regex(pattern = "^sha256:[0-9a-f]{64}$"))]
     pub approved_digest: Option<String>,
 
-    /// The ServiceAccount of this namespace that the hooks act as. What it may do is RBAC's decision; what is granted
-    /// here limits it further.
+    /// The ServiceAccount of this namespace that the hooks act as; it must exist. What it may do is RBAC's decision; what
+    /// is granted here limits it further.
     #[serde(default = "default_service_account")]
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(validation = Rule::new(
@@ -71,8 +71,8 @@ pub struct HookBundleSpec {
     .message("must be the name of a ServiceAccount of this namespace: lower-case letters, digits, '-' and '.', without a namespace before it"))]
     pub service_account_name: String,
 
-    /// What the hooks may do, in the words of RBAC. A hook may do what it asks for and what is granted; one that asks
-    /// for more than is granted does not start, and a new version that does so waits.
+    /// What the hooks may call, watch and answer, in the words of RBAC. A hook may do what it asks for and what is
+    /// granted; one that asks for more than is granted does not start, and a new version that does so waits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub grants: Vec<Grant>,
@@ -137,7 +137,7 @@ pub struct OciSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_secret: Option<SecretKey>,
 
-    /// Speak HTTP without TLS. Only where nobody else can listen.
+    /// Speak HTTP without TLS. Only with registries that the operator's admin allows it for (--insecure-registry).
     #[serde(default)]
     pub insecure: bool,
 }
@@ -253,7 +253,8 @@ pub struct Grant {
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "atomic"))]
     pub resources: Vec<String>,
 
-    /// get, list, watch, create, update, patch, delete.
+    /// get, list, create, update, patch, delete for its calls; watch for what it binds; validate, mutate and convert for
+    /// what the API server asks it.
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "atomic"))]
     pub verbs: Vec<String>,
 
@@ -298,6 +299,11 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = BYTES))]
     pub log_bytes: Option<String>,
+
+    /// Runs of one hook at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub concurrency: Option<i64>,
 }
 
 impl HookBundleSpec {

@@ -1,5 +1,5 @@
 //! `kubernetesValidating[]` and `kubernetesMutating[]`. What the API server would refuse when the
-//! webhook is registered is refused here, with its place; CEL is left to it.
+//! webhook is registered is refused here, with its place. CEL is only read as text: whoever loads the hook compiles it.
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! `permissions`. Grants nothing: the admin does.
 
+use std::collections::HashSet;
+
 use super::reader::{Fields, quoted};
 use crate::model::Permission;
 
@@ -29,6 +31,14 @@ fn permission(fields: &Fields<'_, '_>) -> Permission {
             fields.wrong(&format!("{key}[{i}]"), format!("is {}; {hint}", quoted(text)));
         }
     };
+    let Permission { api_groups, resources, verbs, resource_names, namespaces } = &permission;
+    let lists = [("apiGroups", api_groups), ("resources", resources), ("verbs", verbs)];
+    for (key, texts) in lists.into_iter().chain([("resourceNames", resource_names), ("namespaces", namespaces)]) {
+        let mut seen = HashSet::new();
+        for (i, text) in texts.iter().enumerate().filter(|(_, text)| !seen.insert(text.as_str())) {
+            fields.wrong(&format!("{key}[{i}]"), format!("is {} once more; write each word once", quoted(text)));
+        }
+    }
     check("verbs", &permission.verbs, &|verb| VERBS.contains(&verb), &format!("allowed: {}", VERBS.join(", ")));
     check("apiGroups", &permission.api_groups, &|group| !group.contains('/'), "write the group without a version");
     check(

@@ -71,7 +71,7 @@ pub(super) fn kubernetes() -> Value {
         )
         .key(
             "resynchronizationPeriod",
-            reference("duration", "List all objects anew after this time, and deliver what differs as events. At least 1s; without it never."),
+            reference("duration", "List all objects again after this time, and deliver what differs as events. At least 1s; without it never."),
         )
         .key("ignoreOwnWrites", boolean(false).about("A change that this hook made does not run it."))
         .key(

@@ -87,6 +87,11 @@ impl Part {
     pub fn some(self) -> Self {
         self.with("minItems", 1)
     }
+
+    /// A list in which nothing is there twice.
+    pub fn unique(self) -> Self {
+        self.with("uniqueItems", true)
+    }
 }
 
 /// Any text.

@@ -7,14 +7,23 @@ use super::parts::{integer, list, matching, number, object, one_of, reference, s
 pub(super) fn permission() -> Value {
     let resource = matching("^[^A-Z]+$").with("examples", ["pods", "pods/eviction"]);
     object("These verbs on these resources.")
-        .required("apiGroups", list(matching("^[^/]*$")).some().about("API groups; \"\" is the core group, \"*\" all."))
-        .required("resources", list(resource).some().about("Plural names, a subresource after a slash, or \"*\"."))
+        .required(
+            "apiGroups",
+            list(matching("^[^/]*$")).some().unique().about("API groups; \"\" is the core group, \"*\" all."),
+        )
+        .required(
+            "resources",
+            list(resource).some().unique().about("Plural names, a subresource after a slash, or \"*\"."),
+        )
         .required(
             "verbs",
-            list(one_of(&["get", "list", "create", "update", "patch", "delete", "*"])).some().about("What is done."),
+            list(one_of(&["get", "list", "create", "update", "patch", "delete", "*"]))
+                .some()
+                .unique()
+                .about("What is done."),
         )
-        .key("resourceNames", list(text()).some().about("Only objects with these names."))
-        .key("namespaces", list(text()).some().about("Only in these namespaces."))
+        .key("resourceNames", list(text()).some().unique().about("Only objects with these names."))
+        .key("namespaces", list(text()).some().unique().about("Only in these namespaces."))
         .build()
 }
 

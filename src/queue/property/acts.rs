@@ -32,6 +32,16 @@ impl World {
             Op::Revise(at, binding) => self.revise(&hook(HOOKS[at].0), binding),
             Op::Expect(at, binding) => self.expect(&hook(HOOKS[at].0), binding),
             Op::Listed(at, binding) => self.listed(&hook(HOOKS[at].0), binding),
+            Op::Excuse(at, binding) => {
+                let name = hook(HOOKS[at].0);
+                self.state.excuse(&name, &binding_name(binding));
+                self.expected.entry((name, binding)).and_modify(|place| *place = None);
+            }
+            Op::Incomplete(at, binding) => {
+                let name = hook(HOOKS[at].0);
+                self.state.incomplete(&name, &binding_name(binding));
+                self.incomplete.insert((name, binding));
+            }
             Op::RetryDead(at) => self.retry_dead(at.map(|at| hook(HOOKS[at].0))),
             Op::DropDead(at) => self.drop_dead(&hook(HOOKS[at].0)),
             Op::Restart => self.restart(),
@@ -52,11 +62,13 @@ impl World {
             _ => line,
         };
         let kind = if push.deleted { WatchEventKind::Deleted } else { WatchEventKind::Modified };
+        let uid = self.uid(&name, &push);
+        let deleted = push.deleted;
         let cause = match push.what {
             What::Startup => Cause::Startup,
             What::Sync => Cause::Synchronization,
             What::Tick => tick(id as u64),
-            What::Event(object) => event_of(kind, &object.to_string(), id as u64),
+            What::Event(_) => event_of(kind, uid.as_deref().unwrap(), id as u64),
         };
         let mut snapshots = vec![BindingName::new(id.to_string())];
         snapshots.extend((push.what == What::Sync).then(|| BindingName::new(binding)));
@@ -85,7 +97,19 @@ impl World {
             born: place,
             life,
             unbound: false,
+            uid,
+            deleted,
         });
+    }
+
+    fn uid(&mut self, name: &HookName, push: &Push) -> Option<Box<str>> {
+        let What::Event(object) = push.what else { return None };
+        let of_object =
+            |entry: &&Entry| entry.hook == *name && entry.binding == push.binding && entry.what == push.what;
+        let gone = self.entries.iter().rev().find(of_object).is_some_and(|entry| entry.deleted);
+        let generation = self.generations.entry((name.clone(), push.binding, object)).or_default();
+        *generation += usize::from(gone && !push.returns);
+        Some(format!("{object}#{generation}").into())
     }
 
     pub(super) fn number(&mut self, name: &HookName, binding: usize, what: What) -> u64 {
@@ -118,6 +142,7 @@ impl World {
     pub(super) fn listed(&mut self, name: &HookName, binding: usize) {
         self.state.listed(name, &binding_name(binding));
         self.expected.remove(&(name.clone(), binding));
+        self.incomplete.remove(&(name.clone(), binding));
     }
 
     pub(super) fn resume(&mut self, name: &HookName) {
@@ -150,9 +175,13 @@ impl World {
                 None => {}
             }
         }
-        let Self { jobs, entries, .. } = self;
+        let Self { jobs, entries, now, .. } = self;
         for job in jobs.values_mut().filter(|job| job.hook == *name) {
             job.ids.retain(|id| entries[*id].life != Life::Dropped);
+            // What is kept is due at once, and its attempts are the new version's.
+            job.ids.iter().for_each(|id| entries[*id].tries = 0);
+            job.attempt = 1;
+            job.due = job.due.map(|due| due.min(*now));
         }
         jobs.retain(|_, job| !job.ids.is_empty() || job.orphan);
     }
@@ -190,6 +219,13 @@ impl World {
             }
         }
         true
+    }
+
+    /// Whether the hook's tenant may have another run slot.
+    pub(super) fn has_share(&self, name: &HookName) -> bool {
+        let of_tenant = |job: &&ModelJob| job.due.is_none() && tenant(&job.hook) == tenant(name);
+        let used = self.jobs.values().filter(of_tenant).count();
+        may_take(used as u64, 1, (MAX_RUNS - self.running()) as u64)
     }
 
     pub(super) fn finish(&mut self, id: JobId, ending: Ending) {
@@ -245,7 +281,8 @@ impl World {
             }
             Verdict::Interrupted => {
                 assert_eq!(ending, Ending::Interrupted);
-                job.due = Some(self.now);
+                let wait = if self.stands_still(&job.hook) { Duration::ZERO } else { RetryPolicy::default().initial };
+                job.due = Some(self.now + wait);
                 self.jobs.insert(id, job);
             }
             Verdict::Removed => panic!("the hook was not removed"),
@@ -302,6 +339,7 @@ impl World {
         self.held.remove(name);
         self.starts.remove(name);
         self.expected.retain(|(hook, _), _| hook != name);
+        self.incomplete.retain(|(hook, _)| hook != name);
     }
 
     /// All is lost, and every binding tells of all its objects.
@@ -316,8 +354,8 @@ impl World {
             }
             for binding in 0..BINDINGS.len() {
                 let what = What::Sync;
-                let (in_main, allow_failure, bounded, deleted) = (false, false, false, false);
-                self.push(Push { hook: at, binding, what, in_main, allow_failure, bounded, deleted });
+                let (in_main, allow_failure, bounded, deleted, returns) = (false, false, false, false, false);
+                self.push(Push { hook: at, binding, what, in_main, allow_failure, bounded, deleted, returns });
                 self.listed(&hook(name), binding);
             }
         }

@@ -17,9 +17,18 @@ impl World {
         }
         assert!(ids.starts_with(&before), "a retry lost or moved triggers");
         assert!(!self.stands_still(&job.hook), "{} is paused or held", job.hook);
+        assert!(!before.iter().any(|id| self.lacks(*id)), "a retry ran without its snapshot");
         assert!(self.has_token(&job.hook), "{} has no token", job.hook);
+        assert!(self.has_share(&job.hook), "{} takes more than its share", job.hook);
         self.starts.entry(job.hook.clone()).or_default().push(self.now);
         self.check_told(job, &ids);
+        for (id, item) in ids.iter().zip(items) {
+            if let Cause::Event(event) = &item.trigger.cause
+                && event.kind == WatchEventKind::Deleted
+            {
+                self.ended.insert((job.hook.clone(), self.entries[*id].binding, event.item.uid.clone()));
+            }
+        }
         let fresh = &ids[before.len()..];
         assert!(ids.len() <= BATCH && !ids.is_empty());
         assert!(ids.len() == 1 || of_hook(&job.hook).3, "{} does not combine", job.hook);
@@ -86,12 +95,7 @@ impl World {
     fn gated(&self, id: usize, ids: &[usize]) -> bool {
         let entry = &self.entries[id];
         let waits = matches!(entry.what, What::Tick | What::Event(_));
-        let snapshot = entry.what == What::Sync && self.expected.contains_key(&(entry.hook.clone(), entry.binding));
-        let place = |(hook, _): &(HookName, usize), place: &Option<u64>| {
-            *hook == entry.hook && place.is_some_and(|place| place < entry.place)
-        };
-        snapshot
-            || (waits && self.expected.iter().any(|(key, kept)| place(key, kept)))
+        self.waits_for_a_list(id)
             || self.entries.iter().enumerate().any(|(other, earlier)| {
                 let together = ids.contains(&other) && earlier.group().is_some() && earlier.group() == entry.group();
                 earlier.open()
@@ -108,6 +112,40 @@ impl World {
             })
     }
 
+    /// Its snapshot is not there, or not complete.
+    fn lacks(&self, id: usize) -> bool {
+        let entry = &self.entries[id];
+        let key = (entry.hook.clone(), entry.binding);
+        entry.what == What::Sync && (self.expected.contains_key(&key) || self.incomplete.contains(&key))
+    }
+
+    fn waits_for_a_list(&self, id: usize) -> bool {
+        let entry = &self.entries[id];
+        let place = |((hook, _), place): (&(HookName, usize), &Option<u64>)| {
+            *hook == entry.hook && place.is_some_and(|place| place < entry.place)
+        };
+        self.lacks(id) || matches!(entry.what, What::Tick | What::Event(_)) && self.expected.iter().any(place)
+    }
+
+    /// It waits for a list, and for nothing that comes before that.
+    fn waits_outside(&self, id: usize) -> bool {
+        let entry = &self.entries[id];
+        let starts = |other: &Entry| other.open() && other.what == What::Startup && other.place < entry.place;
+        let starting = self.entries.iter().any(|other| other.hook == entry.hook && starts(other));
+        !starting && self.waits_for_a_list(id)
+    }
+
+    /// Others pass it in a queue that they share.
+    fn is_passed(&self, job: &ModelJob) -> bool {
+        let is_due = job.due.is_some_and(|due| due <= self.now);
+        let shared = matches!(job.queue, QueueName::Shared(_));
+        self.stands_still(&job.hook) || shared && is_due && self.job_lacks(job)
+    }
+
+    fn job_lacks(&self, job: &ModelJob) -> bool {
+        job.ids.iter().any(|id| self.lacks(*id))
+    }
+
     /// By number.
     fn pending(&self, queue: &QueueName) -> Vec<usize> {
         let here = |entry: &Entry| entry.life == Life::Pending && entry.queue == *queue;
@@ -120,10 +158,20 @@ impl World {
         self.paused.contains(name) || self.held.contains(name)
     }
 
-    /// Those that a hook which stands still does not take out of the way.
-    fn pending_unpaused(&self, queue: &QueueName) -> Vec<usize> {
-        let pending = self.pending(queue);
-        pending.into_iter().filter(|id| !self.stands_still(&self.entries[*id].hook)).collect()
+    /// Those that others do not pass.
+    fn pending_in_front(&self, queue: &QueueName) -> Vec<usize> {
+        let shared = matches!(queue, QueueName::Shared(_));
+        let jobs = self.jobs_of(queue).filter(|(_, job)| shared && self.is_passed(job));
+        let mut passed: BTreeSet<HookName> = jobs.map(|(_, job)| job.hook.clone()).collect();
+        let mut pending = self.pending(queue);
+        pending.retain(|id| {
+            let hook = &self.entries[*id].hook;
+            if self.stands_still(hook) || shared && self.waits_outside(*id) {
+                passed.insert(hook.clone());
+            }
+            !passed.contains(hook)
+        });
+        pending
     }
 
     fn jobs_of<'a>(&'a self, queue: &'a QueueName) -> impl Iterator<Item = (&'a JobId, &'a ModelJob)> {
@@ -131,7 +179,7 @@ impl World {
     }
 
     fn check_serial(&self, job: &Job, fresh: &[usize]) {
-        let expected: Vec<usize> = self.pending_unpaused(&job.queue).into_iter().take(fresh.len()).collect();
+        let expected: Vec<usize> = self.pending_in_front(&job.queue).into_iter().take(fresh.len()).collect();
         assert_eq!(fresh, expected, "not the head of {}", job.queue);
     }
 
@@ -160,7 +208,7 @@ impl World {
         let running = others.iter().filter(|other| other.due.is_none()).count();
         assert!(running < concurrency(&job.queue), "too many jobs in {}", job.queue);
         if concurrency(&job.queue) == 1 && new {
-            assert!(others.iter().all(|other| self.stands_still(&other.hook)), "{} ran past a job", job.queue);
+            assert!(others.iter().all(|other| self.is_passed(other)), "{} ran past a job", job.queue);
         }
         if concurrency(&job.queue) > 1 {
             let objects: BTreeSet<u8> = ids.iter().filter_map(|id| self.entries[*id].object()).collect();
@@ -177,13 +225,14 @@ impl World {
             if jobs.iter().filter(|job| job.due.is_none()).count() >= concurrency(&queue) {
                 continue;
             }
-            let waiting: Vec<_> = jobs.iter().filter(|job| !self.stands_still(&job.hook)).collect();
+            let waiting: Vec<_> = jobs.iter().filter(|job| !self.is_passed(job)).collect();
             let is_due = |job: &ModelJob| job.due.is_some_and(|due| due <= self.now);
             // A job that others passed waits behind the one that has the line.
-            let may = |job: &ModelJob| is_due(job) && self.has_token(&job.hook);
+            let runs = |name: &HookName| self.has_token(name) && self.has_share(name);
+            let may = |job: &ModelJob| is_due(job) && runs(&job.hook) && !self.job_lacks(job);
             let held_back = waiting.iter().filter(|job| may(job)).count();
             assert!(held_back == 0 || concurrency(&queue) == 1 && waiting.len() > 1, "{queue} holds a due job back");
-            let pending = self.pending_unpaused(&queue);
+            let pending = self.pending_in_front(&queue);
             let next = if concurrency(&queue) == 1 || jobs.is_empty() {
                 pending.into_iter().next().filter(|_| waiting.is_empty())
             } else {
@@ -193,7 +242,7 @@ impl World {
                 // A due job that lacks a token is asked before all others, which lack it too.
                 in_front.into_iter().find(|id| !taken.contains(&object(id)) && !taken.contains(&None))
             };
-            let next = next.filter(|id| self.has_token(&self.entries[*id].hook));
+            let next = next.filter(|id| runs(&self.entries[*id].hook));
             assert!(next.is_none_or(|id| self.gated(id, &[])), "{queue} holds {next:?} back");
         }
     }
@@ -210,8 +259,9 @@ impl World {
             assert_eq!(queue.retrying, waiting.clone().count());
             let first_runs = queue.length - waiting.map(|job| job.ids.len()).sum::<usize>();
             if self.folding {
-                // All hooks may share it: each binding has four objects and three other causes.
-                assert!(first_runs <= HOOKS.len() * BINDINGS.len() * 7, "{queue:?}");
+                // All hooks may share it: each binding has three causes without an object, and two for each object.
+                let objects: usize = self.generations.values().map(|generations| generations + 1).sum();
+                assert!(first_runs <= HOOKS.len() * BINDINGS.len() * 3 + 2 * objects, "{queue:?}");
             } else {
                 assert_eq!(first_runs, self.pending(&queue.queue).len(), "{queue:?}");
             }
@@ -254,6 +304,18 @@ impl World {
             let told =
                 entry.life == Life::Delivered || entry.life == Life::Dropped && self.entries.iter().any(synchronised);
             assert!(told, "the final state {id} is {:?}", entry.life);
+        }
+    }
+
+    /// A run had the deletion of each object that was deleted.
+    pub(super) fn check_deletions(&self) {
+        for (id, entry) in self.entries.iter().enumerate() {
+            let lost = self.since.get(&entry.hook).is_some_and(|since| id < *since);
+            let Some(uid) = entry.uid.clone().filter(|_| entry.deleted && entry.object().is_some() && !lost) else {
+                continue;
+            };
+            let told = self.ended.contains(&(entry.hook.clone(), entry.binding, uid));
+            assert!(told, "no run had the deletion {id}, {entry:?}");
         }
     }
 }

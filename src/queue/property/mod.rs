@@ -18,9 +18,12 @@ use proptest::prelude::*;
 use ops::{Ending, Op, Push, What, ops};
 
 use super::{testing::*, *};
-use crate::model::{
-    BindingName, Cause, FailureKind, HookName, Job, JobId, Outcome, QueueName, RateLimit, RetryPolicy, Trigger,
-    WatchEventKind,
+use crate::{
+    fair::{Tenant, may_take},
+    model::{
+        BindingName, Cause, FailureKind, HookName, Job, JobId, Outcome, QueueName, RateLimit, RetryPolicy, Trigger,
+        WatchEventKind,
+    },
 };
 
 /// Name, concurrency, interval in ms and burst, whether it combines.
@@ -60,6 +63,9 @@ struct Entry {
     life: Life,
     /// In a letter that is kept for others, and of a binding that its hook no longer has.
     unbound: bool,
+    /// Of an event: the object's `uid`, and whether it tells of the object's end.
+    uid: Option<Box<str>>,
+    deleted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,8 +134,14 @@ struct World {
     held: BTreeSet<HookName>,
     /// Bindings to be listed, with the places that are kept.
     expected: BTreeMap<(HookName, usize), Option<u64>>,
+    /// Bindings whose snapshots lack objects.
+    incomplete: BTreeSet<(HookName, usize)>,
     /// When jobs of a hook began.
     starts: BTreeMap<HookName, Vec<Instant>>,
+    /// How many objects of one name were there before, for each hook and binding.
+    generations: BTreeMap<(HookName, usize, u8), usize>,
+    /// Deletions that a run had.
+    ended: BTreeSet<(HookName, usize, Box<str>)>,
     /// Entries before this one were lost in a restart, or went with their hook.
     since: HashMap<HookName, usize>,
 }
@@ -157,7 +169,16 @@ fn terms(name: &HookName) -> HookTerms {
     });
     let background = BINDINGS.iter().filter(|(.., background, _)| *background);
     let in_background = background.map(|(name, ..)| BindingName::new(*name)).collect();
-    HookTerms { concurrency, rate, combine, in_background }
+    let tenant = Some(tenant(name));
+    HookTerms { concurrency, rate, combine, in_background, tenant }
+}
+
+/// Two of the hooks share one.
+fn tenant(name: &HookName) -> Tenant {
+    match name.as_str() {
+        "plain" | "wide" => Tenant::namespace("n"),
+        alone => Tenant::hook(alone),
+    }
 }
 
 fn binding_name(binding: usize) -> BindingName {
@@ -181,8 +202,11 @@ impl World {
             paused: BTreeSet::new(),
             held: BTreeSet::new(),
             expected: BTreeMap::new(),
+            incomplete: BTreeSet::new(),
             starts: BTreeMap::new(),
             since: HashMap::new(),
+            generations: BTreeMap::new(),
+            ended: BTreeSet::new(),
         }
     }
 }
@@ -207,6 +231,8 @@ proptest! {
     fn no_final_state_is_lost(ops in ops(), max_pending in prop_oneof![Just(usize::MAX), 1..6usize]) {
         // What somebody drops is lost on purpose.
         let kept = ops.into_iter().filter(|op| !matches!(op, Op::DropDead(_) | Op::Revise(..))).collect();
-        play(max_pending, kept).check_final_states();
+        let world = play(max_pending, kept);
+        world.check_final_states();
+        world.check_deletions();
     }
 }

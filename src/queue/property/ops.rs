@@ -21,6 +21,8 @@ pub(super) struct Push {
     pub(super) allow_failure: bool,
     pub(super) bounded: bool,
     pub(super) deleted: bool,
+    /// The object has the `uid` of the one before, even if that was deleted.
+    pub(super) returns: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -38,6 +40,8 @@ pub(super) enum Op {
     Revise(usize, usize),
     Expect(usize, usize),
     Listed(usize, usize),
+    Excuse(usize, usize),
+    Incomplete(usize, usize),
     RetryDead(Option<usize>),
     DropDead(usize),
     Restart,
@@ -57,9 +61,9 @@ fn pushes() -> impl Strategy<Value = Push> {
     let what = prop_oneof![
         1 => Just(What::Startup), 3 => Just(What::Sync), 4 => Just(What::Tick), 30 => (0..4u8).prop_map(What::Event)
     ];
-    let flags = (any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.3), any::<bool>());
+    let flags = (any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.3), any::<bool>(), any::<bool>());
     (0..HOOKS.len(), 0..BINDINGS.len(), what, flags).prop_map(
-        |(hook, binding, what, (in_main, allow_failure, bounded, deleted))| Push {
+        |(hook, binding, what, (in_main, allow_failure, bounded, deleted, returns))| Push {
             hook,
             binding,
             what,
@@ -67,6 +71,7 @@ fn pushes() -> impl Strategy<Value = Push> {
             allow_failure,
             bounded,
             deleted,
+            returns,
         },
     )
 }
@@ -93,7 +98,9 @@ pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
         5 => hook.clone().prop_map(Op::Release),
         3 => (hook.clone(), binding.clone()).prop_map(|(hook, binding)| Op::Revise(hook, binding)),
         4 => (hook.clone(), binding.clone()).prop_map(|(hook, binding)| Op::Expect(hook, binding)),
-        6 => (hook.clone(), binding).prop_map(|(hook, binding)| Op::Listed(hook, binding)),
+        6 => (hook.clone(), binding.clone()).prop_map(|(hook, binding)| Op::Listed(hook, binding)),
+        2 => (hook.clone(), binding.clone()).prop_map(|(hook, binding)| Op::Excuse(hook, binding)),
+        4 => (hook.clone(), binding).prop_map(|(hook, binding)| Op::Incomplete(hook, binding)),
         6 => prop::option::of(hook.clone()).prop_map(Op::RetryDead),
         1 => hook.prop_map(Op::DropDead),
         1 => Just(Op::Restart),

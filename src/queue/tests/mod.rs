@@ -4,10 +4,12 @@
 mod dump;
 mod groups;
 mod letters;
+mod lists;
 mod order;
 mod pause;
 mod rate;
 mod revise;
+mod shares;
 
 use std::time::{Duration, Instant};
 
@@ -207,13 +209,22 @@ fn delays_follow_the_curve_of_the_policy() {
 }
 
 #[test]
+// mutant: src/queue/outcome.rs: `(!stands_still && !self.closed)` => `false`
 fn each_outcome_has_its_verdict() {
     let mut q = Bench::new(&[("h", 1)]);
     q.push("h", &own("h"), tick(1));
     let (id, _) = q.next();
     assert_eq!(q.finish(id, failed(K::Interrupted)), Verdict::Interrupted);
+    q.nothing();
+    q.pass(secs(5));
     let job = q.take().unwrap();
     assert_eq!((job.id, job.attempt), (id, 1), "an interrupted attempt does not count");
+    // For another version of the hook: that one runs it at once.
+    q.state.hold(&hook("h"));
+    assert_eq!(q.finish(id, failed(K::Interrupted)), Verdict::Interrupted);
+    q.nothing();
+    q.state.release(&hook("h"));
+    assert_eq!(q.take().unwrap().id, id);
     let verdict = q.finish(id, failed(K::Permanent));
     assert!(matches!(verdict, Verdict::GivenUp { triggers, .. } if triggers.len() == 1));
     assert!(q.state.is_idle());
@@ -374,37 +385,59 @@ fn queues_are_served_in_turn_within_the_global_limit() {
     }
 }
 
+/// What an overfull queue makes of these events of `a`, one after the other: kind, object and version, and the filter
+/// result of before.
+fn folded(concurrency: usize, events: &[(&str, WatchEventKind)]) -> Vec<String> {
+    let config = QueueConfig { max_pending: 1, ..QueueConfig::default() };
+    let mut q = Bench::with(config, &[("h", concurrency)]);
+    for (version, (object, kind)) in (1..).zip(events) {
+        let mut cause = event_of(*kind, object, version);
+        if let Cause::Event(event) = &mut cause
+            && *kind != Added
+        {
+            event.previous_filter_result = Some(format!("p{version}").into());
+        }
+        q.push("h", &own("h"), cause);
+    }
+    let job = q.take().unwrap();
+    let show = |trigger: &Trigger| {
+        let Cause::Event(event) = &trigger.cause else { panic!("{trigger:?}") };
+        let before = event.previous_filter_result.as_deref().unwrap_or("none");
+        format!("{:?} {}{} after {before}", event.kind, event.item.uid, event.item.resource_version)
+    };
+    job.triggers.iter().map(show).collect()
+}
+
 #[test]
 fn an_overfull_queue_folds_events_of_the_same_object() {
-    let table: [(&[WatchEventKind], WatchEventKind); 8] = [
-        (&[Added, Modified], Added),
-        (&[Added, Modified, Deleted], Deleted),
-        (&[Modified, Modified], Modified),
-        (&[Modified, Deleted], Deleted),
-        (&[Deleted, Added], Added),
-        (&[Deleted, Added, Modified], Added),
-        (&[Deleted, Modified], Modified),
-        (&[Added, Added], Added),
+    let table: [(&[WatchEventKind], &[&str]); 9] = [
+        (&[Added, Modified], &["Added a2 after none"]),
+        (&[Added, Modified, Deleted], &["Deleted a3 after none"]),
+        (&[Modified, Modified], &["Modified a2 after p1"]),
+        (&[Modified, Deleted], &["Deleted a2 after p1"]),
+        (&[Added, Added], &["Added a2 after none"]),
+        (&[Deleted, Deleted], &["Deleted a2 after p1"]),
+        // It stopped matching, and matches again.
+        (&[Deleted, Added], &["Deleted a1 after p1", "Added a2 after none"]),
+        (&[Modified, Deleted, Added, Modified], &["Deleted a2 after p1", "Added a4 after none"]),
+        (&[Deleted, Added, Deleted, Added, Deleted, Added], &["Deleted a1 after p1", "Added a6 after none"]),
     ];
     for concurrency in [1, 2] {
         for (kinds, expected) in table {
-            let config = QueueConfig { max_pending: 1, ..QueueConfig::default() };
-            let mut q = Bench::with(config, &[("h", concurrency)]);
-            for (version, kind) in (1..).zip(kinds) {
-                let mut cause = event_of(*kind, "a", version);
-                if let Cause::Event(event) = &mut cause {
-                    event.previous_filter_result = Some(format!("before {version}").into());
-                }
-                q.push("h", &own("h"), cause);
-            }
-            let job = q.take().unwrap();
-            let [Trigger { cause: Cause::Event(event), .. }] = job.triggers.as_slice() else {
-                panic!("{kinds:?} is {:?}", labels(&job));
-            };
-            assert_eq!(event.kind, expected, "{kinds:?}");
-            assert_eq!(*event.item.resource_version, *kinds.len().to_string(), "{kinds:?}");
-            assert_eq!(event.previous_filter_result.as_deref(), Some("before 1"), "{kinds:?}");
+            let events: Vec<_> = kinds.iter().map(|kind| ("a", *kind)).collect();
+            assert_eq!(folded(concurrency, &events), expected, "{kinds:?}");
         }
+    }
+}
+
+#[test]
+// mutant: src/queue/collapse.rs: `About::Object(object, event.item.uid.clone())` => `About::Object(object, Box::default())`
+fn the_deletion_of_an_object_never_folds_into_the_creation_of_another_of_its_name() {
+    for concurrency in [1, 2] {
+        let events =
+            [("a", Modified), ("a", Deleted), ("a#2", Added), ("a#2", Modified), ("a#2", Deleted), ("a#3", Added)];
+        let expected = ["Deleted a2 after p1", "Deleted a#25 after none", "Added a#36 after none"];
+        assert_eq!(folded(concurrency, &events), expected);
     }
 }
 

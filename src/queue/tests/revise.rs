@@ -65,9 +65,8 @@ fn a_job_that_waits_for_its_next_try_loses_what_is_not_kept() {
         q.state.hold(&hook("h"));
         assert_eq!(revise(&mut q, concurrency, &["kept"]), 1);
         q.state.release(&hook("h"));
-        q.pass(secs(5));
         let again = q.take().unwrap();
-        assert_eq!((again.attempt, labels(&again)), (2, words("t2")));
+        assert_eq!((again.attempt, labels(&again)), (1, words("t2")));
         q.finish(again.id, failed(K::Retry));
         // Nothing of it is left now: the line is free.
         assert_eq!(revise(&mut q, concurrency, &[]), 1);
@@ -121,4 +120,35 @@ fn kept_triggers_have_the_terms_that_they_are_given() {
     assert_eq!(q.state.dead_letters().len(), 1);
     revise(&mut q, 1, &[]);
     assert_eq!(q.state.dead_letters(), []);
+}
+
+/// The other version failed, and not this one: it waits for nothing, and has all its attempts.
+#[test]
+fn a_new_version_is_tried_at_once_and_begins_to_count_anew() {
+    for concurrency in [1, 3] {
+        let mut q = Bench::new(&[("h", concurrency)]);
+        let attempts = std::num::NonZeroU32::new(3);
+        let retry = RetryPolicy { attempts, initial: secs(600), max: secs(600), ..RetryPolicy::default() };
+        q.state.push(Trigger { retry, ..bound("kept", &own("h"), tick(1)) });
+        let (job, _) = q.next();
+        q.finish(job, failed(K::Retry));
+        q.pass(secs(700));
+        let (job, _) = q.next();
+        q.finish(job, failed(K::Retry));
+        q.nothing();
+        q.state.hold(&hook("h"));
+        assert_eq!(revise(&mut q, concurrency, &["kept"]), 0);
+        q.nothing();
+        q.state.release(&hook("h"));
+        for attempt in 1..=3 {
+            let job = q.take().unwrap();
+            assert_eq!((job.attempt, labels(&job)), (attempt, words("t1")), "concurrency {concurrency}");
+            q.finish(job.id, failed(K::Retry));
+            q.nothing();
+            q.pass(secs(700));
+        }
+        // All of its own attempts are used up now.
+        q.nothing();
+        assert!(q.state.is_idle());
+    }
 }

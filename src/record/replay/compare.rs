@@ -68,6 +68,19 @@ pub enum Difference {
         /// What is written.
         now: Value,
     },
+    /// A write that the hook's permissions have in one version only.
+    Permission {
+        /// `v1 Secret a/b`
+        object: String,
+        /// As above.
+        verb: String,
+        /// What the hook was told. Absent: it was allowed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        recorded: Option<String>,
+        /// As above.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        now: Option<String>,
+    },
     /// Another end.
     Outcome {
         /// `success`, or the failure.
@@ -140,6 +153,13 @@ fn by_object(writes: &[Written]) -> BTreeMap<String, Vec<&Written>> {
 
 fn of_object(object: &str, recorded: &[&Written], now: &[&Written], secrets: Secrets<'_>, to: &mut Vec<Difference>) {
     for index in 0..recorded.len().max(now.len()) {
+        if let Some(now) = now.get(index) {
+            let recorded = recorded.get(index).and_then(|recorded| recorded.refused.clone());
+            if recorded.is_some() != now.refused.is_some() {
+                let (object, verb, now) = (object.to_owned(), now.verb.to_owned(), now.refused.clone());
+                to.push(Difference::Permission { object, verb, recorded, now });
+            }
+        }
         let difference = match (recorded.get(index), now.get(index)) {
             (Some(recorded), Some(now)) => {
                 let fields = diff(&recorded.body, now.body.clone(), secrets);
@@ -230,7 +250,28 @@ mod tests {
     const PLAIN: Secrets<'_> = Secrets { key: None, made: false };
 
     fn write(object: &str, verb: &'static str, body: Value) -> Written {
-        Written { object: object.into(), verb, body }
+        Written { object: object.into(), verb, body, refused: None }
+    }
+
+    #[test]
+    fn a_write_that_only_one_version_may_do_is_a_difference() {
+        let allowed = write("a", "patch", json!(1));
+        let refused = Written { refused: Some("no".into()), ..allowed.clone() };
+        let of = |recorded: &Written, now: &Written| match &*writes(
+            std::slice::from_ref(recorded),
+            std::slice::from_ref(now),
+            PLAIN,
+        ) {
+            [] => None,
+            [Difference::Permission { recorded, now, .. }] => Some((recorded.clone(), now.clone())),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(of(&allowed, &allowed), None);
+        assert_eq!(of(&refused, &refused), None);
+        assert_eq!(of(&allowed, &refused), Some((None, Some("no".into()))));
+        assert_eq!(of(&refused, &allowed), Some((Some("no".into()), None)));
+        // A write that is new and refused is both.
+        assert_eq!(writes(&[], &[refused], PLAIN).len(), 2);
     }
 
     #[test]

@@ -4,14 +4,18 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::operation::{canonical, place};
+use super::{
+    Refuses,
+    operation::{canonical, place},
+};
 use crate::{
     model::{CallError, CallReason, Operation, PatchBody},
     record::{Answer, Call, Record, Request},
     sandbox::Written,
 };
 
-/// Answers of a record, each given once; those of reads as often as they are asked for.
+/// Answers of a record, each given once; those of reads as often as they are asked for. Refusals by permissions are
+/// none: those of the component that is tried decide.
 #[derive(Default)]
 pub(super) struct Found {
     /// Reads, Events and the like, by the request.
@@ -29,6 +33,8 @@ impl Found {
         let mut found = Self::default();
         for Call { request, answer } in &record.calls {
             match (request, answer) {
+                (_, Some(Answer::Object(Err(error)) | Answer::Page(Err(error)) | Answer::Emitted(Err(error))))
+                    if error.reason == CallReason::ForbiddenByGrant => {}
                 (Request::Write { operation }, Some(Answer::Written(written))) => found.write(operation, written),
                 (Request::Batch { operations }, Some(Answer::Batch(answers))) => {
                     operations.iter().zip(answers).for_each(|(operation, written)| found.write(operation, written));
@@ -43,24 +49,35 @@ impl Found {
     }
 
     fn write(&mut self, operation: &Operation, written: &Written) {
+        if written.as_ref().is_err_and(|error| error.reason == CallReason::ForbiddenByGrant) {
+            return;
+        }
         let index = self.writes.len();
         self.writes.push(Some(written.clone()));
         self.exact.entry(canonical(operation)).or_default().push_back(index);
         self.alike.entry(place(operation)).or_default().push_back(index);
     }
 
-    /// The answer, or what comes nearest to the truth.
-    pub fn answer(&mut self, request: &Request) -> Answer {
+    /// The answer, or what comes nearest to the truth. `refuses` says what the host would refuse.
+    pub fn answer(&mut self, request: &Request, refuses: &Refuses) -> Answer {
         match request {
-            Request::Write { operation } => Answer::Written(self.written(operation)),
+            Request::Write { operation } => Answer::Written(self.written(operation, refuses)),
             Request::Batch { operations } => {
-                Answer::Batch(operations.iter().map(|operation| self.written(operation)).collect())
+                Answer::Batch(operations.iter().map(|operation| self.written(operation, refuses)).collect())
             }
-            other => self.other(other),
+            other => match (other, refuses(other)) {
+                (Request::Get { .. }, Some(refusal)) => Answer::Object(Err(refusal)),
+                (Request::List { .. }, Some(refusal)) => Answer::Page(Err(refusal)),
+                (Request::EmitEvent { .. }, Some(refusal)) => Answer::Emitted(Err(refusal)),
+                (other, _) => self.other(other),
+            },
         }
     }
 
-    fn written(&mut self, operation: &Operation) -> Written {
+    fn written(&mut self, operation: &Operation, refuses: &Refuses) -> Written {
+        if let Some(refusal) = refuses(&Request::Write { operation: operation.clone() }) {
+            return Err(refusal);
+        }
         let exact = take(&mut self.exact, &canonical(operation), &mut self.writes);
         let found = exact.or_else(|| take(&mut self.alike, &place(operation), &mut self.writes));
         found.unwrap_or_else(|| Ok(sent(operation)))

@@ -11,6 +11,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use tokio::sync::Notify;
 
 use super::{
+    Refuses,
     ambient::Replayed,
     compare::{Difference, Secrets, same_call},
     found::Found,
@@ -21,13 +22,13 @@ use crate::{
         BindingName, CallError, Caller, EmitEvent, HookName, Item, Items, ListQuery, MetricSample, Moment, ObjectRef,
         Operation, Page,
     },
-    record::{Answer, Record, Request, secrets::Key, tape::sample_line},
+    record::{Answer, Call, Record, Request, secrets::Key, tape::sample_line},
     sandbox::{Ambient, Host, Written},
 };
 
 /// How calls are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub(super) enum Mode {
     /// In the recorded order: the first other call ends the run.
     Exact,
     /// In any order: each call by its like.
@@ -38,7 +39,8 @@ pub enum Mode {
 pub(super) struct ReplayHost {
     record: Arc<Record>,
     key: Option<Key>,
-    mode: Mode,
+    /// What is refused to the component that is tried, where one is.
+    refuses: Option<Arc<Refuses>>,
     moment: Moment,
     ambient: Arc<Replayed>,
     state: Mutex<State>,
@@ -47,7 +49,7 @@ pub(super) struct ReplayHost {
 
 struct State {
     /// Calls that were made.
-    made: Vec<Request>,
+    made: Vec<Call>,
     found: Found,
     difference: Option<Difference>,
     /// The run has come as far as the recorded one.
@@ -56,21 +58,21 @@ struct State {
 
 /// What became of the run.
 pub(super) struct Seen {
-    pub made: Vec<Request>,
+    pub made: Vec<Call>,
     pub difference: Option<Difference>,
     pub over: bool,
 }
 
 impl ReplayHost {
-    pub fn new(record: Arc<Record>, key: Option<Key>, mode: Mode, ambient: Replayed) -> Self {
-        let found = if mode == Mode::Matching { Found::new(&record) } else { Found::default() };
+    pub fn new(record: Arc<Record>, key: Option<Key>, refuses: Option<Arc<Refuses>>, ambient: Replayed) -> Self {
+        let found = if refuses.is_some() { Found::new(&record) } else { Found::default() };
         let state = State { made: Vec::new(), found, difference: None, over: false };
         Self {
             moment: moment(&record),
             ambient: Arc::new(ambient),
             record,
             key,
-            mode,
+            refuses,
             state: Mutex::new(state),
             stop: Notify::new(),
         }
@@ -92,11 +94,11 @@ impl ReplayHost {
 
     fn answer(&self, request: Request) -> Option<Answer> {
         let mut state = self.lock();
-        let answer = match self.mode {
-            Mode::Exact => self.next(&mut state, &request),
-            Mode::Matching => Some(state.found.answer(&request)),
+        let answer = match &self.refuses {
+            None => self.next(&mut state, &request),
+            Some(refuses) => Some(state.found.answer(&request, &**refuses)),
         };
-        state.made.push(request);
+        state.made.push(Call { request, answer: answer.clone() });
         if answer.is_none() || state.over {
             self.stop.notify_one();
         }

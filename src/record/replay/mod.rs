@@ -15,15 +15,14 @@ use std::{sync::Arc, time::Duration};
 
 pub use compare::{Change, Difference};
 pub use components::{ComponentError, Components};
-pub use host::Mode;
 
 use ambient::Replayed;
 use compare::Secrets;
-use host::{ReplayHost, Seen};
+use host::{Mode, ReplayHost, Seen};
 
-use super::{Asked, Given, Record, RecordedAnswer, content::RecordedFailure, secrets::Key, tape::metric_line};
+use super::{Asked, Given, Record, RecordedAnswer, Request, content::RecordedFailure, secrets::Key, tape::metric_line};
 use crate::{
-    model::{Caller, FailureKind, HookName, InvalidName, Limit, Limits, RunId},
+    model::{CallError, Caller, FailureKind, HookName, InvalidName, Limit, Limits, Permission, RunId},
     sandbox::{LoadedHook, RunReport, RunRequest, Sandbox},
 };
 
@@ -47,15 +46,31 @@ pub enum Unusable {
     Random,
 }
 
-/// Replays a run. Nothing differs: it was the same. `key` is that of the record's placeholders.
+/// What the host refuses by a hook's permissions: the error that the hook is told. A batch is asked about write by write.
+pub type Refuses = dyn Fn(&Request) -> Option<CallError> + Send + Sync;
+
+/// What the document of another component says, which then holds in place of what was recorded.
+#[derive(Clone)]
+pub struct Tried {
+    /// What it asks for.
+    pub permissions: Arc<[Permission]>,
+    /// Its limits.
+    pub limits: Limits,
+    /// What these permissions come to.
+    pub refuses: Arc<Refuses>,
+}
+
+/// Replays a run. Nothing differs: it was the same. `tried` is there when the component is another than the recorded
+/// one; `key` is that of the record's placeholders.
 pub async fn replay(
     sandbox: &Sandbox,
     component: &LoadedHook,
     record: Arc<Record>,
-    mode: Mode,
+    tried: Option<&Tried>,
     key: Option<&Key>,
 ) -> Result<Vec<Difference>, Unusable> {
-    let asked = asked(&record)?;
+    let mode = if tried.is_some() { Mode::Matching } else { Mode::Exact };
+    let asked = asked(&record, tried)?;
     if interrupted(&record) && mode == Mode::Matching {
         let why = "the run was interrupted, so what it would have written is not known";
         return Err(Unusable::Incomplete(why.to_owned()));
@@ -65,7 +80,8 @@ pub async fn replay(
     }
     let ambient = Replayed::new(&record.ambient, record.header.started).ok_or(Unusable::Random)?;
     let key = key.filter(|_| record.header.redacted);
-    let host = Arc::new(ReplayHost::new(record.clone(), key.cloned(), mode, ambient));
+    let host =
+        Arc::new(ReplayHost::new(record.clone(), key.cloned(), tried.map(|tried| tried.refuses.clone()), ambient));
     let report = tokio::select! {
         biased;
         () = host.stopped() => None,
@@ -94,8 +110,8 @@ fn differences(
     match mode {
         Mode::Exact => differences.extend(unmade(record, seen.made.len())),
         Mode::Matching => {
-            let now: Vec<_> = seen.made.iter().flat_map(operation::of_request).collect();
-            differences.extend(compare::writes(&operation::recorded(record), &now, secrets));
+            let (recorded, now) = (operation::writes(&record.calls), operation::writes(&seen.made));
+            differences.extend(compare::writes(&recorded, &now, secrets));
         }
     }
     if !interrupted(record) {
@@ -145,7 +161,7 @@ fn said(failure: Option<&RecordedFailure>, mode: Mode) -> String {
     }
 }
 
-fn asked(record: &Record) -> Result<Asked, Unusable> {
+fn asked(record: &Record, tried: Option<&Tried>) -> Result<Asked, Unusable> {
     let header = &record.header;
     if let Some(reason) = &header.incomplete {
         return Err(Unusable::Incomplete(reason.clone()));
@@ -154,11 +170,13 @@ fn asked(record: &Record) -> Result<Asked, Unusable> {
     let number = header.run.rsplit_once('-').and_then(|(process, number)| Some((process, number.parse().ok()?)));
     let (process, number) = number.ok_or_else(|| Unusable::Run(header.run.clone()))?;
     let ran_out = record.end.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Limit(Limit::Time));
-    let time = if ran_out { header.limits.time } else { header.limits.time.max(TIME) };
-    let limits = Limits { time, ..header.limits };
+    let limits = tried.map_or(header.limits, |tried| tried.limits);
+    let permissions = tried.map_or_else(|| header.permissions.clone().into(), |tried| tried.permissions.clone());
+    let time = if ran_out { limits.time } else { limits.time.max(TIME) };
+    let limits = Limits { time, ..limits };
     let caller = Caller {
         settings: header.settings.as_deref().unwrap_or("{}").into(),
-        ..Caller::new(hook.clone(), RunId::new(process, number), header.permissions.clone().into(), header.dry_run)
+        ..Caller::new(hook.clone(), RunId::new(process, number), permissions, header.dry_run)
     };
     Ok(match &record.question {
         Some(question) => question.restore(caller, limits),

@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use crate::{
-    model::{EmitEvent, ObjectRef, Operation, PatchBody},
-    record::{Record, RecordedAnswer, Request},
+    model::{CallError, CallReason, EmitEvent, ObjectRef, Operation, PatchBody},
+    record::{Answer, Call, RecordedAnswer, Request},
 };
 
 /// Fields of operations that hold JSON as text.
@@ -20,28 +20,45 @@ pub(super) struct Written {
     pub verb: &'static str,
     /// The operation, with its object as JSON.
     pub body: Value,
+    /// The hook's permissions do not have it: what the hook was told.
+    pub refused: Option<String>,
 }
 
 impl Written {
-    pub fn of_operation(operation: &Operation) -> Self {
-        Self { object: object(operation), verb: verb(operation), body: readable(operation) }
+    fn of_operation(operation: &Operation, error: Option<&CallError>) -> Self {
+        let refused = refusal(error);
+        Self { object: object(operation), verb: verb(operation), body: readable(operation), refused }
     }
 
-    pub fn of_event(event: &EmitEvent) -> Self {
-        Self { object: event.regarding.to_string(), verb: "emit-event", body: readable(event) }
+    fn of_event(event: &EmitEvent, error: Option<&CallError>) -> Self {
+        let refused = refusal(error);
+        Self { object: event.regarding.to_string(), verb: "emit-event", body: readable(event), refused }
     }
 }
 
-/// All writes of a record, in order.
-pub(super) fn recorded(record: &Record) -> Vec<Written> {
-    record.calls.iter().flat_map(|call| of_request(&call.request)).collect()
+fn refusal(error: Option<&CallError>) -> Option<String> {
+    error.filter(|error| error.reason == CallReason::ForbiddenByGrant).map(|error| error.message.clone())
 }
 
-/// The writes in a request, in order.
-pub(super) fn of_request(request: &Request) -> Vec<Written> {
-    match request {
-        Request::EmitEvent { event } => vec![Written::of_event(event)],
-        other => other.operations().iter().map(Written::of_operation).collect(),
+/// All writes among the calls, in order.
+pub(super) fn writes(calls: &[Call]) -> Vec<Written> {
+    calls.iter().flat_map(of_call).collect()
+}
+
+fn of_call(Call { request, answer }: &Call) -> Vec<Written> {
+    match (request, answer) {
+        (Request::EmitEvent { event }, Some(Answer::Emitted(Err(error)))) => {
+            vec![Written::of_event(event, Some(error))]
+        }
+        (Request::EmitEvent { event }, _) => vec![Written::of_event(event, None)],
+        (Request::Write { operation }, Some(Answer::Written(answer))) => {
+            vec![Written::of_operation(operation, answer.as_ref().err())]
+        }
+        (Request::Batch { operations }, Some(Answer::Batch(answers))) => {
+            let pairs = operations.iter().zip(answers);
+            pairs.map(|(operation, answer)| Written::of_operation(operation, answer.as_ref().err())).collect()
+        }
+        (request, _) => request.operations().iter().map(|operation| Written::of_operation(operation, None)).collect(),
     }
 }
 

@@ -43,6 +43,14 @@ impl fmt::Display for Difference {
             Self::Added { object, verb, now } => {
                 writeln!(f, "{verb} {} was not done before\n    + {}", plain(object), value(now))
             }
+            Self::Permission { object, verb, recorded, now } => {
+                let ended = |refusal: &Option<String>| match refusal {
+                    None => "allowed".to_owned(),
+                    Some(refusal) => format!("refused: {}", plain(refusal)),
+                };
+                writeln!(f, "{verb} {} is ruled otherwise by the hook's permissions", plain(object))?;
+                writeln!(f, "    - {}\n    + {}", ended(recorded), ended(now))
+            }
             Self::Outcome { recorded, now } => {
                 writeln!(f, "it ended otherwise\n    - {}\n    + {}", plain(recorded), plain(now))
             }

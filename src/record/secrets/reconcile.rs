@@ -1,6 +1,6 @@
 //! Takes a value of a Secret for the recorded one where only its placeholder is known.
 //!
-//! Never looks outside of Secrets.
+//! Never looks outside of Secrets and of tokens.
 
 use serde_json::Value;
 
@@ -20,6 +20,9 @@ pub(in crate::record) fn reconcile(recorded: &Value, now: &mut Value, key: Optio
                     ("stringData", Value::Object(before), Value::Object(after)) => {
                         values(before, after, |value| key.map(|key| key.text(value)), made);
                     }
+                    ("token", Value::String(before), Value::String(after)) => {
+                        one(before, after, |value| key.map(|key| key.text(value)), made);
+                    }
                     (_, before, after) => reconcile(before, after, key, made),
                 }
             }
@@ -36,8 +39,12 @@ type Fields = serde_json::Map<String, Value>;
 fn values(before: &Fields, after: &mut Fields, placeholder: impl Fn(&str) -> Option<String>, made: bool) {
     for (field, after) in after {
         let (Some(Value::String(before)), Value::String(after)) = (before.get(field), after) else { continue };
-        if before != after && (made || placeholder(after).as_ref() == Some(before)) {
-            after.clone_from(before);
-        }
+        one(before, after, &placeholder, made);
+    }
+}
+
+fn one(before: &str, after: &mut String, placeholder: impl Fn(&str) -> Option<String>, made: bool) {
+    if before != after.as_str() && (made || placeholder(after).as_deref() == Some(before)) {
+        before.clone_into(after);
     }
 }

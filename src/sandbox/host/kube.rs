@@ -5,7 +5,7 @@
 
 use super::{Written, len};
 use crate::{
-    model::{CallError, EmitEvent, Limit, Page},
+    model::{CallError, EmitEvent, Limit, Operation, Page},
     sandbox::{
         bindings::boathook::hook::kube::{self, Failure},
         convert,
@@ -24,6 +24,7 @@ impl State {
     fn admit(&mut self, call: &'static str, calls: usize, bytes: usize) -> Answer<()> {
         match self.budget.take(calls as u64, bytes) {
             Ok(()) => {
+                self.begin_call(bytes + calls * size_of::<Operation>())?;
                 self.waiting_in = Some(call);
                 Ok(Ok(()))
             }
@@ -152,11 +153,12 @@ mod tests {
 
     use super::*;
     use crate::{
-        model::{Caller, HookName, IfExists, Limits, ListQuery, Moment, ObjectRef, Operation, PatchBody, RunId},
+        model::{Caller, HookName, IfExists, Limits, ListQuery, Moment, ObjectRef, PatchBody, RunId},
         sandbox::{
             host::{Host, snapshots::Readable},
             limits::Bounds,
             output::{Labels, RunLog},
+            room::Room,
         },
     };
 
@@ -204,7 +206,8 @@ mod tests {
         let caller = Caller::new(hook.clone(), RunId::new("t", 1), Arc::new([]), false);
         let limits = Limits { host_calls, host_bytes, ..Limits::default() };
         let log = Arc::new(RunLog::new(Labels::of_call(hook, caller.run.clone(), "b"), 0));
-        (State::new(host.clone(), caller, Bounds::of_config(limits), log, Readable::default()), host)
+        let bounds = Bounds::of_config(limits);
+        (State::new(host.clone(), caller, bounds, Room::unbounded(), log, Readable::default()), host)
     }
 
     fn update(bytes: usize) -> kube::Operation {

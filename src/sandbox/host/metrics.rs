@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    model::{MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group},
+    model::{Limit, MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group},
     sandbox::{bindings::boathook::hook::metrics, store::State},
 };
 
@@ -72,7 +72,10 @@ impl State {
     ) -> wasmtime::Result<Result<(), String>> {
         let bytes: usize = labels.iter().map(|(label, value)| label.len() + value.len()).sum();
         let bounds = if let MetricValue::Observe { buckets, .. } = &value { size_of_val(&**buckets) } else { 0 };
-        self.spend(name.len() + bytes + super::len(group.as_ref()) + bounds)?;
+        let bytes = name.len() + bytes + super::len(group.as_ref()) + bounds;
+        self.spend(bytes)?;
+        // Twice: in the list of operations, and in the set of series.
+        self.room.keep(2 * (bytes + size_of::<MetricOp>())).map_err(|refused| refused.error(Limit::HostBytes))?;
         Ok(self.checked(name, labels, group.as_deref(), value))
     }
 

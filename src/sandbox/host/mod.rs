@@ -14,10 +14,10 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tracing::Level;
 
-use super::{ambient::Ambient, bindings::boathook::hook::types, limits::Reached, store::State};
+use super::{ambient::Ambient, bindings::boathook::hook::types, store::State};
 use crate::model::{
-    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, ListQuery, MetricSample, Moment, ObjectRef,
-    Operation, Page,
+    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, Limit, ListQuery, MetricSample, Moment,
+    ObjectRef, Operation, Page,
 };
 
 /// The answer of a write: the object as the server answered it, where there was something to write.
@@ -47,7 +47,7 @@ pub trait Host: Send + Sync + 'static {
     /// Creates a Kubernetes Event.
     fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>>;
 
-    /// The hook's snapshots, all of one moment. Asked at the first `snapshots.open` of a run.
+    /// The hook's snapshots, all of one moment. Asked at the beginning of a run that may open some.
     fn moment(&self, hook: &HookName) -> Moment;
 
     /// Whether a metric could be recorded, were the run over now; the text is for the hook's author.
@@ -120,8 +120,20 @@ impl types::Host for State {}
 
 impl State {
     /// Takes a call that can't be refused to the guest's face: the run ends when it is not covered.
-    fn spend(&mut self, bytes: usize) -> Result<(), Reached> {
-        self.budget.take(1, bytes)
+    fn spend(&mut self, bytes: usize) -> wasmtime::Result<()> {
+        self.budget.take(1, bytes)?;
+        self.begin_call(bytes)
+    }
+
+    /// Takes the bytes of an answer to such a call.
+    fn spend_answer(&mut self, bytes: usize) -> wasmtime::Result<()> {
+        self.budget.take_bytes(bytes)?;
+        self.room.copy(bytes).map_err(|refused| refused.error(Limit::HostBytes))
+    }
+
+    /// What the last call copied is gone, and this one has copied so much.
+    pub(super) fn begin_call(&self, bytes: usize) -> wasmtime::Result<()> {
+        self.room.begin_call(bytes).map_err(|refused| refused.error(Limit::HostBytes))
     }
 }
 

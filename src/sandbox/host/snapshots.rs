@@ -21,7 +21,7 @@ const PAGE_BYTES: usize = 1024 * 1024;
 /// What an item costs at least, so that a page of tiny items is bounded too.
 const ITEM_BYTES: usize = 64;
 
-/// What a run may open, and the moment it was first opened at.
+/// What a run may open, and the moment that it shows: the run's beginning.
 #[derive(Default)]
 pub struct Readable {
     names: Vec<Arc<[BindingName]>>,
@@ -37,6 +37,12 @@ impl Readable {
     /// Just these.
     pub(in crate::sandbox) fn of(names: Arc<[BindingName]>) -> Self {
         Self { names: vec![names], moment: None }
+    }
+
+    /// The same, of this moment. Cheap: the maps are shared. A run that may open nothing holds none.
+    pub(in crate::sandbox) fn at(self, moment: impl FnOnce() -> Moment) -> Self {
+        let moment = self.names.iter().any(|names| !names.is_empty()).then(moment);
+        Self { moment, ..self }
     }
 
     fn find(&self, name: &str) -> Option<&BindingName> {
@@ -107,8 +113,7 @@ impl Host for State {
         let Some(name) = self.snapshots.find(&binding).cloned() else {
             return Ok(Err(self.snapshots.refusal(&binding)));
         };
-        let moment = self.snapshots.moment.get_or_insert_with(|| self.host.moment(&self.caller.hook));
-        let items = moment.items(&name);
+        let items = self.snapshots.moment.as_ref().and_then(|moment| moment.items(&name));
         self.host.opened(&name, items);
         let Some(items) = items else {
             return Ok(Err(format!("the objects of binding {binding:?} are not known yet; try again later")));
@@ -130,7 +135,7 @@ impl HostSnapshot for State {
     fn next(&mut self, snapshot: Resource<Cursor>, max: u32) -> wasmtime::Result<Vec<WitItem>> {
         self.spend(0)?;
         let (page, bytes) = self.table.get_mut(&snapshot)?.next(max);
-        self.budget.take_bytes(bytes)?;
+        self.spend_answer(bytes)?;
         Ok(page)
     }
 
@@ -143,8 +148,9 @@ impl HostSnapshot for State {
         self.spend(name.len() + super::len(namespace.as_ref()))?;
         let key = ObjectKey { namespace: namespace.map(Arc::from), name: name.into() };
         let Some(item) = self.table.get(&snapshot)?.items.get(&key) else { return Ok(None) };
-        self.budget.take_bytes(cost(item))?;
-        Ok(Some(convert(item)))
+        let item = item.clone();
+        self.spend_answer(cost(&item))?;
+        Ok(Some(convert(&item)))
     }
 
     fn drop(&mut self, snapshot: Resource<Cursor>) -> wasmtime::Result<()> {

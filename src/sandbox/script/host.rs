@@ -26,16 +26,20 @@ impl source::Host for State {
     }
 
     fn read(&mut self, path: String) -> wasmtime::Result<Option<Vec<u8>>> {
-        Ok(self.script()?.script.file(&path).map(<[u8]>::to_vec))
+        let source = self.script()?.clone();
+        let file = source.script.file(&path);
+        self.begin_call(file.map_or(0, <[u8]>::len))?;
+        Ok(file.map(<[u8]>::to_vec))
     }
 
     fn compiled(&mut self) -> wasmtime::Result<Option<Vec<u8>>> {
+        self.begin_call(self.script()?.compiled.as_ref().map_or(0, Vec::len))?;
         Ok(self.script()?.compiled.clone())
     }
 }
 
 impl State {
-    fn script(&self) -> wasmtime::Result<&Source> {
-        self.source.as_deref().ok_or_else(|| wasmtime::Error::msg("there is no script to interpret"))
+    fn script(&self) -> wasmtime::Result<&Arc<Source>> {
+        self.source.as_ref().ok_or_else(|| wasmtime::Error::msg("there is no script to interpret"))
     }
 }

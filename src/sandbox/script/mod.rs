@@ -23,13 +23,19 @@ pub use installed::{Compiled, InterpreterError, compile_interpreter};
 
 use super::{
     Sandbox,
-    bindings::interpreter::exports::boathook::interpreter::script as wit,
+    bindings::{
+        functions::exports::boathook::interpreter::functions as listed,
+        interpreter::exports::boathook::interpreter::script as wit,
+    },
     component::{Candidate, LoadedHook, World},
     error::LoadError,
     invoke,
     limits::Bounds,
 };
-use crate::model::{AdmissionKind, HookName, InterpreterRef, Script};
+use crate::{
+    fair::Tenant,
+    model::{AdmissionKind, Failure, HookName, InterpreterRef, Script, ScriptFunction},
+};
 
 /// What makes a hook of an interpreter.
 pub(super) struct Scripted {
@@ -38,6 +44,8 @@ pub(super) struct Scripted {
     /// What its `config` returned.
     pub(super) document: String,
     handlers: Vec<wit::Handler>,
+    /// Absent: the interpreter does not tell, as one whose scripts have no functions for single bindings.
+    pub(super) functions: Option<Vec<ScriptFunction>>,
 }
 
 impl Scripted {
@@ -73,11 +81,31 @@ pub(super) struct Interpreter {
     pub(super) component: LoadedHook,
     /// How it is asked about a script.
     pub(super) script: wit::GuestIndices,
+    /// How it is asked about the script's functions, where it knows that question.
+    pub(super) functions: Option<listed::GuestIndices>,
+}
+
+/// In the host's words.
+pub(super) fn function(function: listed::Function) -> ScriptFunction {
+    let listed::Function { purpose, name } = function;
+    match purpose {
+        listed::Purpose::Run => ScriptFunction::Run,
+        listed::Purpose::Startup => ScriptFunction::Startup,
+        listed::Purpose::Event => ScriptFunction::Event(name),
+        listed::Purpose::Synchronization => ScriptFunction::Synchronization(name),
+        listed::Purpose::Schedule => ScriptFunction::Schedule(name),
+        listed::Purpose::Group => ScriptFunction::Group(name),
+        listed::Purpose::Validating => ScriptFunction::Validating(name),
+        listed::Purpose::Mutating => ScriptFunction::Mutating(name),
+        listed::Purpose::Conversion => ScriptFunction::Conversion(name),
+    }
 }
 
 /// The interpreters of a sandbox.
 pub(super) struct Interpreters {
     directories: Vec<PathBuf>,
+    /// Called before one is compiled.
+    compiles: Option<fn()>,
     /// By digest. Only those that were found on disk.
     loaded: Mutex<HashMap<String, Arc<Interpreter>>>,
     loading: tokio::sync::Mutex<()>,
@@ -85,8 +113,8 @@ pub(super) struct Interpreters {
 
 impl Interpreters {
     /// Those in these directories.
-    pub(super) fn new(directories: Vec<PathBuf>) -> Self {
-        Self { directories, loaded: Mutex::default(), loading: tokio::sync::Mutex::default() }
+    pub(super) fn new(directories: Vec<PathBuf>, compiles: Option<fn()>) -> Self {
+        Self { directories, compiles, loaded: Mutex::default(), loading: tokio::sync::Mutex::default() }
     }
 
     fn loaded(&self, digest: &str) -> Option<Arc<Interpreter>> {
@@ -102,32 +130,43 @@ impl Sandbox {
     /// Joins a script with its interpreter, and asks it what it is.
     pub(super) async fn load_script(
         &self,
+        tenant: &Tenant,
         name: &HookName,
         bytes: &[u8],
         script: Script,
     ) -> Result<LoadedHook, LoadError> {
-        let candidate = Candidate::new(name.clone(), bytes.to_vec(), World::Hook);
-        let interpreter = self.interpreter(name, &script.interpreter).await?;
+        let candidate = Candidate::new(name.clone(), tenant.clone(), bytes.to_vec(), World::Hook);
+        let interpreter = self.interpreter(tenant, name, &script.interpreter).await?;
         let source = Source { script: Arc::new(script), compiled: None };
         let described = {
-            let _slot = self.slots.acquire().await;
+            let _turn = self.asking.take(tenant, 1).await;
             let _running = self.engine.running();
-            let bounds = Bounds::of_config(self.config_limits);
-            invoke::describe(self.engine.engine(), &interpreter, name, source.clone(), bounds).await
+            match self.rooms.whole(tenant, self.config_limits.memory).await {
+                Ok(room) => {
+                    let given = self.given(tenant, Bounds::of_config(self.config_limits), room);
+                    invoke::describe(self.engine.engine(), &interpreter, name, source.clone(), given).await
+                }
+                Err(error) => Err(Failure::of_host(error.to_string())),
+            }
         };
-        let described =
+        let (described, functions) =
             described.map_err(|failure| LoadError::Script { hook: name.clone(), failure: Box::new(failure) })?;
         let wit::Description { document, handlers, compiled } = described;
         let source = Arc::new(Source { compiled, ..source });
-        Ok(LoadedHook::of_script(candidate, &interpreter.component, Scripted { source, document, handlers }))
+        Ok(LoadedHook::of_script(candidate, &interpreter.component, Scripted { source, document, handlers, functions }))
     }
 
     /// Whether an interpreter can be used. The name is for errors.
     pub async fn check_interpreter(&self, name: &HookName, wanted: &InterpreterRef) -> Result<(), LoadError> {
-        self.interpreter(name, wanted).await.map(drop)
+        self.interpreter(&Tenant::hook(name.as_str()), name, wanted).await.map(drop)
     }
 
-    async fn interpreter(&self, hook: &HookName, wanted: &InterpreterRef) -> Result<Arc<Interpreter>, LoadError> {
+    async fn interpreter(
+        &self,
+        tenant: &Tenant,
+        hook: &HookName,
+        wanted: &InterpreterRef,
+    ) -> Result<Arc<Interpreter>, LoadError> {
         if let Some(loaded) = self.interpreters.loaded(&wanted.digest) {
             return Ok(loaded);
         }
@@ -136,12 +175,17 @@ impl Sandbox {
         if let Some(loaded) = self.interpreters.loaded(&wanted.digest) {
             return Ok(loaded);
         }
-        let interpreter = Arc::new(self.load_interpreter(hook, wanted).await?);
+        let interpreter = Arc::new(self.load_interpreter(tenant, hook, wanted).await?);
         self.interpreters.keep(&wanted.digest, &interpreter);
         Ok(interpreter)
     }
 
-    async fn load_interpreter(&self, hook: &HookName, wanted: &InterpreterRef) -> Result<Interpreter, LoadError> {
+    async fn load_interpreter(
+        &self,
+        tenant: &Tenant,
+        hook: &HookName,
+        wanted: &InterpreterRef,
+    ) -> Result<Interpreter, LoadError> {
         let (directories, asked) = (self.interpreters.directories.clone(), wanted.clone());
         let found = self.blocking(hook, move |_| finder::find(&directories, &asked)).await?;
         let (bytes, file) = found.map_err(|there| LoadError::NoInterpreter {
@@ -155,29 +199,34 @@ impl Sandbox {
             source: Box::new(source),
         };
         let broken = |source: wasmtime::Error| unusable(LoadError::Types { hook: hook.clone(), source: source.into() });
-        let component = self.interpreter_component(hook, &bytes, file).await.map_err(unusable)?;
+        let component = self.interpreter_component(tenant, hook, &bytes, file).await.map_err(unusable)?;
         let script = wit::GuestIndices::new(component.pre().instance_pre()).map_err(broken)?;
-        Ok(Interpreter { component, script })
+        let functions = listed::GuestIndices::new(component.pre().instance_pre()).ok();
+        Ok(Interpreter { component, script, functions })
     }
 
     /// Compiled when it was installed, or now.
     async fn interpreter_component(
         &self,
+        tenant: &Tenant,
         hook: &HookName,
         bytes: &[u8],
         file: PathBuf,
     ) -> Result<LoadedHook, LoadError> {
-        let candidate = Candidate::new(hook.clone(), bytes.to_vec(), World::Interpreter);
+        let candidate = Candidate::new(hook.clone(), tenant.clone(), bytes.to_vec(), World::Interpreter);
         let pooled = self.pooled();
         let taken = self
             .blocking(hook, move |loader| match installed::find(&file, candidate.bytes(), pooled) {
                 Some(artifact) => loader.load_installed(candidate, &artifact).map(Result::ok),
-                None => Ok(None),
+                None => loader.load_cached(candidate).map(Result::ok),
             })
             .await??;
         match taken {
             Some(component) => Ok(component),
-            None => self.load_component(hook, bytes, World::Interpreter).await,
+            None => {
+                self.interpreters.compiles.iter().for_each(|tell| tell());
+                self.load_component(tenant, hook, bytes, World::Interpreter).await
+            }
         }
     }
 }

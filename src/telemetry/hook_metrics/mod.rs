@@ -1,6 +1,7 @@
 //! Metrics that hooks report, each with the label `hook`: applied run by run, served as text.
 //!
-//! Never mixes with the operator's own metrics, and never lets a hook touch another's series.
+//! Never mixes with the operator's own metrics, and never lets a hook touch another's series. What a hook may report
+//! does not depend on what others report: a name has a type for each hook, and `text` shows them together.
 
 mod series;
 #[cfg(test)]
@@ -8,8 +9,8 @@ mod tests;
 mod text;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use crate::model::{HookName, MetricKind, MetricOp, MetricSample};
@@ -18,15 +19,13 @@ use series::HookSeries;
 /// A metric operation that can't be applied to what is there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookMetricError {
-    /// The name is taken by another type.
-    #[error("metric {name} is a {is}, reported by hook {by}, and can't be a {wanted} too: choose another name")]
+    /// The hook reports it as another type.
+    #[error("metric {name} of this hook is a {is}, and can't be a {wanted} too: choose another name")]
     Kind {
         /// The metric.
         name: String,
         /// What it is.
         is: MetricKind,
-        /// One of the hooks that report it.
-        by: HookName,
         /// What it was to be.
         wanted: MetricKind,
     },
@@ -73,14 +72,7 @@ pub struct Applied {
 #[derive(Debug)]
 pub struct HookMetrics {
     max_series: usize,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    hooks: BTreeMap<HookName, HookSeries>,
-    /// A name has one type, whoever reports it; it is free again when nobody does.
-    kinds: BTreeMap<Arc<str>, (MetricKind, BTreeSet<HookName>)>,
+    hooks: Mutex<BTreeMap<HookName, HookSeries>>,
 }
 
 impl HookMetrics {
@@ -89,22 +81,22 @@ impl HookMetrics {
 
     /// None yet; each hook may have so many series.
     pub fn new(max_series: usize) -> Self {
-        Self { max_series, state: Mutex::default() }
+        Self { max_series, hooks: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, HookSeries>> {
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a sample could be applied now. `in_run` is the number of series that its run has
-    /// reported so far, with this one. What other hooks report until the run ends may change it.
+    /// reported so far, with this one.
     pub fn check(&self, hook: &HookName, sample: &MetricSample, in_run: usize) -> Result<(), HookMetricError> {
         if in_run > self.max_series {
             return Err(self.full(sample));
         }
-        let state = self.state();
-        state.check_name(sample)?;
-        let Some(own) = state.hooks.get(hook) else { return Ok(()) };
+        let hooks = self.hooks();
+        let Some(own) = hooks.get(hook) else { return Ok(()) };
+        own.check_name(sample)?;
         own.check_buckets(sample)?;
         // A group's series are replaced: whether they fit is known when the run has ended.
         if sample.group().is_none() && own.growth(sample) + own.used() > self.max_series {
@@ -124,17 +116,18 @@ impl HookMetrics {
         if ops.is_empty() {
             return applied;
         }
-        let mut state = self.state();
+        let mut hooks = self.hooks();
+        let own = hooks.entry(hook.clone()).or_default();
         for group in ops.iter().filter_map(|op| if let MetricOp::Record(sample) = op { sample.group() } else { None }) {
-            state.expire(hook, group);
+            own.expire(group);
         }
         for op in ops {
             let result = match op {
                 MetricOp::Expire(group) => {
-                    state.expire(hook, group);
+                    own.expire(group);
                     Ok(())
                 }
-                MetricOp::Record(sample) => self.record(&mut state, hook, sample),
+                MetricOp::Record(sample) => self.record(own, sample),
             };
             if let Err(error) = result {
                 applied.refused += 1;
@@ -144,91 +137,28 @@ impl HookMetrics {
         applied
     }
 
-    fn record(&self, state: &mut State, hook: &HookName, sample: &MetricSample) -> Result<(), HookMetricError> {
-        state.check_name(sample)?;
-        let own = state.hooks.entry(hook.clone()).or_default();
+    fn record(&self, own: &mut HookSeries, sample: &MetricSample) -> Result<(), HookMetricError> {
+        own.check_name(sample)?;
         own.check_buckets(sample)?;
         if own.growth(sample) + own.used() > self.max_series {
             return Err(self.full(sample));
         }
         own.record(sample);
-        state.claim(hook, sample);
         Ok(())
     }
 
     /// Drops everything of a hook that is gone.
     pub fn forget(&self, hook: &HookName) {
-        let mut state = self.state();
-        state.hooks.remove(hook);
-        state.release(hook);
+        self.hooks().remove(hook);
     }
 
     /// Series that a hook reports now.
     pub fn series(&self, hook: &HookName) -> usize {
-        self.state().hooks.get(hook).map_or(0, HookSeries::used)
+        self.hooks().get(hook).map_or(0, HookSeries::used)
     }
 
     /// All series in Prometheus's text format 0.0.4.
     pub fn text(&self) -> String {
-        let state = self.state();
-        text::write(&state.hooks, |name| state.kinds.get(name).map(|(kind, _)| *kind))
-    }
-}
-
-impl State {
-    fn check_name(&self, sample: &MetricSample) -> Result<(), HookMetricError> {
-        let (name, wanted) = (sample.name(), sample.kind());
-        match self.kinds.get(name) {
-            Some((is, _)) if *is == wanted => Ok(()),
-            Some((is, hooks)) => match hooks.first() {
-                Some(by) => Err(HookMetricError::Kind { name: name.to_string(), is: *is, by: by.clone(), wanted }),
-                None => Ok(()),
-            },
-            None => self.check_lines(name, wanted),
-        }
-    }
-
-    /// A histogram shows as NAME_bucket, NAME_sum and NAME_count.
-    fn check_lines(&self, name: &str, wanted: MetricKind) -> Result<(), HookMetricError> {
-        const SUFFIXES: [&str; 3] = ["_bucket", "_sum", "_count"];
-        let clash = |name: &str, histogram: &str, line: &str| {
-            Err(HookMetricError::Line { name: name.to_owned(), histogram: histogram.to_owned(), line: line.to_owned() })
-        };
-        for suffix in SUFFIXES {
-            let line = format!("{name}{suffix}");
-            if wanted == MetricKind::Histogram && self.kinds.contains_key(line.as_str()) {
-                return clash(&line, name, &line);
-            }
-            let histogram = name.strip_suffix(suffix);
-            let known = |base: &&str| self.kinds.get(*base).is_some_and(|(kind, _)| *kind == MetricKind::Histogram);
-            if let Some(histogram) = histogram.filter(known) {
-                return clash(name, histogram, name);
-            }
-        }
-        Ok(())
-    }
-
-    fn claim(&mut self, hook: &HookName, sample: &MetricSample) {
-        let (_, hooks) = self.kinds.entry(sample.name().clone()).or_insert_with(|| (sample.kind(), BTreeSet::new()));
-        if !hooks.contains(hook) {
-            hooks.insert(hook.clone());
-        }
-    }
-
-    fn expire(&mut self, hook: &HookName, group: &str) {
-        if self.hooks.get_mut(hook).is_some_and(|own| own.expire(group)) {
-            self.release(hook);
-        }
-    }
-
-    /// Frees the names that this hook does not report any more.
-    fn release(&mut self, hook: &HookName) {
-        let own = self.hooks.get(hook);
-        self.kinds.retain(|name, (_, hooks)| {
-            if !own.is_some_and(|own| own.reports(name)) {
-                hooks.remove(hook);
-            }
-            !hooks.is_empty()
-        });
+        text::write(&self.hooks())
     }
 }

@@ -3,14 +3,24 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::HookMetricError;
-use crate::model::{MetricLabels, MetricSample, MetricValue};
+use crate::model::{MetricKind, MetricLabels, MetricSample, MetricValue};
 
 /// The series of one hook.
 #[derive(Debug, Default)]
 pub(super) struct HookSeries {
-    metrics: BTreeMap<Arc<str>, BTreeMap<MetricLabels, Series>>,
+    metrics: BTreeMap<Arc<str>, Metric>,
     used: usize,
 }
+
+/// The series of one name. The name is free again when there are none.
+#[derive(Debug)]
+pub(super) struct Metric {
+    pub kind: MetricKind,
+    pub series: BTreeMap<MetricLabels, Series>,
+}
+
+/// A histogram shows as lines with these names.
+pub(super) const SUFFIXES: [&str; 3] = ["_bucket", "_sum", "_count"];
 
 /// One series, which belongs to the group that reported it last.
 #[derive(Debug)]
@@ -79,13 +89,42 @@ impl HookSeries {
 
     /// Series that a sample would add.
     pub fn growth(&self, sample: &MetricSample) -> usize {
-        let known = self.metrics.get(sample.name()).is_some_and(|series| series.contains_key(sample.labels()));
+        let known = self.metrics.get(sample.name()).is_some_and(|metric| metric.series.contains_key(sample.labels()));
         if known { 0 } else { sample.series() }
+    }
+
+    /// A name has one type, and no line two meanings.
+    pub fn check_name(&self, sample: &MetricSample) -> Result<(), HookMetricError> {
+        let (name, wanted) = (sample.name(), sample.kind());
+        match self.metrics.get(name) {
+            Some(Metric { kind, .. }) if *kind == wanted => Ok(()),
+            Some(Metric { kind, .. }) => Err(HookMetricError::Kind { name: name.to_string(), is: *kind, wanted }),
+            None => self.check_lines(name, wanted),
+        }
+    }
+
+    fn check_lines(&self, name: &str, wanted: MetricKind) -> Result<(), HookMetricError> {
+        let clash = |name: &str, histogram: &str, line: &str| {
+            Err(HookMetricError::Line { name: name.to_owned(), histogram: histogram.to_owned(), line: line.to_owned() })
+        };
+        for suffix in SUFFIXES {
+            let line = format!("{name}{suffix}");
+            if wanted == MetricKind::Histogram && self.metrics.contains_key(line.as_str()) {
+                return clash(&line, name, &line);
+            }
+            let histogram = name.strip_suffix(suffix);
+            let known =
+                |base: &&str| self.metrics.get(*base).is_some_and(|metric| metric.kind == MetricKind::Histogram);
+            if let Some(histogram) = histogram.filter(known) {
+                return clash(name, histogram, name);
+            }
+        }
+        Ok(())
     }
 
     /// All series of a histogram have the same buckets.
     pub fn check_buckets(&self, sample: &MetricSample) -> Result<(), HookMetricError> {
-        let one = self.metrics.get(sample.name()).and_then(|series| series.values().next());
+        let one = self.metrics.get(sample.name()).and_then(|metric| metric.series.values().next());
         match one.map(|series| &series.value) {
             Some(Value::Histogram { bounds, .. }) if **bounds != *sample.buckets() => Err(HookMetricError::Buckets {
                 name: sample.name().to_string(),
@@ -97,7 +136,8 @@ impl HookSeries {
 
     /// Applies a sample. A series that was of another group begins anew.
     pub fn record(&mut self, sample: &MetricSample) {
-        let series = self.metrics.entry(sample.name().clone()).or_default();
+        let metric = || Metric { kind: sample.kind(), series: BTreeMap::new() };
+        let series = &mut self.metrics.entry(sample.name().clone()).or_insert_with(metric).series;
         let fresh = || Series { group: sample.group().cloned(), value: Value::empty(sample) };
         let one = series.entry(sample.labels().clone()).or_insert_with(|| {
             self.used += sample.series();
@@ -109,28 +149,22 @@ impl HookSeries {
         one.value.take(sample.value());
     }
 
-    /// Removes the series of a group; says whether there were any.
-    pub fn expire(&mut self, group: &str) -> bool {
+    /// Removes the series of a group.
+    pub fn expire(&mut self, group: &str) {
         let mut gone = 0;
-        for series in self.metrics.values_mut() {
-            series.retain(|_, one| {
+        for metric in self.metrics.values_mut() {
+            metric.series.retain(|_, one| {
                 let kept = one.group.as_deref() != Some(group);
                 gone += if kept { 0 } else { one.value.series() };
                 kept
             });
         }
-        self.metrics.retain(|_, series| !series.is_empty());
+        self.metrics.retain(|_, metric| !metric.series.is_empty());
         self.used -= gone;
-        gone > 0
-    }
-
-    /// Whether there is a series of this name.
-    pub fn reports(&self, name: &str) -> bool {
-        self.metrics.contains_key(name)
     }
 
     /// All of them, by name and labels.
-    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &BTreeMap<MetricLabels, Series>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Metric)> {
         self.metrics.iter()
     }
 }

@@ -141,22 +141,100 @@ fn a_new_label_extends_the_others() {
 }
 
 #[test]
-fn a_name_has_one_type() {
+fn a_name_of_a_hook_has_one_type() {
     let metrics = metrics();
     apply(&metrics, "a", &[add("n", &[], "", 1.0), observe("h", 1.0, &[1.0])]);
-    let text = refusal(&metrics, "b", set("n", &[], "", 1.0));
-    assert_eq!(text, "metric n is a counter, reported by hook a, and can't be a gauge too: choose another name");
-    let text = refusal(&metrics, "b", add("h_sum", &[], "", 1.0));
+    let text = refusal(&metrics, "a", set("n", &[], "", 1.0));
+    assert_eq!(text, "metric n of this hook is a counter, and can't be a gauge too: choose another name");
+    let text = refusal(&metrics, "a", add("h_sum", &[], "", 1.0));
     assert_eq!(text, "metric h_sum and histogram h would share the line h_sum: choose another name");
     apply(&metrics, "a", &[add("k_count", &[], "", 1.0)]);
-    let text = refusal(&metrics, "b", observe("k", 1.0, &[1.0]));
+    let text = refusal(&metrics, "a", observe("k", 1.0, &[1.0]));
     assert_eq!(text, "metric k_count and histogram k would share the line k_count: choose another name");
     let text = refusal(&metrics, "a", observe("h", 1.0, &[2.0]));
     assert!(text.contains("histogram h of this hook has the buckets \"1\""), "{text}");
-    // When nobody reports it any more, the name is free.
-    metrics.forget(&hook("a"));
-    apply(&metrics, "b", &[set("n", &[], "", 1.0), add("h_sum", &[], "", 1.0)]);
-    assert_eq!(lines(&metrics), [r#"h_sum{hook="b"} 1"#, r#"n{hook="b"} 1"#]);
+}
+
+/// A tenant that takes all names of another first keeps nobody from reporting, and is not told who reports what.
+// mutant: src/telemetry/hook_metrics/text.rs: `families.contains(name) || lines(name).iter().any(taken)` => `false`
+// mutant: src/telemetry/hook_metrics/mod.rs: `let own = hooks.entry(hook.clone()).or_default();` => `let own = hooks.entry(HookName::new("one").unwrap_or(hook.clone())).or_default();`
+#[test]
+fn hooks_need_not_agree_about_types() {
+    let metrics = metrics();
+    apply(&metrics, "a", &[add("n", &[], "", 1.0), observe("h", 1.0, &[1.0]), set("same", &[], "", 1.0)]);
+    apply(&metrics, "b", &[set("n", &[], "", 2.0), add("h_sum", &[], "", 7.0), set("same", &[], "", 2.0)]);
+    let expected = r##"# HELP h_bucket Reported by hooks.
+# TYPE h_bucket untyped
+h_bucket{hook="a",le="1"} 1
+h_bucket{hook="a",le="+Inf"} 1
+# HELP h_count Reported by hooks.
+# TYPE h_count untyped
+h_count{hook="a"} 1
+# HELP h_sum Reported by hooks.
+# TYPE h_sum untyped
+h_sum{hook="a"} 1
+h_sum{hook="b"} 7
+# HELP n Reported by hooks.
+# TYPE n untyped
+n{hook="a"} 1
+n{hook="b"} 2
+# HELP same Reported by hooks.
+# TYPE same gauge
+same{hook="a"} 1
+same{hook="b"} 2
+"##;
+    assert_eq!(metrics.text(), expected);
+    metrics.forget(&hook("b"));
+    assert!(metrics.text().contains("# TYPE h histogram\n"), "{}", metrics.text());
+}
+
+/// As Prometheus's own parser has it: each family once, with one type, and each line below its family.
+fn check_text(text: &str) {
+    let (mut families, mut series) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+    let (mut family, mut kind) = (String::new(), String::new());
+    for line in text.lines() {
+        if let Some(declared) = line.strip_prefix("# TYPE ") {
+            let (name, its) = declared.split_once(' ').unwrap();
+            assert!(families.insert(name.to_owned()), "{name} is declared twice\n{text}");
+            (family, kind) = (name.to_owned(), its.to_owned());
+        } else if !line.starts_with('#') {
+            let (name, rest) = line.split_once('{').unwrap();
+            let own = match kind.as_str() {
+                "histogram" => ["_bucket", "_sum", "_count"].iter().any(|suffix| *name == format!("{family}{suffix}")),
+                _ => name == family,
+            };
+            assert!(own, "{line} is no line of {kind} {family}\n{text}");
+            assert!(rest.matches("le=").count() < 2, "{line}");
+            assert!(
+                series.insert((name.to_owned(), rest.split_once('}').unwrap().0.to_owned())),
+                "{line} twice\n{text}"
+            );
+        }
+    }
+    let histogram = |name: &String| text.contains(&format!("# TYPE {name} histogram\n"));
+    for name in families.iter().filter(|name| histogram(name)) {
+        let lines = ["_bucket", "_sum", "_count"].map(|suffix| format!("{name}{suffix}"));
+        assert!(lines.iter().all(|line| !families.contains(line)), "{name} shares a line\n{text}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_hooks_report_is_a_valid_text(
+        ops in proptest::collection::vec((0..4_usize, "h(_sum|_bucket|_count){0,3}", 0..3_usize, 0..3_usize), 1..40)
+    ) {
+        let metrics = metrics();
+        for (of, name, kind, label) in ops {
+            let labels: &[(&str, &str)] = [&[][..], &[("x", "y")], &[("le", "1")]][if kind == 2 { label % 2 } else { label }];
+            let op = match kind {
+                0 => add(&name, labels, "", 1.0),
+                1 => set(&name, labels, "", 1.0),
+                _ => observe(&name, 1.0, &[1.0]),
+            };
+            metrics.apply(&hook(["a", "b", "c", "d"][of]), &[op]);
+        }
+        check_text(&metrics.text());
+    }
 }
 
 #[test]
@@ -164,7 +242,7 @@ fn a_group_that_is_gone_frees_its_names() {
     let metrics = metrics();
     apply(&metrics, "a", &[add("n", &[], "g", 1.0)]);
     apply(&metrics, "a", &[expire("g")]);
-    apply(&metrics, "b", &[set("n", &[], "", 1.0)]);
+    apply(&metrics, "a", &[set("n", &[], "", 1.0)]);
 }
 
 #[test]

@@ -1,43 +1,121 @@
 //! Writes hooks' series in Prometheus's text format 0.0.4. Never changes one.
+//!
+//! A family has one type there, and hooks need not agree about it: none can be told what another tenant reports, nor
+//! keep it from reporting. So a family of which hooks report different types is `untyped`, and a histogram that would
+//! share a line with another family is shown as its lines, each an `untyped` family of its own. Prometheus stores the
+//! same series in any case.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    sync::Arc,
 };
 
-use super::series::{HookSeries, Series, Value};
+use super::series::{HookSeries, SUFFIXES, Value};
 use crate::model::{HookName, MetricKind, MetricLabels};
 
-type OfHook<'a> = (&'a HookName, &'a BTreeMap<MetricLabels, Series>);
+/// Lines of one family.
+#[derive(Default)]
+struct Family<'a> {
+    /// More than one: it is untyped.
+    kinds: BTreeSet<Type>,
+    rows: Vec<Row<'a>>,
+}
 
-/// All series, by metric name, then by hook.
-pub(super) fn write(hooks: &BTreeMap<HookName, HookSeries>, kind: impl Fn(&str) -> Option<MetricKind>) -> String {
-    let mut metrics: BTreeMap<&Arc<str>, Vec<OfHook<'_>>> = BTreeMap::new();
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Type {
+    Counter,
+    Gauge,
+    Histogram,
+    Untyped,
+}
+
+/// What is shown of a series.
+#[derive(Clone, Copy)]
+enum Part {
+    Whole,
+    /// The lines of a histogram with one of [`SUFFIXES`].
+    Line(usize),
+}
+
+struct Row<'a> {
+    hook: &'a HookName,
+    labels: &'a MetricLabels,
+    value: &'a Value,
+    part: Part,
+}
+
+/// All series, by family, then by hook.
+pub(super) fn write(hooks: &BTreeMap<HookName, HookSeries>) -> String {
+    let split = split(hooks);
+    let mut families: BTreeMap<String, Family<'_>> = BTreeMap::new();
     for (hook, own) in hooks {
-        for (name, series) in own.iter() {
-            metrics.entry(name).or_default().push((hook, series));
+        for (name, metric) in own.iter() {
+            let parts = match (metric.kind, split.contains(&**name)) {
+                (MetricKind::Counter, _) => vec![(name.to_string(), Type::Counter, Part::Whole)],
+                (MetricKind::Gauge, _) => vec![(name.to_string(), Type::Gauge, Part::Whole)],
+                (MetricKind::Histogram, false) => vec![(name.to_string(), Type::Histogram, Part::Whole)],
+                (MetricKind::Histogram, true) => {
+                    let lines = SUFFIXES.iter().enumerate();
+                    lines.map(|(at, suffix)| (format!("{name}{suffix}"), Type::Untyped, Part::Line(at))).collect()
+                }
+            };
+            for (family, kind, part) in parts {
+                let family = families.entry(family).or_default();
+                family.kinds.insert(kind);
+                let rows = metric.series.iter();
+                family.rows.extend(rows.map(|(labels, series)| Row { hook, labels, value: &series.value, part }));
+            }
         }
     }
     let mut out = String::new();
-    for (name, of_hooks) in metrics {
-        if let Some(kind) = kind(name) {
-            write_metric(&mut out, name, kind, &of_hooks);
-        }
-    }
+    families.iter().for_each(|(name, family)| write_family(&mut out, name, family));
     out
 }
 
-/// All series of a metric have the same label names; those that a series lacks are empty.
-fn write_metric(out: &mut String, name: &str, kind: MetricKind, of_hooks: &[OfHook<'_>]) {
+/// The histograms that can't be families: their names, or those of their lines, are the families of others.
+fn split(hooks: &BTreeMap<HookName, HookSeries>) -> BTreeSet<&str> {
+    let of_kind = |histogram: bool| {
+        let all = hooks.values().flat_map(HookSeries::iter);
+        let named = all.filter(move |(_, metric)| (metric.kind == MetricKind::Histogram) == histogram);
+        named.map(|(name, _)| &**name).collect::<BTreeSet<&str>>()
+    };
+    let (mut whole, mut split) = (of_kind(true), BTreeSet::new());
+    let mut families: BTreeSet<String> = of_kind(false).into_iter().map(str::to_owned).collect();
+    loop {
+        let lines = |name: &str| SUFFIXES.map(|suffix| format!("{name}{suffix}"));
+        let clashes = |name: &str| {
+            let taken = |line: &String| families.contains(line) || whole.contains(line.as_str());
+            families.contains(name) || lines(name).iter().any(taken)
+        };
+        let found: Vec<&str> = whole.iter().copied().filter(|name| clashes(name)).collect();
+        if found.is_empty() {
+            return split;
+        }
+        for name in found {
+            whole.remove(name);
+            split.insert(name);
+            families.extend(lines(name));
+        }
+    }
+}
+
+/// All series of a family have the same label names; those that a series lacks are empty.
+fn write_family(out: &mut String, name: &str, family: &Family<'_>) {
+    let kind = match family.kinds.iter().copied().collect::<Vec<_>>().as_slice() {
+        [Type::Counter] => "counter",
+        [Type::Gauge] => "gauge",
+        [Type::Histogram] => "histogram",
+        _ => "untyped",
+    };
     // Writing to a String can't fail, here and below.
     let _ = writeln!(out, "# HELP {name} Reported by hooks.\n# TYPE {name} {kind}");
-    let all_labels = of_hooks.iter().flat_map(|(_, series)| series.keys()).flat_map(|labels| labels.iter());
+    let all_labels = family.rows.iter().flat_map(|row| row.labels.iter());
     let names: BTreeSet<&str> = all_labels.map(|(name, _)| &**name).collect();
-    for (hook, series) in of_hooks {
-        for (labels, one) in *series {
-            write_series(out, name, &label_text(hook, &names, labels), &one.value);
-        }
+    // A bucket has its bound in the label that another hook may have for its own.
+    let of_buckets: BTreeSet<&str> = names.iter().copied().filter(|name| *name != "le").collect();
+    for row in &family.rows {
+        let names = if matches!(row.part, Part::Line(0)) { &of_buckets } else { &names };
+        write_row(out, name, &label_text(row.hook, names, row.labels), row);
     }
 }
 
@@ -50,20 +128,32 @@ fn label_text(hook: &HookName, names: &BTreeSet<&str>, labels: &MetricLabels) ->
     text
 }
 
-fn write_series(out: &mut String, name: &str, labels: &str, value: &Value) {
-    match value {
+fn write_row(out: &mut String, name: &str, labels: &str, row: &Row<'_>) {
+    let (bounds, counts, sum, count) = match row.value {
         Value::Number(number) => {
             let _ = writeln!(out, "{name}{{{labels}}} {}", float(*number));
+            return;
         }
-        Value::Histogram { bounds, counts, sum, count } => {
-            let mut below = 0;
-            for (bound, hits) in bounds.iter().zip(counts) {
-                below += hits;
-                let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
-            }
-            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
-            let _ = writeln!(out, "{name}_sum{{{labels}}} {}\n{name}_count{{{labels}}} {count}", float(*sum));
+        Value::Histogram { bounds, counts, sum, count } => (bounds, counts, sum, count),
+    };
+    // Of a part, the family has the line's name already.
+    let line = |at: usize| match row.part {
+        Part::Whole => SUFFIXES.get(at).map(|suffix| format!("{name}{suffix}")),
+        Part::Line(own) => (own == at).then(|| name.to_owned()),
+    };
+    if let Some(line) = line(0) {
+        let mut below = 0;
+        for (bound, hits) in bounds.iter().zip(counts) {
+            below += hits;
+            let _ = writeln!(out, "{line}{{{labels},le=\"{bound}\"}} {below}");
         }
+        let _ = writeln!(out, "{line}{{{labels},le=\"+Inf\"}} {count}");
+    }
+    if let Some(line) = line(1) {
+        let _ = writeln!(out, "{line}{{{labels}}} {}", float(*sum));
+    }
+    if let Some(line) = line(2) {
+        let _ = writeln!(out, "{line}{{{labels}}} {count}");
     }
 }
 

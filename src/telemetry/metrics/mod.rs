@@ -64,6 +64,7 @@ pub struct Metrics {
     queue_retrying: IntGaugeVec,
     snapshot_objects: IntGaugeVec,
     snapshot_bytes: IntGaugeVec,
+    snapshot_late: IntGaugeVec,
     jq_filter: HistogramVec,
     event: HistogramVec,
     filter_errors: IntCounterVec,
@@ -126,6 +127,7 @@ impl Metrics {
             queue_retrying: make.vec(&names::QUEUE_RETRYING)?,
             snapshot_objects: make.vec(&names::SNAPSHOT_OBJECTS)?,
             snapshot_bytes: make.vec(&names::SNAPSHOT_BYTES)?,
+            snapshot_late: make.vec(&names::SNAPSHOT_LATE)?,
             jq_filter: make.vec(&names::JQ_FILTER)?,
             event: make.vec(&names::EVENT)?,
             filter_errors: make.vec(&names::FILTER_ERRORS)?,
@@ -295,12 +297,13 @@ impl Metrics {
         }
     }
 
-    /// How many objects a binding matches now, and what its snapshot holds.
-    pub fn set_snapshot(&self, run: RunLabels<'_>, objects: usize, bytes: usize) {
+    /// How many objects a binding matches now, what its snapshot holds, and how many objects' newest states it lacks.
+    pub fn set_snapshot(&self, run: RunLabels<'_>, objects: usize, bytes: usize, late: usize) {
         let queue = run.queue.to_string();
         let labels = [run.hook.as_str(), run.binding.unique(), &queue];
         self.snapshot_objects.with_label_values(&labels).set(gauge(objects));
         self.snapshot_bytes.with_label_values(&labels).set(gauge(bytes));
+        self.snapshot_late.with_label_values(&labels).set(gauge(late));
     }
 
     /// Where the times of a binding are recorded.
@@ -386,6 +389,7 @@ impl Metrics {
         for vec in [
             &self.snapshot_objects,
             &self.snapshot_bytes,
+            &self.snapshot_late,
             &self.hook_run_rss,
             &self.enable_success,
             &self.hook_metric_series,

@@ -124,6 +124,7 @@ table! {
     QUEUE_RUNNING = gauge("tasks_queue_running", &["queue"], "Runs in progress.");
     QUEUE_RETRYING = gauge("tasks_queue_retrying", &["queue"], "Failed runs that wait for the next try.");
     SNAPSHOT_OBJECTS = gauge("kube_snapshot_objects", RUN, "Objects that a binding matches.");
+    SNAPSHOT_LATE = gauge("kube_snapshot_late_objects", RUN, "Objects whose newest state is missing in a binding's snapshot, because the jqFilter could not run on it yet; runs that include the snapshot wait.");
     SNAPSHOT_BYTES = gauge("kube_snapshot_bytes", RUN, "Bytes that a binding's snapshot holds; what several objects share is counted for each.");
     JQ_FILTER = histogram("kube_jq_filter_duration_seconds", Buckets::Seconds, RUN, "Time to run a jqFilter on one object.");
     EVENT = histogram("kube_event_duration_seconds", Buckets::Seconds, RUN, "Time to handle one change of an object: filter, snapshot, trigger.");
@@ -160,7 +161,7 @@ pub fn markdown(prefix: &str) -> String {
 
 const HEAD: &str = "# Metrics
 
-<!-- Generated; `BOATHOOK_UPDATE_DOCS=1 cargo test --lib the_documentation` writes it anew. -->
+<!-- Generated; `BOATHOOK_UPDATE_DOCS=1 cargo test --lib the_documentation` regenerates it. -->
 
 The operator serves its own metrics at `/metrics`, and those that hooks report at `/metrics/hooks`, both in Prometheus's
 text format. `--metrics-prefix` changes what the operator's names begin with: with `shell_operator_`, dashboards made for
@@ -174,6 +175,9 @@ Gauges are measured when they are asked for.
 A hook reports counters, gauges and histograms with labels of its own choice (`metrics` in [wit/](../../wit/metrics.wit),
 `boathook_sdk::metrics` in Rust). Each series has the label `hook`. They are applied when the run has succeeded. A hook may
 have 1 000 series (`--hook-metrics-series`); a histogram counts as its buckets and three more. All are gone when the hook is.
+
+Hooks need not agree about the type of a metric: what one tenant reports never depends on what another does. A metric that hooks
+report as different types has the type `untyped`, and so have the lines of a histogram whose name another hook's metric needs.
 
 ## Metrics of the operator
 

@@ -23,6 +23,11 @@ impl Metrics {
         self.leader_transitions.with_label_values(NONE).inc();
     }
 
+    /// Its time may have run out before it knows.
+    pub fn does_not_lead(&self) {
+        self.leader.with_label_values(NONE).set(0);
+    }
+
     /// It did, and does so no more.
     pub fn leads_no_more(&self) {
         self.leader.with_label_values(NONE).set(0);

@@ -51,7 +51,7 @@ fn record_all(metrics: &Metrics, name: &str) {
     metrics.task_beyond_bound(&labels.2);
     metrics.task_given_up(labels.get());
     metrics.set_queues(&[sample(labels.2.clone(), 5)]);
-    metrics.set_snapshot(labels.get(), 12, 3_400);
+    metrics.set_snapshot(labels.get(), 12, 3_400, 2);
     let timings = metrics.binding_timings(labels.get());
     timings.filtered(Duration::from_micros(5));
     timings.handled(Duration::from_micros(9));
@@ -114,6 +114,7 @@ fn values_arrive_under_their_labels() {
         r#"boathook_tasks_queue_oldest_seconds{queue="hook/h"} 1.5"#,
         r#"boathook_kube_snapshot_objects{binding="pods",hook="h",queue="hook/h"} 12"#,
         r#"boathook_kube_snapshot_bytes{binding="pods",hook="h",queue="hook/h"} 3400"#,
+        r#"boathook_kube_snapshot_late_objects{binding="pods",hook="h",queue="hook/h"} 2"#,
         r#"boathook_hook_run_max_rss_bytes{binding="pods",hook="h",queue="hook/h"} 1048576"#,
         r#"boathook_hook_run_user_cpu_seconds_count{binding="pods",hook="h",queue="hook/h"} 4"#,
         r#"boathook_kube_jq_filter_duration_seconds_count{binding="pods",hook="h",queue="hook/h"} 1"#,

@@ -1,18 +1,21 @@
 //! When the clock strikes: the ticks of one crontab. Keeps nothing over a restart, and never makes
 //! up for more than one tick at a time.
 
+mod jumps;
 mod plan;
 
 use std::time::Duration;
 
 use futures::{Stream, stream};
 use jiff::{Timestamp, tz::TimeZone};
+use tokio::sync::watch;
 
 use crate::model::{Crontab, CrontabError, MissedRuns, Tick};
+pub use jumps::tell_jumps;
 use plan::{Plan, Step};
 
-/// Missed ticks are counted up to this.
-const MAX_COUNT: u32 = 1000;
+/// Missed ticks are counted up to this: a week of minutes.
+const MAX_MISSED: u32 = 10_080;
 
 /// A crontab with its zone.
 #[derive(Debug, Clone)]
@@ -47,28 +50,38 @@ impl Schedule {
     /// Ticks, as they come, by `clock`. The stream ends only if there will never be another.
     ///
     /// Ticks that could not be given in time (the machine slept, the clock was set forward, or
-    /// nobody asked the stream) are counted in the next one's `missed`, up to 1000. With
+    /// nobody asked the stream) are counted in the next one's `missed`, up to 10 080. With
     /// [`MissedRuns::Once`] the last of them is given at once, however late. What was missed before the
     /// stream was made, as while the operator was down, is not known to it.
     ///
     /// A tick comes whether or not the run of the one before is over: it waits in the binding's queue, where
     /// runs of a hook never overlap, and neighbours become one run.
-    pub fn ticks(self, clock: impl Fn() -> Timestamp + Send + 'static) -> impl Stream<Item = Tick> + Send {
-        self.ticks_by(clock, || rand::random_range(0.0..1.0))
+    ///
+    /// `jumps` says that `clock` was set; without that, it is noticed within a minute.
+    pub fn ticks(
+        self,
+        clock: impl Fn() -> Timestamp + Send + 'static,
+        jumps: watch::Receiver<()>,
+    ) -> impl Stream<Item = Tick> + Send {
+        self.ticks_by(clock, jumps, || rand::random_range(0.0..1.0))
     }
 
     /// `chance` gives numbers out of 0..1.
     fn ticks_by(
         self,
         clock: impl Fn() -> Timestamp + Send + 'static,
+        jumps: watch::Receiver<()>,
         mut chance: impl FnMut() -> f64 + Send + 'static,
     ) -> impl Stream<Item = Tick> + Send {
         let plan = Plan::new(self, clock(), chance());
-        stream::unfold((plan, clock, chance), |(mut plan, clock, mut chance)| async move {
+        stream::unfold((plan, clock, jumps, chance), |(mut plan, clock, mut jumps, mut chance)| async move {
             loop {
                 match plan.step(clock(), &mut chance) {
-                    Step::Sleep(time) => tokio::time::sleep(time).await,
-                    Step::Strike(tick) => return Some((tick, (plan, clock, chance))),
+                    Step::Sleep(time) => tokio::select! {
+                        () = tokio::time::sleep(time) => {}
+                        Ok(()) = jumps.changed() => {}
+                    },
+                    Step::Strike(tick) => return Some((tick, (plan, clock, jumps, chance))),
                     Step::End => return None,
                 }
             }
@@ -94,7 +107,7 @@ impl Schedule {
     fn due(&self, first: Timestamp, now: Timestamp) -> (Timestamp, u32) {
         let (mut last, mut count) = (first, 1);
         while let Some(next) = self.next_after(last).filter(|next| *next <= now) {
-            if count == MAX_COUNT {
+            if count > MAX_MISSED {
                 return (self.last_between(last, now), count);
             }
             last = next;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Due, MAX_COUNT, Schedule};
+use super::{Due, MAX_MISSED, Schedule};
 use crate::model::{MissedRuns, Tick};
 
-/// The longest sleep: a clock that was set, or a machine that was suspended, is noticed after it.
+/// The longest sleep: a clock that was set, or a machine that was suspended, is noticed after it at the latest.
 pub(super) const MAX_SLEEP: Duration = Duration::from_secs(60);
 /// A tick that is given so much later than meant was missed. Longer than the longest sleep.
 const LATE: SignedDuration = SignedDuration::from_secs(90);
@@ -47,9 +47,9 @@ impl Plan {
         let (last, count) = self.schedule.due(next.at, now);
         let meant = if count == 1 { next.given } else { last };
         self.next = self.schedule.due_after(last, chance());
-        self.missed = self.missed.saturating_add(count - 1).min(MAX_COUNT);
+        self.missed = self.missed.saturating_add(count - 1).min(MAX_MISSED);
         if self.schedule.missed_runs == MissedRuns::Skip && now.duration_since(meant) > LATE {
-            self.missed = self.missed.saturating_add(1).min(MAX_COUNT);
+            self.missed = self.missed.saturating_add(1).min(MAX_MISSED);
             return self.next.map_or(Step::End, |next| Step::Sleep(sleep(now, next.given)));
         }
         let scheduled_at = u64::try_from(last.as_millisecond()).unwrap_or(0);

@@ -11,6 +11,7 @@ use crate::{
     watch::{
         error::{RequestError, chain},
         outlet::{Delivery, Outlet},
+        past::Witness,
         position,
         wire::{self, Line},
     },
@@ -35,7 +36,19 @@ impl Stream {
     }
 
     pub(super) async fn line(&mut self, bytes: &[u8]) {
-        match wire::line(bytes, &self.context.kind) {
+        let line = wire::line(bytes, &self.context.kind);
+        if let (Some(missing), Ok(line)) = (&self.missing, &line) {
+            match missing.settled_by(line) {
+                Ok(false) => {}
+                Ok(true) => self.missing = None,
+                Err(found) => {
+                    self.missing = None;
+                    let known = position::number(&self.position).unwrap_or_default();
+                    return self.watch_failed(&RequestError::WentBack { known, found });
+                }
+            }
+        }
+        match line {
             Ok(Line::Failed(error)) => return self.watch_failed(&error),
             Ok(Line::Upsert(object)) => {
                 let version = object.resource_version.clone();
@@ -61,6 +74,12 @@ impl Stream {
 
     pub(super) async fn changed(&mut self, change: Change, version: &str) {
         self.context.board.heard(1);
+        let witness = match &change {
+            Change::Upsert(object) => Witness::new(object, false),
+            Change::Delete(object) => Witness::new(object, true),
+            _ => None,
+        };
+        self.witness = Witness::later(self.witness.take(), witness);
         let number = position::number(version);
         let mut next = 0;
         while let Some(outlet) = self.active.get_mut(next) {

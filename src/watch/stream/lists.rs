@@ -71,6 +71,8 @@ impl Stream {
             self.active.push(outlet);
         }
         if resume != Resume::Keep {
+            // Whatever was known before, this is true now.
+            (self.doubt, self.missing, self.witness) = (false, None, list.witness);
             self.position = list.version;
             self.watch_off(Duration::ZERO);
             if let Some(lines) = list.watch {

@@ -8,7 +8,7 @@ mod changes;
 mod lists;
 mod recovery;
 
-use std::{panic::resume_unwind, sync::Arc};
+use std::{collections::BTreeSet, panic::resume_unwind, sync::Arc};
 
 use bytes::BytesMut;
 use futures::future::pending;
@@ -25,9 +25,11 @@ use super::{
     error::RequestError,
     list::{self, Listed, Opened},
     outlet::Outlet,
+    past::{self, Missing, Witness},
     request,
     stats::StreamState,
 };
+use crate::fair::Tenant;
 
 /// Runs a stream until it is aborted. New subscribers come through `joins`. Panics if one of its tasks
 /// did.
@@ -81,6 +83,11 @@ struct Stream {
     silences: u32,
     /// So many of them mean a list.
     patience: u32,
+    /// The connection was lost, and nobody knows to which server the next one leads.
+    doubt: bool,
+    witness: Option<Witness>,
+    /// What the watch has to tell, or the server went back in time.
+    missing: Option<Missing>,
 }
 
 enum Watch {
@@ -107,7 +114,7 @@ enum Done {
     Opened { hurried: bool, result: Result<Opened, RequestError> },
     Listed(Listed),
     Drained(Outlet),
-    Connected { attempt: u64, result: Result<Lines, RequestError> },
+    Connected { attempt: u64, result: Result<(Lines, Option<Missing>), RequestError> },
 }
 
 impl Stream {
@@ -132,6 +139,9 @@ impl Stream {
             unserved: false,
             silences: 0,
             patience: recovery::FIRST_PATIENCE,
+            doubt: false,
+            witness: None,
+            missing: None,
         }
     }
 
@@ -158,7 +168,7 @@ impl Stream {
         if !self.opening && (!self.waiting.is_empty() || self.active.iter().any(|outlet| outlet.is_due(now))) {
             self.opening = true;
             let (context, at) = (self.context.clone(), self.list_not_before);
-            let asked_at = self.position.clone();
+            let (asked_at, tenants) = (self.position.clone(), self.tenants(now));
             // However much hurry there is, no faster than this.
             let earliest = at.min(Instant::now() + context.config.backoff_initial);
             self.tasks.spawn(async move {
@@ -168,12 +178,19 @@ impl Stream {
                     () = sleep_until(at) => false,
                     () = context.hurry.notified() => true,
                 };
-                Done::Opened { hurried, result: list::open(&context, asked_at).await }
+                Done::Opened { hurried, result: list::open(&context, asked_at, &tenants).await }
             });
         }
         if matches!(self.watch, Watch::Off) && !self.active.is_empty() {
             self.connect();
         }
+    }
+
+    /// Those who need a list now.
+    fn tenants(&self, now: Instant) -> Vec<Tenant> {
+        let due = self.active.iter().filter(|outlet| outlet.is_due(now));
+        let tenants: BTreeSet<_> = self.waiting.iter().chain(due).map(|outlet| outlet.tenant.clone()).collect();
+        tenants.into_iter().collect()
     }
 
     /// When the next list is due for someone who needs none yet.
@@ -185,9 +202,14 @@ impl Stream {
         self.attempt += 1;
         let (context, at) = (self.context.clone(), self.watch_not_before);
         let (attempt, position) = (self.attempt, self.position.clone());
+        let (doubt, witness) = (self.doubt, self.witness.clone());
         self.watch = Watch::Connecting(self.tasks.spawn(async move {
             sleep_until(at).await;
-            Done::Connected { attempt, result: open_watch(&context, &position).await }
+            let open = async {
+                let missing = if doubt { past::look(&context, &position, witness.as_ref()).await? } else { None };
+                Ok::<_, RequestError>((open_watch(&context, &position).await?, missing))
+            };
+            Done::Connected { attempt, result: open.await }
         }));
     }
 
@@ -206,7 +228,8 @@ impl Stream {
             Done::Listed(listed) => self.listed(listed).await,
             Done::Drained(outlet) => self.waiting.push(outlet),
             Done::Connected { attempt, .. } if attempt != self.attempt => {}
-            Done::Connected { result: Ok(lines), .. } => {
+            Done::Connected { result: Ok((lines, missing)), .. } => {
+                (self.doubt, self.missing) = (false, missing.or(self.missing.take()));
                 self.context.board.heard(0);
                 self.watch = Watch::open(lines);
             }

@@ -11,7 +11,7 @@ use crate::watch::{
     position,
 };
 
-/// Silent watches in a row after which the stream is listed anew.
+/// Silent watches in a row after which the stream is listed again.
 pub(super) const FIRST_PATIENCE: u32 = 2;
 /// The same, for a server that has no bookmarks, as a few aggregated ones: each list that led to nothing
 /// but silence doubles the number, up to this.
@@ -30,13 +30,19 @@ impl Stream {
             self.patience = (self.patience * 2).min(MAX_PATIENCE);
             self.waiting.append(&mut self.active);
         }
+        self.doubt = true;
         self.watch_off(Duration::ZERO);
     }
 
     pub(super) fn watch_failed(&mut self, error: &RequestError) {
         let chance = rand::random_range(0.0..1.0);
         let delay = self.delay(error, |stream| stream.watch_backoff.next(chance));
-        if error.kind() == WatchErrorKind::Expired {
+        self.doubt |= matches!(error.kind(), WatchErrorKind::UnexpectedEof | WatchErrorKind::Unavailable);
+        if let RequestError::WentBack { .. } = error {
+            // What they know has never happened.
+            self.list_not_before = Instant::now() + delay;
+            self.waiting.append(&mut self.active);
+        } else if error.kind() == WatchErrorKind::Expired {
             self.list_not_before = Instant::now() + delay;
             self.forget_history();
         } else if error.is_unserved() {

@@ -1,7 +1,8 @@
 //! What is to be done about the certificates now. Pure.
 //!
 //! Authorities overlap: a new one is registered for a while before anything is served that it signed, and the old
-//! one is known for as long afterwards, so that replicas and API servers that are behind still agree.
+//! one is known for as long afterwards, so that replicas and API servers that are behind still agree. Keys of the
+//! webhooks' paths come with serving certificates, and overlap in the same way.
 
 use std::time::Duration;
 
@@ -80,6 +81,8 @@ pub(super) struct State {
     pub serving: Option<Validity>,
     /// It is signed by the newest authority.
     pub by_newest: bool,
+    /// Keys of the webhooks' paths.
+    pub paths: usize,
 }
 
 /// What is to be done.
@@ -92,6 +95,10 @@ pub(super) enum Decision {
     RenewServing,
     /// Only the newest authority stays.
     DropOlder,
+    /// A key of the webhooks' paths, where there is none. Each new serving certificate brings one, too.
+    AddPath,
+    /// Only the newest key of the paths stays.
+    DropOlderPaths,
 }
 
 /// Decides; to be asked again after each step.
@@ -109,7 +116,19 @@ pub(super) fn decide(now: Timestamp, state: State, lifetimes: &Lifetimes) -> Dec
     if state.older && state.by_newest && serving.is_older_than(lifetimes.overlap, now) {
         return Decision::DropOlder;
     }
-    Decision::Keep
+    match state.paths {
+        0 => Decision::AddPath,
+        1 => Decision::Keep,
+        // As long as the older one is registered, and as long again.
+        _ if serving.is_older_than(lifetimes.overlap * 2, now) => Decision::DropOlderPaths,
+        _ => Decision::Keep,
+    }
+}
+
+/// Whether the newest key of the paths is registered. A key is known to all replicas before the API server asks with
+/// it, as an authority is.
+pub(super) fn newest_path_is_registered(now: Timestamp, serving: Option<Validity>, lifetimes: &Lifetimes) -> bool {
+    serving.is_none_or(|serving| serving.is_older_than(lifetimes.overlap, now))
 }
 
 #[cfg(test)]
@@ -145,9 +164,16 @@ mod tests {
 
     #[test]
     fn each_thing_in_its_time() {
-        let settled = State { signer: validity(0, 3000), older: false, serving: validity(0, 900), by_newest: true };
-        let added =
-            State { signer: validity(2000, 5000), older: true, serving: validity(1500, 2400), by_newest: false };
+        let settled =
+            State { signer: validity(0, 3000), older: false, serving: validity(0, 900), by_newest: true, paths: 1 };
+        let added = State {
+            signer: validity(2000, 5000),
+            older: true,
+            serving: validity(1500, 2400),
+            by_newest: false,
+            paths: 1,
+        };
+        let two = State { paths: 2, ..settled };
         let renewed = State { serving: validity(2010, 2910), by_newest: true, ..added };
         let table = [
             (0, State::default(), Decision::AddAuthority),
@@ -167,11 +193,21 @@ mod tests {
             (2019, renewed, Decision::Keep),
             (2020, renewed, Decision::DropOlder),
             (2020, State { older: false, ..renewed }, Decision::Keep),
+            (0, State { paths: 0, ..settled }, Decision::AddPath),
+            (19, two, Decision::Keep),
+            (20, two, Decision::DropOlderPaths),
             // Clocks that went back: what isn't valid yet is made anew.
             (-1, settled, Decision::AddAuthority),
         ];
         for (now, state, expected) in table {
             assert_eq!(decide(at(now), state, &LIVES), expected, "at {now}: {state:?}");
         }
+    }
+
+    #[test]
+    fn a_key_of_paths_is_known_before_it_is_registered() {
+        let registered = |second| newest_path_is_registered(at(second), validity(0, 900), &LIVES);
+        assert_eq!([registered(0), registered(9), registered(10)], [false, false, true]);
+        assert!(newest_path_is_registered(at(0), None, &LIVES));
     }
 }

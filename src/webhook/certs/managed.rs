@@ -11,10 +11,9 @@ use kube::{
     Api,
     api::{DeleteParams, PostParams, Preconditions, WatchParams},
 };
-use tokio_util::task::AbortOnDropHandle;
 
-use super::{CertificateError, Certificates, Lifetimes, Published, material::Material, secret};
-use crate::model::error_chain;
+use super::{CertificateError, Certificates, Lifetimes, PathKeys, Published, UPKEEP, material::Material, secret};
+use crate::{model::error_chain, tasks::Tasks};
 
 /// Tells the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -61,14 +60,17 @@ impl fmt::Debug for Managed {
     }
 }
 
-pub(super) async fn start(client: kube::Client, managed: Managed) -> Result<Certificates, CertificateError> {
+pub(super) async fn start(
+    client: kube::Client,
+    managed: Managed,
+    tasks: &Tasks,
+) -> Result<Certificates, CertificateError> {
     let api = Api::namespaced(client, &managed.namespace);
     let upkeep = Upkeep { place: format!("{}/{}", managed.namespace, managed.secret), api, managed };
     let Held { material, version } = upkeep.look(None).await?;
-    let published = Published::new(material.serving(&upkeep.place)?, material.bundle());
+    let published = Published::new(material.serving(&upkeep.place)?, material.bundle(), upkeep.path_keys(&material)?);
     let certificates = published.certificates();
-    let task = tokio::spawn(upkeep.run(Held { material, version }, published));
-    Ok(certificates(AbortOnDropHandle::new(task)))
+    Ok(certificates(tasks.spawn(UPKEEP, upkeep.run(Held { material, version }, published))))
 }
 
 /// Deletes the Secret, if it is there and ours; whether it is. With `dry_run`, only says so.
@@ -129,7 +131,14 @@ impl Upkeep {
             published.publish(new.material.serving(&self.place)?, new.material.bundle());
             tracing::info!(secret = %self.place, "the webhooks' certificates have changed");
         }
+        // Time alone changes which of them is registered.
+        published.publish_paths(self.path_keys(&new.material)?);
         Ok(new)
+    }
+
+    fn path_keys(&self, material: &Material) -> Result<PathKeys, CertificateError> {
+        let keys = material.path_keys((self.managed.clock)(), &self.managed.lifetimes);
+        keys.ok_or_else(|| CertificateError::Contended(self.place.clone()))
     }
 
     /// What the Secret has, after what is due was done. Of a Secret that was deleted, `held` is served on until

@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use super::{
-    CaBundle, CertificateError, Expiry, Lifetimes, Serving,
-    decide::{Decision, State, Validity, decide},
+    CaBundle, CertificateError, Expiry, Lifetimes, PathKeys, Serving,
+    decide::{Decision, State, Validity, decide, newest_path_is_registered},
     issue,
     x509::{Certificate, certified},
 };
+use crate::model::PathKey;
 
 /// In PEM, as in the Secret. What isn't there is empty.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -21,13 +22,15 @@ pub(super) struct Material {
     pub signing_key: String,
     pub certificate: String,
     pub key: String,
+    /// Keys of the webhooks' paths in hex, one a line, the newest first.
+    pub paths: String,
 }
 
 impl Material {
     /// Does what is due; whether anything was.
     pub fn renew(&mut self, now: Timestamp, names: &[String], lifetimes: &Lifetimes) -> Result<bool, CertificateError> {
-        // An authority, a certificate, the end of older authorities: no more can come of one look.
-        const STEPS: usize = 4;
+        // An authority, a certificate, the end of older authorities, keys of paths: no more can come of one look.
+        const STEPS: usize = 6;
         for step in 0..STEPS {
             match decide(now, self.state(names), lifetimes) {
                 Decision::Keep => return Ok(step > 0),
@@ -36,8 +39,11 @@ impl Material {
                     let newest = (self.authorities.as_str(), self.signing_key.as_str());
                     let issued = issue::serving(now, lifetimes.serving, names, newest)?;
                     (self.certificate, self.key) = (issued.certificate, issued.key);
+                    self.add_path();
                 }
                 Decision::DropOlder => self.keep_authorities(1, now),
+                Decision::AddPath => self.add_path(),
+                Decision::DropOlderPaths => self.keep_paths(1),
             }
         }
         Ok(true)
@@ -50,6 +56,31 @@ impl Material {
         let authorities = Certificate::all(self.authorities.as_bytes()).unwrap_or_default();
         let authority = authorities.first().map(|newest| newest.validity.until);
         Ok(Serving { key, expiry: Expiry { serving, authority } })
+    }
+
+    /// The keys of the webhooks' paths; `None` when there is none.
+    pub fn path_keys(&self, now: Timestamp, lifetimes: &Lifetimes) -> Option<PathKeys> {
+        let serving = Certificate::all(self.certificate.as_bytes()).unwrap_or_default();
+        let serving = serving.first().map(|serving| since_issued(serving.validity));
+        let newest = newest_path_is_registered(now, serving, lifetimes);
+        PathKeys::new(self.paths(), if newest { 0 } else { 1 })
+    }
+
+    fn paths(&self) -> Vec<PathKey> {
+        self.paths.lines().filter_map(PathKey::from_hex).collect()
+    }
+
+    fn add_path(&mut self) {
+        let mut bytes = [0; PathKey::BYTES];
+        rand::fill(&mut bytes);
+        // The older one is what the API server asks with.
+        self.keep_paths(1);
+        self.paths = format!("{}\n{}", PathKey::new(bytes).to_hex(), self.paths);
+    }
+
+    /// The newest `most`.
+    fn keep_paths(&mut self, most: usize) {
+        self.paths = self.paths().iter().take(most).map(|key| key.to_hex() + "\n").collect();
     }
 
     pub fn bundle(&self) -> CaBundle {
@@ -70,6 +101,7 @@ impl Material {
             signer: signer.map(|signer| since_issued(signer.validity)),
             older: authorities.len() > 1,
             serving: serving.map(|serving| since_issued(serving.validity)),
+            paths: self.paths().len(),
             by_newest: serving.zip(authorities.first()).is_some_and(|(serving, newest)| serving.is_signed_by(newest)),
         }
     }
@@ -192,6 +224,35 @@ mod tests {
         let mut more = names();
         more.push("boathook.other.svc".to_owned());
         assert!(fresh.renew(at(1), &more, &LIVES).unwrap());
+    }
+
+    #[test]
+    fn keys_of_paths_come_with_certificates_and_overlap() {
+        let mut material = Material::default();
+        let path = |material: &mut Material, second: i64| {
+            material.renew(at(second), &names(), &LIVES).unwrap();
+            let keys = material.path_keys(at(second), &LIVES).unwrap();
+            (keys.sign("/x"), keys)
+        };
+        let secret = |signed: &str| signed.strip_prefix("/x/").unwrap().to_owned();
+        let (first, _) = path(&mut material, 0);
+        assert_eq!(path(&mut material, 599).0, first);
+        // A new one is known, and registered later.
+        let (still, keys) = path(&mut material, 600);
+        assert_eq!(still, first);
+        let (second, both) = path(&mut material, 610);
+        assert_ne!(second, first);
+        assert!(keys.accepts("/x", &secret(&second)) && both.accepts("/x", &secret(&first)));
+        assert!(path(&mut material, 619).1.accepts("/x", &secret(&first)));
+        let (third, one) = path(&mut material, 620);
+        assert!(third == second && !one.accepts("/x", &secret(&first)) && one.accepts("/x", &secret(&second)));
+        // What somebody wrote there is none.
+        material.paths = "secret\n".to_owned();
+        assert!(path(&mut material, 621).1.accepts("/x", &secret(&material_path(&material))));
+    }
+
+    fn material_path(material: &Material) -> String {
+        material.path_keys(at(621), &LIVES).unwrap().sign("/x")
     }
 
     #[test]

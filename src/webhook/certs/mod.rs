@@ -15,11 +15,15 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_rustls::rustls::sign::CertifiedKey;
-use tokio_util::task::AbortOnDropHandle;
 
 pub use decide::Lifetimes;
 pub use managed::{Clock, Managed};
 use material::Material;
+
+use crate::{
+    model::PathKey,
+    tasks::{Task, Tasks},
+};
 
 /// Certificates that can't be had.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +92,36 @@ impl CaBundle {
     }
 }
 
+/// The keys of the webhooks' paths: which ones are answered, and which one is registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathKeys {
+    accepted: Vec<PathKey>,
+    registered: PathKey,
+}
+
+impl PathKeys {
+    /// `registered` is the place of the one that is, or the last one is.
+    fn new(accepted: Vec<PathKey>, registered: usize) -> Option<Self> {
+        let registered = accepted.get(registered).or(accepted.last())?.clone();
+        Some(Self { accepted, registered })
+    }
+
+    /// The key to register with.
+    pub fn registered(&self) -> &PathKey {
+        &self.registered
+    }
+
+    /// The path as it is registered.
+    pub fn sign(&self, path: &str) -> String {
+        self.registered.sign(path)
+    }
+
+    /// Whether this is the secret part of the path.
+    pub(super) fn accepts(&self, path: &str, secret: &str) -> bool {
+        self.accepted.iter().any(|key| key.knows(path, secret))
+    }
+}
+
 /// When what is served ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expiry {
@@ -104,11 +138,15 @@ pub(super) struct Serving {
     pub expiry: Expiry,
 }
 
+/// The task's name.
+const UPKEEP: &str = "certificates of webhooks";
+
 /// The certificates, kept current for as long as this lives.
 pub struct Certificates {
     serving: watch::Receiver<Serving>,
     bundle: watch::Receiver<CaBundle>,
-    _upkeep: AbortOnDropHandle<()>,
+    paths: watch::Receiver<PathKeys>,
+    _upkeep: Task<()>,
 }
 
 impl fmt::Debug for Certificates {
@@ -120,8 +158,8 @@ impl fmt::Debug for Certificates {
 impl Certificates {
     /// Boathook's own, in a Secret that all replicas share: made by whoever is first, renewed when a third of
     /// their life is left.
-    pub async fn managed(client: kube::Client, managed: Managed) -> Result<Self, CertificateError> {
-        managed::start(client, managed).await
+    pub async fn managed(client: kube::Client, managed: Managed, tasks: &Tasks) -> Result<Self, CertificateError> {
+        managed::start(client, managed, tasks).await
     }
 
     /// Deletes the Secret of [`Self::managed`], if it is there and Boathook's own; whether it is. With `dry_run`, it
@@ -136,27 +174,34 @@ impl Certificates {
     }
 
     /// Those in `dir`: `tls.crt`, `tls.key` and, if there is one, `ca.crt`; read again when they change.
-    pub async fn files(dir: impl Into<PathBuf>) -> Result<Self, CertificateError> {
-        files::start(dir.into(), files::EVERY).await
+    pub async fn files(dir: impl Into<PathBuf>, tasks: &Tasks) -> Result<Self, CertificateError> {
+        files::start(dir.into(), files::EVERY, tasks).await
     }
 
     /// Boathook's own, which only this process has: for one that answers as long as somebody sits before it.
-    pub fn memory(names: &[String]) -> Result<Self, CertificateError> {
+    pub fn memory(names: &[String], tasks: &Tasks) -> Result<Self, CertificateError> {
         let mut material = Material::default();
-        material.renew(Timestamp::now(), names, &Lifetimes::default())?;
-        let published = Published::new(material.serving("memory")?, material.bundle());
+        let (now, lifetimes) = (Timestamp::now(), Lifetimes::default());
+        material.renew(now, names, &lifetimes)?;
+        let paths = material.path_keys(now, &lifetimes).ok_or(rcgen::Error::RingUnspecified)?;
+        let published = Published::new(material.serving("memory")?, material.bundle(), paths);
         let certificates = published.certificates();
         // Whoever watches them waits as long as the other end is there.
-        let kept = tokio::spawn(async move {
+        let kept = tasks.spawn(UPKEEP, async move {
             let _published = published;
             std::future::pending().await
         });
-        Ok(certificates(AbortOnDropHandle::new(kept)))
+        Ok(certificates(kept))
     }
 
     /// The authorities to register; changes with them.
     pub fn watch(&self) -> watch::Receiver<CaBundle> {
         self.bundle.clone()
+    }
+
+    /// The keys of the webhooks' paths; change with them.
+    pub fn paths(&self) -> watch::Receiver<PathKeys> {
+        self.paths.clone()
     }
 
     /// When they end.
@@ -173,11 +218,25 @@ impl Certificates {
 struct Published {
     serving: watch::Sender<Serving>,
     bundle: watch::Sender<CaBundle>,
+    paths: watch::Sender<PathKeys>,
 }
 
 impl Published {
-    fn new(serving: Serving, bundle: CaBundle) -> Self {
-        Self { serving: watch::Sender::new(serving), bundle: watch::Sender::new(bundle) }
+    fn new(serving: Serving, bundle: CaBundle, paths: PathKeys) -> Self {
+        let (serving, bundle) = (watch::Sender::new(serving), watch::Sender::new(bundle));
+        Self { serving, bundle, paths: watch::Sender::new(paths) }
+    }
+
+    /// The key that was registered until now is answered until the next time: registrations follow.
+    fn publish_paths(&self, mut paths: PathKeys) {
+        self.paths.send_if_modified(|current| {
+            if current.registered != paths.registered && !paths.accepted.contains(&current.registered) {
+                paths.accepted.push(current.registered.clone());
+            }
+            let changed = *current != paths;
+            *current = paths;
+            changed
+        });
     }
 
     /// Authorities first: who asks meanwhile knows both.
@@ -190,8 +249,9 @@ impl Published {
         self.serving.send_replace(serving);
     }
 
-    fn certificates(&self) -> impl FnOnce(AbortOnDropHandle<()>) -> Certificates + use<> {
+    fn certificates(&self) -> impl FnOnce(Task<()>) -> Certificates + use<> {
         let (serving, bundle) = (self.serving.subscribe(), self.bundle.subscribe());
-        |upkeep| Certificates { serving, bundle, _upkeep: upkeep }
+        let paths = self.paths.subscribe();
+        |upkeep| Certificates { serving, bundle, paths, _upkeep: upkeep }
     }
 }

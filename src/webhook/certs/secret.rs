@@ -12,6 +12,7 @@ const AUTHORITIES: &str = "ca.crt";
 const SIGNING_KEY: &str = "ca.key";
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
+const PATHS: &str = "path.keys";
 
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "boathook");
 
@@ -26,6 +27,7 @@ pub(super) fn read(secret: &Secret) -> Option<Material> {
         signing_key: text(SIGNING_KEY),
         certificate: text(CERTIFICATE),
         key: text(KEY),
+        paths: text(PATHS),
     };
     // A chart may have made it, empty.
     let empty = material.certificate.trim().is_empty() && material.key.trim().is_empty();
@@ -46,6 +48,7 @@ pub(super) fn write(secret: &mut Secret, material: &Material) {
         (SIGNING_KEY, &material.signing_key),
         (CERTIFICATE, &material.certificate),
         (KEY, &material.key),
+        (PATHS, &material.paths),
     ] {
         data.insert(key.to_owned(), ByteString(text.as_bytes().to_vec()));
     }

@@ -117,6 +117,7 @@ mod tests {
             dry_run: false,
             operation: "CREATE".into(),
             has_object: object != "null",
+            by_hand: false,
             json: json.into(),
         }
     }

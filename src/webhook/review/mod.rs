@@ -62,6 +62,7 @@ impl AdmissionReview {
             dry_run: dry_run.unwrap_or_default(),
             operation,
             has_object: object.is_some(),
+            by_hand: false,
             json: Arc::from(json),
         };
         Ok(Self { version, request })
@@ -90,7 +91,7 @@ mod tests {
             "operation":"UPDATE", "dryRun":true,"object":{"z":1.50,"a":18446744073709551616},"later":[]}}"#;
         let review = AdmissionReview::parse(text.as_bytes()).unwrap();
         assert_eq!(review.version, ReviewVersion::V1Beta1);
-        let AdmissionRequest { uid, dry_run, operation, has_object, json } = review.request;
+        let AdmissionRequest { uid, dry_run, operation, has_object, json, .. } = review.request;
         assert_eq!((uid.as_str(), dry_run, operation.as_str(), has_object), ("u1", true, "UPDATE", true));
         assert!(text.contains(&*json) && json.contains("1.50") && json.contains("18446744073709551616"), "{json}");
         assert_eq!(object_of(&json).unwrap().unwrap().get(), r#"{"z":1.50,"a":18446744073709551616}"#);

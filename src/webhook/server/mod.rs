@@ -20,10 +20,11 @@ use tokio::{
     time::{Instant, timeout},
 };
 use tokio_rustls::TlsAcceptor;
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::sync::CancellationToken;
 
 use self::{connection::Shared, connections::Connections};
 use super::{Answerer, Certificates};
+use crate::tasks::{Task, Tasks};
 
 pub use settings::Settings;
 
@@ -54,7 +55,7 @@ pub struct Server {
     stop: CancellationToken,
     connections: Arc<Connections>,
     grace: Duration,
-    task: AbortOnDropHandle<()>,
+    task: Task<()>,
 }
 
 impl Server {
@@ -66,6 +67,7 @@ impl Server {
         certificates: &Certificates,
         client_ca: Option<&[u8]>,
         answerer: Arc<dyn Answerer>,
+        tasks: &Tasks,
     ) -> Result<Self, ServerError> {
         let config = tls::config(certificates.serving(), client_ca)?;
         let bind = async {
@@ -77,12 +79,12 @@ impl Server {
         let connections = Connections::new(settings.connections);
         let shared = Arc::new(Shared {
             acceptor: TlsAcceptor::from(config),
-            router: routes::router(&settings, client_ca.is_some(), answerer),
+            router: routes::router(&settings, client_ca.is_some(), certificates.paths(), answerer),
             settings,
             stop: stop.clone(),
         });
-        let task = tokio::spawn(accept(listener, shared, connections.clone()));
-        Ok(Self { address, stop, connections, grace, task: AbortOnDropHandle::new(task) })
+        let task = tasks.spawn("webhook server", accept(listener, shared, connections.clone()));
+        Ok(Self { address, stop, connections, grace, task })
     }
 
     /// The address it listens on.

@@ -14,7 +14,7 @@ use axum::{
 };
 use futures::FutureExt as _;
 use tokio::{
-    sync::Semaphore,
+    sync::{Semaphore, watch},
     time::{Instant, timeout_at},
 };
 
@@ -28,8 +28,8 @@ use super::{
 use crate::{
     model::{AdmissionKind, Mutation, Reviewed, format_duration},
     webhook::{
-        AdmissionReview, Answerer, ConversionReview, Converted, ReviewError, Unanswered, conversion, patch::PatchError,
-        review,
+        AdmissionReview, Answerer, ConversionReview, Converted, PathKeys, ReviewError, Unanswered, conversion,
+        patch::PatchError, review,
     },
 };
 
@@ -50,9 +50,15 @@ struct Site {
     patches: Arc<Semaphore>,
     patience: Duration,
     certificates_needed: bool,
+    paths: watch::Receiver<PathKeys>,
 }
 
-pub(super) fn router(settings: &Settings, certificates_needed: bool, answerer: Arc<dyn Answerer>) -> Router {
+pub(super) fn router(
+    settings: &Settings,
+    certificates_needed: bool,
+    paths: watch::Receiver<PathKeys>,
+    answerer: Arc<dyn Answerer>,
+) -> Router {
     let site = Site {
         answerer,
         bodies: Bodies::new(settings.body, settings.bodies, settings.slow),
@@ -60,17 +66,22 @@ pub(super) fn router(settings: &Settings, certificates_needed: bool, answerer: A
         patches: Arc::new(Semaphore::new(settings.large_patches.max(1))),
         patience: settings.patience,
         certificates_needed,
+        paths,
     };
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
-        .route("/validate/{hook}/{binding}", reviews(AdmissionKind::Validating))
-        .route("/mutate/{hook}/{binding}", reviews(AdmissionKind::Mutating))
-        .route("/convert/{crd}", post(convert))
-        .fallback(|| async { refused(StatusCode::NOT_FOUND, "there is no such path") })
+        .route("/validate/{hook}/{binding}/{secret}", reviews(AdmissionKind::Validating))
+        .route("/mutate/{hook}/{binding}/{secret}", reviews(AdmissionKind::Mutating))
+        .route("/convert/{crd}/{secret}", post(convert))
+        .fallback(|| async { refused(StatusCode::NOT_FOUND, NO_PATH) })
         .with_state(site)
 }
 
-type Names = Path<(String, String)>;
+/// Also of a path whose secret part is wrong: a stranger learns nothing of which hooks there are.
+const NO_PATH: &str = "there is no such path";
+
+/// Hook, binding, and the secret part.
+type Names = Path<(String, String, String)>;
 
 fn reviews(kind: AdmissionKind) -> MethodRouter<Site> {
     let answered = move |State(site): State<Site>,
@@ -86,13 +97,27 @@ fn reviews(kind: AdmissionKind) -> MethodRouter<Site> {
 
 async fn convert(
     State(site): State<Site>,
-    Path(crd): Path<String>,
+    Path((crd, secret)): Path<(String, String)>,
     Extension(asker): Extension<Asker>,
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
     let call = Call::new(&site, query.as_deref());
-    or_refused(conversion(&site, crd, call, asker, request).await)
+    let asked = async {
+        site.check(&format!("/convert/{crd}"), &secret)?;
+        conversion(&site, crd, call, asker, request).await
+    };
+    or_refused(asked.await)
+}
+
+impl Site {
+    /// Before anything of the request is read.
+    fn check(&self, path: &str, secret: &str) -> Result<(), Refusal> {
+        if self.paths.borrow().accepts(path, secret) {
+            return Ok(());
+        }
+        Err(Refusal::Other(StatusCode::NOT_FOUND, NO_PATH.to_owned()))
+    }
 }
 
 /// The times of one request.
@@ -149,11 +174,16 @@ impl From<ReviewError> for Refusal {
 async fn admission(
     site: &Site,
     kind: AdmissionKind,
-    (hook, binding): (String, String),
+    (hook, binding, secret): (String, String, String),
     call: Call,
     asker: Asker,
     request: Request,
 ) -> Result<Response, Refusal> {
+    let verb = match kind {
+        AdmissionKind::Validating => "validate",
+        AdmissionKind::Mutating => "mutate",
+    };
+    site.check(&format!("/{verb}/{hook}/{binding}"), &secret)?;
     let body::Body { bytes, reserved: _reserved } = read(site, call, asker, request).await?;
     let review = AdmissionReview::parse(&bytes)?;
     drop(bytes);
@@ -264,6 +294,7 @@ fn or_refused(answer: Result<Response, Refusal>) -> Response {
             let text = unanswered.to_string();
             match unanswered {
                 Unanswered::Unknown(_) => refused(StatusCode::NOT_FOUND, &text),
+                Unanswered::OutOfScope(_) => refused(StatusCode::FORBIDDEN, &text),
                 Unanswered::Failed(_) | Unanswered::Deadline(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, &text),
                 Unanswered::NotReady(_) | Unanswered::Overloaded(_) => {
                     let mut response = refused(StatusCode::SERVICE_UNAVAILABLE, &text);

@@ -7,22 +7,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::ResourceExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::harness::{Process, Test, apiserver, eventually};
-use crate::objects::{create_namespace, namespaces};
+use crate::copies::copied;
+use crate::harness::{Cluster, Process, Test, apiserver, eventually};
+use crate::objects::{create_namespace, merge, namespaces};
 use crate::outages::{goes_on, is_alive};
-use crate::restarts::World;
+use crate::restarts::{World, begin};
 
 const START: Duration = Duration::from_secs(60);
 
 /// The API server is really gone, and comes back at the same place.
 pub async fn operator_outlives_its_restart(test: Arc<Test>) {
-    let cluster = test.own_cluster().await;
-    let operator = test.operator(&cluster).await;
-    operator.ready().await;
+    let (cluster, operator) = begin(&test).await;
     let world = World::new(&test);
-    world.make(&cluster).await;
 
     cluster.stop().await;
     operator.logs("that the API server does not answer", is_complaint).await;
@@ -33,6 +31,48 @@ pub async fn operator_outlives_its_restart(test: Arc<Test>) {
     world.change(&cluster).await;
     world.converged(&cluster).await;
     goes_on(&test, &cluster.client, operator).await;
+}
+
+/// etcd goes back to a copy of its data, and what is written then soon has the versions that the operator knew: a watch
+/// that goes on at them would miss all that came before.
+pub async fn operator_follows_a_restored_etcd(test: Arc<Test>) {
+    let (cluster, operator) = begin(&test).await;
+    let world = World::new(&test);
+    cluster.stop().await;
+    cluster.back_up();
+    cluster.start_again().await;
+    // What the copy does not have.
+    writes(&cluster).await;
+    let lost = test.name("lost");
+    create_namespace(&cluster.client, &lost, &[]).await;
+    copied(&cluster.client, &lost).await;
+
+    cluster.stop().await;
+    cluster.restore();
+    cluster.start_again().await;
+    world.change(&cluster).await;
+    for _ in 0..3 {
+        writes(&cluster).await;
+    }
+    world.converged(&cluster).await;
+    operator
+        .logs("that the API server went back in time", |line| {
+            line.to_string().contains("the API server went back in time")
+        })
+        .await;
+    goes_on(&test, &cluster.client, operator).await;
+}
+
+/// Moves the cluster's version on, with writes that concern no hook.
+async fn writes(cluster: &Cluster) {
+    for n in 0..100 {
+        merge(
+            &namespaces(&cluster.client),
+            "kube-public",
+            json!({"metadata": {"annotations": {"written": n.to_string()}}}),
+        )
+        .await;
+    }
 }
 
 pub async fn a_restart_keeps_the_cluster(test: Arc<Test>) {

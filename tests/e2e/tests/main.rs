@@ -8,6 +8,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod admission;
+#[path = "../../attack/mod.rs"]
+mod attack;
 mod bindings;
 mod bundles;
 mod burst;
@@ -22,6 +24,7 @@ mod harness;
 mod internet_access;
 mod ledger;
 mod lifecycle;
+mod node;
 mod node_taint;
 mod objects;
 mod outages;
@@ -138,6 +141,7 @@ suite! {
     real: {
         control_plane:
             operator_outlives_its_restart,
+            operator_follows_a_restored_etcd,
             a_restart_keeps_the_cluster,
             it_ends_with_its_parent;
         rbac:

@@ -178,7 +178,9 @@ async fn provoke(client: &Client, name: &str) {
 /// The API server said no.
 pub fn is_refusal(line: &Value) -> bool {
     let text = line.to_string();
-    text.contains("403") && text.to_lowercase().contains("forbidden") || text.contains("may not patch events")
+    text.contains("is forbidden: User")
+        || text.contains("403") && text.to_lowercase().contains("forbidden")
+        || text.contains("may not patch events")
 }
 
 pub fn path(path: &Path) -> &str {
@@ -200,6 +202,7 @@ impl Setup {
     pub async fn new(test: &Test, hooks: &[&str]) -> Self {
         let cluster = test.own_cluster_with(Needs::default()).await;
         create_namespace(&cluster.client, ACCOUNT, &[]).await;
+        cluster.kubectl(&["create", "serviceaccount", ACCOUNT, "--namespace", ACCOUNT]).await;
         let hooks = hooks.iter().map(|hook| hook_file(hook)).collect();
         Self { cluster, dir: test.dir().to_owned(), hooks }
     }

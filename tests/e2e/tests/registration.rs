@@ -158,7 +158,7 @@ fn webhooks(configuration: &Value) -> Option<Value> {
 fn asks(definition: &Value) -> Option<Value> {
     let conversion = &definition["spec"]["conversion"];
     let url = conversion["webhook"]["clientConfig"]["url"].as_str()?;
-    url.ends_with(&format!("/convert/{DEFINITION}")).then(|| conversion.clone())
+    url.contains(&format!("/convert/{DEFINITION}/")).then(|| conversion.clone())
 }
 
 /// It has this conversion, and no trace of the operator.

@@ -21,7 +21,8 @@ pub async fn after_sigkill(test: Arc<Test>) {
     go_on(&test, &cluster).await;
 }
 
-async fn begin(test: &Test) -> (Arc<Cluster>, Operator) {
+/// A cluster of its own, an operator, and the world as the hooks have dealt with it.
+pub async fn begin(test: &Test) -> (Arc<Cluster>, Operator) {
     let cluster = test.own_cluster().await;
     let operator = test.operator(&cluster).await;
     operator.ready().await;

@@ -3,13 +3,19 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use boathook::{
     access::AccessConfig,
-    model::{CallError, CallReason, Create, Delete, IfExists, ListQuery, Operation, PatchBody, Propagation, Update},
+    model::{
+        Allowance, CallError, CallReason, Caller, Charge, Create, Delete, IfExists, ListQuery, Operation, PatchBody,
+        Propagation, Update,
+    },
 };
 use futures::future::join_all;
 use serde_json::json;
@@ -247,6 +253,45 @@ async fn answers_and_bodies_have_bounds() {
     assert_eq!((error.reason, script.requests().len()), (CallReason::TooLarge, 0));
 }
 
+/// So many bytes, and how many were asked for.
+struct Bytes(AtomicUsize, Arc<AtomicUsize>);
+
+impl Charge for Bytes {
+    fn charge(&self, bytes: usize) -> bool {
+        self.1.fetch_add(bytes, Ordering::SeqCst);
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(bytes)).is_ok()
+    }
+}
+
+// mutant: src/access/send.rs: `if !memory.charge(COPIES * piece.len()) {` => `if false {`
+#[tokio::test]
+async fn an_answer_is_read_only_as_far_as_there_is_memory() {
+    let script = Script::with(vec![Step::Flood], |bounds| {
+        bounds.max_object_bytes = 64 << 20;
+        bounds.max_list_bytes = 64 << 20;
+        bounds.request_timeout = Duration::from_secs(60);
+    })
+    .await;
+    script.requests();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let memory = || Allowance::of(Bytes((1 << 20).into(), asked.clone()));
+    let error = script.access.get(&Caller { memory: memory(), ..anyone() }, &Script::object(), None).await.unwrap_err();
+    assert_eq!((error.reason, script.requests().len()), (CallReason::Unavailable, 1));
+    assert!(error.message.contains("the memory that all runs share is used up"), "{error}");
+    let query = ListQuery {
+        api_version: "v1".into(),
+        kind: "ConfigMap".into(),
+        namespace: None,
+        label_selector: None,
+        field_selector: None,
+        limit: None,
+        continue_token: None,
+    };
+    let error = script.access.list(&Caller { memory: memory(), ..anyone() }, &query).await.unwrap_err();
+    assert_eq!(error.reason, CallReason::Unavailable);
+    assert!(asked.load(Ordering::SeqCst) < 8 << 20, "{asked:?}");
+}
+
 #[tokio::test]
 async fn an_answer_that_is_no_object_is_an_error() {
     for body in ["", "text", "[]", "{\"a\":"] {
@@ -320,6 +365,7 @@ impl io::Write for Lines {
     }
 }
 
+// mutant: src/access/write.rs: `(Some(target), _) => Named::object(target, None).to_string(),` => `(Some(_), _) => format!("{:?}", self.operation),`
 #[tokio::test]
 async fn the_audit_line_has_every_field_and_nothing_of_the_object() {
     let lines = Lines::default();

@@ -8,6 +8,7 @@ mod faults;
 mod fence;
 mod fixture;
 mod grants;
+mod identity;
 mod reads;
 mod script;
 mod writes;

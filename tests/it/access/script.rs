@@ -38,9 +38,12 @@ pub enum Step {
 pub struct Script {
     pub access: Access,
     pub records: Arc<Records>,
-    requests: Arc<Mutex<Vec<String>>>,
+    requests: Requests,
     server: JoinHandle<()>,
 }
+
+/// Lines with their bodies, and whom each was made as.
+type Requests = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
 impl Script {
     pub async fn start(steps: Vec<Step>) -> Self {
@@ -82,6 +85,11 @@ impl Script {
 
     /// What was asked since the last time, discovery aside: `GET /api/…`, with the body after it.
     pub fn requests(&self) -> Vec<String> {
+        self.requests_as().into_iter().map(|(request, _)| request).collect()
+    }
+
+    /// The same, each with the user that it was made as.
+    pub fn requests_as(&self) -> Vec<(String, Option<String>)> {
         std::mem::take(&mut self.requests.lock().unwrap())
     }
 }
@@ -92,16 +100,16 @@ impl Drop for Script {
     }
 }
 
-const KINDS: &str = r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":["get"]}]}"#;
+const KINDS: &str = r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":["get"]},{"name":"namespaces","singularName":"namespace","namespaced":false,"kind":"Namespace","verbs":["get"]}]}"#;
 
-async fn serve(listener: TcpListener, steps: Arc<Mutex<VecDeque<Step>>>, requests: Arc<Mutex<Vec<String>>>) {
+async fn serve(listener: TcpListener, steps: Arc<Mutex<VecDeque<Step>>>, requests: Requests) {
     while let Ok((stream, _)) = listener.accept().await {
         tokio::spawn(connection(stream, steps.clone(), requests.clone()));
     }
 }
 
-async fn connection(mut stream: TcpStream, steps: Arc<Mutex<VecDeque<Step>>>, requests: Arc<Mutex<Vec<String>>>) {
-    let Some((line, body)) = read_request(&mut stream).await else { return };
+async fn connection(mut stream: TcpStream, steps: Arc<Mutex<VecDeque<Step>>>, requests: Requests) {
+    let Some((line, body, user)) = read_request(&mut stream).await else { return };
     if line == "GET /api/v1" {
         return answer(&mut stream, 200, "", KINDS).await;
     }
@@ -109,7 +117,7 @@ async fn connection(mut stream: TcpStream, steps: Arc<Mutex<VecDeque<Step>>>, re
         let mut steps = steps.lock().unwrap();
         if steps.len() > 1 { steps.pop_front() } else { steps.front().copied() }
     };
-    requests.lock().unwrap().push(format!("{line} {body}").trim_end().to_owned());
+    requests.lock().unwrap().push((format!("{line} {body}").trim_end().to_owned(), user));
     match step.unwrap_or(Step::Cut) {
         Step::Answer(code, headers, body) => answer(&mut stream, code, headers, body).await,
         Step::Cut => {}
@@ -130,8 +138,8 @@ async fn answer(stream: &mut TcpStream, code: u16, headers: &str, body: &str) {
     let _ = stream.write_all(text.as_bytes()).await;
 }
 
-/// `METHOD /path?query` and the body.
-async fn read_request(stream: &mut TcpStream) -> Option<(String, String)> {
+/// `METHOD /path?query`, the body, and whom it impersonates.
+async fn read_request(stream: &mut TcpStream) -> Option<(String, String, Option<String>)> {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -142,16 +150,16 @@ async fn read_request(stream: &mut TcpStream) -> Option<(String, String)> {
         }
     };
     let head = String::from_utf8_lossy(&bytes[..head_end]).into_owned();
-    let length = head
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
-        .map_or(0, |(_, value)| value.trim().parse().unwrap());
+    let header = |wanted: &str| {
+        let mut headers = head.lines().filter_map(|line| line.split_once(':'));
+        headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim().to_owned())
+    };
+    let length = header("content-length").map_or(0, |value| value.parse().unwrap());
     while bytes.len() < head_end + length {
         if stream.read_buf(&mut bytes).await.ok()? == 0 {
             return None;
         }
     }
     let line = head.lines().next()?.strip_suffix(" HTTP/1.1")?.to_owned();
-    Some((line, String::from_utf8_lossy(&bytes[head_end..]).into_owned()))
+    Some((line, String::from_utf8_lossy(&bytes[head_end..]).into_owned(), header("impersonate-user")))
 }

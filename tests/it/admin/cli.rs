@@ -42,7 +42,7 @@ async fn views_as_text_json_and_yaml() {
     let text = done(typed(&socket, &["hooks"]).await);
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0][..4], ["NAME", "STATE", "BINDINGS", "OBJECTS"]);
-    assert_eq!((rows[1][0], rows[1][3], rows[2][..3].join(" ").as_str()), ("fail", "1", "registry-secret ready 3"));
+    assert_eq!((rows[1][0], rows[1][3], rows[2][..3].join(" ").as_str()), ("fail", "1", "registry-secret ready 4"));
     let data: Value = serde_json::from_str(&done(typed(&socket, &["hooks", "-o", "json"]).await)).unwrap();
     assert_eq!(data["hooks"][1]["name"], "registry-secret");
     let one: Value =

@@ -12,7 +12,11 @@ use tokio::{
 };
 
 use super::Asked;
-use crate::pipeline::fixture::{config_map, guests};
+use crate::{
+    pipeline::fixture::{config_map, guests},
+    record::altered,
+    support::guests::guest,
+};
 
 fn state(view: &HooksView, name: &str) -> HookState {
     view.hooks.iter().find(|hook| hook.name == name).unwrap().state
@@ -119,6 +123,44 @@ async fn dead_letters_are_listed_retried_and_dropped() {
     let rest = view.dead_letters.len() - 1;
     assert_eq!(client.drop_dead(&Letters { all: true, ..Letters::default() }).await.unwrap().count, rest);
     assert_eq!(list(client).await.unwrap().dead_letters, []);
+}
+
+/// Quarantine and release would forget them.
+#[tokio::test]
+async fn a_hook_is_read_again_and_keeps_its_dead_letters() {
+    let asked = Asked::start(&guests(["fail", "noop"])).await;
+    let client = &asked.client;
+    let list = async |client: &Client| client.dead_letters(Some("fail")).await;
+    asked.pipeline.create(config_map("one", ("test", "fail"), json!({"mode": "permanent"}))).await;
+    let says = |view: &DeadLettersView, text: &str| match view.dead_letters.as_slice() {
+        [letter] => letter.message.contains(text),
+        _ => false,
+    };
+    asked.until("it is given up", list, |view| says(view, "asked to fail for good")).await;
+
+    let file = asked.pipeline.operator.hooks().join("fail.wasm");
+    std::fs::write(&file, "no component").unwrap();
+    let (status, text) = refused(client, "fail", "reload").await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert!(text.contains("the new version of hook fail can't be used"), "{text}");
+    assert_eq!(state(&client.hooks().await.unwrap(), "fail"), HookState::Ready);
+
+    std::fs::write(&file, altered(&guest("fail"), "asked to fail for good", "asked to fail FOR GOOD")).unwrap();
+    client.command("fail", "reload").await.unwrap();
+    assert!(says(&list(client).await.unwrap(), "asked to fail for good"), "it is there, as it was");
+    let all = Letters { hook: Some("fail".into()), ..Letters::default() };
+    assert_eq!(client.retry_dead(&all).await.unwrap().triggers, 1);
+    asked.until("the new version gives it up", list, |view| says(view, "asked to fail FOR GOOD")).await;
+
+    // A file that is new is a new hook; one that is not there is none.
+    std::fs::write(asked.pipeline.operator.hooks().join("other.wasm"), guest("noop")).unwrap();
+    client.command("other", "reload").await.unwrap();
+    let ready = |view: &HooksView| state(view, "other") == HookState::Ready;
+    asked.until("the new one is ready", async |client| client.hooks().await, ready).await;
+    assert_eq!(refused(client, "nowhere", "reload").await.0, StatusCode::NOT_FOUND);
+    std::fs::remove_file(asked.pipeline.operator.hooks().join("noop.wasm")).unwrap();
+    let (status, text) = refused(client, "noop", "reload").await;
+    assert!(status == StatusCode::CONFLICT && text.contains("noop.wasm"), "{status} {text}");
 }
 
 /// The next answer on a connection that stays open; nothing when it was closed.

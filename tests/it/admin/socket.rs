@@ -9,7 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use boathook::admin::{Client, ClientError, Server, Socket, SocketError};
+use boathook::{
+    admin::{Client, ClientError, Server, Socket, SocketError},
+    tasks::Tasks,
+};
 use http::StatusCode;
 
 use super::{Asked, socket_in};
@@ -26,7 +29,7 @@ fn private(directory: &Path) -> PathBuf {
 }
 
 fn start(path: &Path) -> Result<Server, SocketError> {
-    Server::start(&Socket::At(path.to_owned())).map(|(server, _)| server.unwrap())
+    Server::start(&Socket::At(path.to_owned()), &Tasks::default()).map(|(server, _)| server.unwrap())
 }
 
 async fn answer(path: &Path) -> Result<String, ClientError> {
@@ -47,12 +50,13 @@ async fn nobody_else_can_open_it() {
     assert!(matches!(answer(&socket).await, Err(ClientError::NoOperator { .. })));
 }
 
+// mutant: src/admin/server.rs: `Some(uid) if users.contains(&uid) => next.run(request).await,` => `Some(uid) if users.contains(&uid) || true => next.run(request).await,`
 #[tokio::test]
 async fn other_users_are_refused_even_when_they_could_open_it() {
     let directory = tempfile::tempdir().unwrap();
     let socket = socket_in(directory.path());
     let own = rustix::process::geteuid().as_raw();
-    let (server, _) = Server::start_for(&Socket::At(socket.clone()), vec![own + 1]).unwrap();
+    let (server, _) = Server::start_for(&Socket::At(socket.clone()), vec![own + 1], &Tasks::default()).unwrap();
     let Err(ClientError::Refused { status, text }) = answer(&socket).await else { panic!("it was let in") };
     assert_eq!(status, StatusCode::FORBIDDEN);
     assert!(text.contains("own user"), "{text}");
@@ -82,7 +86,7 @@ async fn a_live_socket_is_left_alone() {
     assert_eq!(answer(&socket).await.unwrap(), "boathook: alive\n", "the first one was not harmed");
     // One place taken is no reason to go to the next: nobody would look for it there.
     let places = Socket::FirstOf(vec![socket.clone(), directory.path().join("other/admin.sock")]);
-    assert!(matches!(Server::start(&places), Err(SocketError::Live { .. })));
+    assert!(matches!(Server::start(&places, &Tasks::default()), Err(SocketError::Live { .. })));
     first.shutdown().await;
 
     // Whoever else serves there has no lock.
@@ -129,9 +133,10 @@ async fn the_first_usable_place_is_taken() {
     let directory = tempfile::tempdir().unwrap();
     let nowhere = directory.path().join("missing/boathook/admin.sock");
     let usable = directory.path().join("boathook/admin.sock");
-    let (server, errors) = Server::start(&Socket::FirstOf(vec![nowhere.clone(), usable.clone()])).unwrap();
+    let (server, errors) =
+        Server::start(&Socket::FirstOf(vec![nowhere.clone(), usable.clone()]), &Tasks::default()).unwrap();
     assert_eq!((server.unwrap().path(), errors.len()), (&*usable, 1));
-    let (server, errors) = Server::start(&Socket::FirstOf(vec![nowhere])).unwrap();
+    let (server, errors) = Server::start(&Socket::FirstOf(vec![nowhere]), &Tasks::default()).unwrap();
     assert!(server.is_none() && errors.len() == 1);
 }
 

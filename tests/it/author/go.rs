@@ -39,7 +39,7 @@ async fn new_builds_and_passes(template: &str) {
     let ended = run(build(&folder, &[&name, "-o", "json"])).await;
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let facts: Value = serde_json::from_str(&ended.stdout).unwrap();
-    let component = folder.join(&name).join("build").join(format!("{name}.wasm"));
+    let component = folder.join(&name).join("target/boathook").join(format!("{name}.wasm"));
     assert_eq!(Path::new(facts["path"].as_str().unwrap()), component.canonicalize().unwrap());
     assert_eq!((&facts["language"], &facts["script"]), (&"Go".into(), &Value::Null));
     let answers = facts["exports"].to_string().contains("boathook:hook/validating@0.1.0");

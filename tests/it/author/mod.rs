@@ -7,6 +7,7 @@ mod completion;
 mod go;
 mod go_bindings;
 mod new;
+mod pages;
 pub mod script;
 
 pub use build::{BUILDING, edit, fresh, with_tools};

@@ -28,18 +28,30 @@ async fn a_project_has_everything_that_it_needs_and_lies_where_it_was_asked_for(
     let project = folder.path().join("hooks/first");
     let expected = [
         ".gitignore",
+        "Cargo.lock",
         "Cargo.toml",
         "README.md",
         "scenarios/existing-namespaces.yaml",
         "scenarios/label-comes-and-goes.yaml",
         "src/lib.rs",
     ];
-    assert_eq!(files(&project), expected);
+    let own: Vec<_> = files(&project).into_iter().filter(|file| !file.starts_with("boathook-sdk/")).collect();
+    assert_eq!(own, expected);
     let mut printed: Vec<_> = made.stdout.lines().collect();
+    assert_eq!(printed.pop(), Some("hooks/first/boathook-sdk/"));
     printed.sort_unstable();
     assert_eq!(printed, expected.map(|file| format!("hooks/first/{file}")));
+    for file in ["Cargo.toml", "src/lib.rs", "wit/world.wit"] {
+        assert!(project.join("boathook-sdk").join(file).is_file(), "{file}");
+    }
     let manifest = fs::read_to_string(project.join("Cargo.toml")).unwrap();
     assert!(manifest.contains("name = \"web\"\n"), "{manifest}");
+    assert!(manifest.contains("boathook-sdk = { path = \"boathook-sdk\" }\n"), "{manifest}");
+
+    let made = typed(folder.path(), ["new", "web", "--published-sdk"]).await;
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert!(!folder.path().join("web/boathook-sdk").exists() && !folder.path().join("web/Cargo.lock").exists());
+    let manifest = fs::read_to_string(folder.path().join("web/Cargo.toml")).unwrap();
     let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
     assert!(manifest.contains(&format!("boathook-sdk = \"{major}.{minor}\"\n")), "{manifest}");
 }

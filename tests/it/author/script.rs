@@ -89,6 +89,41 @@ async fn a_validating_hook_in_a_script_builds_and_passes_its_scenarios() {
     new_builds_and_passes("validating").await;
 }
 
+/// By the first command that needs it, which says so, and kept for all others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_interpreter_is_compiled_once_for_all_commands_of_authors() {
+    let folder = fresh("script-once");
+    project(&folder, "web", "ts", "startup").await;
+    let cache = tempfile::tempdir().unwrap();
+    let typed = async |arguments: &[&str]| {
+        let mut command = with_path(command(&folder, arguments));
+        command.env("XDG_CACHE_HOME", cache.path());
+        let ended = run(command).await;
+        assert_eq!(ended.code, Some(0), "{arguments:?}: {}{}", ended.stdout, ended.stderr);
+        ended.stderr
+    };
+    let said = "compiling the interpreter for this machine";
+    let first = typed(&["build", "web"]).await;
+    assert_eq!(first.matches(said).count(), 1, "{first}");
+    let component = "web/target/boathook/web.wasm";
+    for arguments in [
+        &["build", "web"][..],
+        &["test", "web"],
+        &["inspect", component],
+        &["run", component],
+        // A project stands for what was built of it.
+        &["rbac", "web"],
+        &["bundle", "pack", "web", "--output", "packed"],
+    ] {
+        let told = typed(arguments).await;
+        assert!(!told.contains(said) && !told.contains("is newer than"), "{arguments:?}: {told}");
+    }
+    // What is tested is the component.
+    edit(&folder.join("web/src/hook.ts"), "export default", "// Another one.\nexport default");
+    let stale = typed(&["test", "web"]).await;
+    assert!(stale.contains("web/src/hook.ts is newer than ") && stale.contains("boathook build"), "{stale}");
+}
+
 #[track_caller]
 fn refused(ended: &Ended, code: i32, parts: &[&str]) {
     assert_eq!(ended.code, Some(code), "{}", ended.stderr);

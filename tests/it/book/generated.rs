@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{cli, document, sdk, wit};
+use super::{cli, document, python, sdk, wit};
 
 /// Set to write the pages anew.
 const UPDATE: &str = "BOATHOOK_UPDATE_DOCS";
@@ -13,6 +13,7 @@ fn the_generated_pages_are_up_to_date() {
         ("docs/reference/cli.md", cli::page()),
         ("docs/reference/document.md", document::page()),
         ("docs/reference/sdk.md", sdk::page()),
+        ("docs/reference/sdk-python.md", python::page()),
         ("docs/reference/wit.md", wit::page()),
     ];
     for (path, text) in pages {
@@ -27,6 +28,6 @@ fn the_generated_pages_are_up_to_date() {
 /// The first lines of each.
 pub fn head(title: &str, about: &str, source: &str) -> String {
     format!(
-        "# {title}\n\n<!-- Generated from {source}; `{UPDATE}=1 cargo test --test it book::generated` writes it anew. -->\n\n{about}\n"
+        "# {title}\n\n<!-- Generated from {source}; `{UPDATE}=1 cargo test --test it book::generated` regenerates it. -->\n\n{about}\n"
     )
 }

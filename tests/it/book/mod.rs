@@ -8,7 +8,9 @@ mod cli;
 mod document;
 mod generated;
 mod links;
+mod python;
 mod sdk;
+mod sizing;
 mod wit;
 
 use std::{

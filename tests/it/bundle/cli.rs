@@ -110,6 +110,37 @@ fn signed_verified_and_refused() {
     assert!(text.contains("--key, --digest or --policy or --unverified"), "{text}");
 }
 
+/// One byte of a component is another, or there are more of them.
+// mutant: src/bundle/place.rs: `layers.iter().try_for_each(|layer| layout.blob(layer).map(drop))` => `layers.iter().try_for_each(|_| Ok::<_, BundleError>(drop(layout.path())))`
+// mutant: src/bundle/layout.rs: `wanted.size.saturating_add(1)` => `wanted.size`
+#[test]
+fn a_layout_that_was_changed_is_neither_shown_nor_signed() {
+    let desk = Desk::new();
+    desk.keys("team");
+    desk.good("pack hooks -o team.bundle --tag v1");
+    desk.good("sign team.bundle --key team.key");
+    let hook = fs::read(desk.at("hooks/node-taint.wasm")).unwrap();
+    let blobs = fs::read_dir(desk.at("team.bundle/blobs/sha256")).unwrap().map(|entry| entry.unwrap().path());
+    let blob = blobs.into_iter().find(|path| fs::read(path).unwrap() == hook).unwrap();
+    let mut flipped = hook.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    for changed in [flipped, [hook.as_slice(), b"more"].concat()] {
+        fs::write(&blob, changed).unwrap();
+        for line in [
+            "inspect team.bundle",
+            "sign team.bundle --key team.key",
+            "verify team.bundle --key team.pub",
+            "pull team.bundle -o pulled --key team.pub",
+            "push team.bundle REFv1 --plain-http",
+        ] {
+            let text = desk.bad(line, 1);
+            assert!(text.contains("tampered with or damaged"), "{line}: {text}");
+        }
+    }
+    fs::write(&blob, hook).unwrap();
+    desk.good("inspect team.bundle");
+}
+
 #[test]
 fn what_is_no_hook_is_not_packed() {
     let desk = Desk::new();

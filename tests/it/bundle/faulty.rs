@@ -43,9 +43,20 @@ pub struct Faulty {
     task: tokio::task::JoinHandle<()>,
 }
 
-struct Shared {
+struct Contents {
     manifest: Bytes,
     blobs: BTreeMap<String, Bytes>,
+}
+
+impl Contents {
+    fn of(packed: &Packed) -> Self {
+        let blobs = packed.blobs.iter().map(|(digest, bytes)| (digest.to_string(), bytes.clone())).collect();
+        Self { manifest: packed.bytes.clone(), blobs }
+    }
+}
+
+struct Shared {
+    packed: Mutex<Contents>,
     faults: Mutex<Faults>,
     host: Mutex<String>,
     log: Mutex<Vec<String>>,
@@ -59,12 +70,10 @@ impl Drop for Faulty {
 
 impl Faulty {
     pub async fn start(packed: &Packed, faults: Faults) -> Self {
-        let blobs = packed.blobs.iter().map(|(digest, bytes)| (digest.to_string(), bytes.clone())).collect();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Shared {
-            manifest: packed.bytes.clone(),
-            blobs,
+            packed: Mutex::new(Contents::of(packed)),
             faults: Mutex::new(faults),
             host: Mutex::new(host.clone()),
             log: Mutex::default(),
@@ -76,6 +85,12 @@ impl Faulty {
 
     pub fn place(&self, config: &str) -> Place {
         Place::registry(&format!("{}/x:v1", self.host).parse().unwrap(), &plain(config)).unwrap()
+    }
+
+    /// It has another bundle from now on, and other faults.
+    pub fn becomes(&self, packed: &Packed, faults: Faults) {
+        *self.shared.packed.lock().unwrap() = Contents::of(packed);
+        *self.shared.faults.lock().unwrap() = faults;
     }
 
     /// Each request: path, range, whether it had a login.
@@ -107,7 +122,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     if let Some((_, name)) = path.rsplit_once("/manifests/") {
         return match name {
             "v1" if faults.endless => endless(),
-            "v1" => Response::new(Body::from(shared.manifest.clone())),
+            "v1" => Response::new(Body::from(shared.packed.lock().unwrap().manifest.clone())),
             _ => status(StatusCode::NOT_FOUND),
         };
     }
@@ -115,9 +130,9 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         let to = format!("http://{to}{path}");
         return Response::builder().status(307).header(header::LOCATION, to).body(Body::empty()).unwrap();
     }
-    let blob = path.rsplit_once("/blobs/").and_then(|(_, digest)| shared.blobs.get(digest));
-    match blob {
-        Some(blob) => blob_answer(&shared, &faults, blob, &range),
+    let of = |(_, digest): (&str, &str)| shared.packed.lock().unwrap().blobs.get(digest).cloned();
+    match path.rsplit_once("/blobs/").and_then(of) {
+        Some(blob) => blob_answer(&shared, &faults, &blob, &range),
         None => status(StatusCode::NOT_FOUND),
     }
 }

@@ -4,7 +4,9 @@ mod cli;
 mod fault;
 mod faulty;
 mod format;
+pub mod reach;
 pub mod registry;
+mod room;
 mod transfer;
 pub mod trust;
 
@@ -19,7 +21,7 @@ pub fn hook(name: &str, component: &[u8], resource: &str) -> HookInput {
     HookInput {
         name: HookName::new(name).unwrap(),
         component: component.to_vec().into(),
-        permissions: vec![Permission {
+        asks: vec![Permission {
             api_groups: list(""),
             resources: list(resource),
             verbs: list("get"),

@@ -122,6 +122,8 @@ async fn a_private_registry_wants_the_right_login() {
 }
 
 /// Somebody with access to the registry's disk.
+// mutant: src/bundle/store.rs: `if got != self.layer.digest {` => `if false {`
+// mutant: src/bundle/registry/mod.rs: `if got != wanted.digest {` => `if false {`
 #[tokio::test]
 async fn a_layer_that_was_changed_in_the_registry_is_refused() {
     let registry = Registry::start();

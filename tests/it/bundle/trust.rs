@@ -2,7 +2,8 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use boathook::bundle::{
-    Digest, Layout, NamedKey, Place, Policy, PrivateKey, Progress, TrustError, Verified, copy, save, sign, verify,
+    Digest, HookInput, Input, Layout, NamedKey, Place, Policy, PrivateKey, Progress, TrustError, Verified, copy, pack,
+    save, sign, verify,
 };
 use ring::{
     rand::SystemRandom,
@@ -12,6 +13,7 @@ use ring::{
 use serde_json::json;
 
 use super::{Local, hook, registry::Registry, send, version, words};
+use crate::support::guests::image_policy_asks;
 use boathook::bundle::BundleError;
 
 fn pem(der: &[u8]) -> String {
@@ -62,6 +64,9 @@ async fn a_signature_by_the_key_is_enough() {
     }
 }
 
+// mutant: src/bundle/trust/verify.rs: `for one in found.iter().filter(|one| one.is_by(&key.key)) {` => `for one in found {`
+// mutant: src/bundle/trust/verify.rs: `by_digest: rule.digests.contains(digest),` => `by_digest: !rule.digests.is_empty(),`
+// mutant: src/bundle/trust/verify.rs: `if trusted.by_digest || rule.unsigned {` => `if true {`
 #[tokio::test]
 async fn each_way_to_be_untrusted_has_its_reason() {
     let registry = Registry::start();
@@ -99,6 +104,7 @@ fn copy_signature(layout: &std::path::Path, from: &Digest, to: &Digest) {
         .unwrap();
 }
 
+// mutant: src/bundle/trust/verify.rs: `if !one.digests.iter().any(|signed| signed == digest.as_str()) {` => `if false {`
 #[tokio::test]
 async fn a_signature_of_another_bundle_is_found() {
     let directory = tempfile::tempdir().unwrap();
@@ -125,6 +131,7 @@ fn policy(text: &str, keys: &[(&str, &PrivateKey)]) -> Policy {
     Policy::read(&path).unwrap()
 }
 
+// mutant: src/bundle/trust/verify.rs: `tag.filter(|tag| one.tag.as_deref() != Some(tag))` => `tag.filter(|_| false)`
 #[tokio::test]
 async fn an_old_bundle_under_a_new_tag_is_found_where_tags_must_match() {
     let registry = Registry::start();
@@ -157,6 +164,8 @@ async fn two_signers_where_two_are_needed() {
     assert_eq!(verify(&place, &both).await.unwrap().1.by_keys, ["a", "b"]);
 }
 
+// mutant: src/bundle/trust/verify.rs: `match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who)) {` => `match signer.may.as_ref().map_or(Ok(()), |_| all_within(&[], &[], &who)) {`
+// mutant: src/bundle/pull.rs: `Some(said) if said.as_slice() != asked =>` => `Some(_) if false && !asked.is_empty() =>`
 #[tokio::test]
 async fn a_signer_may_ask_only_for_what_the_policy_says() {
     let registry = Registry::start();
@@ -170,14 +179,40 @@ async fn a_signer_may_ask_only_for_what_the_policy_says() {
     verify(&place, &capped("configmaps, secrets")).await.unwrap();
     let error = verify(&place, &capped("configmaps")).await.unwrap_err();
     let text = words(&error);
-    assert!(text.contains("hook \"own\" asks to get secrets everywhere"), "{text}");
+    assert!(text.contains("hook \"own\" asks to get secrets, which is more"), "{text}");
     assert!(matches!(reason(Err(error)), TrustError::TooMuch { .. }));
 
     // What the hook asks for when it is loaded is held against what was signed.
     let pulled = Local::new().pull(&place).await.unwrap();
     let own = &pulled.hooks[0];
-    own.check(&hook("own", b"", "secrets").permissions).unwrap();
-    assert!(matches!(own.check(&hook("own", b"", "nodes").permissions), Err(TrustError::Understated { .. })));
+    own.check(&hook("own", b"", "secrets").asks).unwrap();
+    assert!(matches!(own.check(&hook("own", b"", "nodes").asks), Err(TrustError::Understated { .. })));
+}
+
+// mutant: src/model/asked.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(watches)`
+// mutant: src/model/asked.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(self.asks_to_answer())`
+#[tokio::test]
+async fn a_signer_may_have_hooks_watch_and_answer_only_for_what_the_policy_says() {
+    let registry = Registry::start();
+    let (place, key) = (registry.place("team/hooks:v1"), p256());
+    let asked = HookInput { asks: image_policy_asks(), ..hook("image-policy", b"any", "any") };
+    let packed = pack(Input { hooks: vec![asked], ..Input::default() }).unwrap();
+    send(&packed, &place).await;
+    sign(&place, &key).await.unwrap();
+    let watch = "{apiGroups: [''], resources: [configmaps], verbs: [watch]}";
+    let validate = "{apiGroups: [''], resources: [pods, pods/ephemeralcontainers], verbs: [validate]}";
+    let calls = "{apiGroups: ['*'], resources: ['*'], verbs: [get, list, create, update, patch, delete]}";
+    let capped = |may: &[&str]| {
+        let may = may.join(", ");
+        policy(&format!("- {{match: '*', keys: [{{name: team, file: team.pub, may: [{may}]}}]}}\n"), &[("team", &key)])
+    };
+    verify(&place, &capped(&[watch, validate])).await.unwrap();
+    for (may, beyond) in [([calls, watch], "validate pods"), ([calls, validate], "watch configmaps named image-policy")]
+    {
+        let error = verify(&place, &capped(&may)).await.unwrap_err();
+        let text = words(&error);
+        assert!(text.contains(&format!("asks to {beyond}")) && text.contains("more than"), "{text}");
+    }
 }
 
 #[tokio::test]

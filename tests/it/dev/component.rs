@@ -96,3 +96,21 @@ async fn what_can_not_be_worked_on_is_told_with_the_mend() {
         assert!(ended.stderr.contains(part), "{arguments:?}: {}", ended.stderr);
     }
 }
+
+/// What failed waits for its next try, and not when the hook has changed meanwhile.
+#[tokio::test]
+async fn a_run_that_failed_is_tried_at_once_by_the_new_version() {
+    let document = "{configVersion: v1, onStartup: 1, limits: {time: 100ms}, retry: {initial: 1h, max: 1h}}";
+    let folder = tempfile::tempdir().unwrap();
+    let component = folder.path().join("words.wasm");
+    put(&component, &hook(document, &Deed::Spins));
+    let mut dev = Dev::start(command(folder.path(), ["words.wasm"]));
+    assert_eq!(dev.line("run").await["outcome"]["kind"], "limit-time");
+    let told = dev.next("log", |line| (line["message"] == "run will be tried again").then(|| line.clone())).await;
+    assert!(told["retry_ms"].as_f64().unwrap() >= 3_600_000.0, "{told}");
+
+    put(&component, &hook(document, &Deed::Says("new")));
+    let run = dev.said("new").await;
+    assert_eq!((&run["triggers"][0]["cause"], &run["attempt"]), (&"Startup".into(), &1.into()));
+    assert_eq!(dev.ended().await.code, Some(0));
+}

@@ -217,13 +217,19 @@ fn name(kubernetes: &mut [KubernetesBinding], schedules: &mut [ScheduleBinding],
 fn permission() -> impl Strategy<Value = Permission> {
     let verbs = proptest::sample::subsequence(vec!["get", "list", "create", "update", "patch", "delete", "*"], 1..4);
     let groups = vec(select(vec!["", "apps", "a.b"]), 1..3);
+    // A word that is there twice is refused.
+    let once = |mut words: Vec<String>| {
+        let mut seen = std::collections::HashSet::new();
+        words.retain(|word| seen.insert(word.clone()));
+        words
+    };
     (groups, vec("[a-z]{1,5}(/[a-z]{1,4})?", 1..3), verbs, vec(text(), 0..3), vec(text(), 0..3)).prop_map(
-        |(groups, resources, verbs, resource_names, namespaces)| Permission {
-            api_groups: groups.into_iter().map(Into::into).collect(),
-            resources,
+        move |(groups, resources, verbs, resource_names, namespaces)| Permission {
+            api_groups: once(groups.into_iter().map(Into::into).collect()),
+            resources: once(resources),
             verbs: verbs.into_iter().map(Into::into).collect(),
-            resource_names,
-            namespaces,
+            resource_names: once(resource_names),
+            namespaces: once(namespaces),
         },
     )
 }

@@ -358,6 +358,7 @@ fn they_agree_about_these() {
         v1(json!({"permissions": {}})),
         v1(json!({"permissions": {"kubernetes": [{"apiGroups": ["apps/v1"], "resources": ["a"], "verbs": ["*"]}]}})),
         v1(json!({"permissions": {"kubernetes": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["watch"]}]}})),
+        v1(json!({"permissions": {"kubernetes": [{"apiGroups": [""], "resources": ["a", "a"], "verbs": ["get"]}]}})),
         (String::from("v2"), json!({"configVersion": "v2", "onStartup": 1})),
         (String::from("a list"), json!([])),
     ];

@@ -261,6 +261,11 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
     refused(rule, "permissions.kubernetes[0].apiGroups[0]", "without a version");
     refused(rule, "permissions.kubernetes[0].resources[0]", "plural");
     refused(rule, "permissions.kubernetes[0].verbs[0]", "allowed: get");
+    let twice = "configVersion: v1\nonStartup: 1\npermissions: {kubernetes: [{apiGroups: ['', ''], resources: [a, b, a], \
+        verbs: [get, get], resourceNames: [c, c], namespaces: [d, d]}]}";
+    for place in ["apiGroups[1]", "resources[2]", "verbs[1]", "resourceNames[1]", "namespaces[1]"] {
+        refused(twice, &format!("permissions.kubernetes[0].{place}"), "once more");
+    }
 }
 
 #[test]

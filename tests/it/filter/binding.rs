@@ -264,15 +264,15 @@ fn a_failing_object_that_the_hook_knows_is_still_deleted() {
 fn a_second_try_is_no_sign_of_life() {
     let mut subject = Subject::synchronised(spec(Some("x")));
     let a = named("a", "1", 1, "x");
-    subject.fail(&a, "waiting");
+    subject.apply(0, &Change::Upsert(a.clone()), Projection::Late);
     subject.apply(0, &Change::ListStarted, Projection::None);
-    let retried = subject.0.retry(&a, Projection::Result("1".into()), Instant::now());
+    let retried = subject.0.retry(&a, Projection::Result("1".into()), false, Instant::now());
     assert_eq!(events(&retried.triggers), [event(Added, "a", Some("1"), None)]);
     // The list, which did not name it, is the truth.
     let done = subject.apply(0, &Change::ListDone, Projection::None);
     assert_eq!(events(&done.triggers), [event(Deleted, "a", Some("1"), Some("1"))]);
     // Nothing to try again.
-    assert_eq!(subject.0.retry(&a, Projection::Result("1".into()), Instant::now()), Applied::default());
+    assert_eq!(subject.0.retry(&a, Projection::Result("1".into()), false, Instant::now()), Applied::default());
 }
 
 fn only_event(triggers: &[Trigger]) -> (WatchEventKind, String, Option<String>, Option<String>) {

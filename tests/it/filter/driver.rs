@@ -6,26 +6,36 @@ use std::{
 };
 
 use boathook::{
-    filter::{BindingStatus, Driver, Evaluator, Input, OwnChanges, Snapshots, WorkerConfig, compile, drive},
+    fair::{Pool, Tenant},
+    filter::{
+        BindingStatus, Driver, Evaluator, Input, Output, OwnChanges, Room, Snapshots, WorkerConfig, compile, drive,
+    },
     model::{BindingName, Cause, Change, HookName, Object, Trigger},
 };
 use futures::channel::mpsc;
 use serde_json::json;
+use tokio::{sync::Notify, time::timeout};
 
 use super::{binding, config, evaluator, eventually, hook, pod, spec};
 
-struct Rig {
-    changes: mpsc::UnboundedSender<Input>,
-    status: Arc<BindingStatus>,
+pub struct Rig {
+    pub changes: mpsc::UnboundedSender<Input>,
+    pub status: Arc<BindingStatus>,
     snapshots: Arc<Snapshots>,
-    triggers: Arc<Mutex<Vec<Trigger>>>,
+    pub triggers: Arc<Mutex<Vec<Trigger>>>,
+    /// Whether the snapshot was said to be complete, each time.
+    pub complete: Arc<Mutex<Vec<bool>>>,
+    /// The objects in the snapshot at each synchronization.
+    pub synchronised: Arc<Mutex<Vec<usize>>>,
+    /// Asks for another list.
+    pub relist: Arc<Notify>,
     task: tokio::task::JoinHandle<()>,
     name: BindingName,
 }
 
 impl Rig {
-    fn new(name: &str, filter: &str, evaluator: Arc<Evaluator>, snapshots: Arc<Snapshots>) -> Self {
-        Self::knowing(name, filter, evaluator, snapshots, None)
+    pub fn new(name: &str, filter: &str, evaluator: Arc<Evaluator>, snapshots: Arc<Snapshots>) -> Self {
+        Self::knowing(name, filter, evaluator, snapshots, None, Room::unbounded())
     }
 
     fn knowing(
@@ -34,15 +44,28 @@ impl Rig {
         evaluator: Arc<Evaluator>,
         snapshots: Arc<Snapshots>,
         own: Option<Arc<dyn OwnChanges>>,
+        room: Room,
     ) -> Self {
         let (changes, stream) = mpsc::unbounded();
+        let relist = Arc::<Notify>::default();
         let status = Arc::<BindingStatus>::default();
         let triggers = Arc::<Mutex<Vec<Trigger>>>::default();
         let mut spec = spec(Some(filter));
         spec.name = BindingName::new(name);
+        let (complete, synchronised) = (Arc::<Mutex<Vec<bool>>>::default(), Arc::<Mutex<Vec<usize>>>::default());
         let out = {
             let (snapshots, triggers, name) = (snapshots.clone(), triggers.clone(), spec.name.clone());
-            move |trigger: Trigger| {
+            let (complete, synchronised) = (complete.clone(), synchronised.clone());
+            move |output: Output| {
+                let trigger = match output {
+                    Output::Trigger(trigger) => trigger,
+                    Output::Complete => return complete.lock().unwrap().push(true),
+                    Output::Incomplete => return complete.lock().unwrap().push(false),
+                };
+                if trigger.cause == Cause::Synchronization {
+                    let size = snapshots.moment(&trigger.hook).items(&name).unwrap().size();
+                    synchronised.lock().unwrap().push(size);
+                }
                 if let Cause::Event(event) = &trigger.cause
                     && event.kind != boathook::model::WatchEventKind::Deleted
                 {
@@ -57,37 +80,40 @@ impl Rig {
             publisher: snapshots.publisher(&hook(), &spec.name),
             binding: binding(spec.clone(), 1),
             own,
+            room,
+            relist: relist.clone(),
             filter: Some(compile(filter).unwrap()),
             evaluator,
             status: status.clone(),
+            timings: None,
             out,
         };
         let task = tokio::spawn(drive(driver, stream));
-        Self { changes, status, snapshots, triggers, task, name: spec.name }
+        Self { changes, status, snapshots, triggers, complete, synchronised, relist, task, name: spec.name }
     }
 
-    fn send(&self, change: Change) {
+    pub fn send(&self, change: Change) {
         self.changes.unbounded_send(Input::Change(0, change)).unwrap();
     }
 
-    fn upsert(&self, name: &str, version: u32, labels: &serde_json::Value) {
+    pub fn upsert(&self, name: &str, version: u32, labels: &serde_json::Value) {
         self.send(Change::Upsert(pod(&json!({"metadata": {
             "name": name, "uid": name, "resourceVersion": version.to_string(), "labels": labels,
         }}))));
     }
 
-    fn results(&self) -> Vec<(String, String)> {
+    pub fn results(&self) -> Vec<(String, String)> {
         let moment = self.snapshots.moment(&hook());
         let Some(items) = moment.items(&self.name) else { return Vec::new() };
         items.values().map(|item| (item.key.to_string(), item.filter_result.as_deref().unwrap().to_owned())).collect()
     }
 
-    fn triggers(&self) -> usize {
+    pub fn triggers(&self) -> usize {
         self.triggers.lock().unwrap().len()
     }
 }
 
-fn pair(name: &str, result: &str) -> (String, String) {
+pub fn pair(name: &str, result: &str) -> (String, String) {
     (name.to_owned(), result.to_owned())
 }
 
@@ -131,7 +157,7 @@ async fn an_error_is_visible_with_all_names() {
 /// The first binding's filter hangs on some objects; the second one's never waits for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hanging_filter_delays_only_its_own_binding() {
-    let evaluator = Arc::new(Evaluator::new(WorkerConfig { deadline: Duration::from_secs(2), ..config() }));
+    let evaluator = Arc::new(Evaluator::new(WorkerConfig { cpu_time: Duration::from_secs(1), ..config() }));
     let snapshots = Arc::<Snapshots>::default();
     let hanging = "def f: f; if .metadata.labels.hang then f else .metadata.labels.a end";
     let bad = Rig::new("bad", hanging, evaluator.clone(), snapshots.clone());
@@ -169,7 +195,14 @@ impl OwnChanges for Version {
 
 #[tokio::test]
 async fn own_changes_wake_nobody_unless_a_list_finds_them() {
-    let rig = Rig::knowing("pods", ".metadata.labels.a", evaluator(), Arc::default(), Some(Arc::new(Version("7"))));
+    let rig = Rig::knowing(
+        "pods",
+        ".metadata.labels.a",
+        evaluator(),
+        Arc::default(),
+        Some(Arc::new(Version("7"))),
+        Room::unbounded(),
+    );
     rig.send(Change::ListStarted);
     rig.send(Change::ListDone);
     rig.upsert("mine", 7, &json!({"a": 1}));
@@ -194,4 +227,57 @@ async fn an_incomplete_snapshot_is_not_shown_and_that_of_a_lost_kind_is_empty() 
     eventually("the object is gone", || rig.triggers() == 2).await;
     assert_eq!(rig.results(), []);
     assert!(rig.status.is_synchronised());
+}
+
+const KIB: usize = 1024;
+
+/// A Pod whose labels are so large.
+fn large(rig: &Rig, name: &str) {
+    rig.upsert(name, 1, &json!({"text": "x".repeat(10 * KIB)}));
+}
+
+async fn handled(rig: &Rig, objects: usize, late: usize) {
+    let so = || rig.status.objects() == objects && rig.status.late() == late;
+    eventually(&format!("{objects} objects, {late} late"), so).await;
+}
+
+// mutant: src/filter/drive.rs: `if has_room && (text == 0 || room.keep(object)) {` => `if has_room || own > 0 {`
+#[tokio::test(start_paused = true)]
+async fn what_has_no_room_is_not_kept_and_makes_the_snapshot_incomplete_until_a_list_has_it() {
+    let pool = Pool::new(64);
+    let (tenant, other) = (Tenant::namespace("team-a"), Tenant::namespace("team-b"));
+    let room = Room::of(pool.try_take(&tenant, 1).unwrap());
+    let rig = Rig::knowing("pods", ".metadata.labels", evaluator(), Arc::default(), None, room);
+    rig.send(Change::ListStarted);
+    for name in ["a", "b"] {
+        large(&rig, name);
+    }
+    rig.send(Change::ListDone);
+    handled(&rig, 2, 0).await;
+    // An item has the object and the filter's result: 20 KiB, of 48.
+    large(&rig, "c");
+    handled(&rig, 2, 1).await;
+    assert_eq!(*rig.complete.lock().unwrap(), [true, false]);
+    assert!(pool.used(&tenant) <= 48 && pool.try_take(&other, 4).is_some(), "another tenant has its part");
+    let why = rig.status.last_error().unwrap();
+    assert!(why.contains("team-a") && why.contains("at most 48 KiB") && why.contains("--memory-limit"), "{why}");
+    assert!(timeout(Duration::from_secs(60), rig.relist.notified()).await.is_err(), "there is no room yet");
+    // What goes is taken out although there is no room, and makes room.
+    rig.send(Change::Delete(pod(&json!({"metadata": {"name": "a", "uid": "a"}}))));
+    handled(&rig, 1, 1).await;
+    timeout(Duration::from_secs(6), rig.relist.notified()).await.expect("a list is asked for");
+    rig.send(Change::ListStarted);
+    for name in ["b", "c"] {
+        large(&rig, name);
+    }
+    rig.send(Change::ListDone);
+    handled(&rig, 2, 0).await;
+    assert_eq!(*rig.complete.lock().unwrap(), [true, false, true]);
+    let names: Vec<_> = rig.results().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    for name in ["b", "c"] {
+        rig.send(Change::Delete(pod(&json!({"metadata": {"name": name, "uid": name}}))));
+    }
+    handled(&rig, 0, 0).await;
+    assert!(pool.used(&tenant) <= 33, "{} KiB are kept for nothing", pool.used(&tenant));
 }

@@ -6,6 +6,7 @@ mod binding;
 mod driver;
 mod history;
 mod hostile;
+mod late;
 mod semantics;
 
 use std::{
@@ -26,8 +27,8 @@ fn config() -> WorkerConfig {
 }
 
 fn evaluator() -> Arc<Evaluator> {
-    // Tests share two cores; only hostile programs come near this.
-    Arc::new(Evaluator::new(WorkerConfig { deadline: Duration::from_secs(20), ..config() }))
+    // Only hostile programs come near this.
+    Arc::new(Evaluator::new(WorkerConfig { cpu_time: Duration::from_secs(20), ..config() }))
 }
 
 fn hook() -> HookName {

@@ -18,6 +18,11 @@ const TABLE: &[(&str, Result<&str, &str>)] = &[
     (".spec.big", Ok("9007199254740993")),
     (".spec.f", Ok("1.5")),
     ("nan, infinite", Ok("[null,1.7976931348623157e308]")),
+    // Every number is one that a JSON reader accepts, whatever a string held.
+    ("\"1e999\", \"-1e999\" | tonumber", Ok("[1.7976931348623157e308,-1.7976931348623157e308]")),
+    ("\"01.5\" | tonumber", Ok("1.5")),
+    ("\"1\" + \"0\" * 400 | tonumber", Ok("1.7976931348623157e308")),
+    ("\"1.50\" | tonumber", Ok("1.50")),
     ("{b: 1, a: {d: 2, c: 3}}", Ok(r#"{"a":{"c":3,"d":2},"b":1}"#)),
     ("\"\\(.metadata.name)-\\(.spec.n)\\t\\u00e9\"", Ok(r#""a-3\té""#)),
     ("@base64 \"\\(.metadata.name)\"", Ok(r#""YQ==""#)),

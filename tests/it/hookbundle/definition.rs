@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{cluster::TestCluster, until};
 
-/// What a `make` target and an admin apply. `BOATHOOK_WRITE_CRDS=1` writes it anew.
+/// What a `make` target and an admin apply. `BOATHOOK_WRITE_CRDS=1` regenerates it.
 #[test]
 fn the_file_is_the_types() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/crds/hookbundles.boathook.dev.yaml");

@@ -6,11 +6,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use boathook::{
-    access::missing,
-    model::{
-        Asked, BundleId, HookPhase, HookSource, HookState, InstallError, Installation, Installed, Installer, Permission,
-    },
+use boathook::model::{
+    Asked, BundleId, HookPhase, HookSource, HookState, InstallError, Installation, Installed, Installer, Permission,
+    missing,
 };
 use futures::future::BoxFuture;
 
@@ -47,6 +45,8 @@ impl Installer for Desk {
             if installation.settings.as_deref().is_some_and(|settings| settings.contains("\"refuse\"")) {
                 return Err(InstallError::Settings { id, problem: "/refuse: is not known".to_owned() });
             }
+            let panics = installation.settings.as_deref().is_some_and(|settings| settings.contains("\"panic\":true"));
+            assert!(!panics, "as the test wants it");
             let mut bundles = self.bundles.lock().unwrap();
             if bundles.get(&id).is_some_and(|before| before.digest != installation.digest) {
                 let each =

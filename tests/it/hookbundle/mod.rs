@@ -3,6 +3,8 @@
 mod control;
 mod definition;
 mod desk;
+mod hostile;
 mod stage;
 mod standby;
+mod webhooks;
 mod whole;

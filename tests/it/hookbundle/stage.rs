@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use boathook::{
-    bundle::{Input, Packed, Policy, Store, pack},
+    bundle::{Input, Packed, Policy, Reach, Store, pack},
     election::Leadership,
     hookbundle::{Options, SourceOptions, keep},
     model::Installer,
+    tasks::Tasks,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -23,6 +24,8 @@ pub const NAMESPACE: &str = "team";
 pub struct Stage {
     pub cluster: TestCluster,
     pub registry: Registry,
+    /// Registries of tests are on the loopback.
+    pub reach: Reach,
     store: TempDir,
 }
 
@@ -34,7 +37,16 @@ impl Stage {
         let cluster = definition::cluster().await;
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
         cluster.admin.create(&namespace).await.unwrap();
-        Self { cluster, registry: Registry::start(), store: tempfile::tempdir().unwrap() }
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": "default", "namespace": NAMESPACE}});
+        cluster.admin.create(&account).await.unwrap();
+        let (registry, store) = (Registry::start(), tempfile::tempdir().unwrap());
+        Self { cluster, registry, reach: Reach::Anywhere, store }
+    }
+
+    /// The store is empty from now on.
+    pub fn forget(&mut self) {
+        self.store = tempfile::tempdir().unwrap();
     }
 
     pub fn keep(&self, installer: Arc<dyn Installer>) -> Keeping {
@@ -43,19 +55,30 @@ impl Stage {
 
     /// As a replica that leads when it is told so.
     pub fn keep_led(&self, installer: Arc<dyn Installer>, leadership: Leadership) -> Keeping {
-        self.keep_as(installer, None, leadership)
+        self.keep_as(installer, None, leadership, Tasks::default())
+    }
+
+    /// With its long-lived tasks among these.
+    pub fn keep_among(&self, installer: Arc<dyn Installer>, tasks: Tasks) -> Keeping {
+        self.keep_as(installer, None, Leadership::alone(), tasks)
     }
 
     pub fn keep_with(&self, installer: Arc<dyn Installer>, policy: Option<Policy>) -> Keeping {
-        self.keep_as(installer, policy, Leadership::alone())
+        self.keep_as(installer, policy, Leadership::alone(), Tasks::default())
     }
 
-    fn keep_as(&self, installer: Arc<dyn Installer>, policy: Option<Policy>, leadership: Leadership) -> Keeping {
+    fn keep_as(
+        &self,
+        installer: Arc<dyn Installer>,
+        policy: Option<Policy>,
+        leadership: Leadership,
+        tasks: Tasks,
+    ) -> Keeping {
         let store = Store::open(self.store.path()).unwrap();
-        let sources = SourceOptions { store, store_size: u64::MAX, policy, ca: Vec::new() };
+        let sources = SourceOptions { store, policy, reach: self.reach.clone(), ca: Vec::new() };
         let (unconfined, instance) = (vec!["ops".to_owned()], "test".to_owned());
         let options = Options { sources, unconfined, instance, leadership };
-        AbortOnDropHandle::new(tokio::spawn(keep(self.cluster.admin.client.clone(), installer, options)))
+        AbortOnDropHandle::new(tokio::spawn(keep(self.cluster.admin.client.clone(), installer, options, tasks)))
     }
 
     /// Pushes a bundle with a hook that gets this resource, as `team/NAME:v1`. Gives its digest.

@@ -2,7 +2,7 @@
 
 use boathook::{
     bundle::{HookInput, Input, Packed, pack},
-    model::{HookName, Permission},
+    model::HookName,
 };
 use serde_json::{Value, json};
 
@@ -13,8 +13,13 @@ use crate::{
         fixture::Operator,
         written::{Deed, hook},
     },
-    support::until,
+    support::{guests::asks, until},
 };
+
+/// What every version is told of.
+fn watch() -> Value {
+    json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["watch"]})
+}
 
 /// A hook that says a word whenever a ConfigMap of the team changes, and asks for what is named.
 fn version(word: &str, resource: &str) -> Packed {
@@ -23,18 +28,9 @@ fn version(word: &str, resource: &str) -> Packed {
          namespace: {{nameSelector: {{matchNames: [team]}}}}}}], \
          permissions: {{kubernetes: [{{apiGroups: [\"\"], resources: [{resource}], verbs: [get]}}]}}}}"
     );
-    let list = |word: &str| vec![word.to_owned()];
-    let permission = Permission {
-        api_groups: list(""),
-        resources: list(resource),
-        verbs: list("get"),
-        resource_names: Vec::new(),
-        namespaces: Vec::new(),
-    };
     let component = hook(&document, &Deed::Says(word)).into();
     let name = HookName::new("words").unwrap();
-    pack(Input { hooks: vec![HookInput { name, component, permissions: vec![permission] }], ..Input::default() })
-        .unwrap()
+    pack(Input { hooks: vec![HookInput { name, component, asks: asks(&document) }], ..Input::default() }).unwrap()
 }
 
 struct Scene {
@@ -79,7 +75,7 @@ async fn installed_upgraded_suspended_and_deleted() {
     let first = scene.push(&version("one", "configmaps")).await;
     // Beside one that can't be had.
     stage.bundle("gone", json!({})).await;
-    stage.bundle("a", json!({"grants": [get("configmaps")], "source": {"oci": {"interval": "10s"}}})).await;
+    stage.bundle("a", json!({"grants": [watch(), get("configmaps")], "source": {"oci": {"interval": "10s"}}})).await;
     let status = stage.condition("a", "Ready=True/HooksReady").await;
     assert_eq!(status["digest"], first.as_str());
     assert_eq!(status["hooks"][0]["hook"], "words.a.team");
@@ -93,7 +89,7 @@ async fn installed_upgraded_suspended_and_deleted() {
     assert_eq!((&status["digest"], &status["pending"]["digest"]), (&json!(first), &json!(second)));
     assert!(shown(&status).join("\n").contains("Ready=True"));
     assert!(!scene.said().contains(&"two".to_owned()), "it did not start");
-    stage.change("a", json!({"grants": [get("configmaps"), get("secrets")]})).await;
+    stage.change("a", json!({"grants": [watch(), get("configmaps"), get("secrets")]})).await;
     scene.digest(&second).await;
     scene.touch("2").await;
     scene.operator.said("words.a.team", "two").await;
@@ -118,7 +114,7 @@ async fn installed_upgraded_suspended_and_deleted() {
 async fn a_version_that_does_not_load_changes_nothing() {
     let scene = Scene::new().await;
     let first = scene.push(&version("one", "configmaps")).await;
-    scene.stage.bundle("a", json!({"grants": [get("*")]})).await;
+    scene.stage.bundle("a", json!({"grants": [watch(), get("*")]})).await;
     scene.stage.condition("a", "Ready=True").await;
     scene.push(&super::stage::packed("configmaps")).await;
     scene.stage.change("a", json!({"settings": {"look": "again"}})).await;

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use boathook::{
     app::{CertificateSource, Options, Reached, WebhookOptions},
     model::{AdmissionKind, HookName},
@@ -11,19 +12,23 @@ use kube::{Client, Error};
 use serde_json::{Value, json};
 
 use super::fixture::{Operator, Pipeline, guests, missing};
-use crate::support::{cluster::TestCluster, guests::guest_file, until};
+use crate::{
+    support::{cluster::TestCluster, guests::guest_file, until},
+    webhook,
+};
 
 const VALIDATE: &str = "validate.reviewer.test";
 const MUTATE: &str = "mutate.reviewer.test";
 /// Of the operator; its own requests are not reviewed.
 const OWN: &str = "boathook";
 
-fn webhooks(options: &mut Options) {
+pub fn webhooks(options: &mut Options) {
     options.webhooks = Some(WebhookOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         settings: Settings::default(),
         instance: OWN.to_owned(),
         namespace: OWN.to_owned(),
+        left_out: WebhookOptions::left_out(Some(OWN)),
         reached: Reached::Address,
         certificates: CertificateSource::Secret("certificates".to_owned(), CertificateSource::LIFETIME),
         client_ca: None,
@@ -109,6 +114,68 @@ async fn a_hook_allows_denies_and_mutates_what_the_cluster_asks_it() {
     assert!(expiry.is_some_and(|line| !line.ends_with(" 0")), "{expiry:?}");
 }
 
+/// A Pod that reaches the port posts reviews that it made up: without the registered path, and with one that it got
+/// hold of, for what the hook is not registered for.
+// mutant: src/app/answers/mod.rs: `if !request.by_hand {` => `if false {`
+// mutant: src/app/answers/scope.rs: `if asked { Ok(()) } else {` => `if true { Ok(()) } else {`
+// mutant: src/app/answers/scope.rs: `if named || placed || differs(&self.kind.kind, text(kind)) {` => `if false {`
+#[tokio::test]
+async fn a_stranger_on_the_pod_network_runs_no_hook() {
+    let pipeline = reviewer(async |_| ()).await;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "certificates", "namespace": OWN}});
+    let secret = pipeline.get(secret).await.unwrap();
+    let ca = STANDARD.decode(secret["data"]["ca.crt"].as_str().unwrap()).unwrap();
+    let address = pipeline.operator.app.webhook_address().unwrap();
+    let stranger = webhook::client::Client::new(address, &String::from_utf8(ca).unwrap(), None).by_address();
+    let review = |kind: &str, resource: &str, namespace: &str, of: &str| {
+        let annotations = json!({format!("{VALIDATE}/tell"): "1", format!("{VALIDATE}/write"): "forged"});
+        let metadata = json!({"namespace": of, "name": "forged", "annotations": annotations});
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "u", "operation": "CREATE", "namespace": namespace, "name": "forged", "dryRun": false,
+            "kind": {"group": "", "version": "v1", "kind": kind},
+            "resource": {"group": "", "version": "v1", "resource": resource},
+            "userInfo": {"username": "system:admin"},
+            "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata},
+        }})
+    };
+    let good = || review("ConfigMap", "configmaps", "default", "default");
+    let answer = stranger.post(&format!("/validate/reviewer/{VALIDATE}"), good()).await;
+    assert_eq!(answer.status, 404, "{}", answer.text);
+
+    let registered = pipeline.get(configuration("ValidatingWebhookConfiguration")).await.unwrap();
+    let leaked = |at: usize| {
+        let url = registered["webhooks"][at]["clientConfig"]["url"].as_str().unwrap();
+        url.strip_prefix(&format!("https://{address}")).unwrap().to_owned()
+    };
+    let path = leaked(0);
+    assert!(path.starts_with(&format!("/validate/reviewer/{VALIDATE}/")), "{path}");
+    for (forged, part) in [
+        (review("ConfigMap", "secrets", "default", "default"), "no rule"),
+        (review("ConfigMap", "configmaps", "kube-system", "kube-system"), "namespace \"kube-system\""),
+        (review("ConfigMap", "configmaps", OWN, OWN), "namespace \"boathook\""),
+        (review("ConfigMap", "configmaps", "default", "other"), "another object"),
+        (review("Secret", "configmaps", "default", "default"), "another object"),
+    ] {
+        let answer = stranger.post(&path, &forged).await;
+        assert!(answer.status == 403 && answer.text.contains(part), "{} {} {forged}", answer.status, answer.text);
+    }
+    let other = leaked(1);
+    let swapped = format!("{}/{}", path.rsplit_once('/').unwrap().0, other.rsplit_once('/').unwrap().1);
+    assert_eq!(stranger.post(&swapped, good()).await.status, 404);
+    let asked = |operator: &Operator| operator.log.said("reviewer").iter().any(|line| line.starts_with("asked "));
+    assert!(!asked(&pipeline.operator), "a forged review ran the hook");
+    let written =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "forged", "namespace": "default"}});
+    assert!(pipeline.get(written).await.is_none());
+    // That is what a path is worth: who can read the registration can ask within it.
+    assert_eq!(stranger.post(&path, good()).await.status, 200);
+    assert!(asked(&pipeline.operator));
+    let secrets = [path.rsplit_once('/').unwrap().1, other.rsplit_once('/').unwrap().1];
+    let lines = format!("{:?}", pipeline.operator.log.lines());
+    assert!(secrets.iter().all(|secret| !lines.contains(secret)), "the secret part of a path is in the log");
+}
+
+// mutant: src/app/answers/review.rs: `let caller = hook.caller(run.clone(), dry_run);` => `let caller = hook.caller(run.clone(), false);`
 #[tokio::test]
 async fn a_review_sees_snapshots_and_writes_nothing_in_a_dry_run() {
     let wishes = json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -239,6 +306,9 @@ async fn objects_are_converted_over_several_steps_when_the_cluster_asks() {
     let refused = answerer.convert(request("reviewer.test/v9"), Duration::from_secs(30)).await.unwrap();
     let boathook::webhook::Converted::Failed(text) = refused else { panic!("{refused:?}") };
     assert!(text.contains("to v9: hooks convert v1 to v2, v2 to v1, v2 to v3, v3 to v2"), "{text}");
+    // The API server never asks that.
+    let forged = answerer.convert(request("other.test/v1"), Duration::from_secs(30)).await.unwrap_err();
+    assert!(matches!(forged, Unanswered::OutOfScope(_)), "{forged:?}");
 }
 
 #[tokio::test]
@@ -257,6 +327,7 @@ async fn what_is_no_decision_is_told_apart() {
             dry_run: false,
             operation: "CREATE".to_owned(),
             has_object: true,
+            by_hand: false,
             json: Arc::from(request.to_string()),
         };
         answerer.review(AdmissionKind::Validating, hook, binding, request, Duration::from_millis(patience)).await
@@ -275,6 +346,8 @@ async fn what_is_no_decision_is_told_apart() {
     assert_eq!(failed, Unanswered::Failed(expected));
     let late = ask("reviewer", VALIDATE, &[(VALIDATE, "sleep", "60000")], 300).await.unwrap_err();
     assert!(matches!(&late, Unanswered::Failed(_) | Unanswered::Deadline(_)), "{late:?}");
+    let late = late.to_string();
+    assert!(late.contains("no answer within 0.") && !late.contains("limits.time"), "{late}");
     assert!(pipeline.operator.app.quarantine(&HookName::new("reviewer").unwrap(), "as the test wants it"));
     let quarantined = ask("reviewer", VALIDATE, &[], long).await.unwrap_err();
     assert!(matches!(&quarantined, Unanswered::NotReady(text) if text.contains("quarantined")), "{quarantined:?}");

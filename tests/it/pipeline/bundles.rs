@@ -91,6 +91,8 @@ fn secrets(verbs: &[&str]) -> Permission {
     }
 }
 
+// mutant: src/model/ids.rs: `Self::Shared(name) => Self::Shared(format!("{bundle}:{name}").into()),` => `Self::Shared(name) => Self::Shared(name.clone()),`
+// mutant: src/app/bundles/install.rs: `if member.is_some() || !taken {` => `if true {`
 #[tokio::test]
 async fn hooks_of_the_same_name_live_beside_each_other() {
     let here = hook(WATCHES, &Deed::Says("directory"));
@@ -169,6 +171,9 @@ async fn what_is_not_granted_does_not_start_and_the_others_do() {
     assert!(operator.app.hook(&name_of("greedy.team.prod")).is_none());
 }
 
+// mutant: src/app/bundles/scope.rs: `if missing.is_empty() { Ok(()) } else { Err(missing) }` => `Ok(())`
+// mutant: src/app/bundles/judge.rs: `source.said.as_ref().is_some_and(|said| *said != asked)` => `false`
+// mutant: src/app/bundles/judge.rs: `if got == *want { Ok(bytes) } else` => `if got == *want || true { Ok(bytes) } else`
 #[tokio::test]
 async fn a_new_version_takes_over_whole_or_not_at_all() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
@@ -177,7 +182,8 @@ async fn a_new_version_takes_over_whole_or_not_at_all() {
     let says = |line| hook(WATCHES, &Deed::Says(line));
     let (a, b, gone) = (says("a1"), says("b1"), says("gone"));
     let first = shelf.bundle(&[("a", &a), ("b", &b), ("gone", &gone)]);
-    let first = Installation { grants: Some(vec![secrets(&["get"])]), ..first };
+    let watch = Permission { resources: vec!["configmaps".to_owned()], ..secrets(&["watch"]) };
+    let first = Installation { grants: Some(vec![secrets(&["get"]), watch]), ..first };
     installer.install(first.clone()).await.unwrap();
     operator.ready().await;
     let digests = || installer.states(&team()).into_iter().map(|state| state.digest).collect::<Vec<_>>();
@@ -195,7 +201,7 @@ async fn a_new_version_takes_over_whole_or_not_at_all() {
     let mut lied = refused(&[("a", &a2)]);
     lied.hooks[0].said = Some(vec![secrets(&["get"])]);
     let text = error_chain(&installer.install(lied).await.unwrap_err());
-    assert!(text.contains("other permissions than the bundle says"), "{text}");
+    assert!(text.contains("something else than the bundle says"), "{text}");
     let mut other = refused(&[("a", &a2)]);
     other.hooks[0].digest = Some("sha256:00".to_owned());
     let text = error_chain(&installer.install(other).await.unwrap_err());
@@ -284,6 +290,7 @@ async fn a_suspended_bundle_rests_until_it_is_resumed() {
     assert_eq!(state(&installer, "words").phase, HookPhase::Ready);
 }
 
+// mutant: src/app/hooks.rs: `settings: settings.clone(), ..caller` => `settings: { static FIRST: std::sync::OnceLock<Arc<str>> = std::sync::OnceLock::new(); FIRST.get_or_init(|| settings.clone()).clone() }, ..caller`
 #[tokio::test]
 async fn settings_and_limits_reach_the_hooks_of_their_bundle() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
@@ -303,7 +310,11 @@ async fn settings_and_limits_reach_the_hooks_of_their_bundle() {
     installer.install(with(r#"{ "host": "a" }"#)).await.unwrap();
     operator.said("tells.team.prod", r#"{"host":"a"}"#).await;
     assert_eq!(operator.app.hook(&name_of("tells.team.prod")).unwrap().spec.limits.host_calls, 7);
-    // Others have their own.
+    // Others have their own, though it is the same component.
+    let other = BundleId { name: "other".to_owned(), ..team() };
+    let with = |settings: &str| Installation { id: other.clone(), ..with(settings) };
+    installer.install(with(r#"{"host": "b"}"#)).await.unwrap();
+    operator.said("tells.other.prod", r#"{"host":"b"}"#).await;
     operator.app.swap(super::swap::put(operator, "tells", &tells)).await.unwrap();
     operator.said("tells", "{}").await;
 }

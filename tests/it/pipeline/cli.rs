@@ -47,7 +47,7 @@ async fn inspect_shows_what_a_hook_is() {
     assert_eq!(json.code, Some(0));
     let facts: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((&facts["name"], &facts["document"]["configVersion"]), (&"registry-secret".into(), &"v1".into()));
-    assert_eq!(facts["document"]["kubernetes"].as_array().unwrap().len(), 3);
+    assert_eq!(facts["document"]["kubernetes"].as_array().unwrap().len(), 4);
     assert_eq!(facts["document"]["permissions"]["kubernetes"][0]["resources"][0], "secrets");
     let digest = facts["digest"].as_str().unwrap();
     assert!(text.stdout.contains(digest));

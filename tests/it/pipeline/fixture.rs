@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use boathook::{
-    app::{App, Options},
+    app::{App, Options, SettingsConfig},
     filter::WorkerConfig,
     queue::Drained,
     telemetry::Readiness,
@@ -77,6 +77,7 @@ impl Operator {
         let directory = hooks_dir(hooks).await;
         let mut options = Options::new(client, directory.path()).unwrap();
         options.filter = WorkerConfig::new(env!("CARGO_BIN_EXE_boathook"));
+        options.settings = SettingsConfig::new(env!("CARGO_BIN_EXE_boathook"));
         options.sandbox.cache_dir = Some(cache_dir());
         // Many operators live in this process at the same time.
         options.sandbox.max_concurrent_runs = 8;

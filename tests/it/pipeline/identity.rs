@@ -16,18 +16,31 @@ use crate::support::{
     guests::guest,
 };
 
-async fn with_rbac() -> Pipeline {
-    let cluster = Cluster::start(Options { rbac: true, ..Options::default() }).await.unwrap();
-    let admin = Admin::new(cluster.client());
-    Pipeline::on(TestCluster { cluster, admin }, &[], |_| ()).await
+pub async fn with_rbac() -> Pipeline {
+    with_rbac_and(|_| ()).await
 }
 
-fn account(namespace: &str) -> Option<Identity> {
+/// With the ServiceAccount `prod/hook`, and the operator's own namespace.
+pub async fn with_rbac_and(adjust: impl FnOnce(&mut boathook::app::Options)) -> Pipeline {
+    let cluster = Cluster::start(Options { rbac: true, ..Options::default() }).await.unwrap();
+    let admin = Admin::new(cluster.client());
+    for name in ["prod", "boathook"] {
+        admin.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await.unwrap();
+    }
+    admin.create(&service_account()).await.unwrap();
+    Pipeline::on(TestCluster { cluster, admin }, &[], adjust).await
+}
+
+pub fn service_account() -> Value {
+    json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "hook", "namespace": "prod"}})
+}
+
+pub fn account(namespace: &str) -> Option<Identity> {
     Some(Identity { namespace: namespace.to_owned(), service_account: "hook".to_owned() })
 }
 
 /// Lets the ServiceAccount `NAMESPACE/hook` do this with ConfigMaps of `default`.
-async fn allow(pipeline: &Pipeline, namespace: &str, verbs: &[&str]) {
+pub async fn allow(pipeline: &Pipeline, namespace: &str, verbs: &[&str]) {
     let meta = |name: &str| json!({"name": name, "namespace": "default"});
     let group = "rbac.authorization.k8s.io";
     let api = format!("{group}/v1");
@@ -42,6 +55,8 @@ async fn allow(pipeline: &Pipeline, namespace: &str, verbs: &[&str]) {
         .await;
 }
 
+// mutant: src/access/send.rs: `Some(identity) => request.header("Impersonate-User", identity.user()),` => `Some(_) => request,`
+// mutant: src/app/watching.rs: `Ok(missing) if missing.is_empty() => Ok(()),` => `Ok(_) => Ok(()),`
 #[tokio::test]
 async fn a_hook_acts_as_its_service_account_and_no_more() {
     let pipeline = with_rbac().await;
@@ -103,6 +118,7 @@ async fn an_api_server_that_is_away_takes_no_right_away() {
     assert!(pipeline.operator.app.hook(&name_of("w.team.prod")).is_some());
 }
 
+// mutant: src/app/watching.rs: `Ok(missing) if missing.is_empty() => Ok(()),` => `Ok(_) => Ok(()),`
 #[tokio::test]
 async fn a_new_version_that_may_not_watch_what_it_binds_waits() {
     let pipeline = with_rbac().await;
@@ -131,6 +147,8 @@ fn confined(installer: &Arc<dyn Installer>) -> (HookPhase, String) {
     (state.phase, state.reason)
 }
 
+// mutant: src/app/bundles/scope.rs: `confined(&mut spec, namespace)?;` => `let _ = namespace;`
+// mutant: src/app/watching.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
 #[tokio::test]
 async fn a_confined_bundle_sees_and_reaches_its_namespace_alone() {
     let pipeline = with_rbac().await;

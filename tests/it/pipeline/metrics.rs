@@ -115,6 +115,7 @@ async fn groups_replace_and_expire() {
     pipeline.operator.reported(&[r#"other{hook="metrics"} 1"#]).await;
 }
 
+// mutant: src/telemetry/hook_metrics/mod.rs: `let own = hooks.entry(hook.clone()).or_default();` => `let own = hooks.entry(HookName::new("one").unwrap_or(hook.clone())).or_default();`
 #[tokio::test]
 async fn hooks_can_not_touch_each_other() {
     let hooks = [("one", guests(["metrics"])[0].1.clone()), ("two", guests(["metrics"])[0].1.clone())];
@@ -127,8 +128,7 @@ async fn hooks_can_not_touch_each_other() {
     // Both are asked, and each answers for itself.
     pipeline.create(order("two", json!([{"set": "n", "value": 7}]), json!({}))).await;
     for hook in ["one", "two"] {
-        let refusal =
-            "refused: metric n is a counter, reported by hook one, and can't be a gauge too: choose another name";
+        let refusal = "refused: metric n of this hook is a counter, and can't be a gauge too: choose another name";
         pipeline.operator.said(hook, refusal).await;
     }
     pipeline.create(order("three", json!(many), json!({}))).await;

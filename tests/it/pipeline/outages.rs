@@ -1,11 +1,23 @@
 //! The API server goes away in the middle: hooks hear of all that happened meanwhile.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
+use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
-use super::fixture::{Operator, Pipeline, config_map, guests};
-use crate::support::cluster::TestCluster;
+use super::{
+    fixture::{Operator, Pipeline, config_map, guests},
+    written::{Deed, hook},
+};
+use crate::support::cluster::{TestCluster, client};
 
 const LABEL: (&str, &str) = ("echo", "true");
 
@@ -79,4 +91,53 @@ async fn lost_history_is_told_as_the_difference() {
         events.skip(3).map(|line| format!("{} {}", line["change"], line["target"]["name"]).replace('"', "")).collect();
     changes.sort();
     assert_eq!(changes, ["Added comes", "Deleted goes", "Modified changes"]);
+}
+
+/// A client whose requests all fail while the server is down, or, with a part of a path, get 503.
+fn failing(url: &str, down: Arc<AtomicBool>, broken: Option<&'static str>) -> Client {
+    let inner = client(url);
+    let send = move |request: http::Request<Body>| {
+        let (inner, down) = (inner.clone(), down.load(Ordering::SeqCst));
+        let broken = broken.is_some_and(|part| request.uri().path().contains(part));
+        async move {
+            match (down, broken) {
+                (true, _) => Err(kube::Error::Service(Box::new(io::Error::other("down, as the test wants it")))),
+                (_, true) => Ok(http::Response::builder().status(503).body(Body::empty()).unwrap()),
+                _ => inner.send(request).await,
+            }
+        }
+    };
+    Client::new(tower::service_fn(send), "default")
+}
+
+#[tokio::test]
+async fn health_says_that_the_api_server_does_not_answer_and_nobody_is_unready_for_that() {
+    const DOCUMENT: &str = "{configVersion: v1, kubernetes: [{name: maps, apiVersion: v1, kind: ConfigMap}]}";
+    let (cluster, down) = (TestCluster::start().await, Arc::new(AtomicBool::new(false)));
+    let client = failing(&cluster.cluster.url(), down.clone(), None);
+    let operator = Operator::start(client, &[("maps", hook(DOCUMENT, &Deed::Says("ran")))], |_| ()).await;
+    operator.ready().await;
+    assert_eq!(operator.app.readiness().api_server, None);
+    down.store(true, Ordering::SeqCst);
+    cluster.cluster.disconnect_watches();
+    let trouble = operator.until("health says so", |operator| operator.app.readiness().api_server).await;
+    assert!(trouble.contains("does not answer") && trouble.contains("down, as the test wants it"), "{trouble}");
+    assert!(operator.app.readiness().ready());
+    down.store(false, Ordering::SeqCst);
+    let is_over = |operator: &Operator| operator.app.readiness().api_server.is_none().then_some(());
+    operator.until("it is over", is_over).await;
+}
+
+#[tokio::test]
+async fn a_group_that_does_not_answer_holds_up_neither_other_hooks_nor_other_bindings() {
+    const DOCUMENT: &str = "{configVersion: v1, kubernetes: [\
+        {name: lost, apiVersion: broken.example/v1, kind: Boat}, {name: maps, apiVersion: v1, kind: ConfigMap}]}";
+    let (cluster, down) = (TestCluster::start().await, Arc::new(AtomicBool::new(false)));
+    let client = failing(&cluster.cluster.url(), down, Some("broken.example"));
+    let operator = Operator::start(client, &[("both", hook(DOCUMENT, &Deed::Says("ran")))], |_| ()).await;
+    let pending = "binding pending: it starts when its API group answers";
+    assert_eq!(operator.told(pending, "both", 1).await[0]["binding"], "lost");
+    operator.said("both", "ran").await;
+    let missing = super::fixture::missing(&operator.app.readiness(), "both");
+    assert!(missing.contains("binding lost is pending: ") && missing.contains("broken.example/v1"), "{missing}");
 }

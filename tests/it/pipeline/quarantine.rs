@@ -11,6 +11,7 @@ use super::{
 };
 use crate::support::{cluster::TestCluster, guests::guest};
 
+// mutant: src/app/fleet.rs: `error!(file, reason, "hook quarantined: it does not run, others do");` => `panic!("{file}: {reason}");`
 #[tokio::test]
 async fn a_hook_that_can_not_be_loaded_is_quarantined_and_the_others_run() {
     let echo = guest("echo");
@@ -87,6 +88,8 @@ fn runs_of_noop(operator: &Operator) -> usize {
     operator.log.told("run succeeded").iter().filter(|line| line["hook"] == "noop").count()
 }
 
+// mutant: src/sandbox/output.rs: `if state.used.saturating_add(cost) > self.limit {` => `if false {`
+// mutant: src/sandbox/limits.rs: `host_calls: asked.host_calls.min(maxima.host_calls),` => `host_calls: asked.host_calls,`
 #[tokio::test]
 async fn each_hostile_run_ends_in_its_own_error() {
     let hooks = guests([

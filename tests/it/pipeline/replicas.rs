@@ -179,6 +179,19 @@ fn cut_off(url: &str, cut: Arc<AtomicBool>) -> Client {
     Client::new(tower::service_fn(send), "default")
 }
 
+/// As after a process was stopped for a while: it is asked before it has looked at its clock.
+#[tokio::test]
+async fn who_led_until_its_time_was_over_does_not_report_that_it_leads() {
+    let (cluster, cut) = (TestCluster::start().await, Arc::new(AtomicBool::new(false)));
+    let first = Replica::start(cut_off(&cluster.cluster.url(), cut.clone()), "first", SHORT, &[], |_| ()).await;
+    first.leadership().gained().await;
+    first.shows("boathook_leader 1").await;
+    assert!(first.operator.app.tasks().kill("what follows from leading"));
+    cut.store(true, Ordering::SeqCst);
+    first.leadership().lost().await;
+    first.shows("boathook_leader 0").await;
+}
+
 #[tokio::test]
 async fn who_cannot_renew_has_ended_everything_before_another_leads() {
     const ON_START: &str = r#"{configVersion: v1, onStartup: 1, limits: {time: 120s, hostCalls: 1000000},
@@ -205,6 +218,8 @@ async fn who_cannot_renew_has_ended_everything_before_another_leads() {
             assert_eq!(first.operator.app.queue().stats().running, 0);
         },
     );
+    // The later of two logs of one thread hears both.
+    assert!(!second.operator.log.told("the Lease can't be written: trying on").is_empty());
     let ended = first.runs();
     let interrupted = |run: &RunView| run.outcome.kind.as_deref() == Some("interrupted");
     assert!(!ended.is_empty() && ended.iter().all(interrupted), "{ended:?}");
@@ -238,6 +253,7 @@ async fn every_replica_answers_and_the_one_that_leads_registers() {
                 settings: Settings::default(),
                 instance: "boathook".to_owned(),
                 namespace: "boathook".to_owned(),
+                left_out: WebhookOptions::left_out(Some("boathook")),
                 reached: Reached::Address,
                 certificates: CertificateSource::Secret("certificates".to_owned(), CertificateSource::LIFETIME),
                 client_ca: None,
@@ -274,6 +290,7 @@ async fn every_replica_answers_and_the_one_that_leads_registers() {
         dry_run: false,
         operation: "CREATE".to_owned(),
         has_object: true,
+        by_hand: false,
         json: Arc::from(request.to_string()),
     };
     let answerer = second.operator.app.answerer();

@@ -5,6 +5,10 @@ use std::{ffi::OsString, fs, path::PathBuf};
 use boathook::bundle::{FileInput, HookInput, Input, Packed, pack};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 use super::{
     bundles::name_of,
@@ -15,8 +19,9 @@ use crate::{
     bundle::{registry::Registry, send},
     support::{
         cluster::TestCluster,
-        guests::cache_dir,
+        guests::{asks, cache_dir, guest, image_policy_asks},
         process::{Process, boathook, terminate},
+        until,
     },
 };
 
@@ -27,7 +32,7 @@ fn version(deed: &Deed<'_>) -> Packed {
     let component = hook(DOCUMENT, deed).into();
     let schema = json!({"properties": {"word": {"type": "string"}}}).to_string();
     let files = vec![FileInput { name: "settings.schema.json".to_owned(), content: schema.into() }];
-    let hooks = vec![HookInput { name: name_of("words"), component, permissions: Vec::new() }];
+    let hooks = vec![HookInput { name: name_of("words"), component, asks: asks(DOCUMENT) }];
     pack(Input { hooks, files, ..Input::default() }).unwrap()
 }
 
@@ -105,7 +110,7 @@ async fn a_tag_is_followed_and_a_registry_may_be_away() {
     serving.told("\"{}\"", &["words.team"]).await;
 
     drop(registry);
-    serving.told("bundle not looked at: what runs goes on", &["team/hooks:v1"]).await;
+    serving.told("bundle not taken: what runs goes on", &["team/hooks:v1"]).await;
     serving.end().await;
 
     // Another start without the registry, with settings.
@@ -136,11 +141,74 @@ async fn what_is_not_trusted_does_not_run_and_stops_nothing() {
     let mut serving = desk.serve(&["--digest", &digest]);
     serving.told("good", &["words.team"]).await;
     send(&bad, &registry.place("team/hooks:v1")).await;
-    serving.told("bundle not looked at: what runs goes on", &["is not among the 1 that are allowed"]).await;
+    serving.told("bundle not taken: what runs goes on", &["is not among the 1 that are allowed"]).await;
     desk.touch("1").await;
     let told = |line: &str| line.contains("run succeeded").then_some(());
     serving.0.logged("a run", told).await.unwrap();
     assert!(!serving.0.stderr.borrow().iter().any(|line| line.contains("\"bad\"")));
+    serving.end().await;
+}
+
+/// Before the bundle is loaded, while its registry is away and the store is empty: what its hook forbids stays
+/// forbidden, and the operator says that it is not ready, and why.
+// mutant: src/cmd/serve/mod.rs: `bundles: named.as_ref().map(bundles::Named::ids).unwrap_or_default(),` => `bundles: Vec::new(),`
+#[tokio::test]
+async fn a_named_bundle_that_is_missing_opens_nothing() {
+    let registry = Registry::start();
+    let desk = Desk::new(&registry).await;
+    let component = guest("image-policy").into();
+    let hooks = vec![HookInput { name: name_of("image-policy"), component, asks: image_policy_asks() }];
+    let packed = pack(Input { hooks, ..Input::default() }).unwrap();
+    send(&packed, &registry.place("team/hooks:v1")).await;
+    // Nobody listens there: what is registered refuses Pods.
+    let flags = ["--unverified", "--webhook-listen", "127.0.0.1:0", "--webhook-url", "https://127.0.0.1:9"];
+    let metadata = json!({"name": "boathook-image-policy.team"});
+    let kind = "ValidatingWebhookConfiguration";
+    let registered = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": metadata});
+    let there = async || desk.cluster.admin.get(&registered).await.unwrap();
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default", "name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "x"}]}});
+    let refused = async || desk.cluster.admin.create(&pod).await.unwrap_err().to_string();
+
+    let mut serving = desk.serve(&flags);
+    serving.told("registered", &["validatingwebhookconfigurations boathook-image-policy.team"]).await;
+    // Outside of the cluster, the namespace of the kubeconfig is not the operator's own.
+    let served = serving.told("webhooks served", &[]).await;
+    assert_eq!(served["left_out"], "kube-system");
+    let selector = there().await.unwrap()["webhooks"][0]["namespaceSelector"]["matchExpressions"].clone();
+    let left_out = json!([{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]);
+    assert_eq!(selector, left_out);
+    assert!(refused().await.contains("failed calling webhook"));
+    serving.end().await;
+    drop(registry);
+    fs::remove_dir_all(desk.at("store")).unwrap();
+    assert!(refused().await.contains("failed calling webhook"));
+
+    let mut serving = desk.serve(&flags);
+    serving.told("the store has no version of the bundle that this policy let in", &[]).await;
+    let listening = serving.told("listening", &[]).await;
+    let page = async || {
+        let mut stream = TcpStream::connect(listening["listen"].as_str().unwrap()).await.unwrap();
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        let why = text.contains("[-]bundle team is missing: ") && text.contains("no connection");
+        why.then_some(text)
+    };
+    let text = until("the missing bundle is named", page).await;
+    assert!(text.starts_with("HTTP/1.1 503"), "{text}");
+    assert!(there().await.is_some());
+    assert!(refused().await.contains("failed calling webhook"));
+    serving.end().await;
+
+    // The flag is gone: nobody wants it any more.
+    let hooks = tempfile::tempdir().unwrap();
+    let mut arguments: Vec<OsString> = vec!["serve".into(), "--hooks".into(), hooks.path().into()];
+    arguments.extend(["--kubeconfig".into(), desk.at("kubeconfig").into(), "--hook-bundles".into(), "off".into()]);
+    arguments.extend(["--listen", "127.0.0.1:0", "--log-format", "json"].iter().chain(&flags[1..]).map(Into::into));
+    let mut serving = Serving(Process::start(boathook(arguments)));
+    serving.told("registration removed: no hook needs it", &["boathook-image-policy.team"]).await;
+    assert!(there().await.is_none());
     serving.end().await;
 }
 

@@ -2,6 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
+use boathook_cluster::Options;
 use serde_json::Value;
 
 use super::rbac;
@@ -123,4 +124,46 @@ async fn definitions_name_what_hooks_bind() {
     fs::write(&kubeconfig, cluster.cluster.kubeconfig()).unwrap();
     let ended = rbac([hook.as_os_str(), "--kubeconfig".as_ref(), kubeconfig.as_os_str()]).await;
     assert!(ended.stdout.contains("resources: [\"paritygadgetz\"]"), "{}{}", ended.stdout, ended.stderr);
+}
+
+/// `serve` takes the namespace of the kubeconfig's context for its own, and asks for Events, certificates and Leases there.
+#[tokio::test]
+async fn the_namespace_asked_about_is_that_of_the_operator_with_this_kubeconfig() {
+    let cluster = TestCluster::with(Options::default().rbac(true)).await;
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = |namespace: &str| {
+        let file = directory.path().join(namespace);
+        let text = cluster
+            .cluster
+            .kubeconfig()
+            .replace("user: boathook\nusers", &format!("user: boathook\n    namespace: {namespace}\nusers"));
+        assert!(text.contains(namespace));
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let (ops, nowhere) = (kubeconfig("ops"), cluster.cluster.kubeconfig());
+    let plain = directory.path().join("plain");
+    fs::write(&plain, nowhere).unwrap();
+    let plain = plain.to_str().unwrap();
+    let nobody = "system:serviceaccount:team:nobody";
+    for (rest, namespace) in [
+        (vec!["--kubeconfig", &ops], "ops"),
+        (vec!["--kubeconfig", plain], "default"),
+        (vec!["--kubeconfig", &ops, "--namespace", "mine"], "mine"),
+        (vec!["--kubeconfig", &ops, "--as", nobody], "team"),
+        (vec!["--kubeconfig", &ops, "--as", "jane"], "boathook"),
+    ] {
+        let ended = rbac(arguments(&[&rest[..], &["-o", "json"]].concat())).await;
+        let told: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{}", ended.stderr));
+        assert_eq!(told["namespace"], namespace, "{rest:?}: {told:#}");
+        let missing = told["missing"].as_array().unwrap();
+        let events = missing.iter().find(|access| access["resource"] == "events");
+        assert_eq!(
+            events.map(|events| &events["namespace"]),
+            rest.contains(&"--as").then_some(&namespace.into()),
+            "{told:#}"
+        );
+    }
+    let ended = rbac(arguments(&["--kubeconfig", &ops])).await;
+    assert!(ended.stdout.contains("accesses of an operator in namespace ops are allowed"), "{}", ended.stdout);
 }

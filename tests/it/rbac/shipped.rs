@@ -131,6 +131,8 @@ fn same(shipped: &BTreeSet<Access>, generated: &BTreeSet<Access>) {
     assert_eq!(extra, ONLY_SHIPPED.map(|(access, _)| access), "allowed, and not printed");
 }
 
+// mutant: deploy/kustomize/base/rbac.yaml: `verbs: [list, watch, patch]` => `verbs: [list, watch, patch, delete]`
+// mutant: deploy/kustomize/base/rbac.yaml: `resourceNames: [boathook-webhook-certificates]` => ``
 #[test]
 fn what_is_shipped_is_what_is_printed() {
     let shipped = shipped();
@@ -138,6 +140,7 @@ fn what_is_shipped_is_what_is_printed() {
     same(&shipped, &generated(None));
 }
 
+// mutant: deploy/kustomize/components/replicas/kustomization.yaml: `resourceNames: [boathook]` => ``
 #[test]
 fn what_is_shipped_for_replicas_is_what_is_printed() {
     let more = shipped_for_replicas();
@@ -171,6 +174,8 @@ fn a_tenants_hook_is_confined_to_its_namespace() {
             "team/hooks: list pods in namespace team",
             "team/hooks: watch pods in namespace team",
             "team/hooks: get secrets in namespace team",
+            "team/hooks: create events of events.k8s.io in namespace team",
+            "team/hooks: patch events of events.k8s.io in namespace team",
         ]
     );
     for (document, part) in [
@@ -191,6 +196,25 @@ fn a_tenants_hook_is_confined_to_its_namespace() {
     }
 }
 
+#[test]
+fn a_tenants_hook_is_asked_about_what_its_account_could_read_and_update() {
+    let rules = "rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods/*], operations: [CREATE]}]";
+    let of = |key: &str, more: &str| {
+        let lines = of_tenant(&format!("{key}: [{{name: v.example.com, {rules}{more}}}]"))?;
+        let own = lines.into_iter().filter(|line| line.starts_with("team/") && !line.contains("events"));
+        Ok::<_, rbac::NeedsError>(own.collect::<Vec<_>>())
+    };
+    let verbs = |verbs: &[&str]| {
+        let each =
+            |what: &'static str| verbs.iter().map(move |verb| format!("team/hooks: {verb} {what} in namespace team"));
+        each("pods").chain(each("pods/*")).collect::<Vec<_>>()
+    };
+    assert_eq!(of("kubernetesValidating", "").unwrap(), verbs(&["get"]));
+    assert_eq!(of("kubernetesMutating", "").unwrap(), verbs(&["get", "update"]));
+    let error = of("kubernetesMutating", ", namespace: {includeSystem: true}").unwrap_err();
+    assert!(error.to_string().contains("the system's namespaces"), "{error}");
+}
+
 #[tokio::test]
 async fn roles_for_hook_bundles_need_no_hook() {
     let printed = rbac(["--tenant", "team-a", "--tenant", "team-b:hooks"]).await;
@@ -198,7 +222,7 @@ async fn roles_for_hook_bundles_need_no_hook() {
     for part in [
         "with HookBundles.\n",
         "  # HookBundles: they, their status and their finalizer\n",
-        "    verbs: [\"impersonate\"]\n",
+        "    verbs: [\"get\", \"impersonate\"]\n",
         "  namespace: team-b\n",
     ] {
         assert!(printed.stdout.contains(part), "{part}\n{}", printed.stdout);

@@ -38,6 +38,7 @@ async fn ask(recorded: &Recorded, kind: AdmissionKind, object: Value, patience: 
         dry_run: false,
         operation: "CREATE".to_owned(),
         has_object: true,
+        by_hand: false,
         json: Arc::from(request.to_string()),
     };
     let binding = if kind == AdmissionKind::Validating { VALIDATE } else { MUTATE };

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::replay;
 
-fn example() -> Record {
+pub(super) fn example() -> Record {
     let target =
         ObjectRef { api_version: "v1".into(), kind: "ConfigMap".into(), namespace: Some("a".into()), name: "b".into() };
     let missing = CallError { reason: CallReason::NotFound, message: "no".into(), code: Some(404), status: None };

@@ -111,7 +111,7 @@ fn labelled(kind: &str, name: &str, labels: Value) -> Value {
 }
 
 /// The component with one text for another of the same length.
-fn altered(component: &[u8], from: &str, to: &str) -> Vec<u8> {
+pub fn altered(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut bytes = component.to_vec();
     let places: Vec<_> = (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes())).collect();

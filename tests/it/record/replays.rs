@@ -170,3 +170,33 @@ async fn runs_that_failed_fail_again() {
         ended.stdout.contains("it ended otherwise\n    - limit-time: ") && ended.stdout.contains("\n    + success")
     );
 }
+
+/// What a new version may not do is what it asks for no more, and the other way round.
+#[tokio::test]
+async fn the_permissions_of_the_other_component_decide() {
+    let (may, may_not) = (guest("chance"), altered(&guest("chance"), "verbs: [create]", "verbs: [update]"));
+    for (recorded_with, tried, refused) in [(&may, &may_not, "now"), (&may_not, &may, "recorded")] {
+        let recorded = Recorded::start(&[("chance", recorded_with.clone())], |_| ()).await;
+        recorded.pipeline.create(config_map("a", ("chance", "true"), json!({"password": "no"}))).await;
+        recorded.until("chance", 1).await;
+        let (_records, path) = recorded.stop().await;
+        let file = path.join("tried.wasm");
+        std::fs::write(&file, tried).unwrap();
+        let arguments = [path.to_str().unwrap(), "--with", file.to_str().unwrap()];
+        let (code, told) = replayed(&arguments).await;
+        assert_eq!((code, &told["same"]), (Some(1), &json!(0)), "{told:#}");
+        let differences = told["runs"][0]["differences"].as_array().unwrap();
+        let of = |kind: &str| differences.iter().find(|difference| difference["difference"] == kind).unwrap();
+        let permission = of("permission");
+        assert_eq!(
+            (&permission["object"], &permission["verb"]),
+            (&json!("v1 ConfigMap default/a-made"), &json!("create"))
+        );
+        let said = permission[refused].as_str().unwrap();
+        assert!(said.contains("may not create configmaps") && said.contains("permissions.kubernetes"), "{said}");
+        let outcome = of("outcome");
+        let other = if refused == "now" { "recorded" } else { "now" };
+        assert_eq!((&permission[other], &outcome[other]), (&Value::Null, &json!("success")));
+        assert!(replay(&arguments).await.stdout.contains("is ruled otherwise by the hook's permissions"));
+    }
+}

@@ -2,7 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use boathook::record::{RecordConfig, Recorder};
+use boathook::{
+    record::{RecordConfig, Recorder},
+    tasks::Tasks,
+};
 use serde_json::{Value, json};
 
 use super::{Recorded, names};
@@ -63,7 +66,7 @@ async fn failures_are_kept_apart_and_the_oldest_go() {
     }
     let mut config = RecordConfig::new(&path, &path);
     config.keep = 1;
-    Recorder::start(config, std::sync::Arc::new(Nobody)).unwrap().close();
+    Recorder::start(config, std::sync::Arc::new(Nobody), &Tasks::default()).unwrap().close();
     let kept = names(&path);
     assert_eq!(kept.iter().map(|name| name.failed).collect::<Vec<_>>(), [true, false]);
 }

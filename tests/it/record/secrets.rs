@@ -3,8 +3,16 @@
 use std::path::Path;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use boathook::{
+    model::{Create, IfExists, ObjectRef, Operation},
+    record::{
+        Answer, Call, LogLine, Request,
+        secrets::{Key, redact},
+    },
+};
 use serde_json::json;
 
+use super::bad::example;
 use super::{Recorded, names, records, replayed};
 use crate::{pipeline::tell::tell, support::guests::guest};
 
@@ -67,6 +75,8 @@ async fn record(keep_secrets: bool) -> (tempfile::TempDir, std::path::PathBuf) {
     recorded.stop().await
 }
 
+// mutant: src/record/secrets/mod.rs: `inputs(&mut record, &mut pass, bindings);` => `let _ = bindings;`
+// mutant: src/record/secrets/mod.rs: `Some(scrubber) => scrubbed(record, &scrubber),` => `Some(_) => Ok(record),`
 #[tokio::test]
 async fn no_value_of_a_secret_is_recorded_and_replays_are_the_same() {
     let (_records, path) = record(false).await;
@@ -86,4 +96,43 @@ async fn values_are_kept_when_that_is_asked_for() {
     assert!(!path.join("redaction.key").exists());
     let (code, told) = replayed(&[path.to_str().unwrap()]).await;
     assert_eq!((code, &told["same"]), (Some(0), &json!(names(&path).len())), "{told:#}");
+}
+
+/// A token of a ServiceAccount is as good as the Secret that it once was: the hook asks for one, logs it, and uses it.
+// mutant: src/record/secrets/walk.rs: `("TokenRequest", ["status", "token"])` => `("NoSuchKind", ["status", "token"])`
+// mutant: src/record/secrets/walk.rs: `("TokenReview", ["spec", "token"])` => `("NoSuchKind", ["spec", "token"])`
+#[test]
+fn no_token_of_a_service_account_is_recorded() {
+    let (issued, reviewed) = ("eyJhbGciOi.eyJpc3MiOi.c2lnbmF0dXJl", "eyJhbGciOi.b3RoZXIgb25l.c2lnbmF0dXJl");
+    let account = ObjectRef {
+        api_version: "v1".into(),
+        kind: "ServiceAccount".into(),
+        namespace: Some("a".into()),
+        name: "hook".into(),
+    };
+    let create = |object: &str, subresource| {
+        let create = Create { object: object.to_owned(), if_exists: IfExists::Fail, subresource };
+        Request::Write { operation: Operation::Create(create) }
+    };
+    let written = |object: String| Some(Answer::Written(Ok(Some(object))));
+    let request = r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"audiences":["x"]}}"#;
+    let answer = json!({"kind": "TokenRequest", "spec": {"audiences": ["x"]}, "status": {"token": issued}});
+    let review = format!(r#"{{"kind":"Token\u0052eview","spec":{{"token":"{reviewed}"}}}}"#);
+    let copy =
+        json!({"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"kubeconfig": format!("token: {issued}")}});
+    let mut record = example();
+    record.calls = vec![
+        Call { request: create(request, Some(("token".into(), account))), answer: written(answer.to_string()) },
+        Call { request: create(&review, None), answer: written(review.clone()) },
+        Call { request: create(&copy.to_string(), None), answer: written(copy.to_string()) },
+    ];
+    record.log = vec![LogLine { level: "INFO".into(), message: format!("got {issued}"), fields: String::new() }];
+    assert!([issued, reviewed].iter().all(|token| serde_json::to_string(&record).unwrap().contains(token)));
+    let redacted = redact(record, &Key::new([7; 32]), &[]).unwrap();
+    let text = serde_json::to_string(&redacted).unwrap();
+    for token in [issued, reviewed] {
+        assert!(!text.contains(token), "{token} in {text}");
+    }
+    // The audience is there, and what was told apart can still be.
+    assert!(text.contains("audiences") && text.contains("got "), "{text}");
 }

@@ -6,8 +6,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use boathook::{
     hooks::parse,
-    model::{HookName, HookSpec},
-    registration::{Endpoint, Registrant, Removed, Settings, Wanted, keep, remove},
+    model::{BundleId, HookName, HookSpec, Source},
+    registration::{Endpoint, Pending, Registrant, Removed, Settings, Wanted, keep, remove, tidy},
+    tasks::Tasks,
 };
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
@@ -50,7 +51,15 @@ fn spec(name: &str, document: &str) -> Arc<HookSpec> {
 }
 
 fn ready(name: &str, document: &str) -> Registrant {
-    Registrant { spec: spec(name, document), ready: true }
+    Registrant { spec: spec(name, document), source: Source::Directory, settled: true, ready: true }
+}
+
+fn bundle(namespace: Option<&str>, name: &str) -> BundleId {
+    BundleId { namespace: namespace.map(str::to_owned), name: name.to_owned() }
+}
+
+fn of(id: &BundleId, registrant: Registrant) -> Registrant {
+    Registrant { source: Source::Bundle(id.clone()), ..registrant }
 }
 
 fn service() -> Endpoint {
@@ -69,10 +78,11 @@ struct Operator {
 
 impl Operator {
     fn start(cluster: &TestCluster, instance: &str, endpoint: Endpoint) -> Self {
-        let settings = Settings { instance: instance.to_owned(), namespace: "ops".to_owned(), endpoint };
+        let left_out = ["kube-system", "ops"].map(str::to_owned).to_vec();
+        let settings = Settings { instance: instance.to_owned(), left_out, endpoint };
         let (wanted, known) = watch::channel(None);
         let (tells, registered) = watch::channel(Wanted::default());
-        let keeping = tokio::spawn(keep(cluster.admin.client.clone(), settings, known, tells));
+        let keeping = tokio::spawn(keep(cluster.admin.client.clone(), settings, known, tells, Tasks::default()));
         Self { wanted, registered, _keeping: AbortOnDropHandle::new(keeping) }
     }
 
@@ -83,7 +93,11 @@ impl Operator {
     }
 
     fn want<const N: usize>(&self, ca: &str, hooks: [Registrant; N]) {
-        self.wanted.send_replace(Some(Wanted { ca: Some(ca.into()), hooks: hooks.into() }));
+        self.want_with(ca, hooks, Pending::default());
+    }
+
+    fn want_with<const N: usize>(&self, ca: &str, hooks: [Registrant; N], pending: Pending) {
+        self.wanted.send_replace(Some(Wanted { ca: Some(ca.into()), hooks: hooks.into(), pending, paths: None }));
     }
 }
 
@@ -204,6 +218,98 @@ async fn registrations_go_with_their_hooks_and_stay_while_one_is_not_ready() {
     assert_eq!(ca(&kept), "one");
 }
 
+// mutant: src/registration/plan.rs: `ours.filter(|object| !wanted.pending.may_want(object))` => `ours`
+// mutant: src/registration/plan.rs: `label(definition, INSTANCE).is_some() && !wanted.pending.may_want(definition)` => `label(definition, INSTANCE).is_some()`
+#[tokio::test]
+async fn nothing_goes_before_the_source_that_may_want_it_is_settled() {
+    let cluster = TestCluster::start().await;
+    cluster.admin.create(&definition()).await.unwrap();
+    let (own, tenants, other) = (bundle(None, "own"), bundle(Some("team"), "a"), bundle(Some("team"), "b"));
+    let operator = Operator::start(&cluster, "ops", url());
+    let hooks = [
+        ready("file", POLICY),
+        ready("broken", POLICY),
+        of(&own, ready("policy.own", POLICY)),
+        of(&tenants, ready("policy.a.team", POLICY)),
+        of(&other, ready("policy.b.team", POLICY)),
+        of(&tenants, ready("convert.a.team", CONVERSION)),
+    ];
+    operator.want("one", hooks);
+    let asks = |found: &Value| found["spec"]["conversion"]["strategy"] == "Webhook";
+    until_there(&cluster, &definition(), asks).await;
+    drop(operator);
+
+    // A start: only the directory was read, and one of its hooks can't be loaded.
+    let operator = Operator::start(&cluster, "ops", url());
+    let there = async |hook: &str| {
+        let name = validating(&format!("boathook-{hook}"));
+        cluster.admin.get(&name).await.unwrap().is_some()
+    };
+    let pending = Pending {
+        hooks: BTreeSet::from(["broken".to_owned()]),
+        bundles: BTreeSet::from([own.clone()]),
+        unlisted: true,
+    };
+    operator.want_with("two", [], pending.clone());
+    until_gone(&cluster, &validating("boathook-file")).await;
+    for hook in ["broken", "policy.own", "policy.a.team", "policy.b.team"] {
+        assert!(there(hook).await, "{hook}");
+    }
+
+    // HookBundles are listed: one was deleted while nobody was there. The other's registry is away.
+    let listed =
+        Pending { unlisted: false, bundles: BTreeSet::from([own.clone(), tenants.clone()]), ..pending.clone() };
+    operator.want_with("two", [], listed);
+    until_gone(&cluster, &validating("boathook-policy.b.team")).await;
+    for hook in ["broken", "policy.own", "policy.a.team"] {
+        assert!(there(hook).await, "{hook}");
+    }
+    assert!(asks(&cluster.admin.get(&definition()).await.unwrap().unwrap()));
+
+    // An operator without any hook that answers takes back as little.
+    drop(operator);
+    let pending = Pending { bundles: BTreeSet::from([own.clone(), tenants.clone()]), ..Pending::default() };
+    let removed = tidy(cluster.admin.client.clone(), "ops", pending).await.unwrap();
+    let gone = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
+    assert_eq!(removed.deleted, gone.map(|kind| format!("{kind} boathook-broken")));
+    assert_eq!(removed.restored, Vec::<String>::new());
+    let removed = tidy(cluster.admin.client.clone(), "ops", Pending::default()).await.unwrap();
+    assert_eq!((removed.deleted.len(), removed.restored), (4, vec![CRD.to_owned()]));
+}
+
+/// As when the registry is away, and the store has an older version.
+// mutant: src/registration/plan.rs: `if hook.settled { desired } else { webhooks::widened(known, desired) }` => `desired`
+#[tokio::test]
+async fn a_version_that_may_be_old_narrows_nothing() {
+    let cluster = TestCluster::start().await;
+    let own = bundle(None, "own");
+    let operator = Operator::start(&cluster, "ops", url());
+    operator.want("one", [of(&own, ready("policy.own", POLICY))]);
+    let mutating = configuration("MutatingWebhookConfiguration", "boathook-policy.own");
+    until_there(&cluster, &mutating, |_| true).await;
+    drop(operator);
+
+    let operator = Operator::start(&cluster, "ops", url());
+    let older = "{configVersion: v1, kubernetesValidating: [{name: policy.example.com, failurePolicy: Ignore, \
+        rules: [{apiGroups: [''], apiVersions: [v1], resources: [secrets], operations: [CREATE]}]}]}";
+    let pending = Pending { bundles: BTreeSet::from([own.clone()]), ..Pending::default() };
+    let unsure = Registrant { settled: false, ..of(&own, ready("policy.own", older)) };
+    operator.want_with("two", [unsure], pending);
+    let found = until_there(&cluster, &validating("boathook-policy.own"), |found| ca(found) == "two").await;
+    let [first, second] = found["webhooks"].as_array().unwrap().as_slice() else { panic!("{found}") };
+    assert_eq!((&first["failurePolicy"], &first["rules"][0]["resources"]), (&json!("Fail"), &json!(["pods"])));
+    assert_eq!(second["name"], "everywhere.example.com");
+    assert!(cluster.admin.get(&mutating).await.unwrap().is_some());
+
+    operator.want("two", [of(&own, ready("policy.own", older))]);
+    until_gone(&cluster, &mutating).await;
+    let found = cluster.admin.get(&validating("boathook-policy.own")).await.unwrap().unwrap();
+    assert_eq!(found["webhooks"].as_array().unwrap().len(), 1);
+    assert_eq!(found["webhooks"][0]["rules"][0]["resources"], json!(["secrets"]));
+}
+
+// mutant: src/registration/plan.rs: `let instance = label(object, INSTANCE).filter(|instance| *instance != settings.instance)?;` => `let instance = label(object, INSTANCE).filter(|_| false)?;`
+// mutant: src/registration/plan.rs: `left.into_values().filter(|object| label(object, INSTANCE) == Some(&settings.instance));` => `left.into_values();`
 #[tokio::test]
 async fn another_operators_are_left_alone() {
     let cluster = TestCluster::start().await;

@@ -87,6 +87,7 @@ async fn an_answer_that_does_not_fit_is_not_passed() {
     assert_eq!(host.gets.lock().unwrap().len(), 3);
 }
 
+// mutant: src/sandbox/host/mod.rs: `self.refuse("get")` => `Box::pin(std::future::ready(Ok(String::new())))`
 #[tokio::test]
 async fn config_may_call_nothing() {
     let sandbox = sandbox();
@@ -138,6 +139,24 @@ async fn a_hook_reads_its_snapshots_of_one_moment() {
     let operations = host.operations.lock().unwrap();
     let created = operations.iter().filter(|operation| matches!(operation, Operation::Create(_))).count();
     assert_eq!(created, namespaces.len(), "{operations:?}");
+}
+
+/// A run that first calls, and then opens, must not see what came after the call.
+#[tokio::test]
+// mutant: src/sandbox/store.rs: `let snapshots = snapshots.at(|| host.moment(&caller.hook));` => ``
+async fn the_moment_of_the_snapshots_is_the_beginning_of_the_run() {
+    let sandbox = sandbox();
+    let hook = load(&sandbox, "caller", &gets(1, "")).await;
+    for (snapshots, moments) in [(vec![BindingName::new("pods")], 1), (vec![], 0)] {
+        let host = Arc::new(Memory { never_answers: true, ..Memory::default() });
+        let mut request = support::request(&hook, plenty());
+        request.triggers[0].snapshots = snapshots.into();
+        tokio::select! {
+            report = sandbox.run(&hook, request, host.clone()) => panic!("{:?}", report.outcome),
+            () = host.asked() => {}
+        }
+        assert_eq!(host.moments.load(Ordering::Relaxed), moments);
+    }
 }
 
 #[tokio::test]

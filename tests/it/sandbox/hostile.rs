@@ -5,8 +5,9 @@
 use std::{sync::Arc, time::Duration};
 
 use boathook::{
-    model::{Failure, FailureKind, Limit, Limits},
-    sandbox::{RunReport, Sandbox},
+    fair::Tenant,
+    model::{Failure, FailureKind, HookName, Limit, Limits},
+    sandbox::{LoadedHook, RunReport, Sandbox, SandboxConfig},
 };
 
 use super::support::{self, Memory, hostile, load, one_second, plenty, run, sandbox};
@@ -37,6 +38,7 @@ fn assert_limit(failure: &Failure, limit: Limit, text: &str) {
     assert!(failure.message.contains(text), "{failure}");
 }
 
+// mutant: src/sandbox/store.rs: `if Instant::now() >= deadline {` => `if false {`
 #[tokio::test]
 async fn a_spinning_run_is_stopped_at_its_deadline() {
     let failure = failure("spin-run", soon()).await;
@@ -54,7 +56,7 @@ async fn a_spinning_start_function_is_stopped_too() {
 #[tokio::test]
 async fn a_spinning_config_is_stopped_by_its_own_limit() {
     let config_limits = Limits { time: Duration::from_millis(50), ..support::small().config_limits };
-    let sandbox = Sandbox::new(boathook::sandbox::SandboxConfig { config_limits, ..support::small() }).unwrap();
+    let sandbox = Sandbox::new(SandboxConfig { config_limits, ..support::small() }).unwrap();
     let hook = load(&sandbox, "spin-config", &hostile("spin-config")).await;
     let failure = sandbox.config(&hook).await.unwrap_err();
     assert_limit(&failure, Limit::Time, "limits.time of 50ms reached; config has no more");
@@ -62,6 +64,7 @@ async fn a_spinning_config_is_stopped_by_its_own_limit() {
     assert!(sandbox.config(&good).await.unwrap().starts_with("configVersion: v1"));
 }
 
+// mutant: src/sandbox/store.rs: `Ok(UpdateDeadline::YieldCustom(1, Box::pin(turn.clone().next(deadline))))` => `Ok(UpdateDeadline::Continue(1))`
 #[tokio::test]
 async fn spinning_hooks_share_the_one_worker_with_others() {
     let sandbox = Arc::new(sandbox());
@@ -70,7 +73,8 @@ async fn spinning_hooks_share_the_one_worker_with_others() {
     let spinning: Vec<_> = (0..4)
         .map(|_| {
             let (sandbox, bad) = (sandbox.clone(), bad.clone());
-            let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
+            // Longer than the good one may take.
+            let limits = Limits { time: Duration::from_secs(10), ..Limits::default() };
             tokio::spawn(async move { run(&sandbox, &bad, limits).await })
         })
         .collect();
@@ -84,6 +88,40 @@ async fn spinning_hooks_share_the_one_worker_with_others() {
     }
 }
 
+/// Guests of one tenant that compute without end, a guest of another, and a task that is always ready.
+// mutant: src/sandbox/turns.rs: `let share = timeout_at(deadline.into(), share).await.ok().and_then(Result::ok);` => `let share = { drop(share); None };`
+#[tokio::test]
+async fn tenants_take_turns_at_the_cpu_and_the_operator_waits_for_one_of_them() {
+    const GREEDY: usize = 24;
+    let config = SandboxConfig { max_concurrent_runs: GREEDY + 1, ..support::small() };
+    let sandbox = Arc::new(Sandbox::new(config).unwrap());
+    let limits = Limits { time: Duration::from_secs(2), memory: 1 << 20, ..Limits::default() };
+    let (name, component) = (HookName::new("spin").unwrap(), hostile("spin-run"));
+    let greedy = sandbox.load_for(&Tenant::namespace("greedy"), &name, &component).await.unwrap();
+    let modest = sandbox.load_for(&Tenant::namespace("modest"), &name, &component).await.unwrap();
+    let spin = |hook: &LoadedHook| {
+        let (sandbox, hook) = (sandbox.clone(), hook.clone());
+        tokio::spawn(async move { run(&sandbox, &hook, limits).await })
+    };
+    let runs: Vec<_> = (0..GREEDY).map(|_| spin(&greedy)).collect();
+    let modest = spin(&modest);
+    let mut turns: u32 = 0;
+    while !modest.is_finished() {
+        tokio::task::yield_now().await;
+        turns += 1;
+    }
+    let modest = modest.await.unwrap().cpu;
+    let mut greedy = Duration::ZERO;
+    for run in runs {
+        greedy += run.await.unwrap().cpu;
+    }
+    assert!(modest * 3 > greedy, "the modest tenant's guest computed {modest:?}, all of the greedy one's {greedy:?}");
+    // A tick is 5 ms, and there are two at most for each turn of what is ready: one of each tenant.
+    let between = (modest + greedy) / turns;
+    assert!(between < Duration::from_millis(40), "guests computed {between:?} between two turns of {turns}");
+}
+
+// mutant: src/sandbox/limits.rs: `if used > self.limit {` => `if used > u64::from(u32::MAX) {`
 #[tokio::test]
 async fn a_memory_bomb_stops_at_the_limit() {
     let limits = Limits { memory: 16 * 1024 * 1024, ..plenty() };
@@ -95,11 +133,12 @@ async fn a_memory_bomb_stops_at_the_limit() {
     assert!(report.memory_peak <= limits.memory && report.memory_peak > limits.memory / 2, "{}", report.memory_peak);
 }
 
+// mutant: src/sandbox/limits.rs: `memory: asked.memory.min(maxima.memory),` => `memory: asked.memory.min(u64::from(u32::MAX)),`
 #[tokio::test]
 async fn the_hosts_maximum_holds_where_a_hook_asks_for_more() {
     let limits = Limits { memory: u64::MAX, time: Duration::from_secs(60), ..Limits::default() };
     let failure = failure("memory-bomb", limits).await;
-    assert_limit(&failure, Limit::Memory, "limits.memory of 512Mi reached; the host allows no hook more");
+    assert_limit(&failure, Limit::Memory, "limits.memory of 256Mi reached; the host allows no hook more");
 }
 
 #[tokio::test]
@@ -108,6 +147,7 @@ async fn a_table_bomb_counts_as_memory() {
     assert_limit(&failure("table-bomb", limits).await, Limit::Memory, "limits.memory of 256Ki reached");
 }
 
+// mutant: src/sandbox/engine.rs: `.max_wasm_stack(limits::STACK)` => `.max_wasm_stack(32 << 20).async_stack_size(64 << 20)`
 #[tokio::test]
 async fn deep_recursion_is_named() {
     let failure = failure("recursion", plenty()).await;
@@ -122,12 +162,15 @@ async fn a_gigabyte_is_not_made_for_a_guest() {
     assert!(failure.message.contains("1073741824"), "{failure}");
 }
 
+// mutant: src/sandbox/store.rs: `store.set_hostcall_fuel(call_bytes.saturating_add(SURPLUS));` => `let _ = call_bytes.saturating_add(SURPLUS);`
 #[tokio::test]
 async fn a_huge_argument_is_not_copied() {
     let limits = Limits { host_bytes: 1024 * 1024, ..plenty() };
     assert_limit(&failure("huge-argument", limits).await, Limit::HostBytes, "limits.hostBytes of 1Mi reached");
 }
 
+// mutant: src/sandbox/budget.rs: `if total > self.max_calls {` => `if false {`
+// mutant: src/sandbox/budget.rs: `if self.refusals > PATIENCE { Err(reached) } else { Ok(reached.0) }` => `Ok(reached.0)`
 #[tokio::test]
 async fn a_flood_of_host_calls_is_refused_then_ended() {
     let sandbox = sandbox();
@@ -136,6 +179,7 @@ async fn a_flood_of_host_calls_is_refused_then_ended() {
     assert_eq!(report.host_calls, 10_000);
 }
 
+// mutant: src/sandbox/host/log.rs: `self.spend(message.len() + bytes)?;` => `let _ = bytes;`
 #[tokio::test]
 async fn a_flood_of_log_lines_is_ended() {
     let sandbox = sandbox();
@@ -187,6 +231,7 @@ async fn a_flood_on_stdout_is_dropped_and_harms_no_one() {
     }
 }
 
+// mutant: src/sandbox/limits.rs: `pub(super) const HANDLES: usize = 1024;` => `pub(super) const HANDLES: usize = 1 << 20;`
 #[tokio::test]
 async fn handles_are_bounded() {
     let failure = failure("handle-flood", plenty()).await;

@@ -83,7 +83,7 @@ async fn needs_that_no_run_could_meet() {
     assert!(matches!(error, LoadError::TooLarge { .. }), "{error}");
     let body = body.replace(&memories, "(memory 20000)");
     let error = refusal(&component(&body)).await;
-    assert!(matches!(&error, LoadError::TooLarge { what, .. } if what.contains("512Mi")), "{error}");
+    assert!(matches!(&error, LoadError::TooLarge { what, .. } if what.contains("256Mi")), "{error}");
 }
 
 #[tokio::test]
@@ -140,6 +140,8 @@ async fn a_damaged_entry_is_compiled_again() {
     assert!(load(&cached(&dir), "good", &hostile("good")).await.from_cache());
 }
 
+// mutant: src/sandbox/cache.rs: `if let Some(reason) = foreign(meta.uid(), meta.mode()) {` => `if let Some(reason) = None::<String> {`
+// mutant: src/sandbox/cache.rs: `rustix::fs::openat(&self.dir, name, flags, Mode::empty())?` => `rustix::fs::openat(&self.dir, name, flags.difference(OFlags::NOFOLLOW), Mode::empty())?`
 #[tokio::test]
 async fn an_entry_that_others_could_write_is_not_used() {
     let dir = tempfile::tempdir().unwrap();
@@ -155,6 +157,7 @@ async fn an_entry_that_others_could_write_is_not_used() {
     assert!(!load(&cached(&dir), "good", &hostile("good")).await.from_cache());
 }
 
+// mutant: src/sandbox/cache.rs: `if let Some(reason) = foreign(stat.st_uid, stat.st_mode) {` => `if let Some(reason) = None::<String> {`
 #[test]
 fn a_directory_that_others_could_write_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -171,18 +174,66 @@ fn a_directory_that_can_not_be_made_is_an_error() {
     assert!(matches!(Sandbox::new(config), Err(SandboxError::Cache { .. })));
 }
 
-#[tokio::test]
-async fn the_cache_stays_within_its_bounds() {
+fn bounded(dir: &Path, cache_bytes: u64) -> Sandbox {
+    Sandbox::new(SandboxConfig { cache_dir: Some(dir.to_owned()), cache_bytes, ..support::small() }).unwrap()
+}
+
+/// Bytes of the largest entry that these components have.
+async fn entry_bytes(fixtures: &[&str]) -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("cache");
-    let config = || SandboxConfig { cache_dir: Some(dir.clone()), cache_files: 2, ..support::small() };
-    let sandbox = Sandbox::new(config()).unwrap();
-    for fixture in ["good", "crash", "recursion", "spin-run"] {
-        load(&sandbox, fixture, &hostile(fixture)).await;
-        assert!(entries(&dir).len() <= 2);
+    for fixture in fixtures {
+        load(&cached(&dir), fixture, &hostile(fixture)).await;
     }
-    assert!(load(&sandbox, "spin-run", &hostile("spin-run")).await.from_cache());
+    entries(&dir).iter().map(|entry| fs::metadata(entry).unwrap().len()).max().unwrap()
+}
+
+#[tokio::test]
+async fn the_cache_stays_within_its_bound() {
+    let fixtures = ["good", "crash", "recursion", "spin-run"];
+    let room = 2 * entry_bytes(&fixtures).await;
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("cache");
+    for fixture in fixtures {
+        load(&bounded(&dir, room), fixture, &hostile(fixture)).await;
+        let bytes: u64 = entries(&dir).iter().map(|entry| fs::metadata(entry).unwrap().len()).sum();
+        assert!(bytes <= room, "{bytes}");
+    }
+    assert!(load(&bounded(&dir, room), "spin-run", &hostile("spin-run")).await.from_cache());
     fs::write(dir.join("not-ours"), "x").unwrap();
-    load(&sandbox, "log-flood", &hostile("log-flood")).await;
+    load(&bounded(&dir, room), "log-flood", &hostile("log-flood")).await;
     assert!(dir.join("not-ours").exists());
+}
+
+// mutant: src/sandbox/cache.rs: `entry.name == key.0 || !self.is_used(&entry.name)` => `true`
+#[tokio::test]
+async fn what_a_start_has_loaded_makes_no_room_for_what_it_loads_next() {
+    let fixtures = ["good", "crash", "recursion", "spin-run", "log-flood", "exit"];
+    let room = 3 * entry_bytes(&fixtures).await;
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("cache");
+    let mut compiled = Vec::new();
+    for _ in 0..3 {
+        let sandbox = bounded(&dir, room);
+        let mut hooks = Vec::new();
+        for fixture in fixtures {
+            hooks.push(load(&sandbox, fixture, &hostile(fixture)).await);
+        }
+        compiled.push(hooks.iter().filter(|hook| !hook.from_cache()).count());
+    }
+    assert_eq!(compiled[0], fixtures.len());
+    assert!(compiled[1] <= fixtures.len() - 3 && compiled[2] == compiled[1], "each start evicts: {compiled:?}");
+}
+
+#[tokio::test]
+async fn hundreds_of_small_components_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("cache");
+    fs::create_dir(&dir).unwrap();
+    fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
+    for number in 0..1000 {
+        fs::write(dir.join(format!("{number}.cwasm")), "code").unwrap();
+    }
+    load(&cached(&dir), "good", &hostile("good")).await;
+    assert_eq!(entries(&dir).len(), 1001);
 }

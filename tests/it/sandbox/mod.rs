@@ -7,6 +7,7 @@ mod guests;
 mod hostile;
 mod loading;
 mod logs;
+mod memory;
 mod runs;
 pub mod support;
 mod wasi;

@@ -101,6 +101,15 @@ pub fn plenty() -> Limits {
     Limits { time: Duration::from_secs(60), ..Limits::default() }
 }
 
+/// Waits for a condition.
+pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(300);
+    while !holds() {
+        assert!(Instant::now() < patience, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// Limits for the run after a hostile one.
 pub fn one_second() -> Limits {
     Limits { time: Duration::from_secs(1), ..Limits::default() }

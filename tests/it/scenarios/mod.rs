@@ -133,3 +133,44 @@ impl Author {
         test([self.folder.path()].into_iter().chain(arguments.iter().map(Path::new))).await
     }
 }
+
+/// What controllers and kubelets report is a part of what a cluster holds.
+#[tokio::test]
+async fn a_status_is_written_and_seen() {
+    let meta = |kind: &str, version: &str, name: &str| {
+        format!("apiVersion: {version}, kind: {kind}, metadata: {{namespace: default, name: {name}}}")
+    };
+    let pod = |phase: &str| format!("{{{}, status: {{phase: {phase}}}}}", meta("Pod", "v1", "p"));
+    let container = "containers: [{name: c, image: busybox}]";
+    let job = meta("Job", "batch/v1", "j");
+    let scenario = format!(
+        "name: status
+given:
+- {{{}, spec: {{{container}}}, status: {{phase: Running}}}}
+- {{apiVersion: v1, kind: Node, metadata: {{name: n}}, status: {{conditions: [{{type: Ready, status: 'False'}}]}}}}
+- {{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {{name: boats.sea.dev}}, spec: {{
+    group: sea.dev, scope: Namespaced, names: {{kind: Boat, plural: boats}}, versions: [{{name: v1, served: true, storage: true,
+    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}}}]}}}}
+steps:
+- expect: {{present: [{}, {{apiVersion: v1, kind: Node, metadata: {{name: n}}, status: {{conditions: [{{type: Ready, status: 'False'}}]}}}}]}}
+- patch: {}
+- expect: {{present: [{}]}}
+- create: {{{job}, spec: {{template: {{spec: {{restartPolicy: Never, {container}}}}}}}, status: {{active: 1}}}}
+- expect: {{present: [{{{job}, status: {{active: 1}}}}]}}
+- apply: {{{job}, status: {{active: null, succeeded: 1}}}}
+- expect: {{present: [{{{job}, status: {{active: null, succeeded: 1}}}}]}}
+- create: {{{}, status: {{afloat: true}}}}
+- expect: {{present: [{{{}, status: {{afloat: true}}}}]}}
+",
+        meta("Pod", "v1", "p"),
+        pod("Running"),
+        pod("Succeeded"),
+        pod("Succeeded"),
+        // Its status is a field as any other.
+        meta("Boat", "sea.dev/v1", "b"),
+        meta("Boat", "sea.dev/v1", "b"),
+    );
+    let author = Author::of("noop", &[("status", &scenario)]).await;
+    let ended = author.test(&[]).await;
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+}

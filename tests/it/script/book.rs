@@ -8,15 +8,36 @@ use super::{
 };
 use crate::sandbox::support::load;
 
-const PAGES: [&str; 2] = ["docs/first-hook-ts.md", "sdk/js/README.md"];
+/// With a word that the document of each hook in it has.
+const PAGES: [(&str, &str); 4] = [
+    ("docs/first-hook-ts.md", "namespaces"),
+    ("sdk/js/README.md", "namespaces"),
+    ("docs/webhooks.md", "example.com"),
+    ("docs/migration.md", "Pod"),
+];
+
+/// Those of a language, without what they are indented by.
+pub fn blocks(page: &str, language: &str) -> Vec<String> {
+    let fence = format!("```{language}");
+    let mut found = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let indent = line.len() - line.trim_start().len();
+        if line.trim() == fence {
+            let inside = lines.by_ref().take_while(|line| line.trim() != "```");
+            found.push(inside.map(|line| format!("{}\n", line.get(indent..).unwrap_or_default())).collect());
+        }
+    }
+    found
+}
 
 #[tokio::test]
 async fn hooks_in_the_book_are_hooks() {
-    for page in PAGES {
+    for (page, has) in PAGES {
         let text = fs::read_to_string(page).unwrap();
-        let blocks: Vec<&str> = text.split("```ts\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        let blocks = blocks(&text, "ts");
         assert!(!blocks.is_empty(), "{page} shows no hook");
-        for block in blocks {
+        for block in &blocks {
             let folder = project(block);
             fs::write(
                 folder.path().join("tsconfig.json"),
@@ -32,7 +53,7 @@ async fn hooks_in_the_book_are_hooks() {
             let bytes = fs::read(built(folder.path()).unwrap()).unwrap();
             let sandbox = sandbox();
             let document = sandbox.config(&load(&sandbox, "mine", &bytes).await).await.unwrap();
-            assert!(document.contains("namespaces"), "{page}: {document}");
+            assert!(document.contains(has), "{page}: {document}");
         }
     }
 }

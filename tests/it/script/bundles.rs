@@ -41,7 +41,7 @@ async fn a_bundle_says_which_interpreter_its_scripts_have() {
     let hook = |component: Vec<u8>| HookInput {
         name: HookName::new("words").unwrap(),
         component: component.into(),
-        permissions: Vec::new(),
+        asks: Vec::new(),
     };
     let plain = pack(Input { hooks: vec![hook(wat::parse_str("(component)").unwrap())], ..Input::default() }).unwrap();
     save(&plain, &Layout::create(&at("plain.bundle")).unwrap(), None).unwrap();

@@ -102,18 +102,18 @@ async fn nothing_is_left_of_a_run() {
     }
 }
 
+// mutant: src/sandbox/script/host.rs: `let file = source.script.file(&path);` => `static ALL: std::sync::Mutex<Vec<Arc<Script>>> = std::sync::Mutex::new(Vec::new()); let mut all = ALL.lock().map_err(|_| wasmtime::Error::msg(""))?; all.push(source.script.clone()); let file = all.iter().find_map(|script| script.file(&path));`
 #[tokio::test]
 async fn another_hooks_files_are_out_of_reach() {
     let sandbox = sandbox();
-    let mine = packed(&[
-        ("hook.js", "import s from './secret.js'; export default { config: {}, run() { if (s !== 1) throw 1 } }"),
-        ("secret.js", "export default 1"),
-    ]);
-    let hook = load(&sandbox, "mine", &mine).await;
-    assert_eq!(run(&sandbox, &hook, plenty()).await.outcome, Ok(()));
-    let body = "async run() { for (const path of ['./secret.js', '/secret.js', './../mine/secret.js']) { \
-                let found; try { found = await import(path) } catch { continue } throw new Error('read ' + path) } }";
-    let theirs = load(&sandbox, "theirs", &running(body)).await;
+    // What finds a file of its own finds none of another's.
+    let text = "export default { config: {}, async run() { \
+                for (const path of ['./secret.js', '/secret.js', './../mine/secret.js']) { \
+                try { await import(path) } catch { continue } throw new Error('read ' + path) } } }";
+    let mine = load(&sandbox, "mine", &packed(&[("hook.js", text), ("secret.js", "export default 1")])).await;
+    let found = run(&sandbox, &mine, plenty()).await.outcome.unwrap_err();
+    assert!(found.message.contains("read ./secret.js"), "{found}");
+    let theirs = load(&sandbox, "theirs", &packed(&[("hook.js", text)])).await;
     assert_eq!(run(&sandbox, &theirs, plenty()).await.outcome, Ok(()));
 }
 

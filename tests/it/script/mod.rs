@@ -2,7 +2,7 @@
 //!
 //! Never builds an interpreter: `make interpreters` does.
 
-mod book;
+pub mod book;
 mod build;
 mod bundles;
 mod hostile;

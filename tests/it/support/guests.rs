@@ -8,7 +8,8 @@ use std::{
 };
 
 use boathook::{
-    model::HookName,
+    hooks,
+    model::{HookName, Permission},
     sandbox::{Sandbox, SandboxConfig},
 };
 use tempfile::TempDir;
@@ -70,4 +71,19 @@ async fn compile(hooks: &[(&str, Vec<u8>)]) {
         // What does not compile is the test's to find out.
         let _ = sandbox.load(&HookName::new(name).unwrap(), bytes).await;
     }
+}
+
+/// All that a hook with this document asks for.
+pub fn asks(document: &str) -> Vec<Permission> {
+    hooks::parse(&HookName::new("any").unwrap(), document, &|_| Ok(())).unwrap().asks()
+}
+
+/// All that the guest `image-policy` asks for.
+pub fn image_policy_asks() -> Vec<Permission> {
+    asks(
+        "{configVersion: v1, kubernetes: [{apiVersion: v1, kind: ConfigMap, \
+         nameSelector: {matchNames: [image-policy]}}], kubernetesValidating: [{name: image-policy.boathook.dev, \
+         rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods, pods/ephemeralcontainers], \
+         operations: [CREATE, UPDATE]}]}]}",
+    )
 }

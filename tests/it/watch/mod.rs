@@ -4,6 +4,7 @@
 mod death;
 mod follower;
 mod gate;
+mod hostile;
 mod kinds;
 mod live;
 mod paused;

@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::watch::{StreamConfig, StreamState, Streams, Subscribe, WatchErrorKind};
+use boathook::{
+    fair::Tenant,
+    watch::{Selection, StreamConfig, StreamState, Streams, Subscribe, WatchErrorKind},
+};
+use serde_json::json;
 use tokio::time::{Instant, advance};
 
 use super::{
@@ -26,7 +30,7 @@ fn bench(config: StreamConfig) -> (Scripted, Streams, Arc<Recorder>) {
 }
 
 fn every(period: Duration) -> Subscribe {
-    Subscribe { selection: config_maps(), resynchronization: Some(period) }
+    Subscribe { resynchronization: Some(period), ..config_maps().into() }
 }
 
 async fn list_asked_within(server: &mut Scripted, least: Duration, most: Duration) -> Asked {
@@ -121,6 +125,95 @@ async fn any_other_list_puts_the_next_resynchronization_off() {
 }
 
 const SILENCE: Duration = Duration::from_secs(90);
+
+/// A server that is restored from the state at version 7, and a stream that knows version 1000 of `b`.
+async fn restored(server: &mut Scripted, streams: &Streams) -> Follower {
+    server.shows_looks = true;
+    let (mut follower, lines) = watching(server, streams, config_maps().into()).await;
+    lines.event("ADDED", "b", "1000");
+    assert_eq!(follower.words(1).await, "+b");
+    lines.cut();
+    follower
+}
+
+/// The list of the restored server, and the watch from there.
+async fn listed_anew(server: &mut Scripted, follower: &mut Follower, version: &str) {
+    let list = server.next().await;
+    assert!(list.is_page() && !list.is_look(), "{:?}", list.query);
+    list.page(version, &["a"], None);
+    assert_eq!(follower.words(3).await, "[ +a ]");
+    assert_eq!(follower.names(), ["a"]);
+    let watch = server.next().await;
+    assert!(watch.is_watch_from(version), "{:?}", watch.query);
+}
+
+// mutant: src/watch/past.rs: `if head < known {` => `if head == 0 {`
+#[tokio::test(start_paused = true)]
+async fn a_server_restored_to_an_older_version_is_listed_at_once() {
+    let (mut server, streams, recorder) = bench(quiet());
+    let mut follower = restored(&mut server, &streams).await;
+    let look = server.next().await;
+    assert!(look.is_look() && look.param("fieldSelector") == Some("metadata.name=b"), "{:?}", look.query);
+    assert!(look.path.ends_with("/namespaces/n/configmaps"), "{}", look.path);
+    look.page("9", &[], None);
+    listed_anew(&mut server, &mut follower, "9").await;
+    let (text, _) = recorder.error(WatchErrorKind::Expired).await;
+    assert!(text.contains("went back in time, from version 1000 to 9"), "{text}");
+}
+
+/// Chaos: the writes of the restored server had passed what the watch knew before it came back.
+// mutant: src/watch/past.rs: `if now < witness.version` => `if now == 0`
+#[tokio::test(start_paused = true)]
+async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_older_object() {
+    let (mut server, streams, _) = bench(quiet());
+    let mut follower = restored(&mut server, &streams).await;
+    let item = json!({"metadata": {"name": "b", "namespace": "n", "resourceVersion": "6"}});
+    server.next().await.text(json!({"metadata": {"resourceVersion": "2000"}, "items": [item]}).to_string());
+    listed_anew(&mut server, &mut follower, "2000").await;
+}
+
+// mutant: src/watch/past.rs: `Some(version) if version >= self.by => Err(version)` => `Some(0) => Err(0)`
+#[tokio::test(start_paused = true)]
+async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_object_that_vanished() {
+    let (mut server, streams, _) = bench(quiet());
+    let mut follower = restored(&mut server, &streams).await;
+    server.next().await.page("2000", &[], None);
+    let watch = server.next().await;
+    assert!(watch.is_watch_from("1000"), "{:?}", watch.query);
+    let lines = watch.lines();
+    lines.event("ADDED", "c", "1500");
+    assert_eq!(follower.words(1).await, "+c");
+    // A history that goes on from version 1000 has its deletion before this.
+    lines.bookmark("2000");
+    listed_anew(&mut server, &mut follower, "2000").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_connection_to_a_server_that_went_on_costs_no_list() {
+    let (mut server, streams, _) = bench(quiet());
+    let follower = &mut restored(&mut server, &streams).await;
+    let item = json!({"metadata": {"name": "b", "namespace": "n", "resourceVersion": "1001"}});
+    server.next().await.text(json!({"metadata": {"resourceVersion": "2000"}, "items": [item]}).to_string());
+    let watch = server.next().await;
+    assert!(watch.is_watch_from("1000"), "{:?}", watch.query);
+    let lines = watch.lines();
+    lines.event("MODIFIED", "b", "1001");
+    assert_eq!(follower.words(1).await, "+b");
+    lines.cut();
+    // It was deleted meanwhile, and that comes.
+    server.next().await.page("3000", &[], None);
+    let watch = server.next().await;
+    assert!(watch.is_watch_from("1001"), "{:?}", watch.query);
+    let lines = watch.lines();
+    lines.event("DELETED", "b", "2500");
+    lines.bookmark("3000");
+    assert_eq!(follower.words(1).await, "-b");
+    lines.cut();
+    // One that may not be looked at is gone on with.
+    server.next().await.status(403, "scripted");
+    assert!(server.next().await.is_watch_from("3000"));
+    assert_eq!(follower.lists, 1);
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_at_a_version_of_the_future_is_given_up_after_two_silences() {
@@ -226,4 +319,47 @@ async fn figures_tell_how_a_stream_is() {
     server.next().await.page("9", &[], None);
     follower.until_listed().await;
     assert_eq!((age(&streams), streams.stats()[0].trouble, streams.stats()[0].lists), (Duration::ZERO, None, 2));
+}
+
+fn by(tenant: &str, n: usize) -> Subscribe {
+    let selection = Selection { label_selector: Some(format!("n={n}")), ..config_maps() };
+    Subscribe { tenant: Tenant::namespace(tenant), ..selection.into() }
+}
+
+// mutant: src/watch/context.rs: `turns.next().await?.ok()` => `None`
+#[tokio::test(start_paused = true)]
+async fn lists_of_one_tenant_leave_turns_for_another() {
+    let (mut server, streams, _) = bench(StreamConfig { lists_at_once: 8, ..quiet() });
+    let mut greedy: Vec<_> = (0..100).map(|n| Follower::new(streams.subscribe(by("greedy", n)))).collect();
+    let mut asked = Vec::new();
+    while let Some(next) = server.wait(Duration::from_millis(1)).await {
+        asked.push(next);
+    }
+    assert_eq!(asked.len(), 6, "three quarters of the turns");
+    let mut other = Follower::new(streams.subscribe(by("other", 0)));
+    // The stream of that selection is there already: its list is whoever's turn comes first.
+    let mut alone = Follower::new(streams.subscribe(by("other", 200)));
+    let list = server.next().await;
+    assert_eq!(list.param("labelSelector"), Some("n=200"));
+    list.page("5", &["a"], None);
+    assert_eq!(alone.words(3).await, "[ +a ]");
+    drop(server.next().await.lines());
+    // One that has its answer makes room for one that waits.
+    asked.remove(0).page("5", &["a"], None);
+    assert_eq!(other.words(3).await, "[ +a ]");
+    assert_eq!(greedy.remove(0).words(3).await, "[ +a ]");
+}
+
+// mutant: src/watch/list.rs: `const TURN: Duration = Duration::from_secs(5);` => `const TURN: Duration = Duration::from_secs(5000);`
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_silent_gives_turns_back_in_time() {
+    let (mut server, streams, _) = bench(StreamConfig { lists_at_once: 1, ..quiet() });
+    let _silent = Follower::new(streams.subscribe(by("greedy", 0)));
+    let first = server.next().await;
+    let start = Instant::now();
+    let mut other = Follower::new(streams.subscribe(by("other", 1)));
+    server.next().await.page("5", &["a"], None);
+    assert_eq!(other.words(3).await, "[ +a ]");
+    assert_eq!(start.elapsed().as_secs(), 5);
+    drop(first);
 }

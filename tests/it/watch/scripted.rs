@@ -23,6 +23,8 @@ pub struct Scripted {
     pub address: Option<SocketAddr>,
     app: Router,
     asked: mpsc::UnboundedReceiver<Asked>,
+    /// Looks whether it went back in time are for the test, too. Otherwise it did not.
+    pub shows_looks: bool,
     task: Option<JoinHandle<()>>,
 }
 
@@ -54,7 +56,7 @@ impl Scripted {
     pub fn without_socket() -> Self {
         let (sender, asked) = mpsc::unbounded_channel();
         let app = Router::new().fallback(ask).with_state(sender);
-        Self { address: None, app, asked, task: None }
+        Self { address: None, app, asked, shows_looks: false, task: None }
     }
 
     pub fn client(&self) -> kube::Client {
@@ -67,12 +69,21 @@ impl Scripted {
 
     /// The next request, in the order of arrival.
     pub async fn next(&mut self) -> Asked {
-        timeout(DEADLINE, self.asked.recv()).await.expect("a request").unwrap()
+        self.wait(DEADLINE).await.expect("a request")
     }
 
     /// The next request, if it comes in time.
     pub async fn wait(&mut self, time: Duration) -> Option<Asked> {
-        timeout(time, self.asked.recv()).await.ok().flatten()
+        let next = async {
+            loop {
+                let asked = self.asked.recv().await?;
+                if self.shows_looks || !asked.is_look() {
+                    return Some(asked);
+                }
+                asked.page("18446744073709551615", &[], None);
+            }
+        };
+        timeout(time, next).await.ok().flatten()
     }
 
     /// Whether a request is there already.
@@ -98,6 +109,11 @@ impl Asked {
 
     pub fn is_page(&self) -> bool {
         self.param("watch").is_none()
+    }
+
+    /// For one object, whether the server went back in time.
+    pub fn is_look(&self) -> bool {
+        self.is_page() && self.param("limit") == Some("1")
     }
 
     pub fn is_watch_from(&self, version: &str) -> bool {

@@ -8,13 +8,16 @@ use std::{
     time::Duration,
 };
 
-use boathook::webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, Settings};
+use boathook::{
+    tasks::Tasks,
+    webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, Settings},
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio_rustls::rustls::{pki_types::UnixTime, time_provider::TimeProvider};
 
 use super::{
-    client::Client,
+    client::{Client, Paths},
     stage::{Authority, Stage, review},
 };
 use crate::support::{cluster::TestCluster, until};
@@ -54,19 +57,30 @@ fn secret() -> Value {
     json!({"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "boathook-webhook", "namespace": "default"}})
 }
 
-async fn serve(certificates: &Certificates) -> Server {
+/// A server, and what the API server knows of it.
+struct Serving {
+    server: Server,
+    paths: Paths,
+}
+
+async fn serve(certificates: &Certificates) -> Serving {
     // The answers don't matter here.
     let stage = Stage::start().await;
     let address = ([127, 0, 0, 1], 0).into();
-    Server::start(address, Settings::default(), certificates, None, stage.answerer.clone()).await.unwrap()
+    let server =
+        Server::start(address, Settings::default(), certificates, None, stage.answerer.clone(), &Tasks::default())
+            .await
+            .unwrap();
+    Serving { server, paths: certificates.paths() }
 }
 
-async fn asks(server: &Server, bundle: &str) -> bool {
+async fn asks(server: &Serving, bundle: &str) -> bool {
     asks_at(&Time::new(), server, bundle).await
 }
 
-async fn asks_at(time: &Time, server: &Server, bundle: &str) -> bool {
-    match Client::with_time(server.address(), bundle, None, Arc::new(time.clone())).http1().await {
+async fn asks_at(time: &Time, Serving { server, paths }: &Serving, bundle: &str) -> bool {
+    let client = Client::with_time(server.address(), bundle, None, Arc::new(time.clone())).knowing(paths.clone());
+    match client.http1().await {
         Ok(mut connection) => {
             let answer = connection.post("/validate/h/allow", review("u").to_string().into_bytes()).await;
             answer.unwrap().status == 200
@@ -79,7 +93,7 @@ async fn asks_at(time: &Time, server: &Server, bundle: &str) -> bool {
 async fn replicas_that_start_together_share_one_authority() {
     let cluster = TestCluster::start().await;
     let time = Time::new();
-    let start = || Certificates::managed(cluster.admin.client.clone(), time.managed());
+    let start = async || Certificates::managed(cluster.admin.client.clone(), time.managed(), &Tasks::default()).await;
     let replicas = futures::future::try_join_all((0..5).map(|_| start())).await.unwrap();
     let bundle = replicas[0].watch().borrow().clone();
     for replica in &replicas {
@@ -90,7 +104,7 @@ async fn replicas_that_start_together_share_one_authority() {
     assert_eq!(stored["type"], "kubernetes.io/tls");
     assert_eq!(stored["metadata"]["labels"]["app.kubernetes.io/managed-by"], "boathook");
     let keys: Vec<_> = stored["data"].as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(keys, ["ca.crt", "ca.key", "tls.crt", "tls.key"]);
+    assert_eq!(keys, ["ca.crt", "ca.key", "path.keys", "tls.crt", "tls.key"]);
 }
 
 /// What an API server that follows the bundle sees over all renewals: nothing.
@@ -101,11 +115,13 @@ async fn renewals_drop_no_request() {
     const DAY: i64 = 24 * 60 * 60;
     let mut managed = time.managed();
     managed.lifetimes.serving = Duration::from_secs(150 * DAY as u64);
-    let certificates = Certificates::managed(cluster.admin.client.clone(), managed).await.unwrap();
+    let certificates = Certificates::managed(cluster.admin.client.clone(), managed, &Tasks::default()).await.unwrap();
     let server = serve(&certificates).await;
     let mut bundles = certificates.watch();
     let first = bundles.borrow_and_update().as_pem().to_owned();
-    let mut kept = Client::new(server.address(), &first, None).http2().await.unwrap();
+    let kept = Client::new(server.server.address(), &first, None).knowing(server.paths.clone());
+    let mut kept = kept.http2().await.unwrap();
+    let path = server.paths.borrow().sign("/validate/h/allow");
 
     let ends = certificates.expiry();
     time.advance(101 * DAY);
@@ -115,6 +131,14 @@ async fn renewals_drop_no_request() {
     })
     .await;
     assert!(!bundles.has_changed().unwrap());
+    // With it came a new key of the paths, which is registered later.
+    assert_eq!(server.paths.borrow().sign("/validate/h/allow"), path);
+    time.advance(601);
+    until("the new path is registered", async || {
+        assert!(asks_at(&time, &server, &first).await);
+        (server.paths.borrow().sign("/validate/h/allow") != path).then_some(())
+    })
+    .await;
 
     time.advance(143 * DAY);
     until("a second authority is known", async || {
@@ -137,6 +161,10 @@ async fn renewals_drop_no_request() {
     let last = bundles.borrow_and_update().as_pem().to_owned();
     assert_eq!(last.matches("BEGIN CERTIFICATE").count(), 1);
     assert!(both.starts_with(&last) && asks_at(&time, &server, &last).await);
+    // Paths have changed with the certificates, and whoever knows those of the beginning is a stranger now.
+    assert_ne!(server.paths.borrow().sign("/validate/h/allow"), path);
+    let stranger = Client::with_time(server.server.address(), &last, None, Arc::new(time.clone()));
+    assert_eq!(stranger.post(&path, review("u")).await.status, 404);
     // The connection of the beginning is still there.
     let answer = kept.post("/validate/h/allow", review("u").to_string().into_bytes()).await.unwrap();
     assert_eq!(answer.status, 200);
@@ -148,7 +176,7 @@ async fn a_deleted_secret_is_made_anew_without_a_break() {
     let cluster = TestCluster::start().await;
     let time = Time::new();
     let managed = Managed { every: Duration::from_secs(3600), ..time.managed() };
-    let certificates = Certificates::managed(cluster.admin.client.clone(), managed).await.unwrap();
+    let certificates = Certificates::managed(cluster.admin.client.clone(), managed, &Tasks::default()).await.unwrap();
     let server = serve(&certificates).await;
     let mut bundles = certificates.watch();
     let first = bundles.borrow_and_update().as_pem().to_owned();
@@ -168,7 +196,9 @@ async fn certificates_of_others_are_left_alone() {
     theirs["data"] = json!({"tls.crt": "eA==", "tls.key": "eA=="});
     theirs["type"] = json!("kubernetes.io/tls");
     let stored = cluster.admin.create(&theirs).await.unwrap();
-    let error = Certificates::managed(cluster.admin.client.clone(), Time::new().managed()).await.unwrap_err();
+    let error = Certificates::managed(cluster.admin.client.clone(), Time::new().managed(), &Tasks::default())
+        .await
+        .unwrap_err();
     assert!(matches!(&error, CertificateError::Foreign(secret) if secret == "default/boathook-webhook"), "{error}");
     assert_eq!(cluster.admin.get(&theirs).await.unwrap().unwrap(), stored);
 }
@@ -177,18 +207,28 @@ async fn certificates_of_others_are_left_alone() {
 async fn files_are_read_again_when_they_change() {
     let stage = Stage::start().await;
     let mut bundles = stage.certificates.watch();
+    let before = stage.path("/validate/h/allow");
+    let Stage { server, certificates, dir, .. } = stage;
+    let serving = Serving { server, paths: certificates.paths() };
     let second = Authority::new();
-    second.serve_from(stage.dir.path());
+    second.serve_from(dir.path());
     bundles.changed().await.unwrap();
     assert_eq!(bundles.borrow_and_update().as_pem(), second.pem);
-    until("the new certificate is served", async || asks(&stage.server, &second.pem).await.then_some(())).await;
+    until("the new certificate is served", async || asks(&serving, &second.pem).await.then_some(())).await;
+    // Other replicas may still have the files of before, so that their paths stay registered for a while.
+    assert_eq!(serving.paths.borrow().sign("/validate/h/allow"), before);
+    let fresh = Certificates::files(dir.path(), &Tasks::default()).await.unwrap();
+    let after = fresh.paths().borrow().sign("/validate/h/allow");
+    assert_ne!(after, before);
+    let knows_the_new = Client::new(serving.server.address(), &second.pem, None);
+    assert_eq!(knows_the_new.post(&after, review("u")).await.status, 200);
 
     // Halfway through a change, the old ones are served on.
     let (certificate, _) = Authority::new().issue("localhost");
-    std::fs::write(stage.dir.path().join("tls.crt"), certificate).unwrap();
-    assert!(asks(&stage.server, &second.pem).await);
-    let refused = Certificates::files(stage.dir.path()).await.unwrap_err();
+    std::fs::write(dir.path().join("tls.crt"), certificate).unwrap();
+    assert!(asks(&serving, &second.pem).await);
+    let refused = Certificates::files(dir.path(), &Tasks::default()).await.unwrap_err();
     assert!(matches!(refused, CertificateError::Unusable { .. }), "{refused}");
-    let missing = Certificates::files(stage.dir.path().join("none")).await.unwrap_err();
+    let missing = Certificates::files(dir.path().join("none"), &Tasks::default()).await.unwrap_err();
     assert!(missing.to_string().contains("tls.crt"), "{missing}");
 }

@@ -2,13 +2,14 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use boathook::webhook::PathKeys;
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, sync::watch};
 use tokio_rustls::{
     TlsConnector,
     client::TlsStream,
@@ -23,13 +24,30 @@ use tokio_rustls::{
 #[derive(Clone)]
 pub struct Client {
     address: SocketAddr,
+    name: ServerName<'static>,
     config: Arc<ClientConfig>,
+    paths: Option<Paths>,
 }
 
+/// What the API server knows of paths. Without it, a client is a stranger.
+pub type Paths = watch::Receiver<PathKeys>;
+
 /// An open connection.
-pub enum Connection {
+pub struct Connection {
+    sender: Sender,
+    paths: Option<Paths>,
+}
+
+enum Sender {
     One(http1::SendRequest<Full<Bytes>>),
     Two(http2::SendRequest<Full<Bytes>>),
+}
+
+/// The path as it is registered, with its query.
+pub fn signed(paths: &Paths, path: &str) -> String {
+    let (plain, query) = path.split_once('?').map_or((path, ""), |(plain, query)| (plain, query));
+    let signed = paths.borrow().sign(plain);
+    if query.is_empty() { signed } else { format!("{signed}?{query}") }
 }
 
 #[derive(Debug)]
@@ -71,7 +89,20 @@ impl Client {
                 builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap()).unwrap()
             }
         };
-        Self { address, config: Arc::new(config) }
+        let name = ServerName::try_from("localhost").unwrap();
+        Self { address, name, config: Arc::new(config), paths: None }
+    }
+
+    /// Of a server whose certificate has its address.
+    pub fn by_address(mut self) -> Self {
+        self.name = ServerName::from(self.address.ip());
+        self
+    }
+
+    /// Knows the paths.
+    pub fn knowing(mut self, paths: Paths) -> Self {
+        self.paths = Some(paths);
+        self
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -80,13 +111,13 @@ impl Client {
 
     pub async fn tls(&self) -> std::io::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(self.address).await?;
-        TlsConnector::from(self.config.clone()).connect(ServerName::try_from("localhost").unwrap(), stream).await
+        TlsConnector::from(self.config.clone()).connect(self.name.clone(), stream).await
     }
 
     pub async fn http1(&self) -> std::io::Result<Connection> {
         let (sender, connection) = http1::handshake(TokioIo::new(self.tls().await?)).await.unwrap();
         tokio::spawn(connection);
-        Ok(Connection::One(sender))
+        Ok(Connection { sender: Sender::One(sender), paths: self.paths.clone() })
     }
 
     pub async fn http2(&self) -> std::io::Result<Connection> {
@@ -96,7 +127,7 @@ impl Client {
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
         let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
-        Ok(Connection::Two(sender))
+        Ok(Connection { sender: Sender::Two(sender), paths: self.paths.clone() })
     }
 
     /// One question on a connection of its own.
@@ -111,17 +142,18 @@ impl Client {
 
 impl Connection {
     pub async fn post(&mut self, path: &str, body: Vec<u8>) -> Result<Answer, hyper::Error> {
+        let path = self.paths.as_ref().map_or_else(|| path.to_owned(), |paths| signed(paths, path));
         self.send(Request::post(path).header("content-type", "application/json"), body).await
     }
 
     pub async fn send(&mut self, request: http::request::Builder, body: Vec<u8>) -> Result<Answer, hyper::Error> {
         let request = request.header("host", "localhost").body(Full::new(body.into())).unwrap();
-        let answer = match self {
-            Self::One(sender) => {
+        let answer = match &mut self.sender {
+            Sender::One(sender) => {
                 sender.ready().await?;
                 sender.send_request(request).await?
             }
-            Self::Two(sender) => {
+            Sender::Two(sender) => {
                 sender.ready().await?;
                 let (mut parts, body) = request.into_parts();
                 let path = parts.uri.path_and_query().unwrap();

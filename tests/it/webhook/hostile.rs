@@ -74,6 +74,7 @@ async fn plain_http_is_told_so_and_noise_is_cut_off() {
 }
 
 /// Slow heads, slow bodies and silent handshakes end by themselves.
+// mutant: src/webhook/server/connections.rs: `Some(from + if entry.used { idle } else { first })` => `Some(from + if entry.used { idle } else { first * 1000 })`
 #[tokio::test]
 async fn slow_clients_are_cut_off() {
     let moment = Duration::from_millis(300);
@@ -82,10 +83,14 @@ async fn slow_clients_are_cut_off() {
     let client = stage.client();
     let silent = TcpStream::connect(stage.server.address()).await.unwrap();
     let mut beginning = client.tls().await.unwrap();
-    beginning.write_all(b"POST /validate/h/allow HTTP/1.1\r\nHost: x\r\nX-").await.unwrap();
+    let begun = format!("POST {} HTTP/1.1\r\nHost: x\r\nX-", stage.path("/validate/h/allow"));
+    beginning.write_all(begun.as_bytes()).await.unwrap();
     let quiet = client.http2().await.unwrap();
     let mut body = client.tls().await.unwrap();
-    let head = "POST /validate/h/allow?timeout=500ms HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
+    let head = format!(
+        "POST {} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{",
+        stage.path("/validate/h/allow?timeout=500ms")
+    );
     body.write_all(head.as_bytes()).await.unwrap();
     let mut answer = [0; 12];
     body.read_exact(&mut answer).await.unwrap();
@@ -112,6 +117,7 @@ async fn a_thousand_connections_keep_nobody_out() {
 }
 
 /// Bodies under way are bounded together, and what one client holds is given back.
+// mutant: src/webhook/server/body.rs: `Semaphore::new(all.max(each).min(Semaphore::MAX_PERMITS))` => `Semaphore::new(all.max(each).max(Semaphore::MAX_PERMITS))`
 #[tokio::test]
 async fn many_large_bodies_are_bounded_together() {
     let never = Duration::from_secs(3600);
@@ -120,7 +126,8 @@ async fn many_large_bodies_are_bounded_together() {
     let client = stage.client();
     let mut held = Vec::new();
     let head = format!(
-        "POST /validate/h/allow?timeout=30s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        "POST {} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        stage.path("/validate/h/allow?timeout=30s"),
         1 << 20
     );
     for _ in 0..4 {
@@ -153,7 +160,8 @@ async fn bodies_that_never_end_make_room() {
     let stage = Stage::with(settings, None).await;
     let client = stage.client();
     let head = format!(
-        "POST /validate/h/allow?timeout=30s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        "POST {} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        stage.path("/validate/h/allow?timeout=30s"),
         1 << 20
     );
     let mut held = Vec::new();

@@ -1,7 +1,7 @@
 //! The webhook server over real TLS, with answers of the tests' own in place of hooks.
 
 mod certificates;
-mod client;
+pub mod client;
 mod corpus;
 mod frames;
 mod hostile;

@@ -40,6 +40,8 @@ async fn reviews_are_answered_over_both_protocols() {
     assert!(patience <= Duration::from_millis(4_500), "{patience:?}");
 }
 
+// mutant: src/webhook/server/routes.rs: `Unanswered::Failed(_) | Unanswered::Deadline(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, &text),` => `Unanswered::Failed(_) | Unanswered::Deadline(_) => refused(StatusCode::OK, &text),`
+// mutant: src/webhook/server/routes.rs: `answered.unwrap_or_else(|_| Err(Unanswered::Failed(format!("{whose}: an error of Boathook itself"))))` => `answered.unwrap_or_else(|panic| std::panic::resume_unwind(panic))`
 #[tokio::test]
 async fn what_is_no_decision_is_an_error_of_http() {
     let mut stage = Stage::start().await;
@@ -74,13 +76,13 @@ async fn what_is_no_question_is_refused() {
     let stage = Stage::start().await;
     let client = stage.client();
     assert_eq!(client.post("/validate/h/allow", "{}").await.status, 400);
-    assert_eq!(client.get("/validate/h/allow").await.status, 405);
+    assert_eq!(client.get(&stage.path("/validate/h/allow")).await.status, 405);
     assert_eq!((client.get("/healthz").await.status.as_u16()), 200);
     let mut connection = client.http1().await.unwrap();
     for (content_type, status) in
         [("text/plain", 415), ("application/json; charset=utf-8", 200), ("application/jsonx", 415)]
     {
-        let request = Request::post("/validate/h/allow").header("content-type", content_type);
+        let request = Request::post(stage.path("/validate/h/allow")).header("content-type", content_type);
         let answer = connection.send(request, review("u").to_string().into_bytes()).await.unwrap();
         assert_eq!(answer.status, status, "{content_type}");
     }
@@ -110,6 +112,7 @@ async fn conversions_keep_the_rules() {
     assert_eq!((request.crd.as_str(), request.desired.as_str()), ("xs.example.com", "example.com/v2"));
 }
 
+// mutant: src/webhook/server/shares.rs: `let turns = Arc::new(Semaphore::new(self.each));` => `let turns = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));`
 #[tokio::test]
 async fn one_hook_never_takes_all_turns() {
     let settings = Settings { questions: 4, questions_of_one: 2, ..Settings::default() };
@@ -152,9 +155,10 @@ async fn too_many_waiting_questions_are_sent_away() {
 
 #[tokio::test]
 async fn a_shutdown_lets_answers_end_and_accepts_nothing() {
-    let Stage { server, answerer, authority, .. } = Stage::start().await;
+    let stage = Stage::start().await;
+    let client = stage.client();
+    let Stage { server, answerer, certificates: _certificates, .. } = stage;
     let address = server.address();
-    let client = super::client::Client::new(address, &authority.pem, None);
     let idle = client.http2().await.unwrap();
     let mut connection = client.http2().await.unwrap();
     let question = tokio::spawn(async move {
@@ -172,11 +176,48 @@ async fn a_shutdown_lets_answers_end_and_accepts_nothing() {
     drop(idle);
 }
 
+/// Whoever does not know the secret part of a path is told the same of hooks that there are and of those that there
+/// are not, and no hook hears of it.
+// mutant: src/webhook/server/routes.rs: `if self.paths.borrow().accepts(path, secret) {` => `if true {`
+// mutant: src/webhook/certs/mod.rs: `self.accepted.iter().any(|key| key.knows(path, secret))` => `true`
+// mutant: src/model/path_key.rs: `hmac::verify(&self.key(), path.as_bytes(), &tag).is_ok()` => `hmac::verify(&self.key(), path.as_bytes(), &tag).is_err()`
+#[tokio::test]
+async fn a_stranger_asks_nobody() {
+    let mut stage = Stage::start().await;
+    let stranger = super::client::Client::new(stage.server.address(), &stage.authority.pem, None);
+    let known = stage.path("/validate/h/allow");
+    let secret = known.rsplit_once('/').unwrap().1.to_owned();
+    let zeros = "0".repeat(64);
+    for path in [
+        "/validate/h/allow".to_owned(),
+        "/validate/h/allow/".to_owned(),
+        "/validate/h/allow/x".to_owned(),
+        format!("/validate/h/allow/{zeros}"),
+        format!("/validate/h/allow/{}", secret.to_uppercase()),
+        format!("/validate/h/allow/{}", &secret[..63]),
+        // Who knows one path knows no other.
+        format!("/validate/h/deny/{secret}"),
+        format!("/mutate/h/allow/{secret}"),
+        format!("/validate/other/allow/{secret}"),
+        format!("/convert/xs.example.com/{secret}"),
+        format!("/validate/none/none/{zeros}"),
+    ] {
+        let answer = stranger.post(&path, review("u")).await;
+        assert_eq!((answer.status.as_u16(), answer.text.as_str()), (404, "there is no such path\n"), "{path}");
+    }
+    assert!(stage.heard.try_recv().is_err(), "a hook was asked");
+    assert_eq!(stranger.post(&known, review("u")).await.status, 200);
+}
+
+// mutant: src/webhook/server/routes.rs: `if site.certificates_needed && !asker.certificate {` => `if false {`
 #[tokio::test]
 async fn with_an_authority_of_clients_only_they_are_answered() {
     let theirs = Authority::new();
     let stage = Stage::with(Settings::default(), Some(&theirs)).await;
-    let client = |identity| super::client::Client::new(stage.server.address(), &stage.authority.pem, identity);
+    let client = |identity| {
+        let client = super::client::Client::new(stage.server.address(), &stage.authority.pem, identity);
+        client.knowing(stage.certificates.paths())
+    };
     let stranger = client(None);
     assert_eq!(stranger.get("/healthz").await.status, 200);
     assert_eq!(stranger.post("/validate/h/allow", review("u")).await.status, 401);

@@ -27,7 +27,6 @@ use crate::support::{
     until,
 };
 
-const PATH: &str = "/validate/allow/everything.allow.test";
 /// What the process may grow by: all bodies under way have 64 MiB, and each connection its buffers.
 const MOST: u64 = 320 << 20;
 
@@ -35,6 +34,8 @@ const MOST: u64 = 320 << 20;
 struct Siege {
     process: Process,
     client: Client,
+    /// As the API server has it.
+    path: String,
     /// Resident before the siege, in bytes.
     before: u64,
     _cluster: TestCluster,
@@ -61,7 +62,8 @@ impl Siege {
         };
         let address = process.logged("webhooks are served", served).await.unwrap();
         let client = Client::new(address.parse().unwrap(), &authority.pem, None);
-        let mut siege = Self { process, client, before: 0, _cluster: cluster, _directories: [files, hooks] };
+        let path = registered(&cluster).await;
+        let mut siege = Self { process, client, path, before: 0, _cluster: cluster, _directories: [files, hooks] };
         assert_eq!(siege.ask(&large_review()).await, Some(200));
         siege.before = siege.memory("VmRSS:");
         siege
@@ -70,7 +72,7 @@ impl Siege {
     /// The status of an answer, if there is one.
     async fn ask(&self, review: &Value) -> Option<u16> {
         let body = review.to_string().into_bytes();
-        let answer = self.client.http1().await.ok()?.post(&format!("{PATH}?timeout=30s"), body).await.ok()?;
+        let answer = self.client.http1().await.ok()?.post(&format!("{}?timeout=30s", self.path), body).await.ok()?;
         Some(answer.status.as_u16())
     }
 
@@ -106,6 +108,16 @@ impl Siege {
     }
 }
 
+/// The path of the hook's webhook.
+async fn registered(cluster: &TestCluster) -> String {
+    let metadata = json!({"name": "boathook-allow"});
+    let kind = "ValidatingWebhookConfiguration";
+    let object = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": metadata});
+    let found = until("the hook is registered", async || cluster.admin.get(&object).await.unwrap()).await;
+    let url = found["webhooks"][0]["clientConfig"]["url"].as_str().unwrap();
+    url.strip_prefix("https://127.0.0.1:9").unwrap().to_owned()
+}
+
 /// A review as a hook has to have it.
 fn small_review() -> Value {
     let mut small = review("u");
@@ -124,9 +136,9 @@ fn large_review() -> Value {
     large
 }
 
-fn head(length: usize) -> String {
+fn head(path: &str, length: usize) -> String {
     format!(
-        "POST {PATH}?timeout=30s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        "POST {path}?timeout=30s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
     )
 }
 
@@ -134,7 +146,7 @@ fn head(length: usize) -> String {
 async fn bodies_without_an_end_and_large_reviews_take_no_more_than_their_bound() {
     const LENGTH: usize = 7 << 20;
     let siege = Siege::begin().await;
-    let all_but_one = [head(LENGTH).into_bytes(), vec![b' '; LENGTH - 1]].concat();
+    let all_but_one = [head(&siege.path, LENGTH).into_bytes(), vec![b' '; LENGTH - 1]].concat();
     let held = siege.streams(60, |_| all_but_one.clone()).await;
     siege.answers_others().await;
     let large = large_review();
@@ -151,7 +163,7 @@ async fn more_connections_than_there_are_places_leave_one_to_others() {
     // More than its 1024 places, half with a body that goes on for ever.
     let held = siege.streams(1100, |number| match number % 2 {
         0 => Vec::new(),
-        _ => format!("{}{{", head(100)).into_bytes(),
+        _ => format!("{}{{", head(&siege.path, 100)).into_bytes(),
     });
     let held = held.await;
     siege.answers_others().await;
@@ -171,7 +183,7 @@ async fn more_connections_than_there_are_places_leave_one_to_others() {
 #[tokio::test]
 async fn floods_of_http2_frames_harm_their_connection_alone() {
     let siege = Siege::begin().await;
-    let head = frames::head(PATH);
+    let head = frames::head(&siege.path);
     let streams = || (0..20_000).map(|number| 2 * number + 1);
     let taken_back: Vec<u8> =
         streams().flat_map(|id| [frames::headers(id, &head), frames::reset(id)].concat()).collect();

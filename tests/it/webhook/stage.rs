@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use boathook::{
     model::{AdmissionKind, Denial, Mutation, Reviewed, Verdict},
+    tasks::Tasks,
     webhook::{AdmissionRequest, Answerer, Certificates, ConversionRequest, Converted, Server, Settings, Unanswered},
 };
 use futures::future::BoxFuture;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::{Notify, Semaphore, mpsc};
 
-use super::client::Client;
+use super::client::{Client, signed};
 
 /// An authority of the test's own.
 pub struct Authority {
@@ -151,19 +152,31 @@ impl Stage {
     pub async fn with(settings: Settings, client_ca: Option<&Authority>) -> Self {
         let (authority, dir) = (Authority::new(), tempfile::tempdir().unwrap());
         authority.serve_from(dir.path());
-        let certificates = Certificates::files(dir.path()).await.unwrap();
+        let certificates = Certificates::files(dir.path(), &Tasks::default()).await.unwrap();
         let (heard, hears) = mpsc::unbounded_channel();
         let answerer = Arc::new(Fake { heard, held: Semaphore::new(0), holding: Notify::new() });
         let client_ca = client_ca.map(|authority| authority.pem.as_bytes());
-        let server = Server::start(([127, 0, 0, 1], 0).into(), settings, &certificates, client_ca, answerer.clone())
-            .await
-            .unwrap();
+        let server = Server::start(
+            ([127, 0, 0, 1], 0).into(),
+            settings,
+            &certificates,
+            client_ca,
+            answerer.clone(),
+            &Tasks::default(),
+        )
+        .await
+        .unwrap();
         Self { server, answerer, heard: hears, authority, dir, certificates }
     }
 
     /// A client that trusts the server.
     pub fn client(&self) -> Client {
-        Client::new(self.server.address(), &self.authority.pem, None)
+        Client::new(self.server.address(), &self.authority.pem, None).knowing(self.certificates.paths())
+    }
+
+    /// The path as it is registered.
+    pub fn path(&self, path: &str) -> String {
+        signed(&self.certificates.paths(), path)
     }
 }
 

@@ -20,7 +20,7 @@ metadata:
 spec:
   serviceAccountName: {{ include "boathook.serviceAccount" . }}
   automountServiceAccountToken: true
-  terminationGracePeriodSeconds: 40
+  terminationGracePeriodSeconds: 45
   {{- with .Values.imagePullSecrets }}
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
@@ -140,9 +140,21 @@ spec:
         - name: BOATHOOK_UNCONFINED_NAMESPACES
           value: {{ join "," . }}
         {{- end }}
+        {{- with .Values.hookBundles.privateRegistries }}
+        - name: BOATHOOK_PRIVATE_REGISTRIES
+          value: {{ join "," . | quote }}
+        {{- end }}
+        {{- with .Values.hookBundles.insecureRegistries }}
+        - name: BOATHOOK_INSECURE_REGISTRIES
+          value: {{ join "," . | quote }}
+        {{- end }}
+        {{- with .Values.hookBundles.privateNetworks }}
+        - name: BOATHOOK_PRIVATE_NETWORKS
+          value: {{ join "," . | quote }}
+        {{- end }}
         {{- if $hooks }}
         - name: BOATHOOK_HOOKS
-          value: {{ printf "/hooks/%s" (trimPrefix "/" (ternary .Values.hooks.image.path "" (ne .Values.hooks.image.reference ""))) | trimSuffix "/" }}
+          value: {{ ternary (printf "/hooks-image/%s" (trimPrefix "/" .Values.hooks.image.path) | trimSuffix "/") "/hooks" (ne .Values.hooks.image.reference "") }}
         {{- end }}
         {{- if .Values.hooks.references }}
         - name: BOATHOOK_BUNDLES
@@ -201,7 +213,7 @@ spec:
           mountPath: /tmp
         {{- if $hooks }}
         - name: hooks
-          mountPath: /hooks
+          mountPath: {{ ternary "/hooks-image" "/hooks" (ne .Values.hooks.image.reference "") }}
           readOnly: true
         {{- end }}
         {{- if $trust }}

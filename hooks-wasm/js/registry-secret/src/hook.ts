@@ -42,6 +42,19 @@ export default hook({
         content: "none",
         includeSnapshotsFrom: ["namespaces", "source"],
       },
+      // What stands in the way of a copy: when it goes, the copy can come.
+      {
+        name: "others",
+        apiVersion: "v1",
+        kind: "Secret",
+        nameSelector: { matchNames: [NAME] },
+        labelSelector: { matchExpressions: [{ key: COPY_LABEL, operator: "NotIn", values: ["true"] }] },
+        executeHookOnSynchronization: false,
+        executeHookOnEvent: ["Deleted"],
+        jqFilter: ".metadata.name",
+        content: "none",
+        includeSnapshotsFrom: ["namespaces", "source", "copies"],
+      },
     ],
     permissions: {
       kubernetes: [
@@ -80,6 +93,8 @@ function touched(ctx: Context, namespaces: Snapshot<never, Namespace>): Iterable
   if (ctx.synchronized("namespaces") || ctx.has("source")) return namespaces;
   const names = new Set<string>();
   for (const event of ctx.events("namespaces")) names.add(event.target.name);
-  for (const event of ctx.events("copies")) if (event.target.namespace) names.add(event.target.namespace);
+  for (const binding of ["copies", "others"]) {
+    for (const event of ctx.events(binding)) if (event.target.namespace) names.add(event.target.namespace);
+  }
   return [...names].sort().flatMap((name) => namespaces.get(undefined, name) ?? []);
 }

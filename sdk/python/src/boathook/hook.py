@@ -138,11 +138,17 @@ def document() -> str:
         raise DefinitionError("the hook has no configuration: call boathook.configure({...})")
     if not _functions:
         raise DefinitionError("the hook has no function: write one with @on_run or @on_event")
+    # Who reads the document tells what does not fit to it.
     if isinstance(config, str):
         return config
     if problems := _misfits(config):
         raise DefinitionError("; ".join(problems))
     return json.dumps({"configVersion": "v1", **config})
+
+
+def functions() -> list[tuple[str, str]]:
+    """The kind and the binding of each function. The operator holds them against a document that is a text."""
+    return [(kind, "" if kind == "on_startup" else binding) for kind, binding in _functions]
 
 
 def answers(kind: str) -> bool:

@@ -69,7 +69,7 @@ impl Kubernetes {
         self
     }
 
-    /// List all objects anew in this interval, and deliver what differs as events. At least one
+    /// List all objects again in this interval, and deliver what differs as events. At least one
     /// second; never by default.
     pub fn resynchronization_period(mut self, period: Duration) -> Self {
         self.0.duration("resynchronizationPeriod", period);

@@ -73,6 +73,7 @@ impl Site {
         for namespace in [OWN, TEAM] {
             site.cluster.kubectl(&["create", "namespace", namespace]).await;
         }
+        site.cluster.kubectl(&["create", "serviceaccount", "boathook", "--namespace", OWN]).await;
         let roles = site.rbac(hooks, &[]).await;
         site.apply_text(&roles).await;
         site.becomes_the_operator().await;
@@ -151,7 +152,9 @@ impl Site {
 
     async fn operator_with(&self, flags: &[&str]) -> Operator {
         let store = self.dir.join("store");
-        let own = ["--hook-bundles", "on", "--bundle-store", text(&store)];
+        // The registry is on the loopback, without TLS.
+        let registry = ["--insecure-registry", &self.registry.host];
+        let own = [["--hook-bundles", "on", "--bundle-store", text(&store)].as_slice(), &registry].concat();
         Operator::start_with(&self.dir, &self.kubeconfig, &[], &[own.as_slice(), flags].concat()).await
     }
 

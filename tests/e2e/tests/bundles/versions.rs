@@ -15,6 +15,7 @@ use crate::harness::{Operator, Test, boathook, eventually};
 const READS_SECRETS: &str = "configVersion: v1\nkubernetes: [{name: maps, apiVersion: v1, kind: ConfigMap}]\n\
     permissions: {kubernetes: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}\n";
 
+// mutant: src/hookbundle/source.rs: `Some(verification) => Ok(Policy::demanding(self.demand(verification).await?)),` => `Some(_) => Ok(Policy::unchecked()),`
 pub async fn versions_come_wait_and_go_back(test: Arc<Test>) {
     let site = Site::installed(&test).await;
     let (private, public) = key(test.dir(), "ci").await;
@@ -164,7 +165,8 @@ pub async fn nothing_is_left_by_uninstall(test: Arc<Test>) {
     let there = ["get", "hookbundle", NAME, "--namespace", TEAM, "--ignore-not-found", "--output=name"];
     assert_ne!(site.cluster.kubectl(&there).await, "", "its finalizer keeps it");
     let mut uninstall = Command::new(boathook());
-    uninstall.args(["uninstall", "--yes", "--instance", OWN, "--kubeconfig"]).arg(site.admins_kubeconfig());
+    // The kubeconfig names another namespace.
+    uninstall.args(["uninstall", "--yes", "--namespace", OWN, "--kubeconfig"]).arg(&site.cluster.kubeconfig);
     let said = say(&mut uninstall).await;
     assert!(said.contains(&format!("no longer keeps HookBundle {TEAM}/{NAME}")), "{said}");
     assert_eq!(site.cluster.kubectl(&there).await, "");
@@ -172,9 +174,9 @@ pub async fn nothing_is_left_by_uninstall(test: Arc<Test>) {
     let secret = ["get", "secrets", "--all-namespaces", crate::webhooks::MANAGED, "--output=name"];
     assert_eq!(site.cluster.kubectl(&secret).await, "");
     let mut again = Command::new(boathook());
-    again.args(["uninstall", "--instance", OWN, "--kubeconfig"]).arg(site.admins_kubeconfig());
+    again.args(["uninstall", "--namespace", OWN, "--kubeconfig"]).arg(&site.cluster.kubeconfig);
     let said = say(&mut again).await;
-    assert!(said.contains("has left nothing"), "{said}");
+    assert!(said.contains("has left nothing") && said.contains("in namespace boathook"), "{said}");
 }
 
 impl Site {

@@ -58,6 +58,15 @@ impl Process {
         writeln!(stdin, "{line}").unwrap_or_else(|error| panic!("tell {} {line:?}: {error}", self.name));
     }
 
+    pub fn id(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// Closes its stdin, as the end of the suite does.
+    pub fn hang_up(&self) {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner).stdin = None;
+    }
+
     /// How it ended, if it did.
     pub fn status(&self) -> Option<ExitStatus> {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);

@@ -61,7 +61,8 @@ fn remove_ended(all: &Path) {
     }
 }
 
-fn from_env(name: &str) -> Option<PathBuf> {
+/// A path in an environment variable.
+pub fn from_env(name: &str) -> Option<PathBuf> {
     let value = env::var_os(name).filter(|value| !value.is_empty())?;
     // Tests run in the package's directory, users type paths as seen from the workspace.
     Some(workspace().join(value))

@@ -1,6 +1,9 @@
 //! A script and its interpreter become one hook.
 
-use boathook::model::{AdmissionKind, FailureKind};
+use boathook::{
+    app::load,
+    model::{AdmissionKind, FailureKind, HookName},
+};
 
 use super::{loaded, packed, refused, running, sandbox};
 use crate::sandbox::support::{Lines, plenty, run};
@@ -61,6 +64,38 @@ async fn what_is_wrong_before_the_first_run_is_told_at_load() {
     assert!(!error.contains("calendar"), "Python's own is taken: {error}");
     let error = refused(&[("json.py", "")]).await;
     assert!(error.contains("json.py: Python's own library has a module of this name"), "{error}");
+}
+
+/// Hooks that the book shows can be loaded as they stand there.
+#[tokio::test]
+async fn hooks_in_the_book_are_hooks() {
+    let sandbox = sandbox().await;
+    for page in ["docs/webhooks.md", "docs/migration.md"] {
+        let text = std::fs::read_to_string(page).unwrap();
+        let blocks = crate::script::book::blocks(&text, "python");
+        assert!(!blocks.is_empty(), "{page} shows no hook in Python");
+        for block in blocks {
+            let hook = load(&HookName::new("h").unwrap(), &packed(&[("hook.py", &block)]), &sandbox).await;
+            assert!(hook.is_ok(), "{page}: {:?}\n{block}", hook.err());
+        }
+    }
+}
+
+/// The SDK does not read YAML: the host, which does, holds the functions against it.
+#[tokio::test]
+async fn functions_are_held_against_a_document_in_yaml_too() {
+    let script = |binding: &str| {
+        let document = "configVersion: v1\\nkubernetes:\\n- name: deployments\\n  kind: ConfigMap\\n\
+                        \x20 executeHookOnSynchronization: false\\n";
+        let function = format!("@boathook.on_event('{binding}')\ndef f(e): pass\n");
+        packed(&[("hook.py", &format!("import boathook\nboathook.configure('{document}')\n{function}"))])
+    };
+    let (sandbox, name) = (sandbox().await, HookName::new("h").unwrap());
+    assert!(load(&name, &script("deployments"), &sandbox).await.is_ok());
+    let Err(error) = load(&name, &script("deployment"), &sandbox).await else { panic!("it is taken") };
+    let error = error.to_string();
+    assert!(error.contains("@on_event(\"deployment\"): the configuration has no such binding"), "{error}");
+    assert!(error.contains("no function is @on_event(\"deployments\")"), "{error}");
 }
 
 /// A hook may do without what it tries to import.

@@ -1,5 +1,7 @@
 //! `boathook replay`: recorded runs again, and what is different. Decides nothing about that.
 
+mod rights;
+
 use std::{
     collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
@@ -12,16 +14,18 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::{interpreters::directories, runtime::block_on, serve::cache_dir};
+use super::{rbac::local, runtime::block_on, sandbox};
 use crate::{
+    app::{Hook, load},
     cli::{Output, record::Replay},
     model::{HookName, Limits, error_chain},
+    rbac::Kinds,
     record::{
         self, FileName, Header, Record, SUFFIX, read_key,
-        replay::{Components, Difference, Mode, Unusable, replay},
+        replay::{Components, Difference, Tried, Unusable, replay},
         secrets::Key,
     },
-    sandbox::{CompilerConfig, LoadedHook, Sandbox, SandboxConfig},
+    sandbox::{LoadedHook, Sandbox, SandboxConfig},
 };
 
 /// As `println`, but who reads no further does not end the replay.
@@ -119,23 +123,23 @@ struct Player {
     /// The bytes of `--with`.
     with: Option<Vec<u8>>,
     hook: Option<String>,
-    loaded: Mutex<HashMap<(String, String), Result<LoadedHook, String>>>,
+    loaded: Mutex<HashMap<(String, String), Result<Loaded, String>>>,
+}
+
+/// A component to play with.
+#[derive(Clone)]
+struct Loaded {
+    component: LoadedHook,
+    /// What its document says, when it is that of `--with`.
+    tried: Option<Tried>,
 }
 
 impl Player {
     fn new(args: &Replay) -> anyhow::Result<Arc<Self>> {
         let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("can't read {}", path.display()));
-        let compiler = CompilerConfig::new(std::env::current_exe().context("can't find this program's own file")?);
         // Recorded runs were held to their operator's maxima.
         let maxima = Limits { memory: 4 << 30, ..SandboxConfig::default().maxima };
-        let config = SandboxConfig {
-            cache_dir: args.cache_dir.clone().or_else(cache_dir),
-            compiler: Some(compiler),
-            pooling: false,
-            maxima,
-            interpreters: directories(Vec::new()),
-            ..SandboxConfig::default()
-        };
+        let config = SandboxConfig { maxima, ..sandbox::config(args.cache_dir.clone())? };
         Ok(Arc::new(Self {
             sandbox: Sandbox::new(config)?,
             components: Components::new(&args.component_dir)?,
@@ -170,8 +174,8 @@ impl Player {
             return Err(format!("it is of hook {}, not {hook}", record.header.hook));
         }
         let component = self.component(file, &record.header).await?;
-        let mode = if self.with.is_some() { Mode::Matching } else { Mode::Exact };
-        match replay(&self.sandbox, &component, Arc::new(record), mode, key.as_ref()).await {
+        let Loaded { component, tried } = &component;
+        match replay(&self.sandbox, component, Arc::new(record), tried.as_ref(), key.as_ref()).await {
             Ok(differences) if differences.is_empty() => Ok(Ended::Same),
             Ok(differences) => Ok(Ended::Differs(differences)),
             Err(Unusable::Incomplete(reason)) => Ok(Ended::Incomplete(reason)),
@@ -179,7 +183,7 @@ impl Player {
         }
     }
 
-    async fn component(&self, file: &Path, header: &Header) -> Result<LoadedHook, String> {
+    async fn component(&self, file: &Path, header: &Header) -> Result<Loaded, String> {
         let mut loaded = self.loaded.lock().await;
         let key = (header.hook.clone(), header.component.clone());
         if let Some(known) = loaded.get(&key) {
@@ -190,17 +194,21 @@ impl Player {
         component
     }
 
-    async fn load(&self, file: &Path, header: &Header) -> Result<LoadedHook, String> {
+    async fn load(&self, file: &Path, header: &Header) -> Result<Loaded, String> {
         let name = HookName::new(&header.hook).map_err(|error| error.to_string())?;
-        let bytes = match &self.with {
-            Some(bytes) => bytes.clone(),
-            None => {
-                let beside = file.parent().unwrap_or(file);
-                let found = self.components.find(beside, &header.component, &header.hook);
-                found.map_err(|error| error_chain(&error))?
-            }
-        };
-        self.sandbox.load(&name, &bytes).await.map_err(|error| error_chain(&error))
+        if let Some(bytes) = &self.with {
+            let Hook { spec, component, .. } =
+                load(&name, bytes, &self.sandbox).await.map_err(|error| error_chain(&error))?;
+            let kinds = local(&[], &BTreeSet::new()).await.map_err(|error| format!("{error:#}"))?;
+            let refuses = rights::refuses(&spec, Kinds::new(kinds));
+            let tried = Tried { permissions: spec.permissions.clone(), limits: spec.limits, refuses };
+            return Ok(Loaded { component, tried: Some(tried) });
+        }
+        let beside = file.parent().unwrap_or(file);
+        let found = self.components.find(beside, &header.component, &header.hook);
+        let bytes = found.map_err(|error| error_chain(&error))?;
+        let component = self.sandbox.load(&name, &bytes).await.map_err(|error| error_chain(&error))?;
+        Ok(Loaded { component, tried: None })
     }
 }
 

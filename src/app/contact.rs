@@ -1,0 +1,157 @@
+//! Whether the API server answers: what health says of it. Decides nothing: hooks go on with what is known, and a Pod
+//! that is ended for it would lose that.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// So long requests may fail before it is told: a connection that broke is made anew at once.
+const FAILING: Duration = Duration::from_secs(5);
+/// A quiet watch of a healthy server has a bookmark about once a minute.
+const QUIET: Duration = Duration::from_secs(75);
+
+/// What came of the requests of one client. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Contact(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    heard: Instant,
+    /// The first request that failed since then, and why the last one did.
+    failing: Option<(Instant, String)>,
+}
+
+/// A request under way. Dropped without an answer, somebody has waited in vain.
+pub(super) struct Asked {
+    contact: Contact,
+    at: Instant,
+    answered: bool,
+}
+
+impl Contact {
+    pub fn new() -> Self {
+        Self(Arc::new(Mutex::new(State { heard: now(), failing: None })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn asks(&self) -> Asked {
+        Asked { contact: self.clone(), at: now(), answered: false }
+    }
+
+    fn failed(&self, at: Instant, why: impl FnOnce() -> String) {
+        let mut state = self.state();
+        if at < state.heard {
+            return;
+        }
+        let since = state.failing.take().map_or(at, |(since, _)| since);
+        state.failing = Some((since, why()));
+    }
+
+    /// What is wrong, in words. `watches` says when a watch last brought something, if there are any.
+    pub fn trouble(&self, watches: Option<Instant>) -> Option<String> {
+        self.trouble_at(now(), watches)
+    }
+
+    fn trouble_at(&self, now: Instant, watches: Option<Instant>) -> Option<String> {
+        let state = self.state();
+        let heard = watches.map_or(state.heard, |watches| watches.max(state.heard));
+        let silent = now.saturating_duration_since(heard);
+        match &state.failing {
+            Some((since, why)) if *since >= heard && now.saturating_duration_since(*since) >= FAILING => {
+                Some(format!("does not answer, for {} s now: {why}", silent.as_secs()))
+            }
+            // Who watches nothing need not hear anything.
+            _ if watches.is_some() && silent >= QUIET => {
+                Some(format!("is silent: nothing has come from it for {} s", silent.as_secs()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Asked {
+    /// An answer came, whatever it says.
+    pub fn answered(mut self) {
+        self.answered = true;
+        let mut state = self.contact.state();
+        state.heard = now();
+        state.failing = None;
+    }
+
+    /// None can come.
+    pub fn failed(mut self, why: impl FnOnce() -> String) {
+        self.answered = true;
+        self.contact.failed(self.at, why);
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        // Whoever asked gave up. Within a moment, that is for reasons of its own.
+        if !self.answered && now().saturating_duration_since(self.at) >= FAILING / 5 {
+            self.contact.failed(self.at, || "no answer in time".to_owned());
+        }
+    }
+}
+
+/// By the clock that deadlines go by.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::time::advance;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_are_told_when_they_last_and_an_answer_ends_them() {
+        let contact = Contact::new();
+        contact.asks().failed(|| "connection refused".to_owned());
+        advance(4 * SECOND).await;
+        contact.asks().failed(|| "connection reset".to_owned());
+        assert_eq!(contact.trouble(None), None);
+        advance(SECOND).await;
+        assert_eq!(contact.trouble(None).unwrap(), "does not answer, for 5 s now: connection reset");
+        // A watch that goes on is an answer, too.
+        assert_eq!(contact.trouble(Some(now())), None);
+        let late = contact.asks();
+        contact.asks().answered();
+        assert_eq!(contact.trouble(None), None);
+        advance(SECOND).await;
+        late.failed(|| "too late".to_owned());
+        advance(9 * SECOND).await;
+        assert_eq!(contact.trouble(None).unwrap_or_default(), "does not answer, for 10 s now: too late");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_in_vain_is_a_failure_and_who_changes_his_mind_is_none() {
+        let contact = Contact::new();
+        drop(contact.asks());
+        advance(10 * SECOND).await;
+        assert_eq!(contact.trouble(None), None);
+        let vain = contact.asks();
+        advance(6 * SECOND).await;
+        drop(vain);
+        assert_eq!(contact.trouble(None).unwrap(), "does not answer, for 16 s now: no answer in time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_counts_where_something_is_watched() {
+        let (contact, began) = (Contact::new(), now());
+        advance(74 * SECOND).await;
+        assert_eq!(contact.trouble(Some(began)), None);
+        advance(SECOND).await;
+        assert_eq!(contact.trouble(Some(began)).unwrap(), "is silent: nothing has come from it for 75 s");
+        assert_eq!(contact.trouble(None), None);
+        assert_eq!(contact.trouble(Some(now())), None);
+    }
+}

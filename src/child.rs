@@ -1,0 +1,314 @@
+//! Processes that do one bounded piece of work: compile a component, evaluate a filter, check settings. This file says
+//! how such a process starts, what it may use, and why it ended.
+//!
+//! Never knows what the work is, and leaves no process behind: dropping a child kills it.
+
+use std::{
+    fmt,
+    io::{self, Read as _, Write as _},
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::{ExitCode, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    process::{Child, Command},
+    time::timeout,
+};
+
+/// The exit code of a child that refuses what it was given; it says why on stderr.
+pub const REFUSED: u8 = 3;
+/// A child's last words that are read.
+const LAST_WORDS: u64 = 16 * 1024;
+/// The stack of a thread that does nothing but wait.
+const SMALL_STACK: usize = 64 * 1024;
+/// Threads that compile: each takes memory of its own, and a large machine would have many.
+const THREADS: &str = "4";
+/// Standard streams and what the runtime opens for a moment.
+const FILES: u64 = 16;
+
+/// What a child may use. It travels as arguments, and the child sets it for itself before it reads anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of private writable memory, stacks included. Address space alone does no harm.
+    pub memory: u64,
+    /// Seconds of CPU, over all threads. Absent: the child bounds it itself.
+    pub cpu: Option<u64>,
+    /// Seconds until the child ends itself, for one that may outlive its parent. Absent: it ends with its input.
+    pub time: Option<u64>,
+}
+
+impl Bounds {
+    fn arguments(self) -> Vec<String> {
+        let mut arguments = vec!["--memory".to_owned(), self.memory.to_string()];
+        if let Some(cpu) = self.cpu {
+            arguments.extend(["--cpu".to_owned(), cpu.to_string()]);
+        }
+        if let Some(time) = self.time {
+            arguments.extend(["--time".to_owned(), time.to_string()]);
+        }
+        arguments
+    }
+
+    /// Bounds this process.
+    pub fn apply(self) -> io::Result<()> {
+        lower(Resource::Core, 0, 0)?;
+        lower(Resource::Nofile, FILES, FILES)?;
+        lower(Resource::Data, self.memory, self.memory)?;
+        if let Some(cpu) = self.cpu {
+            // The kernel says first why it ends a process, and kills it a second later.
+            lower(Resource::Cpu, cpu, cpu.saturating_add(1))?;
+        }
+        if let Some(time) = self.time {
+            thread::Builder::new().name("deadline".into()).stack_size(SMALL_STACK).spawn(move || {
+                thread::sleep(Duration::from_secs(time));
+                std::process::exit(1);
+            })?;
+        }
+        // When the machine runs out of memory, the kernel should take this process, not its parent. Where that can't be
+        // said, nothing is lost.
+        let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+        Ok(())
+    }
+}
+
+fn lower(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
+    let known = getrlimit(resource).maximum;
+    let within = |limit: u64| Some(known.map_or(limit, |known| known.min(limit)));
+    setrlimit(resource, Rlimit { current: within(current), maximum: within(maximum) })?;
+    Ok(())
+}
+
+/// Starts a child with its standard streams piped, but for the input if there is one. It has nothing of this process's
+/// environment.
+pub fn start(command: &Path, args: &[String], bounds: Bounds, input: Option<Stdio>) -> io::Result<Child> {
+    Command::new(command)
+        .args(args)
+        .args(bounds.arguments())
+        .env_clear()
+        .env("RAYON_NUM_THREADS", THREADS)
+        .current_dir("/")
+        .stdin(input.unwrap_or_else(Stdio::piped))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Ctrl-C is for the parent.
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+}
+
+/// One piece of work.
+#[derive(Debug, Clone, Copy)]
+pub struct Work<'a> {
+    /// The program.
+    pub command: &'a Path,
+    /// Its arguments.
+    pub args: &'a [String],
+    /// What it may use.
+    pub bounds: Bounds,
+    /// How long it may take.
+    pub deadline: Duration,
+    /// Bytes of its answer that are read.
+    pub max_output: u64,
+}
+
+impl Work<'_> {
+    /// Gives the child its input, and takes its answer.
+    pub async fn ask(&self, input: &[u8]) -> Result<Vec<u8>, Failed> {
+        self.within(None, input).await
+    }
+
+    /// The child's input is this file, which it holds open until it ends.
+    pub async fn ask_with(&self, input: std::fs::File) -> Result<Vec<u8>, Failed> {
+        self.within(Some(input.into()), &[]).await
+    }
+
+    async fn within(&self, file: Option<Stdio>, input: &[u8]) -> Result<Vec<u8>, Failed> {
+        // The process is killed when its future is dropped.
+        timeout(self.deadline, self.exchange(file, input)).await.unwrap_or(Err(Failed::Ended(Cause::Time)))
+    }
+
+    async fn exchange(&self, file: Option<Stdio>, input: &[u8]) -> Result<Vec<u8>, Failed> {
+        let piped = file.is_none();
+        let mut child = start(self.command, self.args, self.bounds, file).map_err(Failed::Start)?;
+        let missing = || Failed::Start(io::Error::other("a standard stream is missing"));
+        let stdin = child.stdin.take();
+        if piped && stdin.is_none() {
+            return Err(missing());
+        }
+        let output = child.stdout.take().ok_or_else(missing)?;
+        let errors = child.stderr.take().ok_or_else(missing)?;
+        let (mut answer, mut words) = (Vec::new(), Vec::new());
+        let written = async {
+            if let Some(mut stdin) = stdin {
+                // A child that gives up early says why.
+                let _ = stdin.write_all(input).await;
+            }
+        };
+        let mut errors = errors.take(LAST_WORDS);
+        // Closed at the end of what is read, so that a child that says more does not wait for a reader.
+        let read = async { output.take(self.max_output.saturating_add(1)).read_to_end(&mut answer).await };
+        let (read, _, ()) = tokio::join!(read, errors.read_to_end(&mut words), written);
+        read.map_err(Failed::Start)?;
+        if answer.len() as u64 > self.max_output {
+            return Err(Failed::Ended(Cause::Other(format!("an answer of more than {} bytes", self.max_output))));
+        }
+        let status = child.wait().await.map_err(Failed::Start)?;
+        let words = String::from_utf8_lossy(&words).trim().to_owned();
+        match status.code() {
+            Some(0) => Ok(answer),
+            Some(code) if code == i32::from(REFUSED) => Err(Failed::Refused(words)),
+            _ => Err(Failed::Ended(Cause::of(status, &words))),
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Failed {
+    /// The child could not be started, or spoken to.
+    Start(io::Error),
+    /// What it was given is to blame, in the child's words.
+    Refused(String),
+    /// It ended otherwise.
+    Ended(Cause),
+}
+
+/// Why a child ended without an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// Its time, or its CPU time, was used up.
+    Time,
+    /// Its memory was used up.
+    Memory,
+    /// Its stack was used up.
+    Stack,
+    /// Somebody else killed it: the kernel, when the machine has no memory left, or an admin.
+    Killed(String),
+    /// Its status and last words.
+    Other(String),
+}
+
+/// Linux's numbers, the same on all architectures that Rust's standard library runs hooks' hosts on.
+const SIGKILL: i32 = 9;
+const SIGSEGV: i32 = 11;
+const SIGXCPU: i32 = 24;
+
+/// What a program says that is refused memory: the allocator, a system call, a thread without its stack.
+const NO_MEMORY: [&str; 3] = ["memory allocation of", "Cannot allocate memory", "Resource temporarily unavailable"];
+
+impl Cause {
+    /// Reads it off the end of a child.
+    pub fn of(status: ExitStatus, words: &str) -> Self {
+        let signal = status.signal();
+        if words.contains("overflowed its stack") || signal == Some(SIGSEGV) {
+            return Self::Stack;
+        }
+        if NO_MEMORY.iter().any(|refusal| words.contains(refusal)) {
+            return Self::Memory;
+        }
+        let told = format!("{status} {}", words.lines().last().unwrap_or_default()).trim_end().to_owned();
+        match signal {
+            Some(SIGXCPU) => Self::Time,
+            Some(SIGKILL) => Self::Killed(told),
+            _ => Self::Other(told),
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time => f.write_str("its time is used up"),
+            Self::Memory => f.write_str("its memory is used up"),
+            Self::Stack => f.write_str("its stack is used up"),
+            Self::Killed(told) => write!(f, "its process was killed, maybe for want of memory on the machine: {told}"),
+            Self::Other(told) => write!(f, "its process ended with {told}"),
+        }
+    }
+}
+
+/// The child's side of [`Work`]: input on stdin, answer on stdout. The work gets a thread with a stack of its own. Call it
+/// from a process that does nothing else.
+pub fn serve(
+    bounds: Bounds,
+    stack: usize,
+    work: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, String> + Send + 'static,
+) -> ExitCode {
+    // Whoever is waited for by the API server or a hook goes first.
+    let _ = rustix::process::nice(10);
+    let done = bounds.apply().and_then(|()| {
+        let mut input = Vec::new();
+        io::stdin().lock().read_to_end(&mut input)?;
+        thread::Builder::new().name("work".into()).stack_size(stack).spawn(move || work(input))?.join().map_err(|_| {
+            // The thread said why on stderr.
+            io::Error::other("it panicked")
+        })
+    });
+    let told = match done {
+        Ok(Ok(answer)) => io::stdout().lock().write_all(&answer).map(|()| ExitCode::SUCCESS),
+        Ok(Err(refusal)) => writeln!(io::stderr(), "{refusal}").map(|()| ExitCode::from(REFUSED)),
+        Err(error) => writeln!(io::stderr(), "{error}").map(|()| ExitCode::FAILURE),
+    };
+    // Nobody listens any more.
+    told.unwrap_or(ExitCode::FAILURE)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::path::PathBuf;
+
+    use super::*;
+
+    async fn ask(script: &str, deadline: Duration) -> Result<Vec<u8>, Failed> {
+        let args = ["-c".to_owned(), script.to_owned()];
+        let bounds = bounds(1 << 30);
+        let command = PathBuf::from("/bin/sh");
+        let work = Work { command: &command, args: &args, bounds, deadline, max_output: 1000 };
+        work.ask(b"question").await
+    }
+
+    fn bounds(memory: u64) -> Bounds {
+        Bounds { memory, cpu: Some(1), time: Some(1) }
+    }
+
+    fn cause(answer: Result<Vec<u8>, Failed>) -> Cause {
+        match answer.unwrap_err() {
+            Failed::Ended(cause) => cause,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_child_answers_or_says_why_not() {
+        const LONG: Duration = Duration::from_secs(120);
+        assert_eq!(ask("cat; env | grep -v -e PWD -e SHLVL -e '^_=' -e RAYON; true", LONG).await.unwrap(), b"question");
+        let refused = ask("cat >/dev/null; echo no >&2; exit 3", LONG).await.unwrap_err();
+        assert!(matches!(refused, Failed::Refused(why) if why == "no"));
+        for (script, wanted) in [
+            ("kill -24 $$", Cause::Time),
+            ("kill -11 $$", Cause::Stack),
+            ("echo \"thread 'work' has overflowed its stack\" >&2; kill -6 $$", Cause::Stack),
+            ("echo 'memory allocation of 9 bytes failed' >&2; kill -6 $$", Cause::Memory),
+            ("echo last >&2; exit 9", Cause::Other("exit status: 9 last".to_owned())),
+        ] {
+            assert_eq!(cause(ask(script, LONG).await), wanted, "{script}");
+        }
+        assert!(matches!(cause(ask("kill -9 $$", LONG).await), Cause::Killed(_)));
+        assert_eq!(cause(ask("exec sleep 1000", Duration::from_millis(50)).await), Cause::Time);
+        let work =
+            Work { command: Path::new("/nonexistent"), args: &[], bounds: bounds(1), deadline: LONG, max_output: 1 };
+        assert!(matches!(work.ask(b"").await, Err(Failed::Start(_))));
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_read_up_to_its_bound() {
+        let flood = cause(ask("exec yes", Duration::from_secs(120)).await);
+        assert!(matches!(&flood, Cause::Other(told) if told.contains("more than 1000 bytes")), "{flood:?}");
+    }
+}

@@ -1,0 +1,24 @@
+//! What the permissions of the component that is tried come to, call by call. Checks nothing itself.
+
+use std::sync::Arc;
+
+use crate::{
+    cmd::rbac::note,
+    model::{CallError, CallReason, HookSpec},
+    rbac::{Calls, Kinds, denied},
+    record::{Answer, Call, Request, replay::Refuses},
+};
+
+/// Refuses what a host would, in its words.
+pub(super) fn refuses(spec: &HookSpec, kinds: Kinds) -> Arc<Refuses> {
+    let (hook, permissions) = (spec.name.clone(), spec.permissions.clone());
+    Arc::new(move |request| {
+        let refusal = |message| CallError { reason: CallReason::ForbiddenByGrant, message, code: None, status: None };
+        let mut calls = Calls::default();
+        // What an apply needs of the API server depends on what it finds there; the host asks for `patch`.
+        let answer = matches!(request, Request::Write { .. }).then(|| Answer::Written(Err(refusal(String::new()))));
+        note(&Call { request: request.clone(), answer }, &mut calls);
+        let denied = denied(&permissions, &calls, &kinds)?;
+        Some(refusal(format!("hook {:?} may not {denied}: add it to permissions.kubernetes", hook.as_str())))
+    })
+}

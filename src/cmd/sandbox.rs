@@ -1,0 +1,31 @@
+//! The sandbox of the commands that an author types: one way for all of them, so that what one compiled is there for the
+//! next.
+//!
+//! Never that of `serve`, which keeps a pool of instances and so needs other code.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use super::{interpreters::directories, serve::cache_dir};
+use crate::sandbox::{CompilerConfig, SandboxConfig};
+
+/// Memory of the process that compiles.
+const MEMORY: u64 = 4 << 30;
+
+/// With this cache, or the user's.
+pub(super) fn config(cache: Option<PathBuf>) -> anyhow::Result<SandboxConfig> {
+    let program = std::env::current_exe().context("can't find this program's own file")?;
+    // It is the author's own component, or an interpreter, which takes more than any hook.
+    let compiler = CompilerConfig { memory: MEMORY, ..CompilerConfig::new(program) };
+    Ok(SandboxConfig {
+        cache_dir: cache.or_else(cache_dir),
+        pooling: false,
+        compiler: Some(compiler),
+        interpreters: directories(Vec::new()),
+        compiles_interpreter: Some(|| {
+            eprintln!("compiling the interpreter for this machine: it takes up to a minute, once, and is kept");
+        }),
+        ..SandboxConfig::default()
+    })
+}

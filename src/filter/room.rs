@@ -1,0 +1,102 @@
+//! What a binding keeps in memory: itself, its watches, the objects of its snapshot, and those that wait for their filter.
+//! All bindings together have a part of the operator's memory, and tenants have fair shares of it.
+//!
+//! Never takes away what is kept. What has no room is not kept: the snapshot is incomplete until a later list has it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::{fair::Share, model::Object};
+
+/// A unit of the shares.
+pub const UNIT: u64 = 1024;
+/// Units that are asked for at a time, and kept when less is needed.
+const STEP: u64 = 4;
+/// Between two looks whether there is room again.
+const LOOK: Duration = Duration::from_secs(5);
+/// The longest time between two lists for what had no room.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// The room of one binding.
+#[derive(Debug, Default)]
+pub struct Room {
+    share: Option<Share>,
+    /// Units for itself and its watches.
+    base: u64,
+    /// What had no room: bytes of the smallest object, and when to look again.
+    missing: Option<(usize, Instant)>,
+    pause: Duration,
+}
+
+impl Room {
+    /// Without a bound.
+    #[must_use]
+    pub fn unbounded() -> Self {
+        Self::default()
+    }
+
+    /// Begins with what the binding itself takes, and grows with its objects.
+    #[must_use]
+    pub fn of(share: Share) -> Self {
+        Self { base: share.units(), share: Some(share), ..Self::default() }
+    }
+
+    /// Keeps the text of an object, which others may keep as well: whoever does so first pays.
+    pub(super) fn keep(&self, object: &Object) -> bool {
+        let units = (object.json.len() as u64).div_ceil(UNIT);
+        self.share.as_ref().is_none_or(|share| object.charge.take(share, units))
+    }
+
+    /// Holds so many bytes in all beside those texts, if there is room.
+    pub(super) fn hold(&mut self, bytes: usize) -> bool {
+        let Some(share) = &mut self.share else { return true };
+        let units = self.base + (bytes as u64).div_ceil(UNIT);
+        let more = units.saturating_sub(share.units());
+        if more > 0 {
+            return share.grow(more.next_multiple_of(STEP)) || share.grow(more);
+        }
+        if share.units() > units + 2 * STEP {
+            share.shrink(share.units() - units - STEP);
+        }
+        true
+    }
+
+    /// There was no room for so many bytes. Says why, for whoever can change it.
+    pub(super) fn lacks(&mut self, bytes: usize) -> String {
+        let pause = self.pause.max(LOOK);
+        let smallest = self.missing.map_or(bytes, |(smallest, _)| smallest.min(bytes));
+        let at = self.missing.map_or_else(|| Instant::now() + pause, |(_, at)| at);
+        self.missing = Some((smallest, at));
+        let (tenant, most) = self.share.as_ref().map(|share| (share.tenant().to_string(), share.most())).unzip();
+        format!(
+            "{bytes} bytes, and the bindings of {} keep as much as their share is, at most {} KiB: keep less with a \
+             jqFilter or content, or give the operator more memory (--memory-limit)",
+            tenant.unwrap_or_default(),
+            most.unwrap_or_default()
+        )
+    }
+
+    /// When to look whether there is room again.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.missing.map(|(_, at)| at)
+    }
+
+    /// Whether there is room for the smallest object that was missing, beside what is held: then a list is due. The room is not
+    /// reserved until that comes.
+    pub(super) fn is_back(&mut self, held: usize) -> bool {
+        let Some((smallest, _)) = self.missing else { return false };
+        if self.hold(held.saturating_add(smallest)) {
+            self.missing = None;
+            self.pause = (self.pause * 2).clamp(LOOK, LONGEST);
+            return true;
+        }
+        self.missing = Some((smallest, Instant::now() + LOOK));
+        false
+    }
+
+    /// Nothing is missing any more.
+    pub(super) fn is_enough(&mut self) {
+        (self.missing, self.pause) = (None, Duration::ZERO);
+    }
+}

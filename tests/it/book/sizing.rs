@@ -1,0 +1,52 @@
+//! `docs/admin/sizing.md` against the code and what is shipped: the parts of memory fit the Pod's limit.
+
+use boathook::{
+    filter::WorkerConfig,
+    memory::{Parts, WATCH, WORKER},
+    sandbox::{Sandbox, SandboxConfig},
+};
+
+use super::Page;
+
+const MIB: u64 = 1024 * 1024;
+
+/// The container's limits in `deploy/install.yaml`: `memory`, `ephemeral-storage`.
+fn limit(of: &str) -> u64 {
+    let manifests = Page::read("deploy/install.yaml").text;
+    let deployment = manifests.split("\n---\n").find(|manifest| manifest.contains("\nkind: Deployment\n")).unwrap();
+    let limits = deployment.split_once("limits:\n").unwrap().1;
+    let line = limits.lines().find_map(|line| line.trim().strip_prefix(of)?.strip_prefix(": ")).unwrap();
+    line.strip_suffix("Gi").unwrap_or_else(|| panic!("{of} is {line}, no number of Gi")).parse::<u64>().unwrap()
+        * 1024
+        * MIB
+}
+
+// mutant: src/memory.rs: `let quarter = limit.max(LEAST) / 4;` => `let quarter = limit.max(LEAST) / 2;`
+#[test]
+fn what_is_shipped_fits_the_pods_limit_and_the_page_says_how() {
+    let (memory, page) = (limit("memory"), Page::read("docs/admin/sizing.md").text);
+    let parts = Parts::of(memory);
+    assert!(parts.bytes() <= memory / 4 * 3, "{parts:?} of {memory}");
+    let of_runs = parts.runs / 4 * 3;
+    let run = Sandbox::new(SandboxConfig { memory: parts.runs, ..SandboxConfig::default() }).unwrap().max_memory();
+    for said in [
+        format!("allow {} GiB", memory / MIB / 1024),
+        format!("| part | of {} GiB |", memory / MIB / 1024),
+        format!("| {} MiB | the operator counts", parts.runs / MIB),
+        format!("one tenant has {} MiB at most, and one run's `limits.memory` {} MiB", of_runs / MIB, run / MIB),
+        format!("| {} MiB | the kernel (`RLIMIT_DATA`)", parts.compiler / MIB),
+        format!("| {} of {} MiB | the kernel, each", parts.workers, WORKER / MIB),
+        format!(
+            "| {} MiB | the operator counts; one tenant has {} MiB at most",
+            parts.kept / MIB,
+            parts.kept / MIB / 4 * 3
+        ),
+        format!("| {} KiB for a binding, and as much for each of its watches |", WATCH / 1024),
+    ] {
+        assert!(page.contains(&said), "docs/admin/sizing.md does not say {said:?}");
+    }
+    // A worker's bound is that of its values, and of what every one has.
+    assert!(WorkerConfig::new("").memory < WORKER);
+    let cache = SandboxConfig::default().cache_bytes;
+    assert!(page.contains(&format!("compiled` | {} GiB;", cache / MIB / 1024)) && cache < limit("ephemeral-storage"));
+}

@@ -1,0 +1,98 @@
+//! Published flaws of other operators, tried on the whole of this one.
+
+use boathook::model::{HookPhase, Identity, InstallError, Installation};
+use boathook_cluster::{Cluster, Options};
+use serde_json::{Value, json};
+
+use super::{
+    bundles::{Shelf, state},
+    fixture::{Operator, Pipeline},
+    tell::tell,
+    written::{Deed, hook},
+};
+use crate::support::cluster::{Admin, TestCluster};
+
+/// Flux Operator CVE-2026-23990: no user, so no header, so the operator's own rights.
+// mutant: src/app/bundles/scope.rs: `if name && account && !twice {` => `if name && !twice {`
+#[tokio::test]
+async fn cve_2026_23990_nobody_acts_as_a_service_account_without_a_name() {
+    let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
+    let (shelf, installer) = (Shelf::new(), pipeline.operator.app.installer());
+    let words = hook("{configVersion: v1, onStartup: 1}", &Deed::Says("ran"));
+    for (namespace, name) in [("prod", ""), ("", "hook"), ("", ""), ("prod", " "), ("prod", "\u{0}"), ("prod", "a:b")] {
+        let identity = Identity { namespace: namespace.to_owned(), service_account: name.to_owned() };
+        let bundle = Installation { identity: Some(identity), ..shelf.bundle(&[("w", &words)]) };
+        let error = installer.install(bundle).await.unwrap_err();
+        assert!(matches!(error, InstallError::Name(_)), "{namespace:?} {name:?}: {error}");
+    }
+    assert_eq!(pipeline.operator.log.said("w.team.prod"), [] as [String; 0]);
+}
+
+/// Capsule CVE-2026-22872: what is in no namespace is in no tenant's, though the API server lets it pass every selector of
+/// namespaces.
+// mutant: src/app/watching.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
+#[tokio::test]
+async fn cve_2026_22872_a_confined_bundle_hears_of_and_answers_for_nothing_cluster_scoped() {
+    let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
+    let (shelf, installer) = (Shelf::new(), pipeline.operator.app.installer());
+    for kind in ["apiVersion: v1, kind: Node", "apiVersion: v1, kind: Namespace"] {
+        let document = format!(
+            "{{configVersion: v1, kubernetes: [{{{kind}, namespace: {{nameSelector: {{matchNames: [prod]}}}}}}]}}"
+        );
+        let words = hook(&document, &Deed::Says("seen"));
+        let bundle = Installation { confined_to: Some("prod".to_owned()), ..shelf.bundle(&[("w", &words)]) };
+        installer.install(bundle.clone()).await.unwrap();
+        let held = state(&installer, "w");
+        assert_eq!(held.phase, HookPhase::Forbidden, "{kind}");
+        assert!(held.reason.contains("in no namespace"), "{}", held.reason);
+        installer.remove(&bundle.id).await;
+    }
+    assert_eq!(pipeline.operator.log.said("w.team.prod"), [] as [String; 0]);
+}
+
+const DOCUMENT: &str = "configVersion: v1\nkubernetes: [{apiVersion: v1, kind: ConfigMap, \
+    executeHookOnSynchronization: false, namespace: {nameSelector: {matchNames: [default]}}, \
+    jqFilter: '.metadata.annotations[\"x/y\"] | split(\",\") | {first: .[0], far: .[9], n: (.[1] | tonumber)}'}]\n";
+
+/// Argo Workflows CVE-2026-40886: an annotation in a form that nobody thought of. The hook's own filter fails on most of
+/// these, and `1e999` is a number that no JSON reader accepts; the operator goes on, and the hook gets the next object.
+// mutant: src/filter/jq/write.rs: `if serde_json::from_str::<f64>(text).is_ok() {` => `if true {`
+#[tokio::test]
+async fn cve_2026_40886_no_object_stops_filters_or_contexts() {
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    let admin = Admin::new(cluster.client());
+    let pipeline = Pipeline::on(TestCluster { cluster, admin }, &[("tell", tell(DOCUMENT))], |_| ()).await;
+    pipeline.operator.ready().await;
+    let object = |name: &str, annotations: Value, data: Value| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+            "metadata": {"name": name, "namespace": "default", "annotations": annotations}})
+    };
+    let texts = [
+        "",
+        ",",
+        ",,,,,,,,,,,,",
+        "a",
+        "a,b",
+        "1e999,1e999",
+        "a,+1.5",
+        "\u{0}",
+        "ä🦀\u{202e}\r\n",
+        "{}",
+        "[",
+        "\"",
+        "null",
+    ];
+    for (n, text) in texts.iter().enumerate() {
+        pipeline.create(object(&format!("hostile-{n}"), json!({"x/y": text}), json!({"text": text}))).await;
+    }
+    pipeline.create(object("hostile-long", json!({"x/y": ",".repeat(200_000)}), json!({}))).await;
+    pipeline.create(object("hostile-none", json!(null), json!(null))).await;
+    pipeline.create(object("good", json!({"x/y": "a,7"}), json!({}))).await;
+    // The longest line is cut, and no JSON then.
+    let good = |line: String| {
+        let told: Option<Value> = line.strip_prefix("told ").and_then(|line| serde_json::from_str(line).ok());
+        told.is_some_and(|told| told["name"] == "good" && told["result"]["n"] == 7)
+    };
+    let seen = |operator: &Operator| operator.log.said("tell").into_iter().any(good).then_some(());
+    pipeline.operator.until("the hook gets the good one", seen).await;
+}

@@ -1,0 +1,145 @@
+//! Run slots: what a greedy hook leaves for others.
+
+use std::fmt::Write as _;
+
+use boathook::{memory::WATCH, model::HookName};
+use serde_json::json;
+
+use super::{
+    fixture::{Operator, Pipeline, config_map, guests},
+    tell::{change, tell, told, told_of},
+    written::{Deed, hook},
+};
+use crate::support::cluster::TestCluster;
+
+/// Runs of this hook begin for each ConfigMap labelled `wakes=greedy`, and end when there is one named `gate`.
+fn greedy() -> Vec<u8> {
+    let mut document = "configVersion: v1\nconcurrency: 1000\nlimits: {time: 120s, hostCalls: 1000000}\n".to_owned();
+    document += "permissions: {kubernetes: [{apiGroups: [''], resources: [configmaps], verbs: [get]}]}\n";
+    document += "kubernetes:\n- {name: maps, apiVersion: v1, kind: ConfigMap, executeHookOnSynchronization: false";
+    let _ = writeln!(document, ", labelSelector: {{matchLabels: {{wakes: greedy}}}}}}");
+    hook(&document, &Deed::WaitsFor("gate"))
+}
+
+fn begun(operator: &Operator) -> usize {
+    operator.log.said("greedy").iter().filter(|line| *line == "begin").count()
+}
+
+#[tokio::test]
+// mutant: src/queue/shares.rs: `may_take(used as u64, 1, self.slots.saturating_sub(self.running) as u64)` => `used < usize::MAX`
+async fn a_hook_with_a_thousand_long_runs_leaves_slots_for_others() {
+    let mut hooks = guests(["echo"]);
+    hooks.push(("greedy", greedy()));
+    let pipeline = Pipeline::on(TestCluster::start().await, &hooks, |_| ()).await;
+    let operator = &pipeline.operator;
+    operator.ready().await;
+    for n in 0..20 {
+        pipeline.create(config_map(&format!("g{n}"), ("wakes", "greedy"), json!({}))).await;
+    }
+    // Of eight slots.
+    operator.until("it has its share", |operator| (begun(operator) == 6).then_some(())).await;
+    for n in 0..3 {
+        pipeline.create(config_map(&format!("e{n}"), ("echo", "true"), json!({"n": "1"}))).await;
+        let told = |operator: &Operator| {
+            let lines = operator.log.said_json("echo");
+            (lines.iter().filter(|line| line["type"] == "Event").count() == n + 1).then_some(())
+        };
+        operator.until("the other hook runs meanwhile", told).await;
+    }
+    assert_eq!(begun(operator), 6);
+    pipeline.create(config_map("gate", ("is", "open"), json!({}))).await;
+    operator.until("all of it runs in the end", |operator| (begun(operator) == 20).then_some(())).await;
+}
+
+/// A document of so many bindings, the last one of what the hook is woken with.
+fn bindings(count: usize, wakes: &str) -> Vec<u8> {
+    let mut document = "configVersion: v1\nkubernetes:\n".to_owned();
+    for n in 1..count {
+        let _ = writeln!(
+            document,
+            "- {{name: b{n}, apiVersion: v1, kind: ConfigMap, labelSelector: {{matchLabels: {{n: '{n}'}}}}}}"
+        );
+    }
+    let _ = write!(
+        document,
+        "- {{name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {{matchLabels: {{wakes: {wakes}}}}}}}"
+    );
+    tell(&document)
+}
+
+#[tokio::test]
+// mutant: src/app/bindings/mod.rs: `let units = watches.saturating_mul(WATCH / filter::UNIT);` => `let units = watches * 0;`
+async fn a_hook_with_many_bindings_leaves_watches_for_others() {
+    let cluster = TestCluster::start().await;
+    let wide = "configVersion: v1\nkubernetes:\n- {name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: \
+                {wakes: wide}}}\n- {name: wide, apiVersion: v1, kind: ConfigMap, nameSelector: {matchNames: [NAMES]}}";
+    let names: Vec<_> = (0..80).map(|n| format!("m{n}")).collect();
+    let wide = wide.replace("NAMES", &names.join(", "));
+    let greedy = ["greedy", "greedy-too"].map(|name| (name, bindings(60, name)));
+    let mut hooks = vec![("other", bindings(2, "other")), ("wide", tell(&wide))];
+    hooks.extend(greedy);
+    let operator = Operator::start(cluster.admin.client.clone(), &hooks, |options| options.kept = 100 * WATCH).await;
+    let message = "binding pending: there is no room for it";
+    // A binding and its watch are two of them, and a tenant has three quarters of them at most.
+    let pending = operator.told(message, "greedy", 60 - 37).await;
+    operator.told(message, "greedy-too", 60 - 37).await;
+    let reason = pending[0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("the bindings of hook/greedy keep as much as their share is") && reason.contains("KiB of 3200"),
+        "{reason}"
+    );
+    let never = operator.told(message, "wide", 1).await;
+    let reason = never[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("it takes 81 watches") && reason.contains("one tenant has 75 at most"), "{reason}");
+    assert!(reason.contains("--memory-limit"), "{reason}");
+    for (hook, synchronizations) in [("other", 2), ("wide", 1)] {
+        told_of(&operator, hook, "Synchronization", synchronizations).await;
+        cluster.admin.create(&config_map(hook, ("wakes", hook), json!({}))).await.unwrap();
+        told_of(&operator, hook, "Event", 1).await;
+    }
+    // What one gives back, another takes.
+    let enabled = |hook: &str| {
+        let lines = operator.log.told("binding enabled");
+        lines.iter().filter(|line| line["hook"] == hook).count()
+    };
+    let (more, less) =
+        if enabled("greedy") > enabled("greedy-too") { ("greedy", "greedy-too") } else { ("greedy-too", "greedy") };
+    assert!(enabled(less) < 25, "{}", enabled(less));
+    assert!(operator.app.quarantine(&HookName::new(more).unwrap(), "the test wants its watches"));
+    operator.told("binding enabled", less, 30).await;
+}
+
+#[tokio::test]
+// mutant: src/filter/drive.rs: `self.driver.relist.notify_one();` => `let _ = &self.driver.relist;`
+async fn a_hook_that_sees_many_objects_leaves_room_for_what_others_see() {
+    let cluster = TestCluster::start().await;
+    let hooks = ["greedy", "other"].map(|name| (name, bindings(1, name)));
+    let operator = Operator::start(cluster.admin.client.clone(), &hooks, |options| options.kept = 16 * WATCH).await;
+    operator.ready().await;
+    let create = async |name: &str, wakes: &str, bytes: usize| {
+        let data = json!({"text": "x".repeat(bytes)});
+        cluster.admin.create(&config_map(name, ("wakes", wakes), data)).await.unwrap();
+    };
+    for n in 0..60 {
+        create(&format!("g{n}"), "greedy", 8 << 10).await;
+    }
+    let message = "no room for an object: runs that include this snapshot wait until there is";
+    let line = &operator.told(message, "greedy", 1).await[0];
+    let why = line["error"].as_str().unwrap();
+    assert!(why.contains("the bindings of hook/greedy keep as much as their share is"), "{why}");
+    create("o", "other", 8 << 10).await;
+    told_of(&operator, "other", "Event", 1).await;
+    let events = |operator: &Operator| told(operator, "greedy").iter().filter(|line| line["type"] == "Event").count();
+    // Of 384 KiB, it takes 64 for itself.
+    assert!((20..40).contains(&events(&operator)), "{}", events(&operator));
+    // With room for all of it, a list brings what was not kept.
+    for n in 0..40 {
+        cluster.admin.delete(&config_map(&format!("g{n}"), ("wakes", "greedy"), json!({}))).await.unwrap();
+    }
+    for n in 40..60 {
+        let named = format!("Added default/g{n}");
+        let is_told =
+            |operator: &Operator| told(operator, "greedy").iter().any(|line| change(line) == named).then_some(());
+        operator.until(&named, is_told).await;
+    }
+}

@@ -1,0 +1,133 @@
+//! The operator's long-lived tasks: whichever of them ends by itself, it does not go unnoticed.
+
+use boathook::{
+    admin::Socket,
+    app::{CertificateSource, Reached, WebhookOptions},
+    election::ElectionConfig,
+    record::RecordConfig,
+    webhook::Settings,
+};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use super::fixture::{Operator, guests};
+use crate::support::{PATIENCE, cluster::TestCluster, until};
+
+const OWN: &str = "boathook";
+
+/// What an operator is made of that has everything. Whoever adds a task adds its name here, so that it is killed below.
+const TASKS: [&str; 18] = [
+    "admin socket",
+    "certificates of webhooks",
+    "election",
+    "failure Events",
+    HEALTH,
+    "hook reviewer",
+    "jumps of the clock",
+    "live ticks",
+    "news of kinds",
+    "queues",
+    "registrations",
+    "watch of customresourcedefinitions",
+    "watch of mutatingwebhookconfigurations",
+    "watch of validatingwebhookconfigurations",
+    "webhook server",
+    "webhooks",
+    "what follows from leading",
+    "what to register",
+];
+/// Nobody can end a thread from outside; `src/tasks.rs` has tests of those that panic.
+const THREADS: [&str; 2] = ["clock of runs", "records"];
+const HEALTH: &str = "health and metrics";
+
+struct Whole {
+    operator: Operator,
+    _cluster: TestCluster,
+    _files: TempDir,
+}
+
+/// An operator with everything, at work.
+async fn whole() -> Whole {
+    let (cluster, files) = (TestCluster::start().await, tempfile::tempdir().unwrap());
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OWN}});
+    cluster.admin.create(&namespace).await.unwrap();
+    let operator = Operator::start(cluster.admin.client.clone(), &guests(["reviewer"]), |options| {
+        options.webhooks = Some(WebhookOptions {
+            listen: ([127, 0, 0, 1], 0).into(),
+            settings: Settings::default(),
+            instance: OWN.to_owned(),
+            namespace: OWN.to_owned(),
+            left_out: WebhookOptions::left_out(Some(OWN)),
+            reached: Reached::Address,
+            certificates: CertificateSource::Secret("certificates".to_owned(), CertificateSource::LIFETIME),
+            client_ca: None,
+        });
+        options.election = Some(ElectionConfig::new("default", OWN, "first", std::time::Duration::from_secs(300)));
+        options.record = Some(RecordConfig::new(files.path().join("records"), options.hooks.clone().unwrap()));
+        options.admin_socket = Some(Socket::At(files.path().join("private/socket")));
+    })
+    .await;
+    operator.ready().await;
+    assert_eq!(operator.app.readiness().quarantined, []);
+    // Some start a moment after the operator leads.
+    let running = async || (operator.app.tasks().names().len() >= TASKS.len() + THREADS.len()).then_some(());
+    until("all tasks run", running).await;
+    Whole { operator, _cluster: cluster, _files: files }
+}
+
+impl Whole {
+    /// The status and the text of a page; none when nobody answers.
+    async fn get(&self, path: &str) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect(self.operator.app.address()).await.ok()?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.ok()?;
+        Some((text.split(' ').nth(1)?.parse().ok()?, text))
+    }
+}
+
+#[tokio::test]
+async fn every_long_lived_task_is_known_by_its_name() {
+    let whole = whole().await;
+    let mut expected = [TASKS.as_slice(), &THREADS].concat();
+    expected.sort_unstable();
+    let mut names = whole.operator.app.tasks().names();
+    names.sort_unstable();
+    assert_eq!(names, expected);
+    let (status, text) = whole.get("/healthz").await.unwrap();
+    assert!(status == 200 && text.contains("\r\n\r\nok\n"), "{text}");
+    let tasks = whole.operator.app.tasks().clone();
+    whole.operator.shutdown().await;
+    assert_eq!(tasks.first_ended(), None, "an ordinary end is no defect");
+}
+
+// mutant: src/tasks.rs: `self.shared.ended.send_if_modified(|first| {` => `watch::Sender::new(None).send_if_modified(|first| {`
+#[tokio::test]
+async fn whichever_task_ends_the_operator_is_broken_and_says_so() {
+    for task in TASKS {
+        let whole = whole().await;
+        let app = &whole.operator.app;
+        assert!(app.tasks().kill(task), "{task}");
+        let ended = tokio::time::timeout(PATIENCE, app.tasks().ended()).await.unwrap_or_else(|_| panic!("{task}"));
+        assert_eq!(ended.task, task);
+        assert!(!app.readiness().ready(), "{task}");
+        if task == HEALTH {
+            until("nobody answers the kubelet", async || whole.get("/healthz").await.is_none().then_some(())).await;
+            continue;
+        }
+        for path in ["/healthz", "/readyz"] {
+            let (status, text) = whole.get(path).await.unwrap();
+            assert!(status == 503 && text.contains(&format!("[-]{ended}\n")), "{task}: {text}");
+        }
+        // What lives by it may end behind it.
+        let told = whole.operator.log.told("a task of the operator ended by itself: this is a defect");
+        assert_eq!(told[0]["task"], task);
+        // It can still be taken down.
+        tokio::time::timeout(PATIENCE, whole.operator.shutdown()).await.unwrap_or_else(|_| panic!("{task}"));
+    }
+}
