@@ -80,7 +80,7 @@ impl Named {
     /// Keeps all bundles as they should be, until it is dropped.
     pub fn keep(self, installer: &Arc<dyn Installer>, leadership: &Leadership, tasks: &Tasks) -> Vec<Task<()>> {
         let keep = |wanted: Wanted| {
-            let name = wanted.id.to_string();
+            let name = format!("bundle {}", wanted.id);
             tasks.spawn(name, keep(wanted, self.shared.clone(), installer.clone(), leadership.clone()))
         };
         self.bundles.into_iter().map(keep).collect()

@@ -300,7 +300,67 @@ pub(super) fn cache_dir() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use clap::Parser as _;
+    use futures::future::{BoxFuture, FutureExt as _};
+
     use super::*;
+    use crate::model::{
+        Asked, BundleId, HookSource, HookState, InstallError, Installation, Installed, Installer,
+    };
+
+    /// Has no hooks.
+    struct Nobody;
+
+    impl Installer for Nobody {
+        fn install(&self, _: Installation) -> BoxFuture<'_, Result<Installed, InstallError>> {
+            std::future::pending().boxed()
+        }
+
+        fn suspend<'a>(&'a self, _: &'a BundleId, _: bool) -> BoxFuture<'a, bool> {
+            std::future::pending().boxed()
+        }
+
+        fn remove<'a>(&'a self, _: &'a BundleId) -> BoxFuture<'a, bool> {
+            std::future::pending().boxed()
+        }
+
+        fn states(&self, _: &BundleId) -> Vec<HookState> {
+            Vec::new()
+        }
+
+        fn asked<'a>(&'a self, _: &'a [HookSource]) -> BoxFuture<'a, Vec<Asked>> {
+            std::future::pending().boxed()
+        }
+    }
+
+    /// `tests/it/pipeline/tasks.rs` kills those of an operator that has no bundles.
+    #[tokio::test]
+    async fn whatever_keeps_bundles_is_noticed_when_it_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().display().to_string();
+        // Nobody listens there.
+        let nowhere = "127.0.0.1:1";
+        let typed =
+            ["boathook", "serve", "--unverified", "--bundle-store", &store, "--bundle", &format!("team={nowhere}/x:v1")];
+        let cli::Command::Serve(mut args) = cli::Cli::parse_from(typed).command else { panic!() };
+        let common = hookbundles::Common::read(&args.bundles, None).unwrap();
+        let named = bundles::Named::read(args.bundles.take(), None).unwrap().unwrap();
+        let (installer, leadership): (Arc<dyn Installer>, _) = (Arc::new(Nobody), Leadership::alone());
+
+        let tasks = Tasks::default();
+        let _held = named.keep(&installer, &leadership, &tasks);
+        assert!(tasks.kill("bundle team"));
+        assert_eq!(tasks.ended().await.task, "bundle team");
+
+        let tasks = Tasks::default();
+        let config = kube::Config::new(format!("http://{nowhere}").parse().unwrap());
+        let client = kube::Client::try_from(config).unwrap();
+        let held = hookbundles::start(args.hook_bundles, common, client, installer, leadership, &tasks);
+        let _held = held.await.unwrap().unwrap();
+        assert!(tasks.kill("HookBundles"));
+        assert_eq!(tasks.ended().await.task, "HookBundles");
+    }
 
     #[tokio::test]
     async fn a_task_that_ends_by_itself_ends_the_operator_with_a_code_of_its_own() {
