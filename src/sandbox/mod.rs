@@ -48,6 +48,7 @@ pub use component::LoadedHook;
 pub use error::{LoadError, SandboxError};
 pub use host::{Host, Written};
 pub use script::{Compiled, InterpreterError, compile_interpreter, interpreter_files, interpreters_in};
+pub use turns::runtime;
 
 use cache::Cache;
 use component::Loader;

@@ -14,16 +14,28 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::Poll,
-    thread,
     time::Instant,
 };
 
 use tokio::{
-    runtime::{Handle, RuntimeFlavor},
+    runtime::Builder,
     time::{sleep_until, timeout_at},
 };
 
-use crate::fair::{Pool, Share, Tenant};
+use crate::fair::{Pool, Share, Tenant, threads};
+
+/// Polls of other tasks that a guest waits for at most, when its turn has come. tokio's own 61 are a third of a second
+/// when each is a tick of a short run: guests that compute longer would get a hundredth of the CPU meanwhile.
+const BETWEEN: u32 = 8;
+
+/// The async runtime of a process that runs hooks.
+#[must_use]
+pub fn runtime(threads: usize) -> Builder {
+    let mut builder = Builder::new_multi_thread();
+    // After so many polls a thread of the runtime looks for events of the network, and goes on with what yielded.
+    builder.worker_threads(threads).event_interval(BETWEEN).enable_all();
+    builder
+}
 
 /// The turns of a sandbox.
 pub(super) struct Turns(Pool);
@@ -31,11 +43,7 @@ pub(super) struct Turns(Pool);
 impl Turns {
     /// As many as the runtime has threads. A tenant alone never gets the last one, unless it is the only one.
     pub(super) fn new() -> Self {
-        let workers = match Handle::try_current() {
-            Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => runtime.metrics().num_workers(),
-            _ => thread::available_parallelism().map_or(1, usize::from),
-        };
-        Self(Pool::new(workers as u64))
+        Self(Pool::new(threads()))
     }
 
     /// For one call of a guest.

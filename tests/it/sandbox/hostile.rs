@@ -2,13 +2,21 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    task::Poll,
+    time::{Duration, Instant},
+};
 
 use boathook::{
     fair::Tenant,
     model::{Failure, FailureKind, HookName, Limit, Limits},
     sandbox::{LoadedHook, RunReport, Sandbox, SandboxConfig},
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use super::support::{self, Memory, hostile, load, one_second, plenty, run, sandbox};
 
@@ -119,6 +127,39 @@ async fn tenants_take_turns_at_the_cpu_and_the_operator_waits_for_one_of_them() 
     // A tick is 5 ms, and there are two at most for each turn of what is ready: one of each tenant.
     let between = (modest + greedy) / turns;
     assert!(between < Duration::from_millis(40), "guests computed {between:?} between two turns of {turns}");
+}
+
+/// Tasks that are always ready, as those of short runs without end are.
+// mutant: src/sandbox/turns.rs: `.event_interval(BETWEEN)` => ``
+#[test]
+fn a_guest_gets_on_while_everything_else_is_busy() {
+    let runtime = boathook::sandbox::runtime(1).build().unwrap();
+    let polls = Arc::new(AtomicU32::new(0));
+    let busy = || {
+        let polls = polls.clone();
+        std::future::poll_fn(move |context| {
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(1) {
+                std::hint::spin_loop();
+            }
+            polls.fetch_add(1, Ordering::Relaxed);
+            context.waker().wake_by_ref();
+            Poll::<()>::Pending
+        })
+    };
+    let computed = runtime.block_on(async {
+        let sandbox = sandbox();
+        let hook = load(&sandbox, "spin", &hostile("spin-run")).await;
+        let busy: Vec<_> = (0..4).map(|_| AbortOnDropHandle::new(tokio::spawn(busy()))).collect();
+        polls.store(0, Ordering::Relaxed);
+        let limits = Limits { time: Duration::from_secs(2), ..Limits::default() };
+        let run = tokio::spawn(async move { run(&sandbox, &hook, limits).await });
+        let computed = run.await.unwrap().cpu;
+        drop(busy);
+        computed
+    });
+    let (polls, ticks) = (polls.load(Ordering::Relaxed), computed.as_millis() / 5 + 1);
+    assert!(u128::from(polls) < ticks * 24, "{polls} polls of others for {ticks} ticks of the guest");
 }
 
 // mutant: src/sandbox/limits.rs: `if used > self.limit {` => `if used > u64::from(u32::MAX) {`
