@@ -1,4 +1,4 @@
-//! Fair shares of what the process has only so much of: run slots, compiles, pulls, disk, memory.
+//! Fair shares of what the process has only so much of: run slots, compiles, pulls, disk, memory, turns at the CPU.
 //!
 //! The rule is that of dynamic thresholds, which switches use for their shared buffers: a tenant may take more only while
 //! its use stays within [`SHARE`] times what is then still free. One tenant alone gets three quarters, two get three
@@ -9,10 +9,18 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
+    future::poll_fn,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    task::Poll,
+    thread,
 };
 
-use tokio::sync::oneshot;
+use futures::future::{BoxFuture, FutureExt as _};
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    sync::oneshot,
+};
 
 /// A tenant's use stays within this many times what is free.
 pub const SHARE: u64 = 3;
@@ -58,6 +66,8 @@ pub struct Pool {
 struct State {
     capacity: u64,
     free: u64,
+    /// A tenant alone may have all units.
+    whole: bool,
     used: BTreeMap<Tenant, u64>,
     /// Those that wait, in their order; the tenant in front is asked first.
     waiting: VecDeque<(Tenant, VecDeque<Waiter>)>,
@@ -83,8 +93,19 @@ impl Pool {
     /// A pool of at least one unit.
     #[must_use]
     pub fn new(capacity: u64) -> Self {
+        Self::with(capacity, false)
+    }
+
+    /// Turns of tasks for [`Self::paced`]: as many as the runtime has threads. A tenant may have all of them while no
+    /// other waits, since each is over in a moment.
+    #[must_use]
+    pub fn of_threads() -> Self {
+        Self::with(threads(), true)
+    }
+
+    fn with(capacity: u64, whole: bool) -> Self {
         let capacity = capacity.max(1);
-        let state = State { capacity, free: capacity, used: BTreeMap::new(), waiting: VecDeque::new() };
+        let state = State { capacity, free: capacity, whole, used: BTreeMap::new(), waiting: VecDeque::new() };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -97,7 +118,7 @@ impl Pool {
     /// The most that one tenant gets while nobody else uses anything.
     #[must_use]
     pub fn most(&self) -> u64 {
-        share_of(self.capacity())
+        self.lock().most()
     }
 
     /// The units that nobody uses.
@@ -135,8 +156,8 @@ impl Pool {
         let _others = Others(self);
         let waits = {
             let mut state = self.lock();
-            if !may_take(0, units, state.capacity) {
-                return Err(TooLarge { units, share: share_of(state.capacity) });
+            if units > state.most() {
+                return Err(TooLarge { units, share: state.most() });
             }
             let (answer, waits) = oneshot::channel();
             state.wait(tenant, Waiter { units, answer });
@@ -144,7 +165,44 @@ impl Pool {
         };
         self.serve();
         // The sender is in the pool, which this call borrows, until it is used.
-        waits.await.map_err(|_| TooLarge { units, share: share_of(self.capacity()) })
+        waits.await.map_err(|_| TooLarge { units, share: self.most() })
+    }
+
+    /// Polls a task of a tenant when there is a unit for it, and everything else that is ready then was polled. However
+    /// many tasks of one tenant are ready, another tenant's is polled next, and the runtime's own queue stays short: what
+    /// is no tenant's waits for no more polls than there are units.
+    pub async fn paced<F: Future>(self, tenant: Tenant, task: F) -> F::Output {
+        let (mut task, mut turn) = (pin!(task), Turn::None);
+        poll_fn(|context| {
+            let share = match std::mem::replace(&mut turn, Turn::None) {
+                Turn::Now(share) => {
+                    let polled = task.as_mut().poll(context);
+                    drop(share);
+                    return polled;
+                }
+                Turn::None => match self.try_take(&tenant, 1) {
+                    Some(share) => Poll::Ready(Some(share)),
+                    None => {
+                        let (pool, tenant) = (self.clone(), tenant.clone());
+                        let mut wait = async move { pool.take(&tenant, 1).await.ok() }.boxed();
+                        let share = wait.poll_unpin(context);
+                        turn = Turn::Waits(wait);
+                        share
+                    }
+                },
+                Turn::Waits(mut wait) => {
+                    let share = wait.poll_unpin(context);
+                    turn = Turn::Waits(wait);
+                    share
+                }
+            };
+            if let Poll::Ready(share) = share {
+                turn = Turn::Now(share);
+                context.waker().wake_by_ref();
+            }
+            Poll::Pending
+        })
+        .await
     }
 
     fn share(&self, tenant: &Tenant, units: u64) -> Share {
@@ -166,6 +224,15 @@ impl Pool {
     }
 }
 
+/// The threads of this runtime, or of the machine.
+pub fn threads() -> u64 {
+    let threads = match Handle::try_current() {
+        Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => runtime.metrics().num_workers(),
+        _ => thread::available_parallelism().map_or(1, usize::from),
+    };
+    threads as u64
+}
+
 /// The most that one tenant can use while no other uses anything.
 fn share_of(capacity: u64) -> u64 {
     (capacity / (SHARE + 1) * SHARE + capacity % (SHARE + 1) * SHARE / (SHARE + 1)).max(1)
@@ -185,6 +252,10 @@ impl State {
         self.used.get(tenant).copied().unwrap_or_default()
     }
 
+    fn most(&self) -> u64 {
+        if self.whole { self.capacity } else { share_of(self.capacity) }
+    }
+
     /// Whether a tenant may take units now. It may not where it would then have more than another that waits would have:
     /// little that is taken again and again must not keep away who needs much at once.
     fn may(&self, tenant: &Tenant, units: u64) -> bool {
@@ -195,7 +266,8 @@ impl State {
                 && first
                     .is_some_and(|waiter| self.used(waits).saturating_add(waiter.units) < used.saturating_add(units))
         };
-        may_take(used, units, self.free) && !self.waiting.iter().any(behind)
+        let fits = if self.whole { units <= self.free } else { may_take(used, units, self.free) };
+        fits && !self.waiting.iter().any(behind)
     }
 
     fn take(&mut self, tenant: &Tenant, units: u64) {
@@ -222,10 +294,12 @@ impl State {
 
     /// The first tenant's first waiter that may have its units, which are taken; the tenant goes to the end.
     fn next(&mut self) -> Option<(Tenant, Waiter)> {
-        for line in &mut self.waiting {
-            line.1.retain(|waiter| !waiter.answer.is_closed());
-        }
-        self.waiting.retain(|(_, line)| !line.is_empty());
+        self.waiting.retain_mut(|(_, line)| {
+            while line.front().is_some_and(|waiter| waiter.answer.is_closed()) {
+                line.pop_front();
+            }
+            !line.is_empty()
+        });
         let turn = self
             .waiting
             .iter()
@@ -238,6 +312,14 @@ impl State {
         }
         Some((tenant, waiter))
     }
+}
+
+/// A paced task's.
+enum Turn {
+    None,
+    Waits(BoxFuture<'static, Option<Share>>),
+    /// With the next poll.
+    Now(Option<Share>),
 }
 
 /// Units in use. They go back when it is dropped.
@@ -332,7 +414,8 @@ impl Drop for Share {
 
 #[cfg(test)]
 mod tests {
-    use futures::{FutureExt as _, future::BoxFuture};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use proptest::prelude::*;
 
     use super::*;
@@ -425,6 +508,52 @@ mod tests {
             drop(share.unwrap());
         }
         assert_eq!(order, ["a1", "b1", "a2", "a3"]);
+    }
+
+    #[tokio::test]
+    async fn a_tenant_has_all_turns_until_another_wants_one() {
+        let (a, b) = tenants();
+        let pool = Pool::with(2, true);
+        let mut held = all(&pool, &a);
+        assert_eq!((held.len(), pool.most()), (2, 2));
+        let mut third = pool.take(&a, 1).boxed();
+        assert!((&mut third).now_or_never().is_none());
+        let mut other = pool.take(&b, 1).boxed();
+        assert!((&mut other).now_or_never().is_none());
+        held.pop();
+        let other = other.now_or_never().unwrap().unwrap();
+        assert!((&mut third).now_or_never().is_none(), "who has less comes first");
+        drop(other);
+        assert!(third.now_or_never().is_some());
+    }
+
+    /// Tasks that are always ready: many of one tenant, one of another, and one of nobody.
+    // mutant: src/fair.rs: `turn = Turn::Now(share);` => `turn = Turn::Now(None); drop(share);`
+    #[tokio::test]
+    async fn tasks_of_tenants_are_polled_in_turns() {
+        const MANY: u64 = 50;
+        let pool = Pool::with(1, true);
+        let polls = Arc::new([const { AtomicU64::new(0) }; 3]);
+        let ready = |of: usize| {
+            let polls = polls.clone();
+            poll_fn(move |context| {
+                polls[of].fetch_add(1, Ordering::Relaxed);
+                context.waker().wake_by_ref();
+                Poll::<()>::Pending
+            })
+        };
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in 0..=MANY {
+            let (tenant, of) = if n < MANY { ("many", 0) } else { ("one", 1) };
+            tasks.spawn(pool.clone().paced(Tenant::namespace(tenant), ready(of)));
+        }
+        tasks.spawn(ready(2));
+        for _ in 0..20 * MANY {
+            tokio::task::yield_now().await;
+        }
+        let [many, one, nobodys] = [0, 1, 2].map(|of| polls[of].load(Ordering::Relaxed));
+        assert!(many > MANY && one * 3 > many, "{many} of one tenant, {one} of the other");
+        assert!(nobodys * 8 > many, "{many} of one tenant, {nobodys} of nobody");
     }
 
     #[tokio::test]

@@ -113,8 +113,8 @@ impl Members {
             }
             let (terms, followed) = watch::channel(binding.clone());
             let (name, tenant) = (hook.spec.name.clone(), hook.tenant());
-            let keep = bindings::keep(self.stages.clone(), name, tenant, followed, self.barrier.clone());
-            let task = self.tasks.spawn(keep);
+            let keep = bindings::keep(self.stages.clone(), name, tenant.clone(), followed, self.barrier.clone());
+            let task = self.tasks.spawn(self.stages.streams.pace().paced(tenant, keep));
             self.bindings.insert(binding.name.clone(), Watching { task, terms });
         }
         for schedule in hook.spec.schedules.iter().filter(|_| self.stages.schedules_tick) {

@@ -64,6 +64,7 @@ struct Shared {
     observer: Arc<dyn Observer>,
     paged_only: Arc<PagedOnly>,
     lists: Pool,
+    pace: Pool,
     on_the_way: Pool,
     table: Mutex<Table>,
 }
@@ -94,6 +95,7 @@ impl Streams {
         Self(Arc::new(Shared {
             client,
             lists: Pool::new(config.lists_at_once),
+            pace: Pool::of_threads(),
             on_the_way: Pool::new(config.on_the_way / UNIT),
             config: Arc::new(config),
             observer,
@@ -114,6 +116,11 @@ impl Streams {
     /// A turn among those who list, for whoever asks the API server something else for a tenant's watches.
     pub async fn turn(&self, tenant: &Tenant) -> Option<Share> {
         self.0.lists.take(tenant, 1).await.ok()
+    }
+
+    /// Turns of tenants' tasks that handle changes.
+    pub fn pace(&self) -> Pool {
+        self.0.pace.clone()
     }
 
     /// Lets streams of kinds that are not served ask again at once, as when a CustomResourceDefinition came.
@@ -161,14 +168,14 @@ impl Shared {
         table.next_id += 1;
         let id = table.next_id;
         let dead = table.entries.remove(selection);
-        let mut entry = self.start(selection.clone(), id, dead);
+        let mut entry = self.start(selection.clone(), id, dead, outlet.tenant.clone());
         entry.join(outlet, from);
         table.entries.insert(selection.clone(), entry);
         id
     }
 
-    /// A stream's task, after a delay if it replaces one that died.
-    fn start(&self, selection: Selection, id: u64, dead: Option<Entry>) -> Entry {
+    /// A stream's task, after a delay if it replaces one that died. Who shares it later shares the first one's turns.
+    fn start(&self, selection: Selection, id: u64, dead: Option<Entry>, tenant: Tenant) -> Entry {
         let config = &self.config;
         let mut delay = Duration::ZERO;
         let mut backoff = Backoff::new(config.backoff_initial, config.backoff_max);
@@ -193,7 +200,8 @@ impl Shared {
             hurry: hurry.clone(),
         };
         let (joins, joined) = unbounded_channel();
-        let task = tokio::spawn(supervise(Arc::new(context), joined, delay)).abort_handle();
+        let task = self.pace.clone().paced(tenant, supervise(Arc::new(context), joined, delay));
+        let task = tokio::spawn(task).abort_handle();
         Entry { id, joins, board, hurry, subscribers: 0, task, backoff, started: Instant::now() }
     }
 

@@ -305,9 +305,7 @@ mod tests {
     use futures::future::{BoxFuture, FutureExt as _};
 
     use super::*;
-    use crate::model::{
-        Asked, BundleId, HookSource, HookState, InstallError, Installation, Installed, Installer,
-    };
+    use crate::model::{Asked, BundleId, HookSource, HookState, InstallError, Installation, Installed, Installer};
 
     /// Has no hooks.
     struct Nobody;
@@ -341,8 +339,15 @@ mod tests {
         let store = dir.path().display().to_string();
         // Nobody listens there.
         let nowhere = "127.0.0.1:1";
-        let typed =
-            ["boathook", "serve", "--unverified", "--bundle-store", &store, "--bundle", &format!("team={nowhere}/x:v1")];
+        let typed = [
+            "boathook",
+            "serve",
+            "--unverified",
+            "--bundle-store",
+            &store,
+            "--bundle",
+            &format!("team={nowhere}/x:v1"),
+        ];
         let cli::Command::Serve(mut args) = cli::Cli::parse_from(typed).command else { panic!() };
         let common = hookbundles::Common::read(&args.bundles, None).unwrap();
         let named = bundles::Named::read(args.bundles.take(), None).unwrap().unwrap();

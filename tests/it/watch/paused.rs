@@ -350,6 +350,20 @@ async fn lists_of_one_tenant_leave_turns_for_another() {
     assert_eq!(greedy.remove(0).words(3).await, "[ +a ]");
 }
 
+// mutant: src/watch/streams.rs: `self.pace.clone().paced(tenant, supervise(Arc::new(context), joined, delay))` => `supervise(Arc::new(context), joined, delay)`
+#[tokio::test(start_paused = true)]
+async fn a_change_is_handled_when_it_is_the_turn_of_its_tenant() {
+    let (mut server, streams, _) = bench(quiet());
+    let (mut follower, lines) = watching(&mut server, &streams, by("one", 0)).await;
+    let (pace, another) = (streams.pace(), Tenant::namespace("another"));
+    let held: Vec<_> = std::iter::from_fn(|| pace.try_take(&another, 1)).collect();
+    lines.event("ADDED", "b", "6");
+    tokio::time::sleep(HOUR).await;
+    assert!(follower.is_idle(), "the other tenant has all turns");
+    drop(held);
+    assert_eq!(follower.words(1).await, "+b");
+}
+
 // mutant: src/watch/list.rs: `const TURN: Duration = Duration::from_secs(5);` => `const TURN: Duration = Duration::from_secs(5000);`
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_silent_gives_turns_back_in_time() {
