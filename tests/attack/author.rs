@@ -86,7 +86,6 @@ pub fn works() -> Vec<Work> {
     let work = |name, document, body: &str| of(name, Code::Text { document, body: body.to_owned() });
     let plain = |name, document| work(name, document, include_str!("../fixtures/hostile/good.wat"));
     let mut all = vec![plain(GOOD, document("", "", ""))];
-    all.extend(runs.into_iter().map(|(name, body)| work(name, document(greedy, "", ""), body)));
     all.extend(filters().into_iter().map(|(name, filter)| plain(name, document("", &filter, ""))));
     all.push(plain("asks-for-10-12-rights", many_rights()));
     all.push(plain("a-thousand-bindings", many_bindings()));
@@ -100,6 +99,9 @@ pub fn works() -> Vec<Work> {
     for (name, schema, settings) in schemas() {
         all.push(Work { schema: Some(schema), settings, ..plain(name, document("", "", "")) });
     }
+    // Last, since these take what the same tenant's other hooks need to be loaded.
+    all.extend(runs.into_iter().map(|(name, body)| work(name, document(greedy, "", ""), body)));
+    all.push(plain("many-views", many_views()));
     all
 }
 
@@ -145,6 +147,19 @@ fn many_bindings() -> String {
         let _ = writeln!(
             text,
             "- {{name: b{n}, apiVersion: v1, kind: ConfigMap, labelSelector: {{matchLabels: {{hostile: 'true', n: '{n}'}}}}}}"
+        );
+    }
+    text
+}
+
+/// Watches that no two bindings share, and that each see all objects of the tenant.
+fn many_views() -> String {
+    let mut text = String::from("configVersion: v1\nkubernetes:\n");
+    for n in 0..300 {
+        let _ = writeln!(
+            text,
+            "- {{name: v{n}, apiVersion: v1, kind: ConfigMap, labelSelector: {{matchExpressions: [{{key: none, operator: \
+             NotIn, values: ['{n}']}}]}}}}"
         );
     }
     text
@@ -236,7 +251,7 @@ async fn keeps_awake(cluster: &Cluster) {
         // What was refused for a while may start later.
         if let Some((name, settings)) = names.get(made % names.len().max(1)) {
             let mut spec = json!({
-                "source": {"oci": {"reference": format!("{}/author/{name}:v1", registry::HOST), "insecure": true, "interval": "10s"}},
+                "source": {"oci": {"reference": format!("{}/author/{name}:v1", registry::AUTHORS), "insecure": true, "interval": "10s"}},
                 "serviceAccountName": "hooks", "verification": {"unsigned": true},
                 "grants": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
             });

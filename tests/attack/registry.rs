@@ -15,6 +15,9 @@ use super::author;
 use super::program::{crossed, say, variable};
 
 pub const HOST: &str = "10.99.0.1:5001";
+/// The author's address of the same registry: pulls that stall take turns of their registry's, and would keep what the author
+/// ships away from the operator.
+pub const AUTHORS: &str = "10.99.0.1:5003";
 /// A service of the cluster that only its own clients may ask. It has a token that is nobody's else.
 pub const INTERNAL: &str = "10.99.0.1:5002";
 pub const INTERNAL_TOKEN: &str = "canary-internal-f41c9e";
@@ -51,9 +54,10 @@ struct Store {
 pub async fn run() {
     let store = Arc::new(Store::new(Path::new(&variable(WORKS))));
     let registry = TcpListener::bind(HOST).await.expect("the address is the registry's");
+    let authors = TcpListener::bind(AUTHORS).await.expect("the address is the author's");
     let internal = TcpListener::bind(INTERNAL).await.expect("the address is the service's");
     say(&json!({"listens": HOST}));
-    tokio::join!(serve(registry, store), inside(internal));
+    tokio::join!(serve(registry, store.clone()), serve(authors, store), inside(internal));
 }
 
 async fn serve(listener: TcpListener, store: Arc<Store>) {
@@ -92,7 +96,6 @@ impl Store {
             let mut layers = vec![layer.clone()];
             layers.extend(work.schema.map(|schema| store.keep(SCHEMA, schema.into_bytes(), "settings.schema.json")));
             // A single component's artifact says nothing of what its document asks for, so that it starts.
-            // A single component's artifact says nothing of what its document asks for.
             if layers.len() == 1 && work.name != author::GOOD {
                 let config = store.keep(SINGLE, b"{}".to_vec(), "");
                 let whole = manifest(None, &config, &layers).to_string().into_bytes();

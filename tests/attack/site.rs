@@ -110,7 +110,7 @@ async fn policy(node: &Node, key: &str) {
     let volume = json!({"name": "trust", "configMap": {"name": "trust"}});
     let patch = json!({"spec": {"template": {"spec": {"containers": [container], "volumes": [volume]}}}});
     node.sh(&format!("kubectl -n boathook patch deployment boathook --patch '{patch}'")).await;
-    node.registries_are_allowed(&[HOST, registry::HOST]).await;
+    node.registries_are_allowed(&[HOST, registry::HOST, registry::AUTHORS]).await;
 }
 
 /// A namespace with a user who may keep HookBundles and what they need, and an account for their hooks.
