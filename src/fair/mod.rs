@@ -6,21 +6,17 @@
 //! do not use, and it would need to know how many tenants there are. While a tenant waits, nobody begins with what would
 //! be more than that one asks for.
 
+mod pace;
+
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
-    future::poll_fn,
-    pin::pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    task::Poll,
-    thread,
 };
 
-use futures::future::{BoxFuture, FutureExt as _};
-use tokio::{
-    runtime::{Handle, RuntimeFlavor},
-    sync::oneshot,
-};
+use tokio::sync::oneshot;
+
+pub use pace::threads;
 
 /// A tenant's use stays within this many times what is free.
 pub const SHARE: u64 = 3;
@@ -168,43 +164,6 @@ impl Pool {
         waits.await.map_err(|_| TooLarge { units, share: self.most() })
     }
 
-    /// Polls a task of a tenant when there is a unit for it, and everything else that is ready then was polled. However
-    /// many tasks of one tenant are ready, another tenant's is polled next, and the runtime's own queue stays short: what
-    /// is no tenant's waits for no more polls than there are units.
-    pub async fn paced<F: Future>(self, tenant: Tenant, task: F) -> F::Output {
-        let (mut task, mut turn) = (pin!(task), Turn::None);
-        poll_fn(|context| {
-            let share = match std::mem::replace(&mut turn, Turn::None) {
-                Turn::Now(share) => {
-                    let polled = task.as_mut().poll(context);
-                    drop(share);
-                    return polled;
-                }
-                Turn::None => match self.try_take(&tenant, 1) {
-                    Some(share) => Poll::Ready(Some(share)),
-                    None => {
-                        let (pool, tenant) = (self.clone(), tenant.clone());
-                        let mut wait = async move { pool.take(&tenant, 1).await.ok() }.boxed();
-                        let share = wait.poll_unpin(context);
-                        turn = Turn::Waits(wait);
-                        share
-                    }
-                },
-                Turn::Waits(mut wait) => {
-                    let share = wait.poll_unpin(context);
-                    turn = Turn::Waits(wait);
-                    share
-                }
-            };
-            if let Poll::Ready(share) = share {
-                turn = Turn::Now(share);
-                context.waker().wake_by_ref();
-            }
-            Poll::Pending
-        })
-        .await
-    }
-
     fn share(&self, tenant: &Tenant, units: u64) -> Share {
         Share { pool: self.clone(), tenant: tenant.clone(), units }
     }
@@ -222,15 +181,6 @@ impl Pool {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The threads of this runtime, or of the machine.
-pub fn threads() -> u64 {
-    let threads = match Handle::try_current() {
-        Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => runtime.metrics().num_workers(),
-        _ => thread::available_parallelism().map_or(1, usize::from),
-    };
-    threads as u64
 }
 
 /// The most that one tenant can use while no other uses anything.
@@ -312,14 +262,6 @@ impl State {
         }
         Some((tenant, waiter))
     }
-}
-
-/// A paced task's.
-enum Turn {
-    None,
-    Waits(BoxFuture<'static, Option<Share>>),
-    /// With the next poll.
-    Now(Option<Share>),
 }
 
 /// Units in use. They go back when it is dropped.
@@ -414,8 +356,7 @@ impl Drop for Share {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
+    use futures::{FutureExt as _, future::BoxFuture};
     use proptest::prelude::*;
 
     use super::*;
@@ -525,35 +466,6 @@ mod tests {
         assert!((&mut third).now_or_never().is_none(), "who has less comes first");
         drop(other);
         assert!(third.now_or_never().is_some());
-    }
-
-    /// Tasks that are always ready: many of one tenant, one of another, and one of nobody.
-    // mutant: src/fair.rs: `turn = Turn::Now(share);` => `turn = Turn::Now(None); drop(share);`
-    #[tokio::test]
-    async fn tasks_of_tenants_are_polled_in_turns() {
-        const MANY: u64 = 50;
-        let pool = Pool::with(1, true);
-        let polls = Arc::new([const { AtomicU64::new(0) }; 3]);
-        let ready = |of: usize| {
-            let polls = polls.clone();
-            poll_fn(move |context| {
-                polls[of].fetch_add(1, Ordering::Relaxed);
-                context.waker().wake_by_ref();
-                Poll::<()>::Pending
-            })
-        };
-        let mut tasks = tokio::task::JoinSet::new();
-        for n in 0..=MANY {
-            let (tenant, of) = if n < MANY { ("many", 0) } else { ("one", 1) };
-            tasks.spawn(pool.clone().paced(Tenant::namespace(tenant), ready(of)));
-        }
-        tasks.spawn(ready(2));
-        for _ in 0..20 * MANY {
-            tokio::task::yield_now().await;
-        }
-        let [many, one, nobodys] = [0, 1, 2].map(|of| polls[of].load(Ordering::Relaxed));
-        assert!(many > MANY && one * 3 > many, "{many} of one tenant, {one} of the other");
-        assert!(nobodys * 8 > many, "{many} of one tenant, {nobodys} of nobody");
     }
 
     #[tokio::test]
