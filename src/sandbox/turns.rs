@@ -74,8 +74,8 @@ impl Turn {
         self.0.waits.store(true, Ordering::Relaxed);
         let share = self.0.pool.take(&self.0.tenant, 1);
         let share = timeout_at(deadline.into(), share).await.ok().and_then(Result::ok);
-        // All that is ready, and the network, come before it. Not wasmtime's own yield: on a runtime whose every thread
-        // computes, tokio would ask for network events once in 61 polls, and all other runs would wait for that.
+        // What is ready, and the network, come before it, for BETWEEN polls at most. Not wasmtime's own yield: the guest
+        // would go on before the network, in each round of the runtime's queue.
         tokio::task::yield_now().await;
         self.0.waits.store(false, Ordering::Relaxed);
         self.hold(share);
