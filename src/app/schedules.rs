@@ -82,14 +82,95 @@ fn trigger(hook: HookName, binding: &ScheduleBinding, tick: Tick) -> Trigger {
 
 /// Runs until it is dropped.
 pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: ScheduleBinding, jumps: watch::Receiver<()>) {
+    keep_by(Timestamp::now, queue, hook, binding, jumps).await;
+}
+
+async fn keep_by(
+    clock: impl Fn() -> Timestamp + Send + 'static,
+    queue: queue::Handle,
+    hook: HookName,
+    binding: ScheduleBinding,
+    jumps: watch::Receiver<()>,
+) {
     let ScheduleBinding { crontab, time_zone, missed_runs, jitter, .. } = &binding;
     let schedule = match Schedule::new(crontab, time_zone.as_deref(), *missed_runs, *jitter) {
         Ok(schedule) => schedule,
         // The document's check lets no such crontab through.
         Err(error) => return error!(%hook, binding = %binding.name, %error, "schedule can't be used"),
     };
-    let mut ticks = std::pin::pin!(schedule.ticks(Timestamp::now, jumps));
+    let mut ticks = std::pin::pin!(schedule.ticks(clock, jumps));
     while let Some(tick) = ticks.next().await {
         queue.push(trigger(hook.clone(), &binding, tick));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use futures::FutureExt as _;
+    use jiff::SignedDuration;
+    use tokio::{
+        sync::mpsc,
+        time::{Instant, sleep},
+    };
+
+    use super::*;
+    use crate::{
+        model::{Job, MissedRuns, QueueName, RetryPolicy},
+        queue::{HookTerms, QueueConfig, Runner},
+        tasks::Tasks,
+        watch::tell_jumps,
+    };
+
+    struct Nobody;
+
+    impl queue::Observer for Nobody {}
+
+    // mutant: src/app/schedules.rs: `schedule.ticks(clock, jumps)` => `schedule.ticks(clock, { drop(jumps); watch::channel(()).1 })`
+    #[tokio::test(start_paused = true)]
+    async fn a_schedule_follows_a_jump_of_the_clock() {
+        let (start, began, set_by) = ("2026-01-30T12:00:30Z".parse::<Timestamp>(), Instant::now(), AtomicI64::new(0));
+        let (start, set_by) = (start.unwrap(), Arc::new(set_by));
+        let set = set_by.clone();
+        let clock = move || {
+            let passed = SignedDuration::try_from(began.elapsed()).unwrap();
+            start + passed + SignedDuration::from_hours(set.load(Ordering::Relaxed))
+        };
+        let (ran, mut runs) = mpsc::unbounded_channel();
+        let action = Arc::new(move |job: Job| {
+            ran.send(job).unwrap();
+            async { Ok(()) }.boxed()
+        });
+        let (tasks, hook) = (Tasks::default(), HookName::new("h").unwrap());
+        let runner = Runner::new(QueueConfig::default(), action, Arc::new(Nobody), &tasks);
+        runner.add_hook(hook.clone(), HookTerms::default());
+        let binding = ScheduleBinding {
+            name: BindingName::new("hourly"),
+            crontab: "0 * * * *".into(),
+            time_zone: Some("UTC".into()),
+            missed_runs: MissedRuns::Once,
+            jitter: Duration::ZERO,
+            group: None,
+            queue: QueueName::Own(hook.clone()),
+            allow_failure: false,
+            include_snapshots_from: Arc::default(),
+            retry: RetryPolicy::default(),
+        };
+        // As the operator has it.
+        let jumps = watch::Sender::default();
+        let _schedule =
+            tasks.spawn("hook h", keep_by(clock.clone(), runner.handle(), hook, binding, jumps.subscribe()));
+        let _telling = tasks.spawn("jumps of the clock", tell_jumps(clock, jumps));
+        // In the middle of a sleep, which would notice it in the end.
+        sleep(Duration::from_secs(630)).await;
+        set_by.store(2, Ordering::Relaxed);
+        let set = Instant::now();
+        let job = runs.recv().await.unwrap();
+        assert!(set.elapsed() <= Duration::from_secs(1), "{:?}", set.elapsed());
+        let planned = "2026-01-30T14:00:00Z".parse::<Timestamp>().unwrap().as_millisecond();
+        let tick = Tick { scheduled_at: planned.unsigned_abs(), missed: 1 };
+        assert_eq!(job.triggers[0].cause, Cause::Schedule(tick));
     }
 }

@@ -13,7 +13,7 @@ use crate::{
         hookbundle::{HookBundles, Mode},
     },
     election::Leadership,
-    hookbundle::{Options, SourceOptions, keep, served},
+    hookbundle::{LIST_EVERY, Options, SourceOptions, keep, served},
     model::Installer,
     tasks::{Task, Tasks},
 };
@@ -91,6 +91,7 @@ pub(super) async fn start(
         unconfined: args.unconfined_namespace,
         instance: std::env::var("HOSTNAME").unwrap_or_else(|_| "boathook".to_owned()),
         leadership,
+        list_every: LIST_EVERY,
     };
     Ok(Some(tasks.spawn("HookBundles", keep(client, installer, options, tasks.clone()))))
 }

@@ -7,12 +7,11 @@ use std::{
     time::Duration,
 };
 
-use futures::{FutureExt as _, Stream, StreamExt as _, stream};
+use futures::{FutureExt as _, Stream, StreamExt as _, future::pending, stream};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
     Resource as _, ResourceExt as _,
     api::{Api, ListParams, Patch, PatchParams},
-    core::PartialObjectMeta,
     runtime::{
         Controller,
         controller::{self, Action},
@@ -21,13 +20,17 @@ use kube::{
     },
 };
 use serde_json::json;
-use tokio::time::{sleep, timeout, timeout_at};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout_at},
+};
 use tracing::{debug, error, info, warn};
 
 use super::{
     HookBundle, HookBundleStatus,
     changes::{Told, told},
     keeper::Keeper,
+    list::list,
     source::{SourceOptions, Sources},
     subject::World,
 };
@@ -52,8 +55,6 @@ const UNREADY: Duration = Duration::from_secs(1);
 const UNREADY_TRIES: usize = 10;
 /// A standby looks this often whether what is being deleted is gone.
 const GONE: Duration = Duration::from_secs(5);
-/// All are listed this often.
-const LISTED: Duration = Duration::from_secs(60);
 
 /// How HookBundles are kept.
 #[derive(Debug, Clone)]
@@ -66,6 +67,8 @@ pub struct Options {
     pub instance: String,
     /// Only the replica that leads decides and reports; the others have at work what it says.
     pub leadership: Leadership,
+    /// All are listed this often, to see whether the watch told of them: [`LIST_EVERY`](super::LIST_EVERY).
+    pub list_every: Duration,
 }
 
 /// A step that failed; it is tried again.
@@ -172,9 +175,28 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
         leadership: options.leadership.clone(),
         keepers: Mutex::default(),
     });
-    let controller = Controller::new(Api::<HookBundle>::all(client), watcher::Config::default())
-        .reconcile_all_on(taking_over(options.leadership));
-    let _listing = tasks.spawn("list of HookBundles", list(control.client.clone(), control.installer.clone()));
+    while let Some(gone) = kept_by_a_watch(&control, options.list_every, &tasks).await {
+        for id in gone {
+            control.remove(&id).await;
+        }
+    }
+}
+
+/// What a controller's watch tells. Ends when the watch did not tell something, with those that are gone, once no pass
+/// goes on: the next controller begins with a list.
+async fn kept_by_a_watch(control: &Arc<Control>, list_every: Duration, tasks: &Tasks) -> Option<Vec<BundleId>> {
+    let (tell, untold) = watch::channel(None);
+    let mut end = untold.clone();
+    let controller = Controller::new(Api::<HookBundle>::all(control.client.clone()), watcher::Config::default())
+        .reconcile_all_on(taking_over(control.leadership.clone()))
+        .graceful_shutdown_on(async move {
+            // Without its list, the operator is broken, and ends.
+            if end.wait_for(Option::is_some).await.is_err() {
+                pending::<()>().await;
+            }
+        });
+    let list = list(control.client.clone(), control.installer.clone(), controller.store(), list_every, tell);
+    let _listing = tasks.spawn("list of HookBundles", list);
     let mut passes = controller.run(pass, again, control.clone()).boxed();
     let mut last = String::new();
     while let Some(passed) = passes.next().await {
@@ -192,27 +214,7 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
             Err(error) => debug!(error = error_chain(&error), "a HookBundle is tried again"),
         }
     }
-}
-
-/// Says which HookBundles there are, at first and now and then: one that is deleted before the controller has seen it
-/// is not waited for. The controller's own list can't be waited for beside it: its store wakes one waiter alone.
-async fn list(client: kube::Client, installer: Arc<dyn Installer>) {
-    const ANSWER: Duration = Duration::from_secs(30);
-    let (api, params) = (Api::<HookBundle>::all(client), ListParams::default());
-    loop {
-        let listed = timeout(ANSWER, api.list_metadata(&params)).await;
-        let pause = if let Ok(Ok(list)) = listed {
-            let id = |bundle: &PartialObjectMeta<HookBundle>| BundleId {
-                namespace: bundle.namespace(),
-                name: bundle.name_any(),
-            };
-            installer.note_hook_bundles(HookBundlesNews::Listed(list.items.iter().map(id).collect()));
-            LISTED
-        } else {
-            GONE
-        };
-        sleep(pause).await;
-    }
+    untold.borrow().clone()
 }
 
 /// Tells once when this replica leads and others might have: then all is to be looked at as the leader does.

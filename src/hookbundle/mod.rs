@@ -14,6 +14,7 @@ mod controller;
 mod convert;
 mod fetch;
 mod keeper;
+mod list;
 mod plan;
 mod problem;
 mod release;
@@ -27,5 +28,6 @@ pub use api::{
     OciSource, Pending, SecretKey, SecretName, Source, Verification, definition,
 };
 pub use controller::{ControlError, FINALIZER, Options, keep, served};
+pub use list::LIST_EVERY;
 pub use release::release;
 pub use source::SourceOptions;

@@ -1,8 +1,9 @@
 //! Whether the API server went back in time, as when etcd was restored from a snapshot. It tells nobody, and once its
 //! writes have passed the version that a watch knows, the watch goes on over the gap as if nothing had happened.
 //!
-//! So after a lost connection one object is looked at, the last one that was heard of: a history that goes on from
-//! there has no older version of it, and none without it unless its deletion comes by the watch.
+//! So before a watch goes on where another one ended, one object is looked at, the last one that was heard of: a
+//! history that goes on from there has no older version of it, and none without it unless its deletion comes by the
+//! watch.
 
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ impl Missing {
     }
 }
 
-/// Looks after a lost connection, before the watch goes on at `position`. What has to come by the watch, if something
+/// Looks before a watch goes on at `position`, where another one ended. What has to come by the watch, if something
 /// has to.
 pub(super) async fn look(
     context: &Context,

@@ -71,10 +71,10 @@ impl Stream {
             self.active.push(outlet);
         }
         if resume != Resume::Keep {
+            self.watch_off(Duration::ZERO);
             // Whatever was known before, this is true now.
             (self.doubt, self.missing, self.witness) = (false, None, list.witness);
             self.position = list.version;
-            self.watch_off(Duration::ZERO);
             if let Some(lines) = list.watch {
                 self.watch = Watch::open(lines);
             }

@@ -83,7 +83,7 @@ struct Stream {
     silences: u32,
     /// So many of them mean a list.
     patience: u32,
-    /// The connection was lost, and nobody knows to which server the next one leads.
+    /// A watch ended, and nobody knows to which server the next one leads.
     doubt: bool,
     witness: Option<Witness>,
     /// What the watch has to tell, or the server went back in time.

@@ -30,14 +30,12 @@ impl Stream {
             self.patience = (self.patience * 2).min(MAX_PATIENCE);
             self.waiting.append(&mut self.active);
         }
-        self.doubt = true;
         self.watch_off(Duration::ZERO);
     }
 
     pub(super) fn watch_failed(&mut self, error: &RequestError) {
         let chance = rand::random_range(0.0..1.0);
         let delay = self.delay(error, |stream| stream.watch_backoff.next(chance));
-        self.doubt |= matches!(error.kind(), WatchErrorKind::UnexpectedEof | WatchErrorKind::Unavailable);
         if let RequestError::WentBack { .. } = error {
             // What they know has never happened.
             self.list_not_before = Instant::now() + delay;
@@ -80,11 +78,16 @@ impl Stream {
         self.active = ahead;
     }
 
+    /// How the watch ended says nothing about the server that the next one leads to. A server ends its watches properly
+    /// when it stops, and when it has lost etcd for a moment. When the time that was asked for is over, a load balancer
+    /// may lead to another server. So the next watch looks in every case, which costs one small request for each watch
+    /// and five minutes.
     pub(super) fn watch_off(&mut self, delay: Duration) {
         if let Watch::Connecting(task) = mem::replace(&mut self.watch, Watch::Off) {
             task.abort();
         }
         self.attempt += 1;
+        self.doubt = true;
         self.watch_not_before = Instant::now() + delay;
     }
 }

@@ -3,6 +3,7 @@
 mod control;
 mod definition;
 mod desk;
+mod gap;
 mod hostile;
 mod stage;
 mod standby;

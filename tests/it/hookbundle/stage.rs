@@ -1,11 +1,11 @@
 //! A local cluster that serves HookBundles, a registry, and the controller.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use boathook::{
     bundle::{Input, Packed, Policy, Reach, Store, pack},
     election::Leadership,
-    hookbundle::{Options, SourceOptions, keep},
+    hookbundle::{LIST_EVERY, Options, SourceOptions, keep},
     model::Installer,
     tasks::Tasks,
 };
@@ -74,11 +74,21 @@ impl Stage {
         leadership: Leadership,
         tasks: Tasks,
     ) -> Keeping {
+        let options = self.options(policy, leadership, LIST_EVERY);
+        AbortOnDropHandle::new(tokio::spawn(keep(self.cluster.admin.client.clone(), installer, options, tasks)))
+    }
+
+    /// By another client of the cluster, and with lists as often.
+    pub fn keep_by(&self, client: kube::Client, installer: Arc<dyn Installer>, list_every: Duration) -> Keeping {
+        let options = self.options(None, Leadership::alone(), list_every);
+        AbortOnDropHandle::new(tokio::spawn(keep(client, installer, options, Tasks::default())))
+    }
+
+    fn options(&self, policy: Option<Policy>, leadership: Leadership, list_every: Duration) -> Options {
         let store = Store::open(self.store.path()).unwrap();
         let sources = SourceOptions { store, policy, reach: self.reach.clone(), ca: Vec::new() };
         let (unconfined, instance) = (vec!["ops".to_owned()], "test".to_owned());
-        let options = Options { sources, unconfined, instance, leadership };
-        AbortOnDropHandle::new(tokio::spawn(keep(self.cluster.admin.client.clone(), installer, options, tasks)))
+        Options { sources, unconfined, instance, leadership, list_every }
     }
 
     /// Pushes a bundle with a hook that gets this resource, as `team/NAME:v1`. Gives its digest.

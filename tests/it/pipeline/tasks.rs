@@ -20,6 +20,8 @@ use crate::support::{PATIENCE, cluster::TestCluster, until};
 const OWN: &str = "boathook";
 
 /// What an operator is made of that has everything. Whoever adds a task adds its name here, so that it is killed below.
+/// What keeps bundles is started beside the operator, and killed elsewhere: "HookBundles" and "bundle NAME" in
+/// `src/cmd/serve/mod.rs`, "list of HookBundles" in `tests/it/hookbundle/control.rs`.
 const TASKS: [&str; 18] = [
     "admin socket",
     "certificates of webhooks",

@@ -126,12 +126,18 @@ async fn any_other_list_puts_the_next_resynchronization_off() {
 
 const SILENCE: Duration = Duration::from_secs(90);
 
-/// A server that is restored from the state at version 7, and a stream that knows version 1000 of `b`.
-async fn restored(server: &mut Scripted, streams: &Streams) -> Follower {
+/// A stream that knows version 1000 of `b`, and its watch.
+async fn about_to_be_restored(server: &mut Scripted, streams: &Streams) -> (Follower, Lines) {
     server.shows_looks = true;
     let (mut follower, lines) = watching(server, streams, config_maps().into()).await;
     lines.event("ADDED", "b", "1000");
     assert_eq!(follower.words(1).await, "+b");
+    (follower, lines)
+}
+
+/// A server that is restored from the state at version 7, and a stream that knows version 1000 of `b`.
+async fn restored(server: &mut Scripted, streams: &Streams) -> Follower {
+    let (follower, lines) = about_to_be_restored(server, streams).await;
     lines.cut();
     follower
 }
@@ -186,6 +192,26 @@ async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_obj
     // A history that goes on from version 1000 has its deletion before this.
     lines.bookmark("2000");
     listed_anew(&mut server, &mut follower, "2000").await;
+}
+
+/// A server that stops in order, or that has lost etcd for a moment, ends its watches properly.
+// mutant: src/watch/stream/recovery.rs: `self.doubt = true;` => `self.doubt |= self.silences > 0;`
+#[tokio::test(start_paused = true)]
+async fn a_server_that_went_back_in_time_is_found_out_however_the_watch_before_ended() {
+    let (mut server, streams, _) = bench(quiet());
+    let (mut follower, lines) = about_to_be_restored(&mut server, &streams).await;
+    drop(lines);
+    let look = server.next().await;
+    assert!(look.is_look(), "{:?}", look.query);
+    let item = json!({"metadata": {"name": "b", "namespace": "n", "resourceVersion": "1000"}});
+    look.text(json!({"metadata": {"resourceVersion": "1000"}, "items": [item]}).to_string());
+    let lines = server.next().await.lines();
+    // A watch that ends as soon as it has begun.
+    drop(lines);
+    let look = server.next().await;
+    assert!(look.is_look(), "{:?}", look.query);
+    look.page("9", &[], None);
+    listed_anew(&mut server, &mut follower, "9").await;
 }
 
 #[tokio::test(start_paused = true)]
