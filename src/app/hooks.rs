@@ -114,6 +114,9 @@ pub enum Quarantine {
     /// `config` returned a bad document.
     #[error(transparent)]
     Document(#[from] DocumentError),
+    /// The operator ends, or its reader of documents has a defect.
+    #[error("its configuration was not read to the end")]
+    Unread(#[source] tokio::task::JoinError),
 }
 
 /// Loads the hook in a file.
@@ -137,16 +140,26 @@ pub(super) async fn load_for(
 ) -> Result<Hook, Quarantine> {
     let component = sandbox.load_for(tenant, name, bytes).await?;
     let document = sandbox.config(&component).await.map_err(Quarantine::Config)?;
-    let check = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
-    let mut spec = parse(name, &document, &check)?;
+    let spec = read(name, document).await?;
     check_exports(&spec, &component)?;
     let misfits = component.functions().map(|functions| misfits(&spec, functions)).unwrap_or_default();
     if !misfits.is_empty() {
         return Err(Quarantine::Functions(misfits));
     }
-    let conditions = bad_conditions(&spec);
-    spec.warnings.extend(conditions);
     Ok(Hook::new(spec, component))
+}
+
+/// Reads the document on no thread of the runtime: to compile its filters and conditions takes a while.
+async fn read(name: &HookName, document: String) -> Result<HookSpec, Quarantine> {
+    let name = name.clone();
+    let work = move || {
+        let check = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
+        let mut spec = parse(&name, &document, &check)?;
+        let conditions = bad_conditions(&spec);
+        spec.warnings.extend(conditions);
+        Ok(spec)
+    };
+    tokio::task::spawn_blocking(work).await.map_err(Quarantine::Unread)?
 }
 
 /// Functions without their binding, and bindings without their function.
@@ -236,6 +249,18 @@ mod tests {
     fn misfits(document: &str, functions: &[ScriptFunction]) -> Vec<String> {
         let document = format!("configVersion: v1\n{document}");
         super::misfits(&parse(&HookName::new("h").unwrap(), &document, &|_| Ok(())).unwrap(), functions)
+    }
+
+    // mutant: src/app/hooks.rs: `tokio::task::spawn_blocking(work).await.map_err(Quarantine::Unread)?` => `work()`
+    #[tokio::test]
+    async fn large_filters_are_compiled_while_others_go_on() {
+        let large = ["\\(.a)"; 5000].concat();
+        let document = format!("{{configVersion: v1, kubernetes: [{{kind: Pod, jqFilter: '\"{large}\"'}}]}}");
+        let name = HookName::new("h").unwrap();
+        let mut read = std::pin::pin!(read(&name, document));
+        // It has given the thread back.
+        assert!(futures::poll!(&mut read).is_pending());
+        assert!(read.await.unwrap().kubernetes[0].jq_filter.is_some());
     }
 
     #[test]

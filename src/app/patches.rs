@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
@@ -12,7 +12,7 @@ use super::roster::Roster;
 use crate::{
     access::JqRunner,
     fair::Tenant,
-    filter::{self, CompileError, Evaluator, Outputs, Program},
+    filter::{CompileError, Evaluator, Outputs, Program},
     model::HookName,
 };
 
@@ -24,8 +24,10 @@ const KEPT: usize = 256;
 pub(super) struct PatchPrograms {
     evaluator: Arc<Evaluator>,
     roster: Arc<Roster>,
-    kept: Mutex<HashMap<(HookName, Box<str>), Program>>,
+    kept: Mutex<Kept>,
 }
+
+type Kept = HashMap<(HookName, Box<str>), Program>;
 
 impl PatchPrograms {
     pub fn new(evaluator: Arc<Evaluator>, roster: Arc<Roster>) -> Self {
@@ -33,27 +35,35 @@ impl PatchPrograms {
     }
 
     /// Each hook has programs of its own: none waits for another's.
-    fn program(&self, hook: &HookName, text: &str) -> Result<Program, CompileError> {
+    async fn program(&self, hook: &HookName, text: &str) -> Result<Program, CompileError> {
         let key = (hook.clone(), text.into());
-        if let Some(program) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return Ok(program.clone());
+        let known = self.kept().get(&key).cloned();
+        if let Some(program) = known {
+            return Ok(program);
         }
         let tenant = self.roster.hook(hook).map_or_else(|| Tenant::hook(hook.as_str()), |hook| hook.tenant());
-        let program = filter::compile_for(&tenant, text)?;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = self.evaluator.compile(&tenant, text).await?;
+        let mut kept = self.kept();
         if kept.len() >= KEPT {
             kept.clear();
         }
-        kept.insert(key, program.clone());
-        Ok(program)
+        // Another run of the hook may have been first, and its worker is shared.
+        Ok(kept.entry(key).or_insert(program).clone())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl JqRunner for PatchPrograms {
     fn run(&self, hook: &HookName, program: &str, object: String) -> BoxFuture<'_, Result<String, String>> {
-        let program = self.program(hook, program).map_err(|error| error.to_string());
-        async move { one(self.evaluator.evaluate(&program?, &object).await.map_err(|error| error.to_string())?) }
-            .boxed()
+        let (hook, program) = (hook.clone(), program.to_owned());
+        async move {
+            let program = self.program(&hook, &program).await.map_err(|error| error.to_string())?;
+            one(self.evaluator.evaluate(&program, &object).await.map_err(|error| error.to_string())?)
+        }
+        .boxed()
     }
 }
 
@@ -64,5 +74,27 @@ fn one(outputs: Outputs) -> Result<String, String> {
         (Some(object), 0) => Ok(object.to_owned()),
         (None, _) => Err("the program gave no result; a patch needs one".to_owned()),
         (Some(_), more) => Err(format!("the program gave {} results; a patch needs one", more + 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use futures::poll;
+
+    use super::*;
+    use crate::filter::WorkerConfig;
+
+    // mutant: src/app/patches.rs: `let program = self.evaluator.compile(&tenant, text).await?;` => `let program = { let _ = tenant; crate::filter::compile(text)? };`
+    #[tokio::test]
+    async fn a_large_program_is_compiled_while_others_go_on() {
+        let evaluator = Arc::new(Evaluator::new(WorkerConfig::new("/nonexistent")));
+        let programs = PatchPrograms::new(evaluator, Arc::default());
+        let large = [r#".a.b.c.d.e.f.g.h = "x""#; 400].join(" | ");
+        let mut run = programs.run(&HookName::new("h").unwrap(), &large, "{}".to_owned());
+        // It has given the thread back, and no worker was asked for.
+        assert!(poll!(&mut run).is_pending());
+        let error = run.await.unwrap_err();
+        assert!(error.contains("process cannot be used"), "{error}");
     }
 }

@@ -1,13 +1,10 @@
 //! What may be done, in the words of RBAC's PolicyRule, and whether one set of rules is within another. Pure; in doubt
 //! something is missing.
 
-use std::{collections::HashSet, fmt};
+use std::{collections::HashSet, fmt, iter};
 
 use serde::{Deserialize, Serialize};
 
-/// How often one combination of words is held against one rule. Documents come from hooks, and a few thousand words
-/// in a rule's five lists make more combinations than anybody can look at. What is beyond the bound is missing.
-const MAX_WORK: usize = 1_000_000;
 /// A rule that lacks more pieces than this is missing as a whole: pieces are for people to read.
 const MAX_PIECES: usize = 256;
 
@@ -27,6 +24,43 @@ pub struct Permission {
     pub resource_names: Vec<String>,
     /// Empty: all namespaces, and cluster-scoped objects.
     pub namespaces: Vec<String>,
+}
+
+impl Permission {
+    /// How often one combination of words is held against one rule. Documents come from hooks, and a few thousand words
+    /// in a rule's five lists make more combinations than anybody can look at. What is beyond the bound is missing.
+    pub const MAX_WORK: usize = 1_000_000;
+    /// Rules of a hook, and words of a list. The reader of documents has the same bound.
+    pub const MAX_ITEMS: usize = 1000;
+
+    /// The list with too many items, and how many it has. A bundle's config comes past the reader of documents.
+    pub fn too_long(rules: &[Self]) -> Option<(&'static str, usize)> {
+        let lists = rules.iter().flat_map(|rule| {
+            [
+                ("apiGroups", rule.api_groups.len()),
+                ("resources", rule.resources.len()),
+                ("verbs", rule.verbs.len()),
+                ("resourceNames", rule.resource_names.len()),
+                ("namespaces", rule.namespaces.len()),
+            ]
+        });
+        iter::once(("permissions", rules.len())).chain(lists).find(|(_, items)| *items > Self::MAX_ITEMS)
+    }
+
+    /// What the first rule lacks that no single grant covers. Empty: all is granted. For questions that share a budget of
+    /// at most [`Self::MAX_WORK`]; `None`: it is used up.
+    pub fn first_missing(asked: &[Self], granted: &[Self], left: &mut usize) -> Option<Vec<Self>> {
+        // To read the grants is work, too.
+        *left = left.checked_sub(granted.len())?;
+        let granted: Vec<Grant<'_>> = granted.iter().map(Grant::of).collect();
+        for asked in asked {
+            let missing = missing_of(asked, &granted, left)?;
+            if !missing.is_empty() {
+                return Some(missing);
+            }
+        }
+        Some(Vec::new())
+    }
 }
 
 /// One line: `create, patch deployments of apps in a, b`.
@@ -52,8 +86,9 @@ impl fmt::Display for Permission {
 /// The rules that are asked for and that no single grant covers. Empty: all is granted.
 pub fn missing(asked: &[Permission], granted: &[Permission]) -> Vec<Permission> {
     let granted: Vec<Grant<'_>> = granted.iter().map(Grant::of).collect();
-    let mut left = MAX_WORK;
-    asked.iter().flat_map(|asked| missing_of(asked, &granted, &mut left)).collect()
+    let mut left = Permission::MAX_WORK;
+    let whole = |asked: &Permission| vec![asked.clone()];
+    asked.iter().flat_map(|asked| missing_of(asked, &granted, &mut left).unwrap_or_else(|| whole(asked))).collect()
 }
 
 /// What of it is within a namespace: objects of all namespaces become those of this one.
@@ -65,7 +100,8 @@ pub fn confine(permissions: &[Permission], namespace: &str) -> Vec<Permission> {
     permissions.iter().filter(reaches).map(within).collect()
 }
 
-fn missing_of(asked: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Vec<Permission> {
+/// `None`: it takes more work than is left.
+fn missing_of(asked: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Option<Vec<Permission>> {
     let (mut missing, mut all) = (Vec::new(), true);
     let (names, namespaces) = (or_all(&asked.resource_names), or_all(&asked.namespaces));
     for group in &asked.api_groups {
@@ -74,10 +110,10 @@ fn missing_of(asked: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Ve
                 for &namespace in &namespaces {
                     let place = Place { group, resource, name, namespace };
                     let work = asked.verbs.len().max(1).saturating_mul(granted.len().max(1));
-                    if *left < work || missing.len() >= MAX_PIECES {
-                        return vec![asked.clone()];
+                    *left = left.checked_sub(work)?;
+                    if missing.len() >= MAX_PIECES {
+                        return Some(vec![asked.clone()]);
                     }
-                    *left -= work;
                     let lacks = |verb: &&String| !granted.iter().any(|grant| grant.covers(verb, &place));
                     let verbs: Vec<String> = asked.verbs.iter().filter(lacks).cloned().collect();
                     all &= verbs.len() == asked.verbs.len();
@@ -89,7 +125,7 @@ fn missing_of(asked: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Ve
         }
     }
     // As its author wrote it, rather than taken to pieces.
-    if all && !missing.is_empty() { vec![asked.clone()] } else { missing }
+    if all && !missing.is_empty() { Some(vec![asked.clone()]) } else { Some(missing) }
 }
 
 fn or_all(list: &[String]) -> Vec<Option<&str>> {
@@ -202,7 +238,7 @@ mod tests {
         Permission { api_groups: star(), resources: star(), verbs: star(), resource_names, namespaces }
     }
 
-    // mutant: src/model/permission.rs: `*left < work || missing.len()` => `missing.len()`
+    // mutant: src/model/permission.rs: `*left = left.checked_sub(work)?;` => `*left = left.saturating_sub(work);`
     #[test]
     fn more_combinations_than_the_bound_are_missing_whatever_is_granted() {
         let (wide, all) = (permission(40), all());
@@ -210,11 +246,34 @@ mod tests {
         assert_eq!(missing(&[permission(4)], &[all]), []);
     }
 
-    // mutant: src/model/permission.rs: `missing.len() >= MAX_PIECES` => `missing.len() > MAX_WORK`
+    // mutant: src/model/permission.rs: `missing.len() >= MAX_PIECES` => `missing.len() > 1_000_000`
     #[test]
     fn a_rule_that_lacks_many_pieces_is_missing_as_a_whole() {
         let (asked, first) = (permission(20), permission(1));
         assert_eq!(missing(std::slice::from_ref(&asked), &[first]), [asked]);
+    }
+
+    // mutant: src/model/permission.rs: `*left = left.checked_sub(granted.len())?;` => ``
+    #[test]
+    fn questions_share_a_budget_and_reading_the_grants_is_in_it() {
+        let (asked, grants) = ([permission(4)], vec![all(); 10]);
+        let one = 10 + 256 * 10;
+        let mut left = 2 * one;
+        for _ in 0..2 {
+            assert_eq!(Permission::first_missing(&asked, &grants, &mut left), Some(Vec::new()));
+        }
+        assert_eq!((left, Permission::first_missing(&asked, &grants, &mut left)), (0, None));
+        assert_eq!(Permission::first_missing(&asked, &[], &mut 256), Some(asked.to_vec()));
+    }
+
+    // mutant: src/model/permission.rs: `.find(|(_, items)| *items > Self::MAX_ITEMS)` => `.find(|_| false)`
+    #[test]
+    fn rules_and_words_are_bounded_as_in_documents() {
+        let list = |words: usize| vec![Permission { verbs: vec!["get".to_owned(); words], ..permission(1) }];
+        assert_eq!(Permission::too_long(&list(1000)), None);
+        assert_eq!(Permission::too_long(&list(1001)), Some(("verbs", 1001)));
+        assert_eq!(Permission::too_long(&vec![permission(1); 1000]), None);
+        assert_eq!(Permission::too_long(&vec![permission(1); 1001]), Some(("permissions", 1001)));
     }
 
     #[test]

@@ -87,17 +87,13 @@ pub enum TrustError {
         /// What is wanted.
         wanted: String,
     },
-    /// More than a signer may ask for.
-    #[error(
-        "hook {hook:?} asks to {asked}, which is more than {who} may ask for: raise `may` in the policy, or ask for less"
-    )]
+    /// More than a signer may ask for, or than is looked at.
+    #[error("hook {hook:?} asks {beyond}")]
     TooMuch {
         /// The hook.
         hook: String,
-        /// What it asks for.
-        asked: String,
-        /// Who it is about.
-        who: String,
+        /// What it asks for, beyond what, and what to do.
+        beyond: String,
     },
     /// A ceiling, and nothing to hold against it.
     #[error(

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::{BundledHook, Contents, Digest, NamedKey, Policy, TrustError, evidence};
 use crate::{
     bundle::{BundleError, Place},
-    model::{Permission, missing},
+    model::Permission,
 };
 
 /// Why a bundle is trusted.
@@ -114,14 +114,17 @@ impl Trusted {
 
     /// Holds what the hooks ask for against the ceilings. A signer whose ceiling is too low does not count.
     pub fn within(self, contents: &Contents) -> Result<Verified, TrustError> {
+        contents.hooks.iter().try_for_each(bounded)?;
+        // For all hooks and all ceilings: this is done in one go, and a stranger writes the config.
+        let mut left = Permission::MAX_WORK;
         if let Some(may) = &self.may {
-            all_within(&contents.hooks, may, "this source")?;
+            all_within(&contents.hooks, may, "this source", &mut left)?;
         }
         let mut by_keys = Vec::new();
         let mut first = None;
         for signer in &self.signers {
             let who = format!("the owner of key {:?}", signer.name);
-            match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who)) {
+            match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who, &mut left)) {
                 Ok(()) => by_keys.push(signer.name.clone()),
                 Err(error) => first = first.or(Some(error)),
             }
@@ -133,13 +136,34 @@ impl Trusted {
     }
 }
 
-fn all_within(hooks: &[BundledHook], may: &[Permission], who: &str) -> Result<(), TrustError> {
+fn all_within(hooks: &[BundledHook], may: &[Permission], who: &str, left: &mut usize) -> Result<(), TrustError> {
     for hook in hooks {
-        let (name, who) = (hook.name.to_string(), who.to_owned());
-        let Some(asked) = &hook.permissions else { return Err(TrustError::Silent { hook: name, who }) };
-        if let Some(beyond) = missing(asked, may).first() {
-            return Err(TrustError::TooMuch { hook: name, asked: beyond.to_string(), who });
+        let Some(asked) = &hook.permissions else {
+            return Err(TrustError::Silent { hook: hook.name.to_string(), who: who.to_owned() });
+        };
+        let Some(missing) = Permission::first_missing(asked, may, left) else {
+            let remedy = "write fewer words in the rules, or pack fewer hooks into one bundle";
+            return Err(too_much(hook, format!("for more combinations of words than one bundle may have: {remedy}")));
+        };
+        if let Some(first) = missing.first() {
+            let remedy = "raise `may` in the policy, or ask for less";
+            return Err(too_much(hook, format!("to {first}, which is more than {who} may ask for: {remedy}")));
         }
     }
     Ok(())
+}
+
+/// What is packed by somebody else's tool did not come out of a document.
+fn bounded(hook: &BundledHook) -> Result<(), TrustError> {
+    let Some((list, items)) = hook.permissions.as_deref().and_then(Permission::too_long) else { return Ok(()) };
+    let most = Permission::MAX_ITEMS;
+    let remedy = "make several rules or hooks of it";
+    Err(too_much(
+        hook,
+        format!("for too much: there are {items} items in its {list}, and {most} are allowed: {remedy}"),
+    ))
+}
+
+fn too_much(hook: &BundledHook, beyond: String) -> TrustError {
+    TrustError::TooMuch { hook: hook.name.to_string(), beyond }
 }

@@ -1,4 +1,5 @@
-//! Evaluates programs: here when they provably end soon, else in a worker of the program's own.
+//! Compiles programs beside the runtime, and evaluates them: here when they provably end soon, else in a worker of the
+//! program's own.
 //!
 //! Never lets an evaluation run beyond its limits, and never has more workers than it may.
 
@@ -14,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::time::timeout;
+use tokio::{task::spawn_blocking, time::timeout};
 
 pub use self::program::{Program, compile, compile_for};
 use self::{
@@ -22,7 +23,7 @@ use self::{
     slot::{Running, Slot},
 };
 use super::{
-    jq::{FilterError, Outputs},
+    jq::{CompileError, FilterError, Outputs},
     worker::{Worker, WorkerConfig},
 };
 use crate::fair::{Pool, Share, Tenant};
@@ -35,6 +36,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub struct Evaluator {
     config: WorkerConfig,
     places: Pool,
+    /// Programs that are compiled at the same time.
+    compiles: Pool,
     /// Evaluations that wait for a place.
     waiting: AtomicUsize,
     /// Slots that have, or had, a worker.
@@ -45,7 +48,17 @@ impl Evaluator {
     /// No process is started before a program needs one.
     pub fn new(config: WorkerConfig) -> Self {
         let places = Pool::new(config.max_workers as u64);
-        Self { config, places, waiting: AtomicUsize::new(0), slots: Mutex::default() }
+        Self { config, places, compiles: Pool::of_threads(), waiting: AtomicUsize::new(0), slots: Mutex::default() }
+    }
+
+    /// Compiles a tenant's program on no thread of the runtime: a large one takes a while. Tenants take turns.
+    pub async fn compile(&self, tenant: &Tenant, program: &str) -> Result<Program, CompileError> {
+        let turn = self.compiles.take(tenant, 1).await;
+        let (tenant, program) = (tenant.clone(), program.to_owned());
+        // The turn goes with the work, which nobody can end.
+        let work = move || (program::compile_for(&tenant, &program), turn).0;
+        let stopped = |error| Err(CompileError::whole(format!("it was not compiled to the end: {error}")));
+        spawn_blocking(work).await.unwrap_or_else(stopped)
     }
 
     /// The worker processes that exist.

@@ -25,7 +25,8 @@ struct Inner {
     slot: Arc<Slot>,
 }
 
-/// Compiles a program that is nobody's. The error says where it is wrong.
+/// Compiles a program that is nobody's. The error says where it is wrong. A large program takes a while: a task of the
+/// runtime uses [`Evaluator::compile`](super::Evaluator::compile).
 pub fn compile(program: &str) -> Result<Program, CompileError> {
     compile_for(&Tenant::hook(""), program)
 }

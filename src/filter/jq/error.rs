@@ -12,7 +12,7 @@ pub struct CompileError {
 }
 
 impl CompileError {
-    pub(super) fn whole(message: impl Into<String>) -> Self {
+    pub(in crate::filter) fn whole(message: impl Into<String>) -> Self {
         Self { place: String::new(), message: message.into() }
     }
 

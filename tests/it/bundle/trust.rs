@@ -10,6 +10,7 @@ use ring::{
     signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair},
 };
 
+use boathook::model::Permission;
 use serde_json::json;
 
 use super::{Local, hook, registry::Registry, send, version, words};
@@ -164,7 +165,7 @@ async fn two_signers_where_two_are_needed() {
     assert_eq!(verify(&place, &both).await.unwrap().1.by_keys, ["a", "b"]);
 }
 
-// mutant: src/bundle/trust/verify.rs: `match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who)) {` => `match signer.may.as_ref().map_or(Ok(()), |_| all_within(&[], &[], &who)) {`
+// mutant: src/bundle/trust/verify.rs: `match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who, &mut left)) {` => `match signer.may.as_ref().map_or(Ok(()), |_| all_within(&[], &[], &who, &mut left)) {`
 // mutant: src/bundle/pull.rs: `Some(said) if said.as_slice() != asked =>` => `Some(_) if false && !asked.is_empty() =>`
 #[tokio::test]
 async fn a_signer_may_ask_only_for_what_the_policy_says() {
@@ -213,6 +214,64 @@ async fn a_signer_may_have_hooks_watch_and_answer_only_for_what_the_policy_says(
         let text = words(&error);
         assert!(text.contains(&format!("asks to {beyond}")) && text.contains("more than"), "{text}");
     }
+}
+
+/// A registry with a bundle of so many hooks that share one layer and ask for the same, signed by the key.
+async fn asking(hooks: usize, asks: &[Permission], key: &PrivateKey) -> (Registry, Place) {
+    let registry = Registry::start();
+    let place = registry.place("team/hooks:v1");
+    let each = |n| HookInput { asks: asks.to_vec(), ..hook(&format!("h{n}"), b"any", "any") };
+    let packed = pack(Input { hooks: (0..hooks).map(each).collect(), ..Input::default() }).unwrap();
+    send(&packed, &place).await;
+    sign(&place, key).await.unwrap();
+    (registry, place)
+}
+
+fn asked(words: usize) -> Permission {
+    let many = |what: &str| (0..words).map(|n| format!("{what}{n}")).collect::<Vec<_>>();
+    let (verbs, namespaces) = (vec!["get".to_owned()], Vec::new());
+    Permission { api_groups: many("g"), resources: many("r"), verbs, resource_names: many("n"), namespaces }
+}
+
+/// A stranger writes the config, and all of it is compared in one go.
+// mutant: src/bundle/trust/verify.rs: `Permission::first_missing(asked, may, left)` => `Permission::first_missing(asked, may, &mut Permission::MAX_WORK.clone())`
+// mutant: src/bundle/trust/verify.rs: `|may| all_within(&contents.hooks, may, &who, &mut left)` => `|may| all_within(&contents.hooks, may, &who, &mut Permission::MAX_WORK.clone())`
+#[tokio::test]
+async fn the_hooks_of_a_bundle_and_its_signers_share_one_bound_of_work() {
+    let key = p256();
+    let all = "may: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]";
+    let by_the_key =
+        policy(&format!("- {{match: '*', keys: [{{name: team, file: team.pub, {all}}}]}}\n"), &[("team", &key)]);
+    let by_both =
+        policy(&format!("- {{match: '*', {all}, keys: [{{name: team, file: team.pub, {all}}}]}}\n"), &[("team", &key)]);
+    // One hook alone is about a tenth of what is looked at.
+    for (hooks, policy, good) in [(10, &by_the_key, true), (11, &by_the_key, false), (6, &by_both, false)] {
+        let (_registry, place) = asking(hooks, &[asked(46)], &key).await;
+        match verify(&place, policy).await {
+            Ok(_) => assert!(good, "{hooks}"),
+            Err(error) => {
+                let text = words(&error);
+                assert!(
+                    !good && text.contains("asks for more combinations of words than one bundle may have"),
+                    "{text}"
+                );
+            }
+        }
+    }
+}
+
+// mutant: src/bundle/trust/verify.rs: `contents.hooks.iter().try_for_each(bounded)?;` => ``
+#[tokio::test]
+async fn a_bundle_asks_in_no_longer_lists_than_a_document() {
+    let key = p256();
+    let long = Permission { api_groups: vec!["g".to_owned(); 1001], ..asked(1) };
+    for (asks, part) in [(vec![long], "apiGroups"), (vec![asked(1); 1001], "permissions")] {
+        let (_registry, place) = asking(1, &asks, &key).await;
+        let text = words(&verify(&place, &by(&key)).await.unwrap_err());
+        assert!(text.contains(&format!("hook \"h0\" asks for too much: there are 1001 items in its {part}")), "{text}");
+    }
+    let (_registry, place) = asking(1, &vec![asked(1); 1000], &key).await;
+    verify(&place, &by(&key)).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,13 +1,16 @@
 //! Filters that never end or grow without bound: each ends in its own error, and others go on.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use boathook::{
     fair::Tenant,
-    filter::{Evaluator, FilterError, FilterLimit, Program, WorkerConfig, compile, compile_for},
+    filter::{Evaluator, FilterError, FilterLimit, Program, WorkerConfig, compile},
 };
 
 use super::{config, evaluator, eventually};
@@ -125,8 +128,11 @@ async fn workers_are_bounded_and_places_are_passed_on() {
 async fn filters_of_one_tenant_leave_a_worker_for_another() {
     let evaluator = Evaluator::new(WorkerConfig { max_workers: 2, cpu_time: Duration::from_secs(1), ..config() });
     let (order, tenants) = (std::sync::Mutex::new(Vec::new()), ["team-a", "team-b"].map(Tenant::namespace));
-    let many: Vec<_> = (0..6).map(|n| compile_for(&tenants[0], &format!("def f: f; {n} | f")).unwrap()).collect();
-    let one = compile_for(&tenants[1], "def f: .a; f").unwrap();
+    let mut many = Vec::new();
+    for n in 0..6 {
+        many.push(evaluator.compile(&tenants[0], &format!("def f: f; {n} | f")).await.unwrap());
+    }
+    let one = evaluator.compile(&tenants[1], "def f: .a; f").await.unwrap();
     let evaluate = async |name: &'static str, program: &Program| {
         let result = evaluator.evaluate(program, r#"{"a":1}"#).await;
         order.lock().unwrap().push(name);
@@ -138,6 +144,43 @@ async fn filters_of_one_tenant_leave_a_worker_for_another() {
     assert_eq!(&*result.unwrap().combined(), "1");
     let order = order.into_inner().unwrap();
     assert!(order.iter().position(|name| *name == "one").unwrap() < 3, "{order:?}");
+}
+
+/// A program that takes a while to compile, and evaluates to no object.
+fn large() -> String {
+    format!("\"{}\"", "\\(.a)".repeat(5000))
+}
+
+// mutant: src/filter/evaluator/mod.rs: `spawn_blocking(work).await.unwrap` => `Ok::<_, tokio::task::JoinError>(work()).unwrap`
+#[tokio::test]
+async fn a_large_program_is_compiled_while_others_go_on() {
+    let (evaluator, polls) = (evaluator(), Arc::new(AtomicUsize::new(0)));
+    let count = polls.clone();
+    let other = tokio::spawn(async move {
+        loop {
+            count.fetch_add(1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+        }
+    });
+    evaluator.compile(&Tenant::namespace("team-a"), &large()).await.unwrap();
+    assert!(polls.load(Ordering::SeqCst) > 1);
+    other.abort();
+}
+
+// mutant: src/filter/evaluator/mod.rs: `let turn = self.compiles.take(tenant, 1).await;` => `let turn = self.compiles.take(&Tenant::hook(""), 1).await;`
+#[tokio::test]
+async fn programs_of_one_tenant_are_compiled_in_turns_with_those_of_another() {
+    let (evaluator, order) = (evaluator(), std::sync::Mutex::new(Vec::new()));
+    let compile = async |namespace: &'static str| {
+        evaluator.compile(&Tenant::namespace(namespace), &large()).await.unwrap();
+        order.lock().unwrap().push(namespace);
+    };
+    let at_a_time = usize::try_from(boathook::fair::threads()).unwrap();
+    // All ask in this order before any is compiled.
+    let many = futures::future::join_all((0..6 * at_a_time).map(|_| compile("team-a")));
+    tokio::join!(many, compile("team-b"));
+    let order = order.into_inner().unwrap();
+    assert!(order.iter().position(|namespace| *namespace == "team-b").unwrap() < 3 * at_a_time, "{order:?}");
 }
 
 #[tokio::test]
