@@ -4,8 +4,10 @@
 //! limit ─┬─ a quarter: what hooks do at the same time; the memories of guests, and what host calls copy
 //!        ├─ a quarter: the one process that compiles
 //!        ├─ a quarter: workers, processes that evaluate filters and check settings
-//!        └─ the rest: the operator itself; three quarters of it for what bindings keep, objects included; what waits, code of
-//!           hooks
+//!        └─ the rest ─┬─ 9/16: what bindings keep, objects included
+//!                     ├─ 2/16: what queues hold: triggers that wait, dead letters
+//!                     ├─ 1/16: what ended runs leave for the next ones
+//!                     └─ a quarter: the operator itself, code of hooks
 //! ```
 //!
 //! The parts are fixed: if a compiler and runs shared one, each would wait for the other. Never measures what is in use.
@@ -25,6 +27,8 @@ pub const WORKER: u64 = 256 * MIB;
 pub const CALL: usize = 8 * 1024 * 1024;
 /// Bytes of a binding, or of one of its watches: tasks, connections' buffers, and what is known of them.
 pub const WATCH: u64 = 32 * 1024;
+/// Of what runs have, ended ones leave as much as this part for the next ones.
+pub const WARM: u64 = 16;
 /// More workers are of no use.
 const MOST_WORKERS: u64 = 16;
 /// No component that can be run takes more to compile.
@@ -43,8 +47,10 @@ pub struct Parts {
     pub workers: usize,
     /// Threads of the runtime at most: what they copy at a time is a quarter of what runs have.
     pub threads: usize,
-    /// What bindings keep: themselves, their watches, and objects. Three quarters of what is left to the operator itself.
+    /// What bindings keep: themselves, their watches, and objects.
     pub kept: u64,
+    /// What queues hold: texts of triggers that wait or that a job has, and of dead letters.
+    pub queues: u64,
 }
 
 impl Parts {
@@ -60,7 +66,8 @@ impl Parts {
             compiler: quarter.min(MOST_TO_COMPILE),
             workers: count(workers),
             threads: count(threads),
-            kept: quarter / 4 * 3,
+            kept: quarter / 16 * 9,
+            queues: quarter / 8,
         }
     }
 
@@ -74,6 +81,12 @@ impl Parts {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.runs + self.compiler + self.workers as u64 * WORKER
+    }
+
+    /// What is planned of the operator's own quarter.
+    #[must_use]
+    pub fn own_bytes(&self) -> u64 {
+        self.kept + self.queues + self.runs / WARM
     }
 }
 
@@ -131,6 +144,15 @@ mod tests {
         assert!(!Parts::fit(1023 * MIB));
         assert_eq!(Parts::of(0), Parts::of(1024 * MIB));
         assert_eq!(Parts::of(u64::MAX).workers, 16);
+    }
+
+    // mutant: src/memory.rs: `queues: quarter / 8` => `queues: quarter`
+    #[test]
+    fn what_is_kept_and_waits_leaves_a_sixteenth_of_every_limit_for_the_rest() {
+        for limit in (1024..32 * 1024).step_by(64).map(|mebibytes| mebibytes * MIB) {
+            assert!(Parts::of(limit).own_bytes() <= limit / 16 * 3, "{limit}: {:?}", Parts::of(limit));
+        }
+        assert_eq!(Parts::of(1024 * MIB).queues, 32 * MIB);
     }
 
     #[test]

@@ -164,6 +164,11 @@ impl Pool {
         waits.await.map_err(|_| TooLarge { units, share: self.most() })
     }
 
+    /// A share of no units, to grow.
+    pub fn nothing(&self, tenant: &Tenant) -> Share {
+        self.share(tenant, 0)
+    }
+
     fn share(&self, tenant: &Tenant, units: u64) -> Share {
         Share { pool: self.clone(), tenant: tenant.clone(), units }
     }
@@ -315,6 +320,9 @@ impl Share {
     /// Gives units back before the rest.
     pub fn shrink(&mut self, less: u64) {
         let less = less.min(self.units);
+        if less == 0 {
+            return;
+        }
         self.units -= less;
         self.pool.lock().give_back(&self.tenant, less);
         self.pool.serve();

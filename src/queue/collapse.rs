@@ -20,7 +20,7 @@ use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use crate::model::{BindingName, Cause, HookName, Tick, Trigger, WatchEventKind};
 
-use super::item::{Item, ObjectId, object, payload};
+use super::item::{Item, ObjectId, object};
 
 /// What triggers must share to fold.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -100,7 +100,7 @@ impl Places {
     }
 
     /// Folds `later` into the one that waits at `last`, unless they are two things. True if it did.
-    pub(super) fn fold(self, earlier: &mut Item, later: &Item) -> bool {
+    pub(super) fn fold(self, earlier: &mut Item, later: &mut Item) -> bool {
         let folds = self.deleted.is_some() || folds(&earlier.trigger, &later.trigger);
         if folds {
             fold(earlier, later);
@@ -149,13 +149,14 @@ pub(super) fn folds(earlier: &Trigger, later: &Trigger) -> bool {
 }
 
 /// Folds `later` into `earlier`, which has the same key and keeps its place and its age.
-pub(super) fn fold(earlier: &mut Item, later_item: &Item) {
+pub(super) fn fold(earlier: &mut Item, later_item: &mut Item) {
     let later = &later_item.trigger;
     match (&mut earlier.trigger.cause, &later.cause) {
         (Cause::Event(old), Cause::Event(new)) => {
             old.kind = if later.group.is_some() { new.kind } else { fold_kinds(old.kind, new.kind) };
             old.resource.clone_from(&new.resource);
             old.item.clone_from(&new.item);
+            earlier.loose.clone_from(&later_item.loose);
             if old.kind == WatchEventKind::Added {
                 old.previous_filter_result = None;
                 old.previous_object = None;
@@ -169,7 +170,8 @@ pub(super) fn fold(earlier: &mut Item, later_item: &Item) {
     }
     earlier.born = earlier.born.max(later_item.born);
     earlier.trigger.snapshots.clone_from(&later.snapshots);
-    earlier.bytes = payload(&earlier.trigger);
+    later_item.held.nothing();
+    earlier.settle();
 }
 
 fn fold_kinds(earlier: WatchEventKind, later: WatchEventKind) -> WatchEventKind {
@@ -179,16 +181,19 @@ fn fold_kinds(earlier: WatchEventKind, later: WatchEventKind) -> WatchEventKind 
     }
 }
 
+/// Whether a trigger is one of those that are folded.
+pub(super) type Of<'a> = dyn Fn(&Item) -> bool + 'a;
+
 /// Finds an item by its number in a line that is sorted by it.
 pub(super) fn find(items: &mut VecDeque<Item>, seq: u64) -> Option<&mut Item> {
     let place = items.binary_search_by_key(&seq, |item| item.seq).ok()?;
     items.get_mut(place)
 }
 
-/// Folds the triggers of a line, and notes where each key now waits. Gives back what is no longer
+/// Folds those triggers of a line, and notes where each key now waits. Gives back what is no longer
 /// there. O(n log n).
-pub(super) fn sweep(items: &mut VecDeque<Item>, index: &mut Index) -> Vec<Item> {
-    sweep_after(items, index, |_, _, _| None)
+pub(super) fn sweep(items: &mut VecDeque<Item>, index: &mut Index, of: &Of<'_>) -> Vec<Item> {
+    sweep_after(items, index, of, |_, _, _| None)
 }
 
 /// The same for the last of several lines. `folds_before` does what [`fold_into`] does, for the lines that were swept
@@ -196,13 +201,18 @@ pub(super) fn sweep(items: &mut VecDeque<Item>, index: &mut Index) -> Vec<Item> 
 pub(super) fn sweep_after(
     items: &mut VecDeque<Item>,
     index: &mut Index,
-    mut folds_before: impl FnMut(&Key, Places, &Item) -> Option<bool>,
+    of: &Of<'_>,
+    mut folds_before: impl FnMut(&Key, Places, &mut Item) -> Option<bool>,
 ) -> Vec<Item> {
     let mut gone = Vec::new();
-    for item in std::mem::take(items) {
+    for mut item in std::mem::take(items) {
+        if !of(&item) {
+            items.push_back(item);
+            continue;
+        }
         let key = Key::of(&item.trigger);
         let places = index.places(&key);
-        let fold = |places| fold_into(items, places, &item).or_else(|| folds_before(&key, places, &item));
+        let fold = |places| fold_into(items, places, &mut item).or_else(|| folds_before(&key, places, &mut item));
         match places.and_then(fold) {
             Some(true) => gone.push(item),
             met => {
@@ -215,6 +225,6 @@ pub(super) fn sweep_after(
 }
 
 /// Folds the item into the one that waits for it. Absent if that is not here, false if the two do not fold.
-pub(super) fn fold_into(items: &mut VecDeque<Item>, places: Places, item: &Item) -> Option<bool> {
+pub(super) fn fold_into(items: &mut VecDeque<Item>, places: Places, item: &mut Item) -> Option<bool> {
     find(items, places.last).map(|earlier| places.fold(earlier, item))
 }

@@ -56,6 +56,8 @@ pub(super) struct Gathering<'a> {
     empty: bool,
     triggers: usize,
     bytes: usize,
+    /// Of what its triggers do not carry.
+    loose: usize,
     synchronizations: Vec<(u64, Arc<str>)>,
     /// One was left out because the batch would be too large.
     pub(super) full: bool,
@@ -72,6 +74,7 @@ impl<'a> Gathering<'a> {
             empty: true,
             triggers: config.batch_triggers.max(1),
             bytes: config.batch_bytes,
+            loose: config.loose_bytes(),
             synchronizations: Vec::new(),
             full: false,
         }
@@ -84,6 +87,7 @@ impl<'a> Gathering<'a> {
             empty: false,
             triggers: config.batch_triggers.saturating_sub(batch.items.len()),
             bytes: config.batch_bytes.saturating_sub(batch.bytes),
+            loose: batch.items.iter().fold(new.loose, |left, item| left.saturating_sub(item.loose_bytes())),
             synchronizations: batch.items.iter().filter_map(synchronization).collect(),
             ..new
         }
@@ -101,13 +105,14 @@ impl<'a> Gathering<'a> {
             if self.alone || !self.terms.admit(&item.trigger) || held_back() {
                 return false;
             }
-            self.full = self.triggers == 0 || item.bytes > self.bytes;
+            self.full = self.triggers == 0 || item.bytes > self.bytes || item.loose_bytes() > self.loose;
             if self.full {
                 return false;
             }
         }
         self.triggers = self.triggers.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(item.bytes);
+        self.loose = self.loose.saturating_sub(item.loose_bytes());
         self.synchronizations.extend(synchronization(item));
         true
     }

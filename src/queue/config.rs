@@ -17,10 +17,22 @@ pub struct QueueConfig {
     /// Bytes of objects and filter results that wait in one queue before it folds those of the same
     /// object. Default 64 MiB.
     pub max_pending_bytes: usize,
+    /// Bytes of objects and filter results that all queues hold together: of triggers that wait or that a job has, and of
+    /// dead letters. Tenants have fair shares of them. Default: no bound.
+    pub max_held_bytes: u64,
     /// Dead letters that are kept. Default 1 000.
     pub max_dead_letters: usize,
     /// Bytes of dead letters that are kept; one letter may be larger. Default 64 MiB.
     pub max_dead_letter_bytes: usize,
+}
+
+impl QueueConfig {
+    /// Bytes of objects and filter results that one run is told in addition to those that the queues hold; one trigger may be
+    /// larger. All runs together are told as much as the queues hold.
+    pub(super) fn loose_bytes(&self) -> usize {
+        let each = self.max_held_bytes / self.max_parallel_runs.max(1) as u64;
+        usize::try_from(each).unwrap_or(usize::MAX).min(self.batch_bytes)
+    }
 }
 
 impl Default for QueueConfig {
@@ -33,6 +45,7 @@ impl Default for QueueConfig {
             batch_bytes: 8 * MIB,
             max_pending: 10_000,
             max_pending_bytes: 64 * MIB,
+            max_held_bytes: u64::MAX,
             max_dead_letters: 1_000,
             max_dead_letter_bytes: 64 * MIB,
         }

@@ -11,6 +11,7 @@ use crate::model::{Cause, HookName, Trigger};
 
 use super::{
     collapse::{Key, fold, folds},
+    held::Held as Memory,
     item::Item,
     revise::Keep,
 };
@@ -47,18 +48,21 @@ impl Debounce {
     }
 
     /// Holds the trigger from the moment it was made; true if another one took its news over.
-    pub(super) fn hold(&mut self, trigger: Trigger) -> bool {
+    pub(super) fn hold(&mut self, trigger: Trigger, memory: Memory) -> bool {
         let (now, quiet) = (trigger.created, trigger.debounce);
         let slot = self.slot(&trigger);
         self.last += 1;
-        let item = Item::new(self.last, trigger);
+        let mut item = Item::new(self.last, trigger, memory);
         let (item, latest, folded) = match self.held.remove(&slot) {
             Some(mut known) => {
                 self.order.remove(&known.place);
-                fold(&mut known.item, &item);
+                fold(&mut known.item, &mut item);
                 (known.item, known.latest, true)
             }
-            None => (item, now + quiet * MOST, false),
+            None => {
+                item.settle();
+                (item, now + quiet * MOST, false)
+            }
         };
         let place = ((now + quiet).min(latest), self.last);
         self.order.insert(place, slot.clone());
@@ -81,7 +85,7 @@ impl Debounce {
             return None;
         }
         let (_, slot) = self.order.pop_first()?;
-        self.held.remove(&slot).map(|held| held.item.trigger)
+        self.held.remove(&slot).map(|held| held.item.told())
     }
 
     /// When the next one may go.
@@ -127,6 +131,13 @@ mod tests {
         Trigger { debounce: secs(2), created: start + secs(second), ..trigger("h", own("h"), "b", cause) }
     }
 
+    impl Debounce {
+        fn push(&mut self, trigger: Trigger) -> bool {
+            let memory = super::super::held::Memory::new(u64::MAX);
+            self.hold(trigger, memory.nothing(&crate::fair::Tenant::hook("h")))
+        }
+    }
+
     fn released(debounce: &mut Debounce, at: Instant) -> Vec<String> {
         std::iter::from_fn(|| debounce.release(at, 100)).map(|trigger| label(&trigger)).collect()
     }
@@ -135,10 +146,10 @@ mod tests {
     fn the_last_of_many_changes_comes_when_the_object_is_quiet() {
         let (mut debounce, start) = (Debounce::default(), Instant::now());
         for second in 0..5 {
-            assert_eq!(debounce.hold(event(start, second, modified("a", second))), second > 0);
+            assert_eq!(debounce.push(event(start, second, modified("a", second))), second > 0);
             assert_eq!(released(&mut debounce, start + secs(second)), Vec::<String>::new());
         }
-        debounce.hold(event(start, 5, modified("b", 9)));
+        debounce.push(event(start, 5, modified("b", 9)));
         assert_eq!(debounce.next_due(), Some(start + secs(6)));
         assert_eq!(released(&mut debounce, start + secs(6)), ["a4"]);
         assert_eq!(released(&mut debounce, start + secs(7)), ["b9"]);
@@ -151,10 +162,10 @@ mod tests {
         use crate::model::WatchEventKind::{Added, Deleted};
         for again in ["a", "a#2"] {
             let (mut debounce, start) = (Debounce::default(), Instant::now());
-            debounce.hold(event(start, 0, modified("a", 1)));
-            debounce.hold(event(start, 1, event_of(Deleted, "a", 2)));
-            assert!(!debounce.hold(event(start, 1, event_of(Added, again, 3))));
-            assert!(debounce.hold(event(start, 2, modified(again, 4))));
+            debounce.push(event(start, 0, modified("a", 1)));
+            debounce.push(event(start, 1, event_of(Deleted, "a", 2)));
+            assert!(!debounce.push(event(start, 1, event_of(Added, again, 3))));
+            assert!(debounce.push(event(start, 2, modified(again, 4))));
             let mut told = Vec::new();
             while let Some(trigger) = debounce.release(start + secs(9), 100) {
                 let Cause::Event(event) = trigger.cause else { panic!() };
@@ -170,7 +181,7 @@ mod tests {
         let (mut debounce, start) = (Debounce::default(), Instant::now());
         let mut came = Vec::new();
         for second in 0..45 {
-            debounce.hold(event(start, second, modified("a", second)));
+            debounce.push(event(start, second, modified("a", second)));
             came.extend(released(&mut debounce, start + secs(second)));
         }
         assert_eq!(came, ["a20", "a41"]);
@@ -180,7 +191,7 @@ mod tests {
     fn too_many_objects_do_not_wait() {
         let (mut debounce, start) = (Debounce::default(), Instant::now());
         for name in ["a", "b", "c"] {
-            debounce.hold(event(start, 0, modified(name, 1)));
+            debounce.push(event(start, 0, modified(name, 1)));
         }
         assert_eq!(debounce.release(start, 2).map(|trigger| label(&trigger)).as_deref(), Some("a1"));
         assert!(debounce.release(start, 2).is_none());
@@ -189,7 +200,7 @@ mod tests {
     #[test]
     fn a_hook_that_goes_takes_its_events_along() {
         let (mut debounce, start) = (Debounce::default(), Instant::now());
-        debounce.hold(event(start, 0, modified("a", 1)));
+        debounce.push(event(start, 0, modified("a", 1)));
         assert_eq!(debounce.count(&hook("h")), 1);
         assert_eq!(debounce.forget(&hook("g")), 0);
         assert_eq!(debounce.forget(&hook("h")), 1);

@@ -2,12 +2,14 @@
 
 use std::{
     collections::HashMap,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
 use crate::fair::Tenant;
 use crate::model::{self, BindingName, Cause, HookName, Job, JobId, ObjectKey, QueueName, Resource, Trigger};
+
+use super::held::{Held, Texts};
 
 /// Identifies a queue inside the state.
 pub(super) type LineId = u64;
@@ -30,12 +32,62 @@ pub(super) struct Item {
     /// Payload, see [`payload`].
     pub(super) bytes: usize,
     pub(super) trigger: Trigger,
+    /// That payload's part of the memory.
+    pub(super) held: Held,
+    /// What it tells, where it had no room: as long as somebody else keeps it, which a snapshot does.
+    pub(super) loose: Option<Loose>,
+}
+
+/// An object's state that the queues do not keep.
+#[derive(Debug, Clone)]
+pub(super) struct Loose {
+    item: Weak<model::Item>,
+    bytes: usize,
 }
 
 impl Item {
-    pub(super) fn new(seq: u64, trigger: Trigger) -> Self {
+    /// To be settled before it waits.
+    pub(super) fn new(seq: u64, trigger: Trigger, held: Held) -> Self {
         let trigger = without_untold(trigger);
-        Self { seq, born: seq, tries: 0, bytes: payload(&trigger), trigger }
+        Self { seq, born: seq, tries: 0, bytes: payload(&trigger), trigger, held, loose: None }
+    }
+
+    /// Whether there is room for what it carries; takes it.
+    pub(super) fn fits(&mut self) -> bool {
+        self.held.hold(texts(&self.trigger))
+    }
+
+    /// Takes room for what it carries. Where there is none, it keeps who changed and how, and lets go of the texts.
+    pub(super) fn settle(&mut self) {
+        self.bytes = payload(&self.trigger);
+        if self.fits() {
+            return;
+        }
+        if let Cause::Event(event) = &mut self.trigger.cause {
+            (event.previous_filter_result, event.previous_object) = (None, None);
+            let bytes = item_bytes(&event.item);
+            if bytes > 0 {
+                self.loose = Some(Loose { item: Arc::downgrade(&event.item), bytes });
+                event.item = Arc::new(bare(&event.item));
+            }
+        }
+        self.bytes = 0;
+    }
+
+    /// Bytes that a run is told in addition to those that it carries.
+    pub(super) fn loose_bytes(&self) -> usize {
+        self.loose.as_ref().map_or(0, |loose| loose.bytes)
+    }
+
+    /// The trigger as a run is told of it: with what is loose, unless nobody keeps that any more.
+    pub(super) fn told(&self) -> Trigger {
+        let mut told = self.trigger.clone();
+        if let (Cause::Event(event), Some(item)) =
+            (&mut told.cause, self.loose.as_ref().and_then(|loose| loose.item.upgrade()))
+        {
+            event.item = item;
+        }
+        told
     }
 
     /// The object whose order it keeps; absent for start-up, synchronization, ticks and groups.
@@ -61,10 +113,7 @@ fn without_untold(mut trigger: Trigger) -> Trigger {
     if let (Some(_), Cause::Event(event)) = (&trigger.group, &mut trigger.cause) {
         let item = &event.item;
         if item.object.is_some() || item.filter_result.is_some() {
-            let (uid, resource_version) = (item.uid.clone(), item.resource_version.clone());
-            let key = item.key.clone();
-            let told = model::Item { key, uid, resource_version, object: None, filter_result: None };
-            event.item = Arc::new(told);
+            event.item = Arc::new(bare(item));
         }
         event.previous_filter_result = None;
         event.previous_object = None;
@@ -72,15 +121,27 @@ fn without_untold(mut trigger: Trigger) -> Trigger {
     trigger
 }
 
+/// Which object it is, in which version, and nothing of what is in it.
+fn bare(item: &model::Item) -> model::Item {
+    let (uid, resource_version) = (item.uid.clone(), item.resource_version.clone());
+    model::Item { key: item.key.clone(), uid, resource_version, object: None, filter_result: None }
+}
+
+fn item_bytes(item: &model::Item) -> usize {
+    [&item.object, &item.filter_result].into_iter().flatten().map(|text| text.len()).sum()
+}
+
+/// Objects and filter results that a trigger carries.
+fn texts(trigger: &Trigger) -> Texts<'_> {
+    let Cause::Event(event) = &trigger.cause else { return [None; 4] };
+    let (item, filter_result) = (&event.item, &event.previous_filter_result);
+    [item.object.as_ref(), item.filter_result.as_ref(), filter_result.as_ref(), event.previous_object.as_ref()]
+}
+
 /// Bytes of objects and filter results that a trigger carries. Objects of a synchronization are read
 /// when it runs, so they are not held here.
 pub(super) fn payload(trigger: &Trigger) -> usize {
-    let Cause::Event(event) = &trigger.cause else { return 0 };
-    [&event.item.object, &event.item.filter_result, &event.previous_filter_result, &event.previous_object]
-        .into_iter()
-        .flatten()
-        .map(|text| text.len())
-        .sum()
+    texts(trigger).into_iter().flatten().map(|text| text.len()).sum()
 }
 
 /// Where a batch is in its life.
@@ -152,7 +213,7 @@ impl Batch {
             let group = item.trigger.group.as_ref();
             group.is_none() || next.is_none_or(|next| next.trigger.group.as_ref() != group)
         };
-        self.items.iter().zip(next).filter(told).map(|(item, _)| item.trigger.clone()).collect()
+        self.items.iter().zip(next).filter(told).map(|(item, _)| item.told()).collect()
     }
 
     pub(super) fn job(&self, id: JobId) -> Job {

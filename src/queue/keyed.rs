@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use crate::model::JobId;
 
 use super::{
-    collapse::{self, Index, Key},
+    collapse::{self, Index, Key, Of},
     combine::Gathering,
     item::{Batch, Item, ObjectId},
     line::{Taken, View},
@@ -268,13 +268,13 @@ impl Keyed {
         lane.and_then(|lane| collapse::find(&mut lane.items, seq)).or_else(|| collapse::find(&mut self.behind, seq))
     }
 
-    pub(super) fn sweep(&mut self, index: &mut Index) -> Vec<Item> {
+    pub(super) fn sweep(&mut self, index: &mut Index, of: &Of<'_>) -> Vec<Item> {
         let mut gone = Vec::new();
         for lane in self.lanes.values_mut() {
-            gone.extend(collapse::sweep(&mut lane.items, index));
+            gone.extend(collapse::sweep(&mut lane.items, index, of));
         }
         let lanes = &mut self.lanes;
-        gone.extend(collapse::sweep_after(&mut self.behind, index, |key, places, item| {
+        gone.extend(collapse::sweep_after(&mut self.behind, index, of, |key, places, item| {
             let lane = key.object().and_then(|object| lanes.get_mut(object));
             lane.and_then(|lane| collapse::fold_into(&mut lane.items, places, item))
         }));

@@ -11,9 +11,12 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use crate::model::{BindingName, Cause, Failure, HookName, QueueName, Trigger};
+use crate::{
+    fair::Tenant,
+    model::{BindingName, Cause, Failure, HookName, QueueName, Trigger},
+};
 
-use super::{QueueConfig, collapse::Key, item::Item, revise::Keep};
+use super::{QueueConfig, collapse::Key, held::Held, item::Item, revise::Keep};
 
 /// What a trigger weighs besides its payload.
 const TRIGGER_BYTES: usize = 256;
@@ -66,6 +69,9 @@ struct Kept {
     born: Vec<u64>,
     superseded: Vec<bool>,
     bytes: usize,
+    tenant: Tenant,
+    /// Of the triggers.
+    _held: Vec<Held>,
 }
 
 /// A dead letter's trigger that is to run again.
@@ -81,6 +87,8 @@ pub(super) struct Archive {
     last: u64,
     kept: BTreeMap<u64, Kept>,
     bytes: usize,
+    /// Letters and bytes of each tenant.
+    tenants: BTreeMap<Tenant, (usize, usize)>,
     /// The events that news of this kind would supersede: letter and place in it.
     watched: HashMap<Key, BTreeSet<(u64, usize)>>,
     /// The newest synchronization of each binding that was told.
@@ -101,7 +109,7 @@ impl Archive {
     }
 
     /// Keeps a letter; gives back its id, and those that made room for it. One that is larger than
-    /// the bound is kept alone.
+    /// the bound is the only one of its tenant.
     pub(super) fn add(
         &mut self,
         (hook, queue): (HookName, QueueName),
@@ -114,6 +122,7 @@ impl Archive {
         self.last += 1;
         let id = self.last;
         let (binding, attempts) = (first.trigger.binding.clone(), first.tries);
+        let tenant = first.held.tenant().clone();
         self.told_first(&items);
         let text = failure.message.len() + failure.backtrace.as_ref().map_or(0, String::len);
         let bytes = text + items.iter().map(|item| item.bytes + TRIGGER_BYTES).sum::<usize>();
@@ -124,32 +133,39 @@ impl Archive {
             }
         }
         let born = items.iter().map(|item| item.born).collect();
+        let (triggers, held): (Vec<_>, Vec<_>) = items.into_iter().map(|item| (item.trigger, item.held)).unzip();
         let letter = DeadLetter {
             id,
             hook,
             queue,
             binding,
-            triggers: items.into_iter().map(|item| item.trigger).collect(),
+            triggers: triggers.into(),
             failure: failure.clone(),
             attempts,
             since: now,
             superseded: superseded.iter().filter(|superseded| **superseded).count(),
         };
         self.bytes += bytes;
-        self.kept.insert(id, Kept { letter, born, superseded, bytes });
-        (Some(id), self.make_room(config))
+        let (letters, of_tenant) = self.tenants.entry(tenant.clone()).or_default();
+        (*letters, *of_tenant) = (*letters + 1, *of_tenant + bytes);
+        self.kept.insert(id, Kept { letter, born, superseded, bytes, tenant, _held: held });
+        (Some(id), self.make_room(id, config))
     }
 
-    /// The oldest go until the bounds hold.
-    fn make_room(&mut self, config: &QueueConfig) -> Vec<DeadLetter> {
+    /// The oldest of the tenant that has most go until the bounds hold; the new one stays.
+    fn make_room(&mut self, new: u64, config: &QueueConfig) -> Vec<DeadLetter> {
         let mut gone = Vec::new();
-        while self.kept.len() > 1
-            && (self.kept.len() > config.max_dead_letters || self.bytes > config.max_dead_letter_bytes)
-            && let Some(oldest) = self.kept.first_key_value().map(|(id, _)| *id)
-        {
-            gone.extend(self.take(oldest).map(|kept| kept.letter));
+        loop {
+            let too_large = self.bytes > config.max_dead_letter_bytes;
+            if !too_large && self.kept.len() <= config.max_dead_letters.max(1) {
+                return gone;
+            }
+            let has = |(letters, bytes): &(usize, usize)| if too_large { *bytes } else { *letters };
+            let most = self.tenants.iter().max_by_key(|(_, all)| has(all)).map(|(tenant, _)| tenant);
+            let oldest = self.kept.iter().find(|(id, kept)| **id != new && Some(&kept.tenant) == most);
+            let Some(id) = oldest.map(|(id, _)| *id) else { return gone };
+            gone.extend(self.take(id).map(|kept| kept.letter));
         }
-        gone
     }
 
     fn is_synchronised_since(&self, item: &Item) -> bool {
@@ -246,6 +262,12 @@ impl Archive {
     fn take(&mut self, id: u64) -> Option<Kept> {
         let kept = self.kept.remove(&id)?;
         self.bytes -= kept.bytes;
+        if let Some((letters, bytes)) = self.tenants.get_mut(&kept.tenant) {
+            (*letters, *bytes) = (*letters - 1, *bytes - kept.bytes);
+            if *letters == 0 {
+                self.tenants.remove(&kept.tenant);
+            }
+        }
         for (place, trigger) in kept.letter.triggers.iter().enumerate() {
             for key in keys(trigger) {
                 if let Some(watched) = self.watched.get_mut(&key) {

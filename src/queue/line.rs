@@ -1,6 +1,9 @@
-//! One queue of either kind, its length, and its bound. Never decides between queues.
+//! One queue of either kind, and its length. Never decides between queues.
 
-use std::{collections::HashSet, time::Instant};
+use std::{
+    collections::{BTreeSet, HashSet},
+    time::Instant,
+};
 
 use crate::{
     fair::Tenant,
@@ -9,7 +12,7 @@ use crate::{
 
 use super::{
     QueueConfig,
-    collapse::{Index, Key},
+    collapse::Index,
     gate::{Hold, Hook, Hooks},
     item::{Batch, Batches, Item, ObjectId},
     keyed::Keyed,
@@ -97,7 +100,7 @@ pub(super) struct Placed {
 }
 
 #[derive(Debug)]
-enum Kind {
+pub(super) enum Kind {
     Serial(Serial),
     Keyed(Keyed),
 }
@@ -130,9 +133,13 @@ pub(super) struct Line {
     pub(super) folded: u64,
     /// Triggers let in beyond the bound since the line exists.
     pub(super) beyond: u64,
-    kind: Kind,
-    /// Kept while the line is over its bound, until it has fallen to half of it.
-    index: Option<Index>,
+    pub(super) kind: Kind,
+    /// Of what is folded.
+    pub(super) index: Option<Index>,
+    /// All is folded: the line is over its bound, or has not fallen to half of it.
+    pub(super) whole: bool,
+    /// Tenants whose triggers are folded.
+    pub(super) pressed: BTreeSet<Tenant>,
 }
 
 impl Line {
@@ -156,6 +163,8 @@ impl Line {
             beyond: 0,
             kind,
             index: None,
+            whole: false,
+            pressed: BTreeSet::new(),
         }
     }
 
@@ -173,73 +182,13 @@ impl Line {
         }
     }
 
+    /// Whether triggers of this tenant's may be here.
+    pub(super) fn has_triggers_of(&self, tenant: &Tenant) -> bool {
+        self.mixed || self.tenant == *tenant
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.length == 0 && self.jobs == 0
-    }
-
-    pub(super) fn push(&mut self, item: Item, config: &QueueConfig) -> Placed {
-        let mut placed = Placed { folded: false, beyond: false, gone: Vec::new() };
-        if self.index.is_none() && self.would_exceed(&item, config) {
-            placed.gone = self.sweep();
-        }
-        if self.index.is_some() {
-            placed.folded = self.fold_or_note(&item);
-            placed.beyond = !placed.folded && self.would_exceed(&item, config);
-        }
-        self.folded += u64::from(placed.folded) + placed.gone.len() as u64;
-        self.beyond += u64::from(placed.beyond);
-        if placed.folded {
-            placed.gone.push(item);
-        } else {
-            self.length += 1;
-            self.bytes += item.bytes;
-            match &mut self.kind {
-                Kind::Serial(line) => line.push(item),
-                Kind::Keyed(line) => line.push(item),
-            }
-        }
-        placed
-    }
-
-    fn would_exceed(&self, item: &Item, config: &QueueConfig) -> bool {
-        self.length + 1 > config.max_pending.max(1) || self.bytes + item.bytes > config.max_pending_bytes
-    }
-
-    fn sweep(&mut self) -> Vec<Item> {
-        let mut index = Index::default();
-        let gone = match &mut self.kind {
-            Kind::Serial(line) => line.sweep(&mut index),
-            Kind::Keyed(line) => line.sweep(&mut index),
-        };
-        self.index = Some(index);
-        self.length -= gone.len();
-        self.recount();
-        gone
-    }
-
-    fn recount(&mut self) {
-        self.bytes = self.items().map(|item| item.bytes).sum();
-    }
-
-    fn fold_or_note(&mut self, item: &Item) -> bool {
-        let Some(index) = &mut self.index else { return false };
-        let key = Key::of(&item.trigger);
-        let places = index.places(&key);
-        let earlier = places.and_then(|places| match &mut self.kind {
-            Kind::Serial(line) => line.find(&key, places.last()),
-            Kind::Keyed(line) => line.find(&key, places.last()),
-        });
-        let Some((places, earlier)) = places.zip(earlier) else {
-            index.note(key, item, None);
-            return false;
-        };
-        self.bytes -= earlier.bytes;
-        let folded = places.fold(earlier, item);
-        self.bytes += earlier.bytes;
-        if !folded {
-            index.note(key, item, Some(places));
-        }
-        folded
     }
 
     pub(super) fn take(&mut self, view: View<'_>) -> Taken {
@@ -261,19 +210,6 @@ impl Line {
             Taken::Nothing | Taken::Gated(_) | Taken::TooEarly(..) | Taken::NoShare(_) => {}
         }
         taken
-    }
-
-    /// Takes items that no longer wait off the counts.
-    fn left(&mut self, items: &[Item], config: &QueueConfig) {
-        self.length -= items.len();
-        self.bytes -= items.iter().map(|item| item.bytes).sum::<usize>();
-        if self.length <= config.max_pending.max(1) / 2 && self.bytes <= config.max_pending_bytes / 2 {
-            self.index = None;
-        } else if let Some(index) = &mut self.index {
-            for item in items {
-                index.remove(item);
-            }
-        }
     }
 
     /// The job is no longer running; it waits, or is about to end.
@@ -374,11 +310,5 @@ impl Line {
             Kind::Serial(line) => line.next(),
             Kind::Keyed(line) => line.next(),
         }
-    }
-
-    /// The index knows every waiting trigger and nothing else.
-    #[cfg(test)]
-    pub(super) fn check_index(&self) {
-        assert!(self.index.as_ref().is_none_or(|index| index.len() == self.length));
     }
 }

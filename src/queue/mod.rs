@@ -14,7 +14,8 @@
 //! | `shares` | which tenant's queue is asked next, so that none takes all run slots |
 //! | `bucket` | how often a hook's jobs may begin |
 //! | `combine` | which neighbours one run takes together |
-//! | `collapse` | how an overfull queue folds what it holds |
+//! | `bound`, `collapse` | how an overfull queue folds what it holds |
+//! | `held`, `press` | what a tenant's triggers hold of the memory that all queues share, and what happens when it has its share |
 //! | `retry` | what a failure means, and the delay |
 //! | `letters`, `revive` | dead letters, and what becomes of them |
 //! | `revise` | what waits of a hook that is replaced |
@@ -73,6 +74,7 @@
 //! a hook is resumed or removed, when dead letters are tried again, and when a synchronization goes to
 //! the place that was kept for it.
 
+mod bound;
 mod bucket;
 mod collapse;
 mod combine;
@@ -82,12 +84,14 @@ mod dump;
 mod finished;
 mod gate;
 mod handle;
+mod held;
 mod item;
 mod keyed;
 mod letters;
 mod line;
 mod observer;
 mod outcome;
+mod press;
 #[cfg(test)]
 mod property;
 mod retry;

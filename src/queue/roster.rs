@@ -134,6 +134,7 @@ impl State {
         let held = self.debounce.forget(name);
         self.refills.retain(|(_, hook)| hook != name);
         self.drop_empty_lines();
+        self.relax_unused();
         self.look_again_everywhere();
         (hook.outstanding + held).saturating_sub(running)
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use crate::model::{HookName, JobId};
 
 use super::{
-    collapse::{self, Index, Key},
+    collapse::{self, Index, Key, Of},
     combine::Gathering,
     item::Item,
     line::{Taken, View},
@@ -182,13 +182,13 @@ impl Serial {
         aside.or_else(|| collapse::find(&mut self.items, seq))
     }
 
-    pub(super) fn sweep(&mut self, index: &mut Index) -> Vec<Item> {
+    pub(super) fn sweep(&mut self, index: &mut Index, of: &Of<'_>) -> Vec<Item> {
         let mut gone = Vec::new();
         for items in self.aside.values_mut() {
-            gone.extend(collapse::sweep(items, index));
+            gone.extend(collapse::sweep(items, index, of));
         }
         let aside = &mut self.aside;
-        gone.extend(collapse::sweep_after(&mut self.items, index, |key, places, item| {
+        gone.extend(collapse::sweep_after(&mut self.items, index, of, |key, places, item| {
             aside.get_mut(key.hook()).and_then(|items| collapse::fold_into(items, places, item))
         }));
         gone

@@ -15,6 +15,7 @@ use super::{
     Pushed, QueueConfig, Stats,
     debounce::Debounce,
     gate::Hooks,
+    held::Memory,
     item::{Batch, Batches, Item, LineId, Phase},
     letters::Archive,
     line::{Line, Taken, View, tenant},
@@ -38,6 +39,9 @@ pub struct State {
     pub(super) refills: BTreeSet<(Instant, HookName)>,
     pub(super) archive: Archive,
     pub(super) debounce: Debounce,
+    pub(super) memory: Memory,
+    /// Tenants that have no more room in it.
+    pub(super) pressed: BTreeSet<Tenant>,
     pub(super) closed: bool,
     /// Triggers are let in, and none is taken.
     pub(super) standby: bool,
@@ -58,6 +62,8 @@ impl State {
             refills: BTreeSet::new(),
             archive: Archive::default(),
             debounce: Debounce::default(),
+            memory: Memory::new(config.max_held_bytes),
+            pressed: BTreeSet::new(),
             closed: false,
             standby: false,
             last: 0,
@@ -67,10 +73,10 @@ impl State {
     /// Puts a trigger at the end of its queue, once its object is quiet; a synchronization into the place
     /// that was kept for it.
     pub fn push(&mut self, trigger: Trigger) -> Pushed {
-        if self.closed || !self.hooks.contains_key(&trigger.hook) || !Debounce::concerns(&trigger) {
-            return self.place(trigger, None);
-        }
-        if self.debounce.hold(trigger) { Pushed::Folded } else { Pushed::Queued }
+        let hook = self.hooks.get(&trigger.hook).filter(|_| !self.closed && Debounce::concerns(&trigger));
+        let Some(hook) = hook else { return self.place(trigger, None) };
+        let held = self.memory.nothing(&tenant(&trigger.hook, hook));
+        if self.debounce.hold(trigger, held) { Pushed::Folded } else { Pushed::Queued }
     }
 
     /// `born` is the number of the trigger's news, when it had one before.
@@ -81,19 +87,23 @@ impl State {
             QueueName::Own(_) => return Pushed::Refused,
             QueueName::Shared(_) => 1,
         };
-        let mut item = Item::new(hook.number(&trigger, &mut self.last), trigger);
+        let whose = tenant(&trigger.hook, hook);
+        let held = self.memory.nothing(&whose);
+        let mut item = Item::new(hook.number(&trigger, &mut self.last), trigger, held);
         item.born = born.unwrap_or(item.seq);
         hook.enter(&item);
-        let whose = tenant(&item.trigger.hook, hook);
         if matches!(item.trigger.cause, Cause::Startup) {
             // Places moved, so what waited for them may not have to.
             self.look_again(&item.trigger.hook);
         }
+        self.make_room(&mut item);
         let id = self.line_for(&item.trigger.queue, whose.clone(), concurrency);
         let Some(line) = self.lines.get_mut(&id) else { return Pushed::Refused };
         line.belongs_to(&whose);
+        let gone = if self.pressed.contains(&whose) { line.press(&whose) } else { Vec::new() };
         let placed = line.push(item, &self.config);
         self.ask(id);
+        self.leave(&gone);
         self.leave(&placed.gone);
         match placed {
             _ if placed.folded => Pushed::Folded,

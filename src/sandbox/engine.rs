@@ -18,6 +18,7 @@ use wasmtime::{
 };
 
 use super::{SandboxConfig, SandboxError, limits};
+use crate::memory::WARM;
 
 /// How often a running guest is looked at: it gives way to other tasks, and a deadline is noticed.
 const TICK: Duration = Duration::from_millis(5);
@@ -25,9 +26,11 @@ const TICK: Duration = Duration::from_millis(5);
 /// Ticks without a run after which the ticker goes to sleep, so that an idle host uses no CPU.
 const LINGER: u32 = 200;
 
-/// Bytes of a freed slot that are reset in place rather than given back to the system: the whole
+/// Bytes of a freed slot that are reset in place rather than given back to the system, at most: the whole
 /// memory of an ordinary Rust guest.
-const KEEP_RESIDENT: usize = 2 * 1024 * 1024;
+const KEEP_RESIDENT: u64 = 2 * 1024 * 1024;
+/// The same of a table.
+const KEEP_OF_TABLE: u64 = 64 * 1024;
 
 /// An engine whose epoch advances while a [`Running`] is alive.
 pub(super) struct TickingEngine {
@@ -169,10 +172,21 @@ fn on_demand() -> Config {
     config
 }
 
+/// What each of so many slots keeps, in whole pages, so that all together keep no more than this.
+fn kept_of_each(bytes: u64, slots: u32) -> u64 {
+    const PAGE: u64 = 4096;
+    bytes / u64::from(slots.max(1)) / PAGE * PAGE
+}
+
 fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
     let instances = config.max_concurrent_runs + config.max_concurrent_answers + super::ASKED_AT_ONCE;
     let runs = u32::try_from(instances).ok().filter(|_| config.pooling)?;
     let of_each = |count: usize| u32::try_from(count).ok().and_then(|count| runs.checked_mul(count));
+    // All slots may have been in use at once, and the pool keeps all of them then.
+    let warm = config.memory / WARM;
+    let memories = kept_of_each(warm / 4 * 3, of_each(limits::MEMORIES)?).min(KEEP_RESIDENT);
+    let tables = kept_of_each(warm / 4, of_each(limits::TABLES)?).min(KEEP_OF_TABLE);
+    let bytes = |kept: u64| usize::try_from(kept).unwrap_or_default();
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(runs)
         .total_stacks(runs)
@@ -185,9 +199,27 @@ fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
         .max_memories_per_module(u32::try_from(limits::MEMORIES).ok()?)
         .max_tables_per_module(u32::try_from(limits::TABLES).ok()?)
         .table_elements(limits::TABLE_ELEMENTS)
-        .linear_memory_keep_resident(KEEP_RESIDENT)
+        .linear_memory_keep_resident(bytes(memories))
         // Linux 6.7 tells which pages were written: only those are reset. Halves a small run.
         .pagemap_scan(Enabled::Auto)
-        .table_keep_resident(64 * 1024);
+        .table_keep_resident(bytes(tables));
     Some(pool)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    // mutant: src/sandbox/engine.rs: `let warm = config.memory / WARM;` => `let warm = config.memory;`
+    #[test]
+    fn what_all_slots_keep_has_room_in_its_part() {
+        for mebibytes in [16, 256, 1024, 8192, 64 * 1024] {
+            let config = SandboxConfig { memory: mebibytes * 1024 * 1024, ..SandboxConfig::default() };
+            let pool = pool(&config).unwrap();
+            let memories = pool.get_total_memories() as usize * pool.get_memory_keep_resident();
+            let tables = pool.get_total_tables() as usize * pool.get_table_keep_resident();
+            assert!((memories + tables) as u64 <= config.memory / WARM, "{mebibytes}: {memories} {tables}");
+        }
+    }
 }

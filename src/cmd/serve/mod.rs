@@ -219,6 +219,8 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     options.grace_period = args.grace_period;
     options.queue.max_parallel_runs = args.max_parallel_runs.into();
     options.queue.max_concurrency = args.max_concurrency.into();
+    options.queue.max_held_bytes = parts.queues;
+    options.queue.max_dead_letter_bytes = usize::try_from(parts.queues / 2).unwrap_or(usize::MAX);
     options.sandbox.max_concurrent_runs = args.max_parallel_runs.into();
     options.sandbox.maxima.memory = u64::from(args.max_memory) * MIB;
     options.filter.max_workers = parts.workers;

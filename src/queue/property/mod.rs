@@ -186,16 +186,21 @@ fn binding_name(binding: usize) -> BindingName {
 }
 
 impl World {
-    fn new(max_pending: usize) -> Self {
-        let config =
-            QueueConfig { max_parallel_runs: MAX_RUNS, batch_triggers: BATCH, max_pending, ..QueueConfig::default() };
+    fn new(max_pending: usize, max_held_bytes: u64) -> Self {
+        let config = QueueConfig {
+            max_parallel_runs: MAX_RUNS,
+            batch_triggers: BATCH,
+            max_pending,
+            max_held_bytes,
+            ..QueueConfig::default()
+        };
         let mut state = State::new(config);
         HOOKS.iter().for_each(|(name, ..)| state.add_hook(hook(name), terms(&hook(name))));
         Self {
             state,
             now: Instant::now(),
             config,
-            folding: max_pending < 1_000,
+            folding: max_pending < 1_000 || max_held_bytes < 1_000,
             entries: Vec::new(),
             last: 0,
             jobs: BTreeMap::new(),
@@ -212,8 +217,8 @@ impl World {
 }
 
 /// Does all that, and then lets everything end.
-fn play(max_pending: usize, ops: Vec<Op>) -> World {
-    let mut world = World::new(max_pending);
+fn play(max_pending: usize, max_held_bytes: u64, ops: Vec<Op>) -> World {
+    let mut world = World::new(max_pending, max_held_bytes);
     ops.into_iter().for_each(|op| world.apply(op));
     world.settle();
     world
@@ -224,14 +229,18 @@ proptest! {
 
     #[test]
     fn the_state_machine_follows_the_rules(ops in ops()) {
-        play(usize::MAX, ops);
+        play(usize::MAX, u64::MAX, ops);
     }
 
     #[test]
-    fn no_final_state_is_lost(ops in ops(), max_pending in prop_oneof![Just(usize::MAX), 1..6usize]) {
+    fn no_final_state_is_lost(
+        ops in ops(),
+        max_pending in prop_oneof![Just(usize::MAX), 1..6usize],
+        max_held in prop_oneof![Just(u64::MAX), 1..40u64],
+    ) {
         // What somebody drops is lost on purpose.
         let kept = ops.into_iter().filter(|op| !matches!(op, Op::DropDead(_) | Op::Revise(..))).collect();
-        let world = play(max_pending, kept);
+        let world = play(max_pending, max_held, kept);
         world.check_final_states();
         world.check_deletions();
     }

@@ -3,6 +3,7 @@
 
 mod dump;
 mod groups;
+mod held;
 mod letters;
 mod lists;
 mod order;

@@ -2,7 +2,8 @@
 
 use boathook::{
     filter::WorkerConfig,
-    memory::{Parts, WATCH, WORKER},
+    memory::{Parts, WARM, WATCH, WORKER},
+    queue::QueueConfig,
     sandbox::{Sandbox, SandboxConfig},
 };
 
@@ -27,6 +28,7 @@ fn what_is_shipped_fits_the_pods_limit_and_the_page_says_how() {
     let (memory, page) = (limit("memory"), Page::read("docs/admin/sizing.md").text);
     let parts = Parts::of(memory);
     assert!(parts.bytes() <= memory / 4 * 3, "{parts:?} of {memory}");
+    let runs_at_once = QueueConfig::default().max_parallel_runs as u64;
     let of_runs = parts.runs / 4 * 3;
     let run = Sandbox::new(SandboxConfig { memory: parts.runs, ..SandboxConfig::default() }).unwrap().max_memory();
     for said in [
@@ -41,6 +43,14 @@ fn what_is_shipped_fits_the_pods_limit_and_the_page_says_how() {
             parts.kept / MIB,
             parts.kept / MIB / 4 * 3
         ),
+        format!(
+            "| {} MiB | the operator counts; one tenant has {} MiB at most |\n| what ended runs leave in place for the next ones | {} MiB |",
+            parts.queues / MIB,
+            parts.queues / MIB / 4 * 3,
+            parts.runs / WARM / MIB
+        ),
+        format!("| the rest, {} MiB |", (memory / 4 - parts.own_bytes()) / MIB),
+        format!("One run\ntakes {} KiB of such states", parts.queues / 1024 / runs_at_once),
         format!("| {} KiB for a binding, and as much for each of its watches |", WATCH / 1024),
     ] {
         assert!(page.contains(&said), "docs/admin/sizing.md does not say {said:?}");

@@ -130,6 +130,7 @@ async fn a_hook_that_sees_many_objects_leaves_room_for_what_others_see() {
     create("o", "other", 8 << 10).await;
     told_of(&operator, "other", "Event", 1).await;
     let events = |operator: &Operator| told(operator, "greedy").iter().filter(|line| line["type"] == "Event").count();
+    told_of(&operator, "greedy", "Event", 20).await;
     // Of 384 KiB, it takes 64 for itself.
     assert!((20..40).contains(&events(&operator)), "{}", events(&operator));
     // With room for all of it, a list brings what was not kept.
@@ -142,4 +143,25 @@ async fn a_hook_that_sees_many_objects_leaves_room_for_what_others_see() {
             |operator: &Operator| told(operator, "greedy").iter().any(|line| change(line) == named).then_some(());
         operator.until(&named, is_told).await;
     }
+}
+
+#[tokio::test]
+async fn an_event_without_room_in_the_queues_is_told_as_its_snapshot_has_it() {
+    let cluster = TestCluster::start().await;
+    let hooks = [("tell", bindings(1, "tell"))];
+    let operator =
+        Operator::start(cluster.admin.client.clone(), &hooks, |options| options.queue.max_held_bytes = 1).await;
+    operator.ready().await;
+    let map = |n: &str| config_map("a", ("wakes", "tell"), json!({"n": n}));
+    cluster.admin.create(&map("1")).await.unwrap();
+    told_of(&operator, "tell", "Event", 1).await;
+    cluster.admin.apply(&map("2")).await.unwrap();
+    told_of(&operator, "tell", "Event", 2).await;
+    cluster.admin.delete(&map("2")).await.unwrap();
+    let events = told_of(&operator, "tell", "Event", 3).await;
+    let changes: Vec<_> = events.iter().map(change).collect();
+    assert_eq!(changes, ["Added default/a", "Modified default/a", "Deleted default/a"]);
+    assert_eq!([&events[0], &events[1]].map(|event| event["object"]["data"]["n"].as_str()), [Some("1"), Some("2")]);
+    let beyond: u64 = operator.app.queue().stats().queues.iter().map(|queue| queue.beyond).sum();
+    assert_eq!(beyond, 3);
 }
