@@ -96,8 +96,8 @@ pub struct Build {
     /// Folder of the project
     #[arg(value_name = "PATH", default_value = ".")]
     pub path: PathBuf,
-    /// Where to put the component: a file, or a folder that is there [default: boathook/NAME.wasm in
-    /// Cargo's target folder, build/NAME.wasm in a package of Go's, target/boathook/NAME.wasm in one of Node's]
+    /// Where to put the component: a file, or a folder that is there [default: target/boathook/NAME.wasm in
+    /// the project]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Output format

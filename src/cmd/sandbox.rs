@@ -29,3 +29,20 @@ pub(super) fn config(cache: Option<PathBuf>) -> anyhow::Result<SandboxConfig> {
         ..SandboxConfig::default()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use clap::CommandFactory as _;
+
+    use crate::{cli::Cli, sandbox::MAX_MEMORY_MIB};
+
+    /// `cli` imports nothing, so that it has a number of its own.
+    #[test]
+    fn serve_allows_as_much_memory_as_the_commands_of_authors() {
+        let cli = Cli::command();
+        let serve = cli.find_subcommand("serve").unwrap();
+        let max_memory = serve.get_arguments().find(|argument| argument.get_id() == "max_memory").unwrap();
+        assert_eq!(max_memory.get_default_values(), [MAX_MEMORY_MIB.to_string().as_str()]);
+    }
+}

@@ -11,6 +11,7 @@ mod build;
 mod scope;
 mod session;
 mod show;
+mod slow;
 mod source;
 mod text;
 mod watch;

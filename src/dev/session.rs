@@ -11,6 +11,7 @@ use std::{
 use super::{
     build::build,
     show::{Note, Show},
+    slow,
     source::Source,
     watch::{Watch, WatchError},
 };
@@ -43,8 +44,15 @@ pub struct Session {
 }
 
 impl Session {
-    /// Builds and swaps until something is wrong that no change of a source mends.
+    /// Builds and swaps until something is wrong that no change of a source can fix. Tells of runs that take long.
     pub async fn run(&self, app: &App, show: &Show) -> Result<(), SessionError> {
+        tokio::select! {
+            ended = self.follow(app, show) => ended,
+            never = slow::tell(app, show) => match never {},
+        }
+    }
+
+    async fn follow(&self, app: &App, show: &Show) -> Result<(), SessionError> {
         let mut watch = Watch::new(self.sources.iter().map(Source::scope).collect())?;
         let mut due: BTreeSet<usize> = (0..self.sources.len()).collect();
         let mut unasked = self.no_webhooks;

@@ -51,6 +51,12 @@ pub(super) enum Note<'a> {
     Unasked {
         why: &'static str,
     },
+    /// A run goes on, and has taken so long by now.
+    Slow {
+        hook: &'a str,
+        binding: &'a str,
+        taken: Duration,
+    },
     /// The last run's triggers run again.
     Again {
         source: &'a Source,
@@ -72,20 +78,18 @@ const MOST_OPEN: usize = 1024;
 pub struct Show {
     format: Format,
     open: Mutex<HashMap<String, Open>>,
+    /// Runs that were shown, by hook.
+    runs: Mutex<HashMap<String, u64>>,
 }
 
 impl Show {
     /// Nothing is shown yet.
     pub fn new(format: Format) -> Self {
-        Self { format, open: Mutex::default() }
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { format, open: Mutex::default(), runs: Mutex::default() }
     }
 
     fn of_run(&self, run: &str, add: impl FnOnce(&mut Open)) {
-        let mut open = self.open();
+        let mut open = locked(&self.open);
         if open.len() >= MOST_OPEN && !open.contains_key(run) {
             open.clear();
         }
@@ -110,9 +114,17 @@ impl Show {
         }
     }
 
+    /// How many runs of a hook were shown. Answers to the API server wait in no queue, and are not among them.
+    pub(super) fn runs(&self, hook: &str) -> u64 {
+        locked(&self.runs).get(hook).copied().unwrap_or_default()
+    }
+
     /// A run has ended.
     pub fn run_ended(&self, run: &RunView) {
-        let Open { effects, lines } = self.open().remove(&run.id).unwrap_or_default();
+        let Open { effects, lines } = locked(&self.open).remove(&run.id).unwrap_or_default();
+        if run.answer.is_none() {
+            *locked(&self.runs).entry(run.hook.clone()).or_default() += 1;
+        }
         match self.format {
             Format::Text(look) => write(&text::run(run, &effects, &lines, look)),
             Format::Json => {
@@ -173,6 +185,10 @@ impl Write for Lines {
     }
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Whoever reads it may be gone, which is no reason to stop.
 fn write(text: &str) {
     let mut out = io::stdout().lock();
@@ -193,6 +209,9 @@ fn note_fields(note: &Note<'_>) -> (&'static str, Value) {
         Note::Outdated { source } => ("outdated", json!({"hook": source.name.as_str()})),
         Note::Failed { source, error } => ("failed", json!({"hook": source.name.as_str(), "error": error})),
         Note::Unasked { why } => ("unasked", json!({"reason": why})),
+        Note::Slow { hook, binding, taken } => {
+            ("slow", json!({"hook": hook, "binding": binding, "seconds": taken.as_secs_f64()}))
+        }
         Note::Again { source, triggers } => ("again", json!({"hook": source.name.as_str(), "triggers": triggers})),
         Note::Swapped { source, swapped, built } => {
             let Swapped { from, to, kept, begun, dropped, interrupted, took, .. } = swapped;

@@ -52,6 +52,11 @@ pub(super) fn note(note: &Note<'_>, look: Look) -> String {
         Note::Unasked { why } => {
             format!("{}\n", look.paint(YELLOW, &format!("webhooks are off, the hook is not asked: {why}")))
         }
+        Note::Slow { hook, binding, taken } => {
+            let text =
+                format!("{}: a run for {} takes longer than {:.0} s", clean(hook), clean(binding), taken.as_secs_f64());
+            format!("{}\n", look.paint(DIM, &text))
+        }
         Note::Again { source, triggers: 0 } => {
             format!("{}\n", look.paint(DIM, &format!("{}: there is no run to run again", source.name)))
         }

@@ -171,6 +171,19 @@ async fn the_compiler_says_what_is_wrong_in_its_own_words_and_the_old_component_
     assert_eq!(fs::read_dir(folder.join("out")).unwrap().count(), 1);
 }
 
+/// The API server would refuse to register it.
+#[tokio::test]
+async fn a_condition_that_does_not_compile_is_no_hook_that_can_be_used() {
+    let folder = fresh("bad-condition");
+    let project = project(&folder, "conditional", "validating").await;
+    let from = ".failure_policy(FailurePolicy::Ignore)";
+    edit(&project.join("src/lib.rs"), from, &format!(r#"{from}.match_condition("bad", "object.metadata.name +")"#));
+    let ended = run(build(&folder, &["conditional"])).await;
+    let condition = r#"team-label.example.com: matchConditions "bad": compilation failed"#;
+    refused(&ended, 3, &["is no hook that can be used: the API server would refuse", condition]);
+    assert!(!project.join("target/boathook").exists());
+}
+
 #[tokio::test]
 async fn what_is_no_project_is_told_before_anything_is_built() {
     let folder = fresh("no-project");

@@ -4,6 +4,7 @@
 
 mod build;
 mod completion;
+mod dev;
 mod go;
 mod go_bindings;
 mod new;

@@ -5,12 +5,17 @@ use boathook_cluster::{Cluster, Options};
 use serde_json::{Value, json};
 
 use super::{
+    admission::webhooks,
     bundles::{Shelf, state},
-    fixture::{Operator, Pipeline},
+    fixture::{Operator, Pipeline, config_map},
     tell::tell,
+    validating::validating,
     written::{Deed, hook},
 };
-use crate::support::cluster::{Admin, TestCluster};
+use crate::support::{
+    cluster::{Admin, TestCluster},
+    until,
+};
 
 /// Flux Operator CVE-2026-23990: no user, so no header, so the operator's own rights.
 // mutant: src/app/bundles/scope.rs: `if name && account && !twice {` => `if name && !twice {`
@@ -31,16 +36,23 @@ async fn cve_2026_23990_nobody_acts_as_a_service_account_without_a_name() {
 /// Capsule CVE-2026-22872: what is in no namespace is in no tenant's, though the API server lets it pass every selector of
 /// namespaces.
 // mutant: src/app/watching.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
+// mutant: src/app/bundles/scope.rs: `if rule.scope == "Cluster" {` => `if false {`
+// mutant: src/app/bundles/scope.rs: `"Namespaced".clone_into(&mut rule.scope);` => ``
 #[tokio::test]
 async fn cve_2026_22872_a_confined_bundle_hears_of_and_answers_for_nothing_cluster_scoped() {
-    let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
+    let cluster = TestCluster::start().await;
+    for name in ["prod", "boathook"] {
+        cluster.admin.create(&namespace(name)).await.unwrap();
+    }
+    let pipeline = Pipeline::on(cluster, &[], webhooks).await;
     let (shelf, installer) = (Shelf::new(), pipeline.operator.app.installer());
+    let confined =
+        |bytes: &[u8]| Installation { confined_to: Some("prod".to_owned()), ..shelf.bundle(&[("w", bytes)]) };
     for kind in ["apiVersion: v1, kind: Node", "apiVersion: v1, kind: Namespace"] {
         let document = format!(
             "{{configVersion: v1, kubernetes: [{{{kind}, namespace: {{nameSelector: {{matchNames: [prod]}}}}}}]}}"
         );
-        let words = hook(&document, &Deed::Says("seen"));
-        let bundle = Installation { confined_to: Some("prod".to_owned()), ..shelf.bundle(&[("w", &words)]) };
+        let bundle = confined(&hook(&document, &Deed::Says("seen")));
         installer.install(bundle.clone()).await.unwrap();
         let held = state(&installer, "w");
         assert_eq!(held.phase, HookPhase::Forbidden, "{kind}");
@@ -48,6 +60,41 @@ async fn cve_2026_22872_a_confined_bundle_hears_of_and_answers_for_nothing_clust
         installer.remove(&bundle.id).await;
     }
     assert_eq!(pipeline.operator.log.said("w.team.prod"), [] as [String; 0]);
+
+    // By name, or by what includes it.
+    let asked = |scope: &str| {
+        let rule =
+            format!("{{apiGroups: ['*'], apiVersions: ['*'], resources: ['*'], operations: ['*'], scope: {scope}}}");
+        confined(&validating(&format!(
+            "{{configVersion: v1, kubernetesValidating: [{{name: a.b.c, rules: [{rule}]}}]}}"
+        )))
+    };
+    let metadata = json!({"name": "boathook-w.team.prod"});
+    let kind = "ValidatingWebhookConfiguration";
+    let ours = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": metadata});
+    installer.install(asked("Cluster")).await.unwrap();
+    let held = state(&installer, "w");
+    assert!(held.phase == HookPhase::Quarantined && held.reason.contains("in no namespace"), "{}", held.reason);
+    installer.install(asked("'*'")).await.unwrap();
+    let registered = until("it is registered", async || pipeline.get(ours.clone()).await).await;
+    let [webhook] = registered["webhooks"].as_array().unwrap().as_slice() else { panic!("{registered}") };
+    assert_eq!(webhook["rules"].as_array().unwrap().len(), 1);
+    assert_eq!(webhook["rules"][0]["scope"], "Namespaced");
+    let only = json!({"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["prod"]});
+    assert!(webhook["namespaceSelector"]["matchExpressions"].as_array().unwrap().contains(&only), "{webhook}");
+
+    // The hook never answers, and what it is asked about fails.
+    let of_tenant = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "prod"}});
+    let error = pipeline.cluster.admin.create(&of_tenant).await.unwrap_err();
+    assert!(format!("{error:?}").contains("a.b.c"), "{error:?}");
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "a"}});
+    for elsewhere in [role, namespace("other"), config_map("a", ("x", "x"), Value::Null)] {
+        pipeline.create(elsewhere).await;
+    }
+}
+
+fn namespace(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
 const DOCUMENT: &str = "configVersion: v1\nkubernetes: [{apiVersion: v1, kind: ConfigMap, \

@@ -11,6 +11,7 @@ use super::{
     bundles::{Shelf, name_of, state},
     fixture::{Operator, Pipeline, config_map},
     identity::{account, allow, service_account, with_rbac, with_rbac_and},
+    validating::validating,
     written::{Deed, hook},
 };
 use crate::support::{
@@ -192,6 +193,80 @@ async fn who_is_asked_about_objects_could_read_and_update_them_itself() {
     let again = installer.install(confined(&policy)).await.unwrap();
     assert_eq!(again.held, [name_of("w")]);
     until("it is not registered", async || (!registered(&pipeline).await).then_some(())).await;
+}
+
+/// Converted objects are those of all namespaces, and so are their rights.
+// mutant: src/model/asked.rs: `self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions)` => `self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions.take(0))`
+#[tokio::test]
+async fn who_converts_objects_could_update_them_itself() {
+    let pipeline = with_rbac_and(webhooks).await;
+    let (shelf, installer) = (Shelf::new(), pipeline.operator.app.installer());
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks-wasm/crontab-conversion/crd.yaml");
+    let definition: Value = yaml_serde::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    pipeline.create(definition.clone()).await;
+    let converter = guest("crontab-conversion");
+    let bundle = Installation { identity: account("prod"), ..shelf.bundle(&[("w", &converter)]) };
+    let strategy = async || pipeline.get(definition.clone()).await.unwrap()["spec"]["conversion"]["strategy"].take();
+    // A right to read them, and one to update those of its own namespace, are not enough.
+    for (verbs, lacks) in [(json!(["list"]), "get, update"), (json!(["get"]), "update")] {
+        cluster_role(
+            &pipeline,
+            &json!([{"apiGroups": ["stable.example.com"], "resources": ["crontabs"], "verbs": verbs}]),
+        )
+        .await;
+        role(&pipeline, "prod", &json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])).await;
+        assert_eq!(installer.install(bundle.clone()).await.unwrap().held, [name_of("w")]);
+        let held = state(&installer, "w");
+        assert_eq!(held.phase, HookPhase::Forbidden, "{}", held.reason);
+        let missing: Vec<String> = held.missing.iter().map(ToString::to_string).collect();
+        assert_eq!(missing, [format!("{lacks} crontabs of stable.example.com")]);
+        assert_ne!(strategy().await, "Webhook");
+    }
+    cluster_role(
+        &pipeline,
+        &json!([{"apiGroups": ["stable.example.com"], "resources": ["crontabs"], "verbs": ["get", "update"]}]),
+    )
+    .await;
+    installer.install(bundle).await.unwrap();
+    until("it converts", async || (strategy().await == "Webhook").then_some(())).await;
+}
+
+/// The right to the objects is no right to those of the system's namespaces: that has a name of its own.
+// mutant: src/model/asked.rs: `rules.chain(self.include_system.then(system)).collect()` => `rules.chain(Some(system()).filter(|_| false)).collect()`
+#[tokio::test]
+async fn who_is_asked_about_the_systems_namespaces_has_a_right_to_them() {
+    let pipeline = with_rbac_and(webhooks).await;
+    let (shelf, installer) = (Shelf::new(), pipeline.operator.app.installer());
+    let hook = validating(
+        "{configVersion: v1, kubernetesValidating: [{name: a.b.c, namespace: {includeSystem: true}, \
+         rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}]}]}",
+    );
+    let bundle = Installation { identity: account("prod"), ..shelf.bundle(&[("w", &hook)]) };
+    let pods = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
+    cluster_role(&pipeline, &json!([pods])).await;
+    assert_eq!(installer.install(bundle.clone()).await.unwrap().held, [name_of("w")]);
+    let held = state(&installer, "w");
+    assert_eq!(held.phase, HookPhase::Forbidden, "{}", held.reason);
+    let missing: Vec<String> = held.missing.iter().map(ToString::to_string).collect();
+    assert_eq!(missing, ["get systemnamespaces of boathook.dev"]);
+    assert!(!registered(&pipeline).await);
+
+    let system = json!({"apiGroups": ["boathook.dev"], "resources": ["systemnamespaces"], "verbs": ["get"]});
+    cluster_role(&pipeline, &json!([pods, system])).await;
+    installer.install(bundle).await.unwrap();
+    until("it is registered", async || registered(&pipeline).await.then_some(())).await;
+}
+
+/// The ServiceAccount `prod/hook` may do this everywhere.
+async fn cluster_role(pipeline: &Pipeline, rules: &Value) {
+    let (group, meta) = ("rbac.authorization.k8s.io", json!({"name": "w"}));
+    let api = format!("{group}/v1");
+    pipeline.apply(json!({"apiVersion": api, "kind": "ClusterRole", "metadata": meta, "rules": rules})).await;
+    pipeline
+        .apply(json!({"apiVersion": api, "kind": "ClusterRoleBinding", "metadata": meta,
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "w"},
+            "subjects": [{"kind": "ServiceAccount", "name": "hook", "namespace": "prod"}]}))
+        .await;
 }
 
 /// The ServiceAccount `prod/hook` may do this in the namespace.
