@@ -30,6 +30,8 @@ const SMALL_STACK: usize = 64 * 1024;
 const THREADS: &str = "4";
 /// Standard streams and what the runtime opens for a moment.
 const FILES: u64 = 16;
+/// A tenth of the CPU time of the operator itself, where both want it.
+const NICE: i32 = 10;
 
 /// What a child may use. It travels as arguments, and the child sets it for itself before it reads anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +71,8 @@ impl Bounds {
                 std::process::exit(1);
             })?;
         }
+        // The operator itself goes first: it answers the API server. Where that can't be said, nothing is lost.
+        let _ = rustix::process::nice(NICE);
         // When the machine runs out of memory, the kernel should take this process, not its parent. Where that can't be
         // said, nothing is lost.
         let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
@@ -239,8 +243,6 @@ pub fn serve(
     stack: usize,
     work: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, String> + Send + 'static,
 ) -> ExitCode {
-    // Whoever is waited for by the API server or a hook goes first.
-    let _ = rustix::process::nice(10);
     let done = bounds.apply().and_then(|()| {
         let mut input = Vec::new();
         io::stdin().lock().read_to_end(&mut input)?;

@@ -35,6 +35,7 @@
 //! | [`record`] | runs written to files, and played again out of them |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
 //! | [`tasks`] | the long-lived tasks of an operator: one that ends by itself is told of |
+//! | [`connections`] | a server's connections, and which one closes when there are too many |
 //! | [`child`] | bounded processes of this program: they compile, filter, check settings |
 //! | [`cli`], [`cmd`] | what was typed, and the subcommands |
 
@@ -46,6 +47,7 @@ pub mod bundle;
 pub mod child;
 pub mod cli;
 pub mod cmd;
+pub mod connections;
 pub mod dev;
 pub mod discovery;
 pub mod effect;

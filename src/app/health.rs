@@ -1,7 +1,7 @@
 //! What each hook still waits for, out of what bindings and queues say. Never waits itself.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Instant,
 };
@@ -293,13 +293,18 @@ impl Health {
             return Readiness { role, ended, api_server, ..Readiness::default() };
         };
         let standby = role == Role::Standby;
+        let registered = self.registered.get().map(|registered| registered.borrow().hooks.clone());
+        let registered: Option<HashMap<_, _>> = registered.as_ref().map(|hooks| {
+            hooks.iter().filter(|known| known.ready).map(|known| (&known.spec.name, &*known.spec)).collect()
+        });
         // Bindings first: their synchronizations are pushed before they count as synchronised.
         let listed: Vec<_> = (self.hooks().iter())
-            .map(|(hook, known)| (hook.clone(), known.tenants, self.missing(known, standby)))
+            .map(|(hook, known)| (hook.clone(), known.tenants, missing(known, standby, registered.as_ref())))
             .collect();
         let stats = queue.stats();
+        let stats: HashMap<_, _> = stats.hooks.iter().map(|stats| (&stats.hook, stats)).collect();
         let hooks = listed.into_iter().map(|(hook, tenants, mut missing)| {
-            if let Some(stats) = stats.hooks.iter().find(|stats| stats.hook == hook && !standby) {
+            if let Some(stats) = stats.get(&hook).filter(|_| !standby) {
                 missing.extend(unfinished(stats));
             }
             (tenants, HookReadiness { hook: hook.to_string(), missing, counts: true })
@@ -312,20 +317,18 @@ impl Health {
         let sources = self.sources.readiness(count);
         Readiness { started: true, role, ended, api_server, hooks, sources, quarantined: Vec::new() }
     }
+}
 
-    fn missing(&self, hook: &HookHealth, standby: bool) -> Vec<String> {
-        let mut missing = unlisted(&hook.bindings, standby);
-        // Whoever leads registers.
-        if standby {
-            return missing;
-        }
-        if let (Some(spec), Some(registered)) = (&hook.answers, self.registered.get())
-            && !registered.borrow().hooks.iter().any(|known| known.ready && *known.spec == *spec)
-        {
-            missing.push("its webhooks are not served and registered at the API server".to_owned());
-        }
-        missing
+/// `registered`: the documents that are served and registered, if webhooks are served at all.
+fn missing(hook: &HookHealth, standby: bool, registered: Option<&HashMap<&HookName, &HookSpec>>) -> Vec<String> {
+    let mut missing = unlisted(&hook.bindings, standby);
+    // Whoever leads registers.
+    if let (false, Some(spec), Some(registered)) = (standby, &hook.answers, registered)
+        && registered.get(&spec.name) != Some(&spec)
+    {
+        missing.push("its webhooks are not served and registered at the API server".to_owned());
     }
+    missing
 }
 
 fn unlisted(bindings: &[BindingHealth], standby: bool) -> Vec<String> {

@@ -3,9 +3,10 @@
 use std::{num::NonZeroUsize, thread, time::Duration};
 
 use anyhow::Context as _;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
-use crate::sandbox;
+use tokio::{
+    runtime::Builder,
+    signal::unix::{Signal, SignalKind, signal},
+};
 
 /// For threads that are blocked when all is done.
 const LEFTOVERS: Duration = Duration::from_millis(100);
@@ -18,7 +19,11 @@ pub(super) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> an
 /// As [`block_on`], with at most so many threads that compute.
 pub(super) fn block_on_threads<T>(most: usize, future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(most.max(1));
-    let runtime = sandbox::runtime(threads).build().context("can't start the async runtime")?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .context("can't start the async runtime")?;
     let ended = runtime.block_on(future);
     // What matters was awaited; nobody waits for what still blocks a thread.
     runtime.shutdown_timeout(LEFTOVERS);

@@ -27,6 +27,7 @@ mod limits;
 mod line;
 mod load;
 mod output;
+mod report;
 mod room;
 mod script;
 mod shape;
@@ -36,7 +37,7 @@ mod turns;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::{
     Engine,
     component::{HasSelf, Linker},
@@ -47,8 +48,8 @@ pub use compiler::CompilerConfig;
 pub use component::LoadedHook;
 pub use error::{LoadError, SandboxError};
 pub use host::{Host, Written};
+pub use report::RunReport;
 pub use script::{Compiled, InterpreterError, compile_interpreter, interpreter_files, interpreters_in};
-pub use turns::runtime;
 
 use cache::Cache;
 use component::Loader;
@@ -60,10 +61,10 @@ use script::Interpreters;
 use store::State;
 use turns::Turns;
 
-use crate::tasks::Tasks;
 use crate::{
     fair::{Pool, Tenant},
-    model::{BindingName, Caller, Conversion, Failure, FailureKind, Limits, MetricOp, Review, Reviewed, Trigger},
+    model::{BindingName, Caller, Conversion, Failure, FailureKind, Limits, Review, Reviewed, Trigger},
+    tasks::Tasks,
 };
 
 /// What runs components, for those who keep records.
@@ -186,28 +187,6 @@ pub struct ConversionRequest {
     pub patience: Duration,
 }
 
-/// How a run went, and what it gave.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunReport<T = ()> {
-    /// Success, or why not.
-    pub outcome: Result<T, Failure>,
-    /// From the fresh store to the end, without the wait for a free slot.
-    pub duration: Duration,
-    /// CPU time of the guest and of what the host did for it in the same thread.
-    pub cpu: Duration,
-    /// The most bytes of memories and tables at a time.
-    pub memory_peak: u64,
-    /// Calls of our imported functions that were carried out.
-    pub host_calls: u64,
-    /// Bytes that these passed, in both directions.
-    pub host_bytes: u64,
-    /// Bytes of log lines that were written.
-    pub log_bytes: u64,
-    /// What the run reported, in order: to be applied only if it succeeded, so that a retry does not
-    /// count twice.
-    pub metrics: Vec<MetricOp>,
-}
-
 /// Loads and runs hooks. Everything that runs share is in here; nothing is global.
 pub struct Sandbox {
     engine: TickingEngine,
@@ -217,8 +196,8 @@ pub struct Sandbox {
     asking: Pool,
     rooms: Rooms,
     turns: Turns,
-    slots: Semaphore,
-    answering: Semaphore,
+    slots: Arc<Semaphore>,
+    answering: Arc<Semaphore>,
     maxima: Limits,
     config_limits: Limits,
     compiler: Option<CompilerConfig>,
@@ -248,8 +227,8 @@ impl Sandbox {
             asking: Pool::new(ASKED_AT_ONCE as u64),
             rooms,
             turns: Turns::new(),
-            slots: Semaphore::new(config.max_concurrent_runs),
-            answering: Semaphore::new(config.max_concurrent_answers),
+            slots: Arc::new(Semaphore::new(config.max_concurrent_runs)),
+            answering: Arc::new(Semaphore::new(config.max_concurrent_answers)),
             maxima: config.maxima,
             config_limits: config.config_limits,
             compiler: config.compiler,
@@ -276,9 +255,10 @@ impl Sandbox {
         let _turn = self.asking.take(hook.tenant(), 1).await;
         let room = self.rooms.whole(hook.tenant(), self.config_limits.memory).await;
         let room = room.map_err(|error| Failure::of_host(error.to_string()))?;
-        let _running = self.engine.running();
         let given = self.given(hook.tenant(), Bounds::of_config(self.config_limits), room);
-        invoke::config(self.engine.engine(), hook.pre(), hook.name(), given).await
+        let hook = hook.clone();
+        let call = |engine, given| async move { invoke::config(&engine, hook.pre(), hook.name(), given).await };
+        self.call(given, None, call).await
     }
 
     /// Runs a hook. Dropping the future interrupts the run; its instance is gone then too.
@@ -290,10 +270,11 @@ impl Sandbox {
             Ok(room) => room,
             Err(error) => return RunReport::not_started(Failure::of_host(error.to_string())),
         };
-        let _slot = self.slots.acquire().await;
-        let _running = self.engine.running();
+        let slot = self.slots.clone().acquire_owned().await.ok();
         let given = self.given(hook.tenant(), Bounds::of_run(request.limits, &self.maxima), room.clone());
-        let (report, cpu) = cpu::timed(invoke::run(self.engine.engine(), hook, request, given, host)).await;
+        let called = hook.clone();
+        let call = |engine, given| async move { cpu::timed(invoke::run(&engine, &called, request, given, host)).await };
+        let (report, cpu) = self.call(given, slot, call).await;
         hook.usual().ended(&room);
         RunReport { cpu, ..report }
     }
@@ -301,11 +282,9 @@ impl Sandbox {
     /// Asks a hook about a request to the API server. As [`Sandbox::run`], but never behind a run.
     pub async fn review(&self, hook: &LoadedHook, request: ReviewRequest, host: Arc<dyn Host>) -> RunReport<Reviewed> {
         let bounds = Bounds::of_answer(request.limits, &self.maxima, request.patience);
-        let call = |room| {
-            let given = self.given(hook.tenant(), bounds, room);
-            invoke::review(self.engine.engine(), hook, request, given, host)
-        };
-        self.answered(hook, call).await
+        let called = hook.clone();
+        let call = |engine, given| async move { invoke::review(&engine, &called, request, given, host).await };
+        self.answered(hook, bounds, call).await
     }
 
     /// Asks a hook for objects in another version. As [`Sandbox::review`].
@@ -316,20 +295,24 @@ impl Sandbox {
         host: Arc<dyn Host>,
     ) -> RunReport<Vec<String>> {
         let bounds = Bounds::of_answer(request.limits, &self.maxima, request.patience);
-        let call = |room| {
-            let given = self.given(hook.tenant(), bounds, room);
-            invoke::convert(self.engine.engine(), hook, request, given, host)
-        };
-        self.answered(hook, call).await
+        let called = hook.clone();
+        let call = |engine, given| async move { invoke::convert(&engine, &called, request, given, host).await };
+        self.answered(hook, bounds, call).await
     }
 
     fn given(&self, tenant: &Tenant, bounds: Bounds, room: Room) -> Given {
         Given { bounds, room, turn: self.turns.of(tenant) }
     }
 
-    async fn answered<T, F>(&self, hook: &LoadedHook, call: impl FnOnce(Room) -> F) -> RunReport<T>
+    async fn answered<T, F>(
+        &self,
+        hook: &LoadedHook,
+        bounds: Bounds,
+        call: impl FnOnce(Engine, Given) -> F,
+    ) -> RunReport<T>
     where
-        F: Future<Output = RunReport<T>>,
+        T: Send + 'static,
+        F: Future<Output = RunReport<T>> + Send + 'static,
     {
         if let Err(failure) = self.check_origin(hook) {
             return RunReport::not_started(failure);
@@ -338,11 +321,32 @@ impl Sandbox {
             Ok(room) => room,
             Err(error) => return RunReport::not_started(Failure::of_host(error.to_string())),
         };
-        let _slot = self.answering.acquire().await;
-        let _running = self.engine.running();
-        let (report, cpu) = cpu::timed(call(room.clone())).await;
+        let slot = self.answering.clone().acquire_owned().await.ok();
+        let given = self.given(hook.tenant(), bounds, room.clone());
+        let (report, cpu) = self.call(given, slot, |engine, given| cpu::timed(call(engine, given))).await;
         hook.usual().ended(&room);
         RunReport { cpu, ..report }
+    }
+
+    /// Calls a guest, in whatever thread. What the call holds is given back where it ends.
+    async fn call<T, F>(
+        &self,
+        given: Given,
+        slot: Option<OwnedSemaphorePermit>,
+        call: impl FnOnce(Engine, Given) -> F,
+    ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        let (turn, running) = (given.turn.clone(), self.engine.running());
+        let call = call(self.engine.engine().clone(), given);
+        let call = async move {
+            let ended = call.await;
+            drop((slot, running));
+            ended
+        };
+        turn.apart(call).await
     }
 
     /// wasmtime panics over a component of another engine.
@@ -352,34 +356,6 @@ impl Sandbox {
         }
         let message = format!("hook {} was loaded by another sandbox", hook.name());
         Err(Failure { kind: FailureKind::Host, message, backtrace: None })
-    }
-}
-
-impl<T> RunReport<T> {
-    /// Another view of what it gave.
-    pub fn map<U>(self, view: impl FnOnce(T) -> U) -> RunReport<U> {
-        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics } = self;
-        let outcome = outcome.map(view);
-        RunReport { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics }
-    }
-
-    /// Of a call that was ended from outside. What it did until then is not known any more.
-    pub fn interrupted(message: String, duration: Duration) -> Self {
-        let failure = Failure { kind: FailureKind::Interrupted, message, backtrace: None };
-        Self { duration, ..Self::not_started(failure) }
-    }
-
-    fn not_started(failure: Failure) -> Self {
-        Self {
-            outcome: Err(failure),
-            duration: Duration::ZERO,
-            cpu: Duration::ZERO,
-            memory_peak: 0,
-            host_calls: 0,
-            host_bytes: 0,
-            log_bytes: 0,
-            metrics: Vec::new(),
-        }
     }
 }
 

@@ -1,41 +1,37 @@
-//! Whose guest computes. Guests compute on the threads of the async runtime, which have everything else to do as well: a
-//! guest that computes longer than a tick waits for a turn, which is one more tick, and tenants take these turns one after
-//! the other. However many guests of one tenant compute without end, what else is ready waits for one tick of them, and
-//! another tenant's guest gets every other turn.
+//! Whose guest computes, and where. A call begins on the threads of the async runtime, where most calls end within
+//! microseconds. A guest that computes for longer than a tick goes on in a thread of its own, with a low priority: the
+//! kernel runs whatever else the operator does first. There it waits for a turn, which is one more tick, and tenants
+//! take these turns one after the other.
 //!
-//! Rejected: threads of their own for guests. Each host call would change threads, which costs an ordinary run more than
-//! all of its work.
+//! We rejected threads for all guests: each host call would change threads, which costs an ordinary run more than all of
+//! its work. We rejected turns on the threads of the runtime: everything else would wait for a tick again and again.
 
 use std::{
-    future::poll_fn,
+    future::{pending, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     task::Poll,
+    thread,
     time::Instant,
 };
 
+use futures::future::{BoxFuture, FutureExt as _};
 use tokio::{
-    runtime::Builder,
+    runtime::Handle,
+    sync::oneshot,
     time::{sleep_until, timeout_at},
 };
+use tracing::instrument::{Instrument as _, WithSubscriber as _};
 
 use crate::fair::{Pool, Share, Tenant, threads};
 
-/// Polls of other tasks that a guest waits for at most, when its turn has come. tokio's own 61 are a third of a second
-/// when each is a tick of a short run: guests that compute longer would get a hundredth of the CPU meanwhile.
-const BETWEEN: u32 = 8;
-
-/// The async runtime of a process that runs hooks.
-#[must_use]
-pub fn runtime(threads: usize) -> Builder {
-    let mut builder = Builder::new_multi_thread();
-    // After so many polls a thread of the runtime looks for events of the network, and goes on with what yielded.
-    builder.worker_threads(threads).event_interval(BETWEEN).enable_all();
-    builder
-}
+/// What threads of guests add to the kernel's number for the process: they get a tenth of the CPU time of the others,
+/// where both want it.
+const NICE: i32 = 10;
 
 /// The turns of a sandbox.
 pub(super) struct Turns(Pool);
@@ -48,8 +44,8 @@ impl Turns {
 
     /// For one call of a guest.
     pub(super) fn of(&self, tenant: &Tenant) -> Turn {
-        let inner = Inner { pool: self.0.clone(), tenant: tenant.clone(), held: Mutex::default(), waits: false.into() };
-        Turn(Arc::new(inner))
+        let (pool, tenant) = (self.0.clone(), tenant.clone());
+        Turn(Arc::new(Inner { pool, tenant, held: Mutex::default(), waits: false.into(), long: false.into() }))
     }
 }
 
@@ -66,19 +62,36 @@ struct Inner {
     /// From the moment in which the guest goes on until the end of that poll.
     held: Mutex<Option<Share>>,
     waits: AtomicBool,
+    /// The guest has computed for longer than a tick.
+    long: AtomicBool,
 }
 
 impl Turn {
     /// Returns when the guest may compute for another tick, or is at its deadline: what ends it then shows its place.
     pub(super) async fn next(self, deadline: Instant) {
         self.0.waits.store(true, Ordering::Relaxed);
+        self.0.long.store(true, Ordering::Relaxed);
         let share = self.0.pool.take(&self.0.tenant, 1);
         let share = timeout_at(deadline.into(), share).await.ok().and_then(Result::ok);
-        // What is ready, and the network, come before it, for BETWEEN polls at most. Not wasmtime's own yield: the guest
-        // would go on before the network, in each round of the runtime's queue.
+        // At least once, so that whoever polls sees that the guest computes for long.
         tokio::task::yield_now().await;
         self.0.waits.store(false, Ordering::Relaxed);
         self.hold(share);
+    }
+
+    /// Polls a call of the guest: here at first, and in a thread of its own once the guest computes for long. A call that
+    /// is dropped then ends with the guest's tick.
+    pub(super) async fn apart<T: Send + 'static>(&self, call: impl Future<Output = T> + Send + 'static) -> T {
+        let mut call = call.boxed();
+        let here = poll_fn(|context| match call.poll_unpin(context) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending if self.0.long.load(Ordering::Relaxed) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        match here.await {
+            Some(ended) => ended,
+            None => in_a_thread(call).await,
+        }
     }
 
     /// Calls the guest until the deadline. With each poll a turn ends: a guest that waits for its host computes nothing.
@@ -104,5 +117,40 @@ impl Turn {
         };
         // Others are woken outside of the lock.
         drop(before);
+    }
+}
+
+/// The thread uses this runtime for everything but the polls of the call. Where no thread can be started, the call goes on here.
+async fn in_a_thread<T: Send + 'static>(call: BoxFuture<'static, T>) -> T {
+    let (mut ended, answer) = oneshot::channel();
+    let call = Arc::new(Mutex::new(Some(call.in_current_span().with_current_subscriber())));
+    let take = |call: &Mutex<Option<_>>| call.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (given, runtime) = (call.clone(), Handle::current());
+    let thread = thread::Builder::new().name("guest".into()).spawn(move || {
+        let Some(call) = take(&given) else { return };
+        #[cfg(target_os = "linux")]
+        // Elsewhere it would be that of the process. Where it can't be lowered, nothing is lost.
+        let _ = rustix::process::nice(NICE);
+        let call = async {
+            tokio::select! {
+                biased;
+                () = ended.closed() => None,
+                answer = call => Some(answer),
+            }
+        };
+        let answer = catch_unwind(AssertUnwindSafe(|| runtime.block_on(call)));
+        // Nobody waits any more.
+        let _ = ended.send(answer);
+    });
+    if thread.is_err()
+        && let Some(call) = take(&call)
+    {
+        return call.await;
+    }
+    match answer.await {
+        Ok(Ok(Some(answer))) => answer,
+        Ok(Err(panic)) => resume_unwind(panic),
+        // Only when the call is dropped, and then nobody polls this.
+        Ok(Ok(None)) | Err(_) => pending().await,
     }
 }

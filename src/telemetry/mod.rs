@@ -5,6 +5,7 @@
 pub mod hook_metrics;
 pub mod log;
 pub mod metrics;
+mod page;
 mod readiness;
 pub mod server;
 pub mod traces;

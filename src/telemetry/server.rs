@@ -1,19 +1,35 @@
-//! Serves health and metrics over plain HTTP; [`ROUTES`] says what. Never decides what ready means: it
-//! is told.
+//! Serves health and metrics over plain HTTP; [`ROUTES`] says what. What ready means is decided elsewhere.
+//!
+//! Whoever reaches the Pod may ask, so that connections, and the time that answers take, have bounds.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use axum::{
     Router,
+    body::{Body, Bytes},
     extract::{RawQuery, State},
-    http::{HeaderMap, Method, StatusCode, header},
+    http::{HeaderMap, Method, Request, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
-use tokio::{net::TcpListener, sync::oneshot, time::timeout};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tower::{ServiceExt as _, service_fn};
 
-use super::{hook_metrics::HookMetrics, metrics::Metrics, readiness::Readiness};
-use crate::tasks::{Task, Tasks};
+use super::{hook_metrics::HookMetrics, metrics::Metrics, page::Page, readiness::Readiness};
+use crate::{
+    connections::{Connections, Place},
+    tasks::{Task, Tasks},
+};
 
 /// What is served, and under which path. Health comes as JSON when `Accept` or `?format=json` asks for
 /// it.
@@ -33,6 +49,16 @@ const METRICS_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How long a shutdown waits for answers that are under way.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
+/// Connections at a time. When one more comes, the one that has been idle for longest closes: the kubelet always gets in.
+const CONNECTIONS: usize = 256;
+/// How long the head of a request may take to come, and its size.
+const HEAD: (Duration, usize) = (Duration::from_secs(10), 16 << 10);
+/// How long a connection may be idle. Prometheus asks each minute, and keeps its connection.
+const IDLE: Duration = Duration::from_secs(120);
+/// How long a connection that has to close may take.
+const LAST: Duration = Duration::from_secs(1);
+/// After a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A server that can't serve.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +74,7 @@ pub enum ServerError {
     },
 }
 
-/// Tells whether the operator is ready. Called for each request; must not block.
+/// Tells whether the operator is ready. Must not wait.
 pub type Probe = Arc<dyn Fn() -> Readiness + Send + Sync>;
 
 /// What is served.
@@ -66,8 +92,27 @@ pub struct Shown {
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    stop: oneshot::Sender<()>,
+    stop: CancellationToken,
     task: Task<()>,
+}
+
+/// Pages that many may ask for.
+#[derive(Clone)]
+struct Pages {
+    metrics: Page<Result<Bytes, String>>,
+    hook_metrics: Page<Bytes>,
+    readiness: Page<Arc<Readiness>>,
+}
+
+impl Pages {
+    fn of(shown: Shown) -> Self {
+        let Shown { metrics, hook_metrics, probe } = shown;
+        Self {
+            metrics: Page::new(move || metrics.text().map(Bytes::from).map_err(|error| error.to_string())),
+            hook_metrics: Page::new(move || Bytes::from(hook_metrics.text())),
+            readiness: Page::new(move || Arc::new(probe())),
+        }
+    }
 }
 
 impl Server {
@@ -78,15 +123,9 @@ impl Server {
             Ok((listener.local_addr()?, listener))
         };
         let (address, listener) = bind.await.map_err(|source| ServerError::Bind { address, source })?;
-        let (stop, stopped) = oneshot::channel::<()>();
-        let served = axum::serve(listener, routes(shown)).with_graceful_shutdown(async {
-            // A dropped sender means the same.
-            let _ = stopped.await;
-        });
-        let task = tasks.spawn("health and metrics", async move {
-            // axum's accept loop goes on over errors, and ends only by the signal.
-            let _ = served.await;
-        });
+        let stop = CancellationToken::new();
+        let serve = accept(listener, routes(Pages::of(shown)), stop.clone());
+        let task = tasks.spawn("health and metrics", serve);
         Ok(Self { address, stop, task })
     }
 
@@ -97,13 +136,69 @@ impl Server {
 
     /// Accepts nothing more, lets answers under way end for at most two seconds, and closes.
     pub async fn shutdown(self) {
-        let _ = self.stop.send(());
+        self.stop.cancel();
         // Whoever is slower than that is cut off by the drop.
         let _ = timeout(LAST_ANSWERS, self.task).await;
     }
 }
 
-fn routes(shown: Shown) -> Router {
+async fn accept(listener: TcpListener, router: Router, stop: CancellationToken) {
+    let (connections, mut open) = (Connections::new(CONNECTIONS), JoinSet::new());
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => break,
+            Some(_) = open.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            // Without a place, all others are being answered at the moment: the client asks again.
+            Ok((stream, _)) => {
+                if let Some(place) = connections.enter(Instant::now()) {
+                    open.spawn(serve(stream, place, router.clone(), stop.clone()));
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "can't accept a connection for health and metrics; retrying");
+                // Mostly there are no file handles left, and an idle connection has one.
+                connections.make_room();
+                sleep(PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    while open.join_next().await.is_some() {}
+}
+
+async fn serve(stream: TcpStream, place: Place, router: Router, stop: CancellationToken) {
+    let place = Arc::new(place);
+    let used = place.clone();
+    let service = service_fn(move |request: Request<_>| {
+        let under_way = used.request();
+        // Bodies are not read.
+        under_way.has_come();
+        let answer = router.clone().oneshot(request.map(Body::new));
+        async move {
+            let answer = answer.await;
+            drop(under_way);
+            answer
+        }
+    });
+    let (head, size) = HEAD;
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(size);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)));
+    tokio::select! {
+        // A client's errors are its own.
+        _ = connection.as_mut() => return,
+        () = stop.cancelled() => {}
+        () = place.told_to_close(head, IDLE) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    // An answer that is under way may end; a client that does not read it can't hold the connection.
+    let _ = timeout(LAST, connection).await;
+}
+
+fn routes(pages: Pages) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
         .route("/startupz", get(startupz))
@@ -113,11 +208,16 @@ fn routes(shown: Shown) -> Router {
         .route("/discovery", get(discovery))
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
-        .with_state(shown)
+        .with_state(pages)
 }
 
-async fn healthz(State(shown): State<Shown>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
-    let readiness = (shown.probe)();
+/// The process ends, and answers nothing more.
+fn ending() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, "the operator is ending\n").into_response()
+}
+
+async fn healthz(State(pages): State<Pages>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let Some(readiness) = pages.readiness.get().await else { return ending() };
     let (status, word) = match &readiness.ended {
         None => (StatusCode::OK, "ok"),
         Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "broken"),
@@ -129,13 +229,13 @@ async fn healthz(State(shown): State<Shown>, RawQuery(query): RawQuery, headers:
     }
 }
 
-async fn startupz(State(shown): State<Shown>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
-    let readiness = (shown.probe)();
+async fn startupz(State(pages): State<Pages>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let Some(readiness) = pages.readiness.get().await else { return ending() };
     health(readiness.started, &readiness, wants_json(query.as_deref(), &headers))
 }
 
-async fn readyz(State(shown): State<Shown>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
-    let readiness = (shown.probe)();
+async fn readyz(State(pages): State<Pages>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let Some(readiness) = pages.readiness.get().await else { return ending() };
     health(readiness.ready(), &readiness, wants_json(query.as_deref(), &headers))
 }
 
@@ -154,15 +254,19 @@ fn wants_json(query: Option<&str>, headers: &HeaderMap) -> bool {
     asked || accept.is_some_and(|accept| accept.contains("application/json"))
 }
 
-async fn show_metrics(State(shown): State<Shown>) -> Response {
-    match shown.metrics.text() {
-        Ok(text) => ([(header::CONTENT_TYPE, METRICS_FORMAT)], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+async fn show_metrics(State(pages): State<Pages>) -> Response {
+    match pages.metrics.get().await {
+        Some(Ok(text)) => ([(header::CONTENT_TYPE, METRICS_FORMAT)], text).into_response(),
+        Some(Err(error)) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+        None => ending(),
     }
 }
 
-async fn show_hook_metrics(State(shown): State<Shown>) -> Response {
-    ([(header::CONTENT_TYPE, METRICS_FORMAT)], shown.hook_metrics.text()).into_response()
+async fn show_hook_metrics(State(pages): State<Pages>) -> Response {
+    match pages.hook_metrics.get().await {
+        Some(text) => ([(header::CONTENT_TYPE, METRICS_FORMAT)], text).into_response(),
+        None => ending(),
+    }
 }
 
 async fn discovery(RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
@@ -349,6 +453,34 @@ mod tests {
         let shown = Shown { metrics, hook_metrics, probe: Arc::new(Readiness::default) };
         let error = Server::start(taken, shown, &Tasks::default()).await.unwrap_err();
         assert!(error.to_string().contains(&taken.to_string()), "{error}");
+    }
+
+    // mutant: src/telemetry/server.rs: `Connections::new(CONNECTIONS)` => `Connections::new(usize::MAX)`
+    #[tokio::test]
+    async fn who_holds_connections_keeps_nobody_out() {
+        let stage = stage().await;
+        let mut held = Vec::new();
+        for _ in 0..CONNECTIONS + 10 {
+            let mut silent = TcpStream::connect(stage.server.address()).await.unwrap();
+            silent.write_all(b"GET /metrics HTTP/1.1\r\nX-Slow: ").await.unwrap();
+            held.push(silent);
+        }
+        assert_eq!(stage.get("/discovery", "").await.status, 200);
+        let mut rest = Vec::new();
+        // Those that came first had to go.
+        let _ = held[0].read_to_end(&mut rest).await;
+        assert_eq!(String::from_utf8_lossy(&rest), "");
+    }
+
+    // mutant: src/telemetry/server.rs: `.max_buf_size(size)` => ``
+    #[tokio::test]
+    async fn a_head_without_an_end_is_refused() {
+        let stage = stage().await;
+        let mut endless = TcpStream::connect(stage.server.address()).await.unwrap();
+        let mut answer = String::new();
+        let _ = endless.write_all(format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(HEAD.1)).as_bytes()).await;
+        endless.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
     }
 
     #[tokio::test]

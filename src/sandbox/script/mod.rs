@@ -140,11 +140,14 @@ impl Sandbox {
         let source = Source { script: Arc::new(script), compiled: None };
         let described = {
             let _turn = self.asking.take(tenant, 1).await;
-            let _running = self.engine.running();
             match self.rooms.whole(tenant, self.config_limits.memory).await {
                 Ok(room) => {
                     let given = self.given(tenant, Bounds::of_config(self.config_limits), room);
-                    invoke::describe(self.engine.engine(), &interpreter, name, source.clone(), given).await
+                    let (name, interpreter, source) = (name.clone(), interpreter.clone(), source.clone());
+                    let call = |engine, given| async move {
+                        invoke::describe(&engine, &interpreter, &name, source, given).await
+                    };
+                    self.call(given, None, call).await
                 }
                 Err(error) => Err(Failure::of_host(error.to_string())),
             }

@@ -161,7 +161,7 @@ impl Metrics {
         self.refresh.run(self);
         let mut out = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut out).map_err(MetricsError::Encode)?;
-        Ok(String::from_utf8_lossy(&out).into_owned())
+        Ok(String::from_utf8(out).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
     }
 
     /// How many hooks are in which state now.

@@ -20,7 +20,8 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt as _, service_fn};
 
-use super::{Settings, connections::Place, routes::Asker};
+use super::{Settings, routes::Asker};
+use crate::connections::Place;
 
 /// What all connections share.
 pub(super) struct Shared {

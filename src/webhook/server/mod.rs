@@ -5,7 +5,6 @@
 mod body;
 mod coming;
 mod connection;
-mod connections;
 mod deadline;
 mod routes;
 mod settings;
@@ -22,9 +21,12 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use self::{connection::Shared, connections::Connections};
+use self::connection::Shared;
 use super::{Answerer, Certificates};
-use crate::tasks::{Task, Tasks};
+use crate::{
+    connections::Connections,
+    tasks::{Task, Tasks},
+};
 
 pub use settings::Settings;
 

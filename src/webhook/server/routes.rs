@@ -21,11 +21,11 @@ use tokio::{
 use super::{
     Settings,
     body::{self, Bodies, BodyError},
-    connections,
     deadline::{less_margin, patience},
     shares::{Shares, Turn},
 };
 use crate::{
+    connections,
     model::{AdmissionKind, Mutation, Reviewed, format_duration},
     webhook::{
         AdmissionReview, Answerer, ConversionReview, Converted, PathKeys, ReviewError, Unanswered, conversion,

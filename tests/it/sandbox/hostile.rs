@@ -2,21 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    task::Poll,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use boathook::{
     fair::Tenant,
     model::{Failure, FailureKind, HookName, Limit, Limits},
     sandbox::{LoadedHook, RunReport, Sandbox, SandboxConfig},
 };
-use tokio_util::task::AbortOnDropHandle;
 
 use super::support::{self, Memory, hostile, load, one_second, plenty, run, sandbox};
 
@@ -96,10 +88,10 @@ async fn spinning_hooks_share_the_one_worker_with_others() {
     }
 }
 
-/// Guests of one tenant that compute without end, a guest of another, and a task that is always ready.
+/// Guests of one tenant that compute without end, and a guest of another.
 // mutant: src/sandbox/turns.rs: `let share = timeout_at(deadline.into(), share).await.ok().and_then(Result::ok);` => `let share = { drop(share); None };`
 #[tokio::test]
-async fn tenants_take_turns_at_the_cpu_and_the_operator_waits_for_one_of_them() {
+async fn tenants_take_turns_at_the_cpu() {
     const GREEDY: usize = 24;
     let config = SandboxConfig { max_concurrent_runs: GREEDY + 1, ..support::small() };
     let sandbox = Arc::new(Sandbox::new(config).unwrap());
@@ -113,53 +105,61 @@ async fn tenants_take_turns_at_the_cpu_and_the_operator_waits_for_one_of_them() 
     };
     let runs: Vec<_> = (0..GREEDY).map(|_| spin(&greedy)).collect();
     let modest = spin(&modest);
-    let mut turns: u32 = 0;
-    while !modest.is_finished() {
-        tokio::task::yield_now().await;
-        turns += 1;
-    }
     let modest = modest.await.unwrap().cpu;
     let mut greedy = Duration::ZERO;
     for run in runs {
         greedy += run.await.unwrap().cpu;
     }
     assert!(modest * 3 > greedy, "the modest tenant's guest computed {modest:?}, all of the greedy one's {greedy:?}");
-    // A tick is 5 ms, and there are two at most for each turn of what is ready: one of each tenant.
-    let between = (modest + greedy) / turns;
-    assert!(between < Duration::from_millis(40), "guests computed {between:?} between two turns of {turns}");
 }
 
-/// Tasks that are always ready, as those of short runs without end are.
-// mutant: src/sandbox/turns.rs: `.event_interval(BETWEEN)` => ``
-#[test]
-fn a_guest_gets_on_while_everything_else_is_busy() {
-    let runtime = boathook::sandbox::runtime(1).build().unwrap();
-    let polls = Arc::new(AtomicU32::new(0));
-    let busy = || {
-        let polls = polls.clone();
-        std::future::poll_fn(move |context| {
-            let began = Instant::now();
-            while began.elapsed() < Duration::from_millis(1) {
-                std::hint::spin_loop();
-            }
-            polls.fetch_add(1, Ordering::Relaxed);
-            context.waker().wake_by_ref();
-            Poll::<()>::Pending
-        })
+// mutant: src/sandbox/turns.rs: `Poll::Pending if self.0.long.load(Ordering::Relaxed)` => `Poll::Pending if false`
+#[tokio::test]
+async fn a_guest_that_computes_for_long_leaves_the_threads_of_the_runtime() {
+    let sandbox = sandbox();
+    let hook = load(&sandbox, "spin", &hostile("spin-run")).await;
+    let run = tokio::spawn(async move { run(&sandbox, &hook, one_second()).await });
+    let (mut polls, mut lowered) = (0_u32, false);
+    while !run.is_finished() {
+        tokio::task::yield_now().await;
+        polls += 1;
+        if polls.is_multiple_of(1000) {
+            lowered |= threads_of_guests().contains(&10);
+        }
+    }
+    assert_limit(&run.await.unwrap().outcome.unwrap_err(), Limit::Time, "limits.time of 1s reached");
+    // On the runtime's one thread, there would be a tick of 5 ms between two polls.
+    assert!(polls > 5000, "{polls}");
+    assert!(lowered, "the operator itself goes first");
+}
+
+/// The nice values of this test's threads in which guests compute.
+fn threads_of_guests() -> Vec<i32> {
+    let nice = |id: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{id}/stat")).ok()?;
+        let (before, after) = stat.rsplit_once(')')?;
+        before.ends_with("(guest").then(|| after.split(' ').nth(17)?.parse().ok())?
     };
-    let computed = runtime.block_on(async {
-        let sandbox = sandbox();
-        let hook = load(&sandbox, "spin", &hostile("spin-run")).await;
-        let busy: Vec<_> = (0..4).map(|_| AbortOnDropHandle::new(tokio::spawn(busy()))).collect();
-        polls.store(0, Ordering::Relaxed);
-        let limits = Limits { time: Duration::from_secs(2), ..Limits::default() };
-        let run = tokio::spawn(async move { run(&sandbox, &hook, limits).await });
-        let computed = run.await.unwrap().cpu;
-        drop(busy);
-        computed
-    });
-    let (polls, ticks) = (polls.load(Ordering::Relaxed), computed.as_millis() / 5 + 1);
-    assert!(u128::from(polls) < ticks * 24, "{polls} polls of others for {ticks} ticks of the guest");
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    tasks.filter_map(|task| nice(task.unwrap().file_name().to_str()?)).collect()
+}
+
+// mutant: src/sandbox/turns.rs: `() = ended.closed() => None,` => ``
+#[tokio::test]
+async fn a_run_that_is_dropped_ends_in_its_thread() {
+    let sandbox = Arc::new(Sandbox::new(SandboxConfig { max_concurrent_runs: 1, ..support::small() }).unwrap());
+    let hook = load(&sandbox, "spin", &hostile("spin-run")).await;
+    for _ in 0..3 {
+        let limits = Limits { time: Duration::from_secs(600), ..Limits::default() };
+        let (sandbox, hook) = (sandbox.clone(), hook.clone());
+        let spinning = tokio::spawn(async move { run(&sandbox, &hook, limits).await });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        spinning.abort();
+        assert!(spinning.await.unwrap_err().is_cancelled());
+    }
+    // It has the only place, when those that were dropped have given it back.
+    let good = load(&sandbox, "good", &hostile("good")).await;
+    assert_eq!(run(&sandbox, &good, plenty()).await.outcome, Ok(()));
 }
 
 // mutant: src/sandbox/limits.rs: `if used > self.limit {` => `if used > u64::from(u32::MAX) {`

@@ -74,7 +74,7 @@ async fn plain_http_is_told_so_and_noise_is_cut_off() {
 }
 
 /// Slow heads, slow bodies and silent handshakes end by themselves.
-// mutant: src/webhook/server/connections.rs: `Some(from + if entry.used { idle } else { first })` => `Some(from + if entry.used { idle } else { first * 1000 })`
+// mutant: src/connections.rs: `Some(from + if entry.used { idle } else { first })` => `Some(from + if entry.used { idle } else { first * 1000 })`
 #[tokio::test]
 async fn slow_clients_are_cut_off() {
     let moment = Duration::from_millis(300);

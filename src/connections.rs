@@ -1,7 +1,7 @@
-//! Which connections there are, which of them are idle, and who goes when there are too many.
+//! The connections of a server: which of them are idle, and which one closes when there are too many.
 //!
-//! Never reads or writes one; a connection is told to close, and closes itself. A request whose body is still
-//! coming keeps nobody's place: it may never come to its end.
+//! It neither reads nor writes: a connection that has to close closes itself. A request whose body is still coming keeps no
+//! place, because it may never end.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use tokio::{sync::Notify, time::Instant};
 
 /// All connections.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub struct Connections {
     most: usize,
     table: Mutex<Table>,
 }
@@ -41,7 +41,7 @@ struct Entry {
 
 /// One connection's place; given back when dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub struct Place {
     connections: Arc<Connections>,
     id: u64,
     close: Arc<Notify>,
@@ -51,7 +51,7 @@ pub(super) struct Place {
 
 /// One request; it ends when dropped.
 #[derive(Debug)]
-pub(super) struct Request {
+pub struct Request {
     connections: Arc<Connections>,
     id: u64,
     busy: Arc<AtomicUsize>,
@@ -59,6 +59,7 @@ pub(super) struct Request {
 }
 
 impl Connections {
+    /// At most so many, and at least one.
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most: most.max(1), table: Mutex::default() })
     }
