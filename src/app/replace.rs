@@ -215,7 +215,10 @@ impl Fleet {
         let new = Arc::new(new);
         let keep = &mut |trigger: &mut _| plan.keeps(&old.spec, &new.spec, trigger);
         let dropped = queue.revise(name, new.terms(), keep);
-        plan.stopped.iter().for_each(|binding| queue.listed(name, binding));
+        for binding in &plan.stopped {
+            queue.listed(name, binding);
+            queue.complete(name, binding);
+        }
         self.roster.admit(new.clone());
         if plan.starts {
             schedules::push_startups(std::slice::from_ref(&new), queue);

@@ -310,7 +310,7 @@ impl<F: Fn(Output) + Send> Running<F> {
         for trigger in applied.triggers {
             (self.driver.out)(Output::Trigger(trigger));
         }
-        // After its synchronization, which has a place that is kept until then.
+        // After the triggers: they are of what the snapshot shows from now on.
         if complete && !self.complete {
             self.complete = true;
             (self.driver.out)(Output::Complete);

@@ -167,14 +167,18 @@ impl Hook {
         self.places.remove(&place).is_some()
     }
 
-    /// The binding's snapshot is there, and complete; true when a gate may have opened.
+    /// The binding's snapshot is there, and its synchronization if it makes one; true when a gate may have opened.
     pub(super) fn listed(&mut self, binding: &BindingName) -> bool {
-        let was_incomplete = self.incomplete.remove(binding);
-        let Some(place) = self.unlisted.remove(binding) else { return was_incomplete };
+        let Some(place) = self.unlisted.remove(binding) else { return false };
         if let Some(place) = place {
             self.places.remove(&place);
         }
         true
+    }
+
+    /// The binding's snapshot lacks no object any more; true when a gate may have opened.
+    pub(super) fn complete(&mut self, binding: &BindingName) -> bool {
+        self.incomplete.remove(binding)
     }
 
     /// The binding's snapshot lacks objects.

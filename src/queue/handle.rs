@@ -79,9 +79,15 @@ impl Handle {
         self.0.state().expect_list(hook, binding);
     }
 
-    /// The snapshot is there; see [`State::listed`].
+    /// The snapshot is there, and the synchronization pushed; see [`State::listed`].
     pub fn listed(&self, hook: &HookName, binding: &BindingName) {
         self.0.state().listed(hook, binding);
+        self.0.wake.notify_one();
+    }
+
+    /// The snapshot lacks nothing; see [`State::complete`].
+    pub fn complete(&self, hook: &HookName, binding: &BindingName) {
+        self.0.state().complete(hook, binding);
         self.0.wake.notify_one();
     }
 

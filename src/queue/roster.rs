@@ -35,7 +35,8 @@ impl State {
         }
     }
 
-    /// All objects of the binding were listed, and its snapshot shows them; or there are none.
+    /// All objects of the binding were listed, its snapshot shows them, and its synchronization was pushed if it makes
+    /// one; or there are none. What includes its snapshot may be taken, and a group's synchronizations as one.
     pub fn listed(&mut self, name: &HookName, binding: &BindingName) {
         if self.hooks.get_mut(name).is_some_and(|hook| hook.listed(binding)) {
             self.look_again(name);
@@ -50,8 +51,14 @@ impl State {
         }
     }
 
-    /// The snapshot of a binding that was listed lacks objects. What includes it waits until it is
-    /// [`listed`](State::listed) again.
+    /// The snapshot of a binding shows all its objects again.
+    pub fn complete(&mut self, name: &HookName, binding: &BindingName) {
+        if self.hooks.get_mut(name).is_some_and(|hook| hook.complete(binding)) {
+            self.look_again(name);
+        }
+    }
+
+    /// The snapshot of a binding lacks objects. What includes it waits until it is [`complete`](State::complete) again.
     pub fn incomplete(&mut self, name: &HookName, binding: &BindingName) {
         if let Some(hook) = self.hooks.get_mut(name) {
             hook.incomplete(binding.clone());

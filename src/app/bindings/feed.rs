@@ -315,6 +315,7 @@ impl Feed {
             // There are no objects of a kind that is not served.
             self.ready.push_back(Input::Unserved);
             stages.queue.listed(hook, &spec.name);
+            stages.queue.complete(hook, &spec.name);
             barrier.excused(&spec.name);
         }
         if reason != self.said {

@@ -17,6 +17,7 @@ mod own;
 
 use std::sync::Arc;
 
+use futures::future::OptionFuture;
 use tokio::sync::{Notify, watch};
 use tracing::warn;
 
@@ -43,13 +44,14 @@ pub(super) async fn keep(
     barrier: Arc<Barrier>,
 ) {
     let spec = terms.borrow().clone();
-    let filter = match spec.jq_filter.as_deref().map(|text| filter::compile_for(&tenant, text)).transpose() {
+    // From the beginning, so that a pending binding has an empty snapshot.
+    let publisher = stages.snapshots.publisher(&hook, &spec.name);
+    let compiled = spec.jq_filter.as_deref().map(|text| stages.evaluator.compile(&tenant, text));
+    let filter = match OptionFuture::from(compiled).await.transpose() {
         Ok(filter) => filter,
         // The document's check lets no such filter through.
         Err(error) => return stages.health.pending(&hook, &spec.name, &error.to_string()),
     };
-    // From the beginning, so that a pending binding has an empty snapshot.
-    let publisher = stages.snapshots.publisher(&hook, &spec.name);
     let Some(room) = room(&stages, &hook, &tenant, &spec, &barrier).await else { return };
     let relist = Arc::new(Notify::new());
     let (queue, status) = (stages.queue.clone(), stages.health.enabled(&hook, &spec.name));
@@ -58,11 +60,14 @@ pub(super) async fn keep(
     let listed = {
         let (status, barrier) = (status.clone(), barrier.clone());
         let (hook, binding, health) = (hook.clone(), spec.name.clone(), stages.health.clone());
+        let queue = queue.clone();
         async move {
             status.listed().await;
             health.listed(&hook, &binding);
             barrier.listed(&binding);
             status.synchronised().await;
+            // Not before: the synchronizations of a group, which all wait for this, would run one by one.
+            queue.listed(&hook, &binding);
             barrier.live(&binding);
         }
     };
@@ -86,7 +91,7 @@ pub(super) async fn keep(
             // In this order, so that no run that begins now includes what it should have waited for.
             move |output| match output {
                 Output::Complete => {
-                    queue.listed(&hook, &binding);
+                    queue.complete(&hook, &binding);
                     health.complete(&hook, &binding, true);
                 }
                 Output::Incomplete => {

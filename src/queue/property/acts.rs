@@ -37,6 +37,7 @@ impl World {
                 self.state.excuse(&name, &binding_name(binding));
                 self.expected.entry((name, binding)).and_modify(|place| *place = None);
             }
+            Op::Complete(at, binding) => self.complete(&hook(HOOKS[at].0), binding),
             Op::Incomplete(at, binding) => {
                 let name = hook(HOOKS[at].0);
                 self.state.incomplete(&name, &binding_name(binding));
@@ -142,6 +143,10 @@ impl World {
     pub(super) fn listed(&mut self, name: &HookName, binding: usize) {
         self.state.listed(name, &binding_name(binding));
         self.expected.remove(&(name.clone(), binding));
+    }
+
+    pub(super) fn complete(&mut self, name: &HookName, binding: usize) {
+        self.state.complete(name, &binding_name(binding));
         self.incomplete.remove(&(name.clone(), binding));
     }
 
@@ -367,7 +372,10 @@ impl World {
         for (name, ..) in HOOKS {
             self.resume(&hook(name));
             self.release(&hook(name));
-            (0..BINDINGS.len()).for_each(|binding| self.listed(&hook(name), binding));
+            for binding in 0..BINDINGS.len() {
+                self.listed(&hook(name), binding);
+                self.complete(&hook(name), binding);
+            }
         }
         self.run_all();
         self.retry_dead(None);

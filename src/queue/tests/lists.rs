@@ -44,7 +44,7 @@ fn what_includes_an_incomplete_snapshot_waits_and_others_pass_it() {
         q.nothing();
         let dump = q.state.dump(q.now, 9).into_iter().find(|dump| dump.queue == queue).unwrap();
         assert_eq!(dump.state, QueueState::WaitingForSnapshot(b.clone()));
-        q.state.listed(&hook("h"), &b);
+        q.state.complete(&hook("h"), &b);
         assert_eq!(q.rest(), ["a1"].map(words));
     }
 }
@@ -60,7 +60,7 @@ fn a_next_try_waits_for_a_complete_snapshot() {
         q.state.incomplete(&hook("h"), &BindingName::new("b"));
         q.pass(secs(5));
         q.nothing();
-        q.state.listed(&hook("h"), &BindingName::new("b"));
+        q.state.complete(&hook("h"), &BindingName::new("b"));
         assert_eq!(q.rest(), ["a1"].map(words));
     }
 }
@@ -81,7 +81,7 @@ fn others_pass_a_next_try_that_waits_for_a_complete_snapshot() {
     assert_eq!(what, words("t2"), "and not what comes later of the same hook");
     q.done(g);
     q.nothing();
-    q.state.listed(&hook("h"), &BindingName::new("b"));
+    q.state.complete(&hook("h"), &BindingName::new("b"));
     assert_eq!(q.rest(), ["a1 t3"].map(words));
 }
 
@@ -104,4 +104,40 @@ fn a_binding_that_may_never_be_listed_holds_up_only_what_includes_it() {
         q.state.listed(&hook("h"), &BindingName::new("b"));
         assert_eq!(q.rest(), ["t1"].map(words));
     }
+}
+
+#[test]
+// mutant: src/queue/gate.rs: `self.incomplete.remove(binding)` => `{ self.unlisted.remove(binding); self.incomplete.remove(binding) }`
+fn the_synchronizations_of_a_group_wait_for_each_other_and_run_as_one() {
+    let mut q = Bench::new(&[("h", 1)]);
+    let names = ["a", "b"].map(BindingName::new);
+    for name in &names {
+        q.state.expect_list(&hook("h"), name.clone());
+    }
+    // Both snapshots are complete; the synchronizations come one after the other.
+    for name in &names {
+        q.state.complete(&hook("h"), name);
+    }
+    for name in &names {
+        q.nothing();
+        let snapshots = names.to_vec().into();
+        let told = trigger("h", own("h"), name.as_str(), Cause::Synchronization);
+        q.state.push(Trigger { snapshots, group: Some("g".into()), ..told });
+        q.nothing();
+        q.state.listed(&hook("h"), name);
+    }
+    assert_eq!(q.rest(), ["sync"].map(words), "one run, told as one");
+}
+
+#[test]
+fn a_list_makes_no_snapshot_complete() {
+    let mut q = Bench::new(&[("h", 1)]);
+    let b = BindingName::new("b");
+    q.state.expect_list(&hook("h"), b.clone());
+    q.state.push(including("h", &own("h"), "b", tick(1)));
+    q.state.incomplete(&hook("h"), &b);
+    q.state.listed(&hook("h"), &b);
+    q.nothing();
+    q.state.complete(&hook("h"), &b);
+    assert_eq!(q.rest(), ["t1"].map(words));
 }
