@@ -214,6 +214,27 @@ impl World {
             ended: BTreeSet::new(),
         }
     }
+
+    /// With nothing held back from outside, runs that succeed, and time that passes, everything gets
+    /// its turn.
+    fn settle(&mut self) {
+        for (name, ..) in HOOKS {
+            self.resume(&hook(name));
+            self.release(&hook(name));
+            for binding in 0..BINDINGS.len() {
+                self.listed(&hook(name), binding);
+                self.complete(&hook(name), binding);
+            }
+        }
+        self.run_all();
+        self.retry_dead(None);
+        self.run_all();
+        assert!(self.jobs.is_empty());
+        if !self.folding {
+            let ended = |entry: &Entry| matches!(entry.life, Life::Delivered | Life::Dropped);
+            assert!(self.entries.iter().all(ended), "a trigger was lost");
+        }
+    }
 }
 
 /// Does all that, and then lets everything end.
