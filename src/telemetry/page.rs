@@ -1,27 +1,51 @@
-//! Pages that cost time to make, for anybody who asks as often as he likes.
+//! Pages that cost time to make and memory to keep, for anybody who asks as often and reads as slowly as he likes.
 
 use std::{
     fmt,
+    ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use tokio::{sync::Mutex, task::spawn_blocking, time::sleep_until};
+use tokio::{
+    sync::{Mutex, OwnedSemaphorePermit, Semaphore},
+    task::spawn_blocking,
+    time::sleep_until,
+};
 
 /// After a page was made, the next one waits so many times as long as it took: making it takes a tenth of one CPU at most.
 const REST: u32 = 9;
 /// A page that was slow once holds up nobody for longer.
 const LONGEST: Duration = Duration::from_secs(1);
+/// Versions of a page in memory at a time: the last one, the next one, and one that is still being read.
+const VERSIONS: usize = 3;
 
 /// One page. All who ask while it can't be made share the next one, so that an answer is never older than its question.
 /// We rejected an answer that is kept for some time: whoever waits for a change would wait for longer.
+///
+/// The exception: when slow readers have all versions that there may be, everybody gets the last one.
 pub(super) struct Page<T> {
     make: Arc<dyn Fn() -> T + Send + Sync>,
     last: Arc<Mutex<Option<Made<T>>>>,
+    versions: Arc<Semaphore>,
+}
+
+/// A version of a page, for as long as somebody has it.
+pub(super) struct Version<T> {
+    value: T,
+    _place: OwnedSemaphorePermit,
+}
+
+impl<T> Deref for Version<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
 }
 
 struct Made<T> {
-    value: T,
+    version: Arc<Version<T>>,
     began: Instant,
     ended: Instant,
 }
@@ -34,7 +58,7 @@ impl<T> Made<T> {
 
 impl<T> Clone for Page<T> {
     fn clone(&self) -> Self {
-        Self { make: self.make.clone(), last: self.last.clone() }
+        Self { make: self.make.clone(), last: self.last.clone(), versions: self.versions.clone() }
     }
 }
 
@@ -44,28 +68,33 @@ impl<T> fmt::Debug for Page<T> {
     }
 }
 
-impl<T: Clone + Send + 'static> Page<T> {
+impl<T: Send + Sync + 'static> Page<T> {
     pub fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
-        Self { make: Arc::new(make), last: Arc::default() }
+        Self { make: Arc::new(make), last: Arc::default(), versions: Arc::new(Semaphore::new(VERSIONS)) }
     }
 
     /// The page as it is now. `None` while the process ends.
-    pub async fn get(&self) -> Option<T> {
+    pub async fn get(&self) -> Option<Arc<Version<T>>> {
         let asked = Instant::now();
         let mut last = self.last.clone().lock_owned().await;
         if let Some(made) = &*last {
             if made.began >= asked {
-                return Some(made.value.clone());
+                return Some(made.version.clone());
             }
             sleep_until(made.next().into()).await;
         }
+        let place = match (self.versions.clone().try_acquire_owned(), &*last) {
+            (Ok(place), _) => place,
+            (Err(_), Some(made)) => return Some(made.version.clone()),
+            (Err(_), None) => self.versions.clone().acquire_owned().await.ok()?,
+        };
         let make = self.make.clone();
         // The lock goes along: a client that goes away meanwhile must not have the page made a second time beside it.
         let work = move || {
             let began = Instant::now();
-            let value = make();
-            *last = Some(Made { value: value.clone(), began, ended: Instant::now() });
-            value
+            let version = Arc::new(Version { value: make(), _place: place });
+            *last = Some(Made { version: version.clone(), began, ended: Instant::now() });
+            version
         };
         spawn_blocking(work).await.ok()
     }
@@ -95,7 +124,8 @@ mod tests {
         let page = counted(Duration::from_millis(2));
         let all = futures::future::join_all((0..1000).map(|_| page.get())).await;
         // The first is made for whoever asked first, the second for all others.
-        assert!(all.iter().all(|made| made.is_some_and(|made| made <= 2)), "{:?}", all.iter().max());
+        let made: Vec<usize> = all.into_iter().map(|made| **made.unwrap()).collect();
+        assert!(made.iter().all(|made| *made <= 2), "{:?}", made.iter().max());
     }
 
     // mutant: src/telemetry/page.rs: `sleep_until(made.next().into()).await;` => ``
@@ -114,7 +144,7 @@ mod tests {
     async fn an_answer_is_never_older_than_its_question() {
         let page = counted(Duration::ZERO);
         for expected in 1..20 {
-            assert_eq!(page.get().await, Some(expected));
+            assert_eq!(**page.get().await.unwrap(), expected);
         }
     }
 
@@ -129,6 +159,20 @@ mod tests {
                 () = tokio::task::yield_now() => {}
             }
         }
-        assert!(page.get().await <= Some(2));
+        assert!(**page.get().await.unwrap() <= 2);
+    }
+
+    // mutant: src/telemetry/page.rs: `Semaphore::new(VERSIONS)` => `Semaphore::new(1000)`
+    #[tokio::test]
+    async fn slow_readers_have_few_versions_and_keep_nobody_from_reading() {
+        let page = counted(Duration::ZERO);
+        let mut slow = Vec::new();
+        for expected in [1, 2, 3, 3, 3] {
+            slow.push(page.get().await.unwrap());
+            assert_eq!(***slow.last().unwrap(), expected);
+        }
+        // One of them has read to the end.
+        slow.remove(0);
+        assert_eq!(**page.get().await.unwrap(), 4);
     }
 }

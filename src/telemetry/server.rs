@@ -5,7 +5,7 @@
 use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use axum::{
-    Router,
+    Extension, Router,
     body::{Body, Bytes},
     extract::{RawQuery, State},
     http::{HeaderMap, Method, Request, StatusCode, header},
@@ -19,13 +19,19 @@ use hyper_util::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
+    sync::watch,
     task::JoinSet,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt as _, service_fn};
 
-use super::{hook_metrics::HookMetrics, metrics::Metrics, page::Page, readiness::Readiness};
+use super::{
+    hook_metrics::HookMetrics,
+    metrics::Metrics,
+    page::{Page, Version},
+    readiness::Readiness,
+};
 use crate::{
     connections::{Connections, Place},
     tasks::{Task, Tasks},
@@ -46,6 +52,8 @@ pub const ROUTES: [(&str, &str); 6] = [
 ];
 
 const METRICS_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
 
 /// How long a shutdown waits for answers that are under way.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
@@ -55,6 +63,8 @@ const CONNECTIONS: usize = 256;
 const HEAD: (Duration, usize) = (Duration::from_secs(10), 16 << 10);
 /// How long a connection may be idle. Prometheus asks each minute, and keeps its connection.
 const IDLE: Duration = Duration::from_secs(120);
+/// How long a client may take to read an answer: longer than Prometheus waits for one.
+const READ: Duration = Duration::from_secs(30);
 /// How long a connection that has to close may take.
 const LAST: Duration = Duration::from_secs(1);
 /// After a connection that could not be accepted.
@@ -99,18 +109,93 @@ pub struct Server {
 /// Pages that many may ask for.
 #[derive(Clone)]
 struct Pages {
-    metrics: Page<Result<Bytes, String>>,
-    hook_metrics: Page<Bytes>,
-    readiness: Page<Arc<Readiness>>,
+    metrics: Page<Result<String, String>>,
+    hook_metrics: Page<String>,
+    health: Page<Health>,
 }
+
+/// How the operator is doing.
+struct Health {
+    works: bool,
+    started: bool,
+    ready: bool,
+    /// A word about life in a line of its own, and then what is waited for.
+    text: String,
+    json: String,
+}
+
+impl Health {
+    fn of(readiness: &Readiness) -> Self {
+        let works = readiness.ended.is_none();
+        let text = format!("{}\n{}", if works { OK } else { BROKEN }, readiness.text());
+        let (started, ready) = (readiness.started, readiness.ready());
+        Self { works, started, ready, text, json: readiness.json().to_string() }
+    }
+
+    fn waits_for(&self) -> &str {
+        self.text.split_once('\n').map_or("", |(_, text)| text)
+    }
+}
+
+const OK: &str = "ok";
+const BROKEN: &str = "broken";
 
 impl Pages {
     fn of(shown: Shown) -> Self {
         let Shown { metrics, hook_metrics, probe } = shown;
         Self {
-            metrics: Page::new(move || metrics.text().map(Bytes::from).map_err(|error| error.to_string())),
-            hook_metrics: Page::new(move || Bytes::from(hook_metrics.text())),
-            readiness: Page::new(move || Arc::new(probe())),
+            metrics: Page::new(move || metrics.text().map_err(|error| error.to_string())),
+            hook_metrics: Page::new(move || hook_metrics.text()),
+            health: Page::new(move || Health::of(&probe())),
+        }
+    }
+}
+
+/// Since when a connection's client has an answer to read.
+#[derive(Debug, Clone)]
+struct Answers(Arc<watch::Sender<Option<Instant>>>);
+
+/// An answer that the client has not read to its end: a part of a version, which is kept as long.
+struct Answer<T> {
+    version: Arc<Version<T>>,
+    part: fn(&T) -> &str,
+    answers: Answers,
+}
+
+impl<T: Send + Sync + 'static> Answer<T> {
+    fn body(answers: Answers, version: Arc<Version<T>>, part: fn(&T) -> &str) -> Body {
+        answers.0.send_replace(Some(Instant::now()));
+        Bytes::from_owner(Self { version, part, answers }).into()
+    }
+}
+
+impl<T> AsRef<[u8]> for Answer<T> {
+    fn as_ref(&self) -> &[u8] {
+        (self.part)(&self.version).as_bytes()
+    }
+}
+
+impl<T> Drop for Answer<T> {
+    fn drop(&mut self) {
+        self.answers.0.send_replace(None);
+    }
+}
+
+/// Returns when the client has been reading an answer for too long.
+async fn stuck(mut since: watch::Receiver<Option<Instant>>) {
+    loop {
+        let deadline = since.borrow_and_update().map(|since| since + READ);
+        let changed = async {
+            if since.changed().await.is_err() {
+                std::future::pending().await
+            }
+        };
+        match deadline {
+            None => changed.await,
+            Some(deadline) => tokio::select! {
+                () = changed => {}
+                () = sleep_until(deadline) => return,
+            },
         }
     }
 }
@@ -172,7 +257,10 @@ async fn accept(listener: TcpListener, router: Router, stop: CancellationToken) 
 async fn serve(stream: TcpStream, place: Place, router: Router, stop: CancellationToken) {
     let place = Arc::new(place);
     let used = place.clone();
-    let service = service_fn(move |request: Request<_>| {
+    let (answers, reading) = watch::channel(None);
+    let answers = Answers(Arc::new(answers));
+    let service = service_fn(move |mut request: Request<_>| {
+        request.extensions_mut().insert(answers.clone());
         let under_way = used.request();
         // Bodies are not read.
         under_way.has_come();
@@ -190,6 +278,8 @@ async fn serve(stream: TcpStream, place: Place, router: Router, stop: Cancellati
     tokio::select! {
         // A client's errors are its own.
         _ = connection.as_mut() => return,
+        // What it has not read is kept for nobody.
+        () = stuck(reading) => return,
         () = stop.cancelled() => {}
         () = place.told_to_close(head, IDLE) => {}
     }
@@ -216,36 +306,28 @@ fn ending() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, "the operator is ending\n").into_response()
 }
 
-async fn healthz(State(pages): State<Pages>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
-    let Some(readiness) = pages.readiness.get().await else { return ending() };
-    let (status, word) = match &readiness.ended {
-        None => (StatusCode::OK, "ok"),
-        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "broken"),
-    };
-    if wants_json(query.as_deref(), &headers) {
-        (status, axum::Json(readiness.json())).into_response()
-    } else {
-        (status, format!("{word}\n{}", readiness.text())).into_response()
-    }
+async fn healthz(State(pages): State<Pages>, asked: Asked) -> Response {
+    health(pages, asked, |health| health.works, |health| &health.text).await
 }
 
-async fn startupz(State(pages): State<Pages>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
-    let Some(readiness) = pages.readiness.get().await else { return ending() };
-    health(readiness.started, &readiness, wants_json(query.as_deref(), &headers))
+async fn startupz(State(pages): State<Pages>, asked: Asked) -> Response {
+    health(pages, asked, |health| health.started, Health::waits_for).await
 }
 
-async fn readyz(State(pages): State<Pages>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
-    let Some(readiness) = pages.readiness.get().await else { return ending() };
-    health(readiness.ready(), &readiness, wants_json(query.as_deref(), &headers))
+async fn readyz(State(pages): State<Pages>, asked: Asked) -> Response {
+    health(pages, asked, |health| health.ready, Health::waits_for).await
 }
 
-fn health(good: bool, readiness: &Readiness, json: bool) -> Response {
-    let status = if good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    if json {
-        (status, axum::Json(readiness.json())).into_response()
-    } else {
-        (status, readiness.text()).into_response()
-    }
+/// How somebody asks.
+type Asked = (RawQuery, HeaderMap, Extension<Answers>);
+
+async fn health(pages: Pages, asked: Asked, good: fn(&Health) -> bool, text: fn(&Health) -> &str) -> Response {
+    let (RawQuery(query), headers, Extension(answers)) = asked;
+    let Some(version) = pages.health.get().await else { return ending() };
+    let status = if good(&version) { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let (format, part): (_, fn(&Health) -> &str) =
+        if wants_json(query.as_deref(), &headers) { (JSON, |health| &health.json) } else { (TEXT, text) };
+    (status, [(header::CONTENT_TYPE, format)], Answer::body(answers, version, part)).into_response()
 }
 
 fn wants_json(query: Option<&str>, headers: &HeaderMap) -> bool {
@@ -254,19 +336,18 @@ fn wants_json(query: Option<&str>, headers: &HeaderMap) -> bool {
     asked || accept.is_some_and(|accept| accept.contains("application/json"))
 }
 
-async fn show_metrics(State(pages): State<Pages>) -> Response {
-    match pages.metrics.get().await {
-        Some(Ok(text)) => ([(header::CONTENT_TYPE, METRICS_FORMAT)], text).into_response(),
-        Some(Err(error)) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
-        None => ending(),
+async fn show_metrics(State(pages): State<Pages>, Extension(answers): Extension<Answers>) -> Response {
+    let Some(version) = pages.metrics.get().await else { return ending() };
+    if let Err(error) = &**version {
+        return (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response();
     }
+    let body = Answer::body(answers, version, |page| page.as_deref().unwrap_or_default());
+    ([(header::CONTENT_TYPE, METRICS_FORMAT)], body).into_response()
 }
 
-async fn show_hook_metrics(State(pages): State<Pages>) -> Response {
-    match pages.hook_metrics.get().await {
-        Some(text) => ([(header::CONTENT_TYPE, METRICS_FORMAT)], text).into_response(),
-        None => ending(),
-    }
+async fn show_hook_metrics(State(pages): State<Pages>, Extension(answers): Extension<Answers>) -> Response {
+    let Some(version) = pages.hook_metrics.get().await else { return ending() };
+    ([(header::CONTENT_TYPE, METRICS_FORMAT)], Answer::body(answers, version, |page| page)).into_response()
 }
 
 async fn discovery(RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
@@ -323,18 +404,18 @@ mod tests {
         Stage { server, metrics, hook_metrics, readiness }
     }
 
-    struct Answer {
+    struct Got {
         status: u16,
         head: String,
         body: String,
     }
 
     impl Stage {
-        async fn get(&self, path: &str, more: &str) -> Answer {
+        async fn get(&self, path: &str, more: &str) -> Got {
             self.ask("GET", path, more).await
         }
 
-        async fn ask(&self, method: &str, path: &str, more: &str) -> Answer {
+        async fn ask(&self, method: &str, path: &str, more: &str) -> Got {
             let mut stream = TcpStream::connect(self.server.address()).await.unwrap();
             let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\r\n");
             stream.write_all(request.as_bytes()).await.unwrap();
@@ -342,7 +423,7 @@ mod tests {
             stream.read_to_string(&mut text).await.unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-            Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+            Got { status, head: head.to_lowercase(), body: body.to_owned() }
         }
     }
 
@@ -481,6 +562,38 @@ mod tests {
         let _ = endless.write_all(format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(HEAD.1)).as_bytes()).await;
         endless.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+    }
+
+    // mutant: src/telemetry/server.rs: `() = stuck(reading) => return,` => ``
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_nobody_reads_is_kept_for_a_while() {
+        const SIZE: usize = 32 << 20;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let probe: Probe = Arc::new(Readiness::default);
+        let shown =
+            Shown { metrics: Arc::new(Metrics::new("").unwrap()), hook_metrics: Arc::new(HookMetrics::new(10)), probe };
+        let pages = Pages { hook_metrics: Page::new(|| "x".repeat(SIZE)), ..Pages::of(shown) };
+        let _server = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(accept(
+            listener,
+            routes(pages),
+            CancellationToken::new(),
+        )));
+        let ask = async || {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(b"GET /metrics/hooks HTTP/1.1\r\nConnection: close\r\n\r\n").await.unwrap();
+            let mut first = [0; 12];
+            client.read_exact(&mut first).await.unwrap();
+            assert_eq!(&first, b"HTTP/1.1 200");
+            client
+        };
+        let (mut slow, mut quick, mut all, mut some) = (ask().await, ask().await, Vec::new(), Vec::new());
+        quick.read_to_end(&mut all).await.unwrap();
+        assert!(all.len() > SIZE);
+        sleep(READ + Duration::from_secs(1)).await;
+        // It is reset, or ends early.
+        let _ = slow.read_to_end(&mut some).await;
+        assert!(some.len() < SIZE, "{}", some.len());
     }
 
     #[tokio::test]

@@ -29,7 +29,7 @@ use super::{Stages, barrier::Barrier, observers::Times, swap};
 use crate::{
     fair::{Share, Tenant},
     filter::{self, Binding, Driver, Output, OwnChanges, Room},
-    memory::WATCH,
+    memory::{BINDING, WATCH},
     model::{HookName, KubernetesBinding},
     telemetry::metrics::RunLabels,
 };
@@ -112,11 +112,11 @@ pub(super) async fn keep(
     drop(own);
 }
 
-/// What this binding counts as: one for itself, and one for each of its watches. Namespaces that come by label are not
-/// counted: only a bundle that its admin trusts beyond its own namespace sees more than one.
+/// What this binding counts as, in watches: those that it has, and as much as it takes itself. Namespaces that come by
+/// label are not counted: only a bundle that its admin trusts beyond its own namespace sees more than one.
 fn watches(spec: &KubernetesBinding) -> u64 {
     let namespaces = if spec.namespace_labels.is_some() { 1 } else { spec.namespaces.len().max(1) };
-    1 + (spec.names.len().max(1) as u64).saturating_mul(namespaces as u64)
+    BINDING / WATCH + (spec.names.len().max(1) as u64).saturating_mul(namespaces as u64)
 }
 
 /// Waits until the tenant has room for what this binding takes without an object. Others of its hook go on meanwhile, as
@@ -142,7 +142,7 @@ async fn room(
     let remedy = "use fewer bindings, names and namespaces, or give the operator more memory (--memory-limit)";
     if units > pool.most() {
         let most = pool.most() / (WATCH / filter::UNIT);
-        pending(&format!("it takes {watches} watches, itself included, and one tenant has {most} at most: {remedy}"));
+        pending(&format!("it takes as much as {watches} watches, and one tenant has {most} of them at most: {remedy}"));
         return None;
     }
     let (used, all) = (pool.used(tenant), pool.capacity());
