@@ -1,5 +1,5 @@
 //! The stranger: a Pod without any rights, who reaches the operator's ports. Invents reviews, holds connections, sends
-//! what is no TLS, and asks for metrics without end.
+//! what is no TLS, and asks for metrics without end, and without reading them.
 
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ use super::program::{crossed, pause, say, variable};
 
 /// Connections that are held open at each port.
 const HELD: usize = 150;
+/// Clients that hardly read.
+const SLOW: usize = 60;
 const BEAT: Duration = Duration::from_millis(50);
 
 /// The operator's Pod.
@@ -29,6 +31,7 @@ pub async fn run() {
         swells(&webhooks),
         swells(&metrics),
         asks_again(&metrics),
+        dawdles(&metrics),
     );
 }
 
@@ -144,6 +147,22 @@ async fn asks_again(target: &str) {
     };
     futures::future::join_all((0..4).map(asker)).await;
     say(&json!({"ended": "asks_again"}));
+}
+
+/// Metrics and health that it asks for and hardly reads.
+async fn dawdles(target: &str) {
+    let one = |path: &'static str| async move {
+        loop {
+            if let Ok(mut stream) = TcpStream::connect(target).await {
+                let _ = stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await;
+                while stream.read_u8().await.is_ok() {
+                    pause(Duration::from_secs(1)).await;
+                }
+            }
+            pause(Duration::from_secs(1)).await;
+        }
+    };
+    futures::future::join_all((0..SLOW).map(|n| one(["/metrics", "/healthz", "/readyz"][n % 3]))).await;
 }
 
 async fn ask(target: &str, path: &str) -> std::io::Result<String> {
