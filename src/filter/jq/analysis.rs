@@ -13,7 +13,7 @@ use jaq_core::{
 };
 
 use super::{
-    bound::{Bound, LOG, NUMBER},
+    bound::{Bound, LOG, NUMBER, one},
     builtin,
     form::Form,
     update,
@@ -192,7 +192,11 @@ fn operation(l: &Bound, op: &BinaryOp<&str>, r: &Bound) -> Option<Bound> {
     match op {
         BinaryOp::Comma => Some(l.then(r)),
         BinaryOp::Alt => Some(Bound { work: l.work.plus(&r.work), ..l.either(r) }),
-        BinaryOp::Or | BinaryOp::And => Some(l.pairs(r)?.becoming(5)),
+        // An output of the left side that decides is an output, whether the right side has any or not.
+        BinaryOp::Or | BinaryOp::And => {
+            let right = Bound { count: r.count.max(&one()), ..r.clone() };
+            Some(l.pairs(&right)?.becoming(5))
+        }
         BinaryOp::Cmp(cmp) => compare(l, *cmp, r),
         BinaryOp::Math(Math::Add) => Some(l.pairs(r)?.grown()),
         // Arrays: each element is looked up among all of the other's, by comparing containers.

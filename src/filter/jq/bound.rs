@@ -117,6 +117,11 @@ impl Bound {
         Self { out: self.count.times(size), scalar: true, plain: true, ..self }
     }
 
+    /// One output of constant size about all of them, or about there being none.
+    pub fn answering(self, size: u64) -> Self {
+        Self { count: one(), out: Form::constant(size), scalar: true, plain: true, ..self }
+    }
+
     /// With numbers that may have become longer than what they were made of.
     pub fn grown(self) -> Self {
         Self { out: self.out.plus(&self.count.times(NUMBER)), ..self }

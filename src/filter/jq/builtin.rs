@@ -32,7 +32,7 @@ pub(super) fn call<'t>(name: &'t str, args: &'t [Term<&'t str>], scope: &Scope<'
         [generator, condition] if matches!(name, "any" | "all") => {
             let generated = term(generator, scope)?;
             let tested = generated.pipe(&term(condition, &scope.with_plain(generated.plain))?)?;
-            Some(Bound { count: one(), ..tested.becoming(5) })
+            Some(tested.answering(5))
         }
         [number, inner] if matches!(name, "limit" | "nth") => {
             let number = term(number, scope).filter(|n| n.scalar && n.is_single())?;
@@ -101,9 +101,9 @@ fn with_argument<'t>(name: &str, arg: &'t Term<&'t str>, scope: &Scope<'t>) -> O
             })
         }
         "first" | "last" => Some(Bound { count: one(), ..term(arg, scope)? }),
-        "isempty" => Some(Bound { count: one(), ..term(arg, scope)?.becoming(5) }),
+        "isempty" => Some(term(arg, scope)?.answering(5)),
         "error" => Some(Bound { count: Form::default(), out: Form::default(), ..term(arg, scope)? }),
-        "any" | "all" => Some(Bound { count: one(), ..each(arg, scope)?.becoming(5) }),
+        "any" | "all" => Some(each(arg, scope)?.answering(5)),
         "add" => term(arg, scope)?.collected().pipe(&Bound { plain: scope.plain, ..Bound::reads(2, NUMBER, false) }),
         "del" => update::delete(arg, scope),
         "has" | "startswith" | "endswith" | "contains" => {
@@ -114,7 +114,7 @@ fn with_argument<'t>(name: &str, arg: &'t Term<&'t str>, scope: &Scope<'t>) -> O
         "IN" => {
             let wanted = Bound::identity(scope.plain).pairs(&term(arg, scope)?)?;
             let comparing = wanted.out.times(2);
-            Some(Bound { count: one(), ..wanted.costing(&comparing).becoming(5) })
+            Some(wanted.costing(&comparing).answering(5))
         }
         "ltrimstr" | "rtrimstr" | "trimstr" => {
             let arg = term(arg, scope).filter(|arg| arg.scalar)?;

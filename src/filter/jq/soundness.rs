@@ -19,6 +19,7 @@ fn program() -> impl Strategy<Value = String> {
         Just("null".to_owned()),
         Just("$v".to_owned()),
         Just("[]".to_owned()),
+        Just("empty".to_owned()),
     ];
     leaf.prop_recursive(5, 24, 3, |inner| {
         let one = inner.clone();
@@ -31,6 +32,16 @@ fn program() -> impl Strategy<Value = String> {
             two.clone().prop_map(|(a, b)| format!("({a} / {b})?")),
             two.clone().prop_map(|(a, b)| format!("({a} // {b})")),
             two.clone().prop_map(|(a, b)| format!("({a} == {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a} < {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a} - {b})?")),
+            two.clone().prop_map(|(a, b)| format!("({a} % {b})?")),
+            two.clone().prop_map(|(a, b)| format!("({a} or {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a} and {b})")),
+            two.clone().prop_map(|(a, b)| format!("any({a}; {b})?")),
+            two.clone().prop_map(|(a, b)| format!("all({a}; {b})?")),
+            two.clone().prop_map(|(a, b)| format!("(({a}) | .[{b}]?)")),
+            two.clone().prop_map(|(a, b)| format!("(({a}) | .[{b}:]?)")),
+            two.clone().prop_map(|(a, b)| format!("(({a}) | .a = {b})?")),
             two.clone().prop_map(|(a, b)| format!("{{k: {a}, (({b}) | tostring): 1}}")),
             two.clone().prop_map(|(a, b)| format!("\"x\\({a})y\\({b})\"")),
             two.clone().prop_map(|(a, b)| format!("({a} as $v | {b})")),
@@ -41,6 +52,7 @@ fn program() -> impl Strategy<Value = String> {
             two.prop_map(|(a, b)| format!("(({a}) | .a += {b})?")),
             three.prop_map(|(a, b, c)| format!("if {a} then {b} else {c} end")),
             one.clone().prop_map(|a| format!("[{a}]")),
+            one.clone().prop_map(|a| format!("(-{a})?")),
             (one.clone(), builtin()).prop_map(|(a, f)| format!("(({a}) | {f})?")),
             (one, with_argument()).prop_map(|(a, f)| f.replace("ARG", &a)),
         ]
@@ -99,6 +111,18 @@ fn with_argument() -> impl Strategy<Value = &'static str> {
         "[ARG] | add?",
         "isempty(ARG)",
         "(add(ARG))?",
+        "all(ARG)?",
+        "last(ARG)",
+        "nth(1; ARG)?",
+        "IN(ARG)",
+        "has(ARG)?",
+        "contains(ARG)?",
+        "startswith(ARG)?",
+        "ltrimstr(ARG)?",
+        "split(ARG)?",
+        "join(ARG)?",
+        "error(ARG)?",
+        "min_by(ARG)?",
     ])
 }
 
@@ -151,6 +175,17 @@ proptest! {
             Err(error) => error.to_string(),
         };
         prop_assert_eq!(show(run(&compiled, &input)), show(run(&seeing_all, &input)), "{}", program);
+    }
+}
+
+/// `or` and `and` do not ask their right side when the left one decides.
+// mutant: src/filter/jq/analysis.rs: `count: r.count.max(&one())` => `count: r.count.clone()`
+#[test]
+fn a_side_that_is_not_asked_makes_no_output_free() {
+    for answer in ["true or empty", "false and empty"] {
+        let twice = format!("[.[] | ({answer}), ({answer})]");
+        let (_, cost) = compile(&format!("[1] | {}", vec![twice; 20].join(" | "))).unwrap();
+        assert!(cost.is_none_or(|cost| !cost.fits(1)), "{answer}: {cost:?}");
     }
 }
 
