@@ -43,6 +43,8 @@ impl State {
         self.archive.retain(name, keep);
         self.leave(&gone);
         self.add_hook(name.clone(), terms);
+        // Else a hook whose queues have other names with each version would leave them all.
+        self.drop_empty_lines();
         self.look_again_everywhere();
         gone.len() + held
     }
