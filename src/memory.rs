@@ -25,8 +25,12 @@ pub const WORKER: u64 = 256 * MIB;
 /// Bytes that one host call may copy out of a guest, whatever the hook may pass in all. They are copied before they are
 /// counted, by each thread of the runtime one call at a time.
 pub const CALL: usize = 8 * 1024 * 1024;
-/// Bytes of a binding without its watches: tasks, and its metrics, which stand on up to three pages at a time.
-pub const BINDING: u64 = 3 * WATCH;
+/// Bytes of a unit of what is shared.
+pub const UNIT: u64 = 1024;
+/// Bytes of a binding without its watches: its tasks and its metrics.
+pub const BINDING: u64 = WATCH + SERIES;
+/// Bytes of the metrics of a binding, which are on up to three pages at a time.
+pub const SERIES: u64 = 2 * WATCH;
 /// Bytes of a watch of a binding: its task, buffers, and what is known of it.
 pub const WATCH: u64 = 32 * 1024;
 /// Of what runs have, ended ones leave as much as this part for the next ones.

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     hooks::{DirectoryError, HookFile, read_directory, with_hooks_below},
+    memory::{SERIES, UNIT},
     model::{HookName, error_chain},
     sandbox::Sandbox,
     telemetry::{Metrics, metrics::CompileSource},
@@ -202,8 +203,16 @@ impl Fleet {
         triggers
     }
 
+    /// Has the metrics know the bindings of a hook, and whose they are.
+    pub(super) fn describe(&self, hook: &Hook) {
+        let room = || self.stages.kept.nothing(&hook.tenant());
+        self.metrics.hook_described(&hook.spec, room(), SERIES / UNIT);
+        self.stages.operator.hook_metrics.settle(&hook.spec.name, room());
+    }
+
     fn start_these(&self, hooks: &[Arc<Hook>]) {
         for hook in hooks {
+            self.describe(hook);
             self.stages.queue.add_hook(hook.spec.name.clone(), hook.terms());
             if self.stages.hold {
                 self.stages.queue.pause(&hook.spec.name);

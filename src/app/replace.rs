@@ -219,6 +219,7 @@ impl Fleet {
             queue.listed(name, binding);
             queue.complete(name, binding);
         }
+        self.describe(&new);
         self.roster.admit(new.clone());
         if plan.starts {
             schedules::push_startups(std::slice::from_ref(&new), queue);

@@ -21,7 +21,7 @@ pub(super) struct Stages {
     pub server: String,
     pub discovery: Arc<Discovery>,
     pub streams: Streams,
-    /// What all bindings together may keep, in units of [`UNIT`](crate::filter::UNIT).
+    /// What all bindings together may keep, in units of [`UNIT`](crate::memory::UNIT).
     pub kept: Pool,
     pub evaluator: Arc<Evaluator>,
     pub snapshots: Arc<Snapshots>,

@@ -30,7 +30,7 @@ pub use drive::{Driver, Input, Output, OwnChanges, ProjectionError, drive};
 pub use evaluator::{Evaluator, Program, compile, compile_for};
 pub use jq::{CompileError, FilterError, FilterLimit, Outputs};
 pub use project::{item, uses_only_metadata};
-pub use room::{Room, UNIT};
+pub use room::Room;
 pub use snapshots::{Publisher, Snapshots};
 pub use status::{BindingStatus, Timings};
 pub use worker::WorkerConfig;

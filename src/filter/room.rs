@@ -7,10 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{fair::Share, model::Object};
+use crate::{fair::Share, memory::UNIT, model::Object};
 
-/// A unit of the shares.
-pub const UNIT: u64 = 1024;
 /// Units that are asked for at a time, and kept when less is needed.
 const STEP: u64 = 4;
 /// Between two looks whether there is room again.

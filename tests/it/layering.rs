@@ -23,7 +23,7 @@ const MAY_IMPORT: [(&str, &[&str]); 30] = [
     ("sandbox", &["model", "fair", "child", "memory", "tasks"]),
     ("access", &["model", "fair", "discovery", "effect", "election"]),
     ("record", &["model", "sandbox", "tasks"]),
-    ("telemetry", &["connections", "model", "fair", "tasks"]),
+    ("telemetry", &["connections", "model", "fair", "memory", "tasks"]),
     ("webhook", &["connections", "model", "fair", "tasks"]),
     ("admin", &["model", "tasks"]),
     ("author", &["model"]),

@@ -29,7 +29,7 @@ use super::{Stages, barrier::Barrier, observers::Times, swap};
 use crate::{
     fair::{Share, Tenant},
     filter::{self, Binding, Driver, Output, OwnChanges, Room},
-    memory::{BINDING, WATCH},
+    memory::{BINDING, UNIT, WATCH},
     model::{HookName, KubernetesBinding},
     telemetry::metrics::RunLabels,
 };
@@ -129,7 +129,7 @@ async fn room(
     barrier: &Barrier,
 ) -> Option<Share> {
     let (pool, watches) = (&stages.kept, watches(spec));
-    let units = watches.saturating_mul(WATCH / filter::UNIT);
+    let units = watches.saturating_mul(WATCH / UNIT);
     if let Some(share) = pool.try_take(tenant, units) {
         return Some(share);
     }
@@ -141,7 +141,7 @@ async fn room(
     };
     let remedy = "use fewer bindings, names and namespaces, or give the operator more memory (--memory-limit)";
     if units > pool.most() {
-        let most = pool.most() / (WATCH / filter::UNIT);
+        let most = pool.most() / (WATCH / UNIT);
         pending(&format!("it takes as much as {watches} watches, and one tenant has {most} of them at most: {remedy}"));
         return None;
     }

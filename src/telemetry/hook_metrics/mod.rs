@@ -13,7 +13,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::model::{HookName, MetricKind, MetricOp, MetricSample};
+use crate::{
+    fair::Share,
+    model::{HookName, MetricKind, MetricOp, MetricSample},
+};
 use series::HookSeries;
 
 /// A metric operation that can't be applied to what is there.
@@ -57,6 +60,16 @@ pub enum HookMetricError {
         /// How many there may be.
         max: usize,
     },
+    /// The hook's tenant keeps as much as it may.
+    #[error(
+        "metric {name}: the bindings and metrics of {tenant} keep as much as their share is: use fewer label values and shorter ones, expire groups, or give the operator more memory (--memory-limit)"
+    )]
+    Room {
+        /// The metric.
+        name: String,
+        /// Whose hook it is.
+        tenant: String,
+    },
 }
 
 /// What became of a run's operations.
@@ -82,6 +95,11 @@ impl HookMetrics {
     /// None yet; each hook may have so many series.
     pub fn new(max_series: usize) -> Self {
         Self { max_series, hooks: Mutex::default() }
+    }
+
+    /// What a hook reports takes of this room, which its tenant shares with others; otherwise only their number is bounded.
+    pub fn settle(&self, hook: &HookName, room: Share) {
+        self.hooks().entry(hook.clone()).or_insert_with(|| HookSeries::of(hook)).settle(room);
     }
 
     fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, HookSeries>> {
@@ -117,7 +135,7 @@ impl HookMetrics {
             return applied;
         }
         let mut hooks = self.hooks();
-        let own = hooks.entry(hook.clone()).or_default();
+        let own = hooks.entry(hook.clone()).or_insert_with(|| HookSeries::of(hook));
         for group in ops.iter().filter_map(|op| if let MetricOp::Record(sample) = op { sample.group() } else { None }) {
             own.expire(group);
         }
@@ -134,6 +152,7 @@ impl HookMetrics {
                 applied.first.get_or_insert(error);
             }
         }
+        own.give_back();
         applied
     }
 
@@ -143,6 +162,7 @@ impl HookMetrics {
         if own.growth(sample) + own.used() > self.max_series {
             return Err(self.full(sample));
         }
+        own.make_room(sample).map_err(|tenant| HookMetricError::Room { name: sample.name().to_string(), tenant })?;
         own.record(sample);
         Ok(())
     }

@@ -1,15 +1,31 @@
-//! One hook's series: what `add`, `set`, `observe` and `expire` do to them. Never knows of other hooks.
+//! One hook's series: what `add`, `set`, `observe` and `expire` do to them, and the memory that they take. Never knows of
+//! other hooks.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::HookMetricError;
-use crate::model::{MetricKind, MetricLabels, MetricSample, MetricValue};
+use crate::{
+    fair::Share,
+    memory::UNIT,
+    model::{HookName, MetricKind, MetricLabels, MetricSample, MetricValue},
+};
+
+/// Bytes of a line besides names, labels and the hook.
+const LINE: usize = 64;
+/// How often a line is there: in what is kept, and on the pages that are being read.
+const TIMES: usize = 4;
 
 /// The series of one hook.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct HookSeries {
     metrics: BTreeMap<Arc<str>, Metric>,
     used: usize,
+    /// Of all lines.
+    bytes: usize,
+    /// Of the hook's name.
+    hook: usize,
+    /// What its tenant shares with others. Absent: as much as its series need.
+    room: Option<Share>,
 }
 
 /// The series of one name. The name is free again when there are none.
@@ -82,6 +98,33 @@ impl Value {
 }
 
 impl HookSeries {
+    pub fn of(hook: &HookName) -> Self {
+        Self { metrics: BTreeMap::new(), used: 0, bytes: 0, hook: hook.as_str().len(), room: None }
+    }
+
+    /// From now on its series take this room.
+    pub fn settle(&mut self, room: Share) {
+        self.room.get_or_insert(room);
+    }
+
+    /// Takes the room that a sample needs. The tenant that has none.
+    pub fn make_room(&mut self, sample: &MetricSample) -> Result<(), String> {
+        if self.growth(sample) == 0 {
+            return Ok(());
+        }
+        let bytes = self.bytes.saturating_add(weight(self.hook, sample.name(), sample.labels(), sample.series()));
+        let Some(room) = &mut self.room else { return Ok(()) };
+        let more = units(bytes).saturating_sub(room.units());
+        if more == 0 || room.grow(more) { Ok(()) } else { Err(room.tenant().to_string()) }
+    }
+
+    /// Gives back the room that is not needed any more.
+    pub fn give_back(&mut self) {
+        if let Some(room) = &mut self.room {
+            room.shrink(room.units().saturating_sub(units(self.bytes)));
+        }
+    }
+
     /// Series that Prometheus gets of this hook.
     pub fn used(&self) -> usize {
         self.used
@@ -141,6 +184,7 @@ impl HookSeries {
         let fresh = || Series { group: sample.group().cloned(), value: Value::empty(sample) };
         let one = series.entry(sample.labels().clone()).or_insert_with(|| {
             self.used += sample.series();
+            self.bytes += weight(self.hook, sample.name(), sample.labels(), sample.series());
             fresh()
         });
         if one.group.as_ref() != sample.group() {
@@ -151,20 +195,31 @@ impl HookSeries {
 
     /// Removes the series of a group.
     pub fn expire(&mut self, group: &str) {
-        let mut gone = 0;
-        for metric in self.metrics.values_mut() {
-            metric.series.retain(|_, one| {
+        for (name, metric) in &mut self.metrics {
+            metric.series.retain(|labels, one| {
                 let kept = one.group.as_deref() != Some(group);
-                gone += if kept { 0 } else { one.value.series() };
+                if !kept {
+                    self.used -= one.value.series();
+                    self.bytes -= weight(self.hook, name, labels, one.value.series());
+                }
                 kept
             });
         }
         self.metrics.retain(|_, metric| !metric.series.is_empty());
-        self.used -= gone;
     }
 
     /// All of them, by name and labels.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Metric)> {
         self.metrics.iter()
     }
+}
+
+/// Bytes of so many lines. Escaped, a label's value may be twice as long.
+fn weight(hook: usize, name: &str, labels: &MetricLabels, lines: usize) -> usize {
+    let labels: usize = labels.iter().map(|(label, value)| label.len() + 2 * value.len()).sum();
+    lines * (LINE + hook + name.len() + labels)
+}
+
+fn units(bytes: usize) -> u64 {
+    (bytes.saturating_mul(TIMES) as u64).div_ceil(UNIT)
 }

@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::*;
-use crate::model::MetricValue;
+use crate::{
+    fair::{Pool, Tenant},
+    model::MetricValue,
+};
 
 fn hook(name: &str) -> HookName {
     HookName::new(name).unwrap()
@@ -131,13 +134,38 @@ fn no_series_is_shown_twice() {
 }
 
 #[test]
-fn a_new_label_extends_the_others() {
+fn each_series_has_its_own_labels() {
     let metrics = metrics();
-    apply(&metrics, "a", &[set("g", &[("x", "1")], "", 1.0)]);
+    apply(&metrics, "a", &[set("g", &[("x", "1")], "", 1.0), set("g", &[("z", "1")], "", 3.0)]);
     apply(&metrics, "b", &[set("g", &[("y", "2"), ("hook", "a")], "", 2.0)]);
-    assert_eq!(lines(&metrics), [r#"g{hook="a",x="1",y=""} 1"#, r#"g{hook="b",x="",y="2"} 2"#]);
-    metrics.forget(&hook("b"));
-    assert_eq!(lines(&metrics), [r#"g{hook="a",x="1"} 1"#]);
+    assert_eq!(lines(&metrics), [r#"g{hook="a",x="1"} 1"#, r#"g{hook="a",z="1"} 3"#, r#"g{hook="b",y="2"} 2"#]);
+}
+
+#[test]
+fn series_take_room_and_give_it_back() {
+    let metrics = HookMetrics::new(1_000);
+    let (pool, a) = (Pool::new(40), Tenant::namespace("a"));
+    metrics.settle(&hook("a"), pool.nothing(&a));
+    let long = "x".repeat(1_000);
+    let wide = |n: usize, group| set("wide", &[("n", &n.to_string()), ("text", &long)], group, 1.0);
+    // Each is 2 KiB when its label is escaped, and that four times.
+    let applied = metrics.apply(&hook("a"), &(0..9).map(|n| wide(n, "g")).collect::<Vec<_>>());
+    assert_eq!(applied.refused, 6);
+    let text = applied.first.unwrap().to_string();
+    assert!(
+        text.starts_with("metric wide: the bindings and metrics of a keep as much as their share is: use fewer"),
+        "{text}"
+    );
+    assert_eq!((lines(&metrics).len(), pool.used(&a)), (3, 25));
+    // What is known changes, and what goes makes room.
+    apply(&metrics, "a", &[wide(0, "g")]);
+    assert_eq!((lines(&metrics).len(), pool.used(&a)), (1, 9));
+    apply(&metrics, "a", &[wide(3, ""), wide(4, "")]);
+    // A new version of the hook has what the first had.
+    metrics.settle(&hook("a"), pool.nothing(&a));
+    assert_eq!((lines(&metrics).len(), pool.used(&a)), (3, 25));
+    metrics.forget(&hook("a"));
+    assert_eq!(pool.used(&a), 0);
 }
 
 #[test]
@@ -157,7 +185,7 @@ fn a_name_of_a_hook_has_one_type() {
 
 /// A tenant that takes all names of another first keeps nobody from reporting, and is not told who reports what.
 // mutant: src/telemetry/hook_metrics/text.rs: `families.contains(name) || lines(name).iter().any(taken)` => `false`
-// mutant: src/telemetry/hook_metrics/mod.rs: `let own = hooks.entry(hook.clone()).or_default();` => `let own = hooks.entry(HookName::new("one").unwrap_or(hook.clone())).or_default();`
+// mutant: src/telemetry/hook_metrics/mod.rs: `let own = hooks.entry(hook.clone()).or_insert_with(|| HookSeries::of(hook));` => `let own = hooks.entry(HookName::new("one").unwrap_or(hook.clone())).or_insert_with(|| HookSeries::of(hook));`
 #[test]
 fn hooks_need_not_agree_about_types() {
     let metrics = metrics();

@@ -99,7 +99,8 @@ fn split(hooks: &BTreeMap<HookName, HookSeries>) -> BTreeSet<&str> {
     }
 }
 
-/// All series of a family have the same label names; those that a series lacks are empty.
+/// Each series has its own labels: one that it lacks is the same as an empty one. With those of all others of the family,
+/// as some libraries show them, a page would grow with the product of both.
 fn write_family(out: &mut String, name: &str, family: &Family<'_>) {
     let kind = match family.kinds.iter().copied().collect::<Vec<_>>().as_slice() {
         [Type::Counter] => "counter",
@@ -109,20 +110,14 @@ fn write_family(out: &mut String, name: &str, family: &Family<'_>) {
     };
     // Writing to a String can't fail, here and below.
     let _ = writeln!(out, "# HELP {name} Reported by hooks.\n# TYPE {name} {kind}");
-    let all_labels = family.rows.iter().flat_map(|row| row.labels.iter());
-    let names: BTreeSet<&str> = all_labels.map(|(name, _)| &**name).collect();
-    // A bucket has its bound in the label that another hook may have for its own.
-    let of_buckets: BTreeSet<&str> = names.iter().copied().filter(|name| *name != "le").collect();
     for row in &family.rows {
-        let names = if matches!(row.part, Part::Line(0)) { &of_buckets } else { &names };
-        write_row(out, name, &label_text(row.hook, names, row.labels), row);
+        write_row(out, name, &label_text(row.hook, row.labels), row);
     }
 }
 
-fn label_text(hook: &HookName, names: &BTreeSet<&str>, labels: &MetricLabels) -> String {
+fn label_text(hook: &HookName, labels: &MetricLabels) -> String {
     let mut text = format!("hook=\"{hook}\"");
-    for name in names {
-        let value = labels.iter().find(|(label, _)| **label == **name).map_or("", |(_, value)| &**value);
+    for (name, value) in labels.iter() {
         let _ = write!(text, ",{name}=\"{}\"", escaped(value));
     }
     text

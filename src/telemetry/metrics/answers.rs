@@ -1,12 +1,13 @@
 //! What is counted of answers to the API server. Never counts a question that no hook is asked.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
 use super::{
     Metrics, names,
     register::{MetricsError, Register, forget},
+    series::Series,
 };
 use crate::model::{BindingName, HookName};
 
@@ -35,15 +36,17 @@ pub struct AnswerMetrics {
     seconds: HistogramVec,
     running: IntGaugeVec,
     expiry: IntGaugeVec,
+    series: Arc<Series>,
 }
 
 impl AnswerMetrics {
-    pub(super) fn new(make: &Register<'_>) -> Result<Self, MetricsError> {
+    pub(super) fn new(make: &Register<'_>, series: Arc<Series>) -> Result<Self, MetricsError> {
         let metrics = Self {
             answers: make.vec(&names::ANSWERS)?,
             seconds: make.vec(&names::ANSWER_SECONDS)?,
             running: make.vec(&names::ANSWERS_RUNNING)?,
             expiry: make.vec(&names::CERTIFICATE_EXPIRY)?,
+            series,
         };
         metrics.set_certificate_expiry(0);
         Ok(metrics)
@@ -60,8 +63,9 @@ impl AnswerMetrics {
     /// `converted`, `refused`, `failed`, `not-ready`.
     pub fn ended(&self, labels: AnswerLabels<'_>, outcome: &'static str, took: Duration) {
         let AnswerLabels { hook, binding, kind } = labels;
-        self.answers.with_label_values(&[hook.as_str(), binding.unique(), kind, outcome]).inc();
-        self.seconds.with_label_values(&[hook.as_str(), binding.unique(), kind]).observe(took.as_secs_f64());
+        let binding = self.series.binding(hook, binding);
+        self.answers.with_label_values(&[hook.as_str(), binding, kind, outcome]).inc();
+        self.seconds.with_label_values(&[hook.as_str(), binding, kind]).observe(took.as_secs_f64());
     }
 
     /// When the serving certificate expires, in seconds since 1970.
@@ -69,10 +73,10 @@ impl AnswerMetrics {
         self.expiry.with_label_values::<&str>(&[]).set(seconds);
     }
 
-    pub(super) fn forget(&self, hook: &HookName) {
-        forget(&self.answers, hook);
-        forget(&self.seconds, hook);
-        forget(&self.running, hook);
+    pub(super) fn forget(&self, hook: &HookName, gone: &dyn Fn(Option<&str>) -> bool) {
+        forget(&self.answers, hook, gone);
+        forget(&self.seconds, hook, gone);
+        forget(&self.running, hook, gone);
     }
 }
 

@@ -2,18 +2,20 @@
 //! global: every process, and every test, makes its own.
 
 mod answers;
+mod forget;
 pub mod names;
 mod process;
 mod register;
 mod samples;
+mod series;
 mod sources;
 #[cfg(test)]
 mod tests;
 mod url;
 
 use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -22,8 +24,10 @@ use prometheus::{CounterVec, Encoder as _, GaugeVec, HistogramVec, IntCounterVec
 use crate::model::{BindingName, CallReason, FailureKind, HookName, QueueName};
 pub use answers::{AnswerLabels, AnswerMetrics};
 pub use register::MetricsError;
-use register::{Register, forget};
+use register::Register;
 pub use samples::{CompileSource, HookCounts, QueueSample, RunLabels, RunResult, RunUsage, WatchError, outcome_label};
+pub use series::OVERFLOW;
+use series::Series;
 pub use sources::BindingTimings;
 use sources::Refresh;
 
@@ -78,8 +82,10 @@ pub struct Metrics {
     answers: AnswerMetrics,
     leader: IntGaugeVec,
     leader_transitions: IntCounterVec,
-    /// Queues that have series now.
-    known_queues: Mutex<BTreeSet<QueueName>>,
+    /// Which bindings have series.
+    series: Arc<Series>,
+    /// Queues that have gauges now, by label.
+    known_queues: Mutex<BTreeSet<String>>,
     refresh: Refresh,
 }
 
@@ -93,6 +99,7 @@ impl Metrics {
         let make = Register { registry: &registry, prefix };
         let build_info: IntGaugeVec = make.vec(&names::BUILD_INFO)?;
         build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let series = Arc::<Series>::default();
         let metrics = Self {
             live_ticks: make.vec(&names::LIVE_TICKS)?,
             hooks: make.vec(&names::HOOKS)?,
@@ -138,9 +145,10 @@ impl Metrics {
             hook_metric_series: make.vec(&names::HOOK_METRIC_SERIES)?,
             hook_metric_refusals: make.vec(&names::HOOK_METRIC_REFUSALS)?,
             watch_errors: make.vec(&names::WATCH_ERRORS)?,
-            answers: AnswerMetrics::new(&make)?,
+            answers: AnswerMetrics::new(&make, series.clone())?,
             leader: make.vec(&names::LEADER)?,
             leader_transitions: make.vec(&names::LEADER_TRANSITIONS)?,
+            series,
             known_queues: Mutex::default(),
             refresh: Refresh::default(),
             registry,
@@ -202,8 +210,8 @@ impl Metrics {
 
     /// A run ended. All three counters of results exist from then on.
     pub fn run_finished(&self, run: RunLabels<'_>, result: RunResult, usage: RunUsage) {
-        let queue = run.queue.to_string();
-        let labels = [run.hook.as_str(), run.binding.unique(), &queue];
+        let (binding, queue) = self.series.labels(run);
+        let labels = [run.hook.as_str(), binding, &queue];
         self.hook_run.with_label_values(&labels).observe(usage.took.as_secs_f64());
         self.hook_run_cpu.with_label_values(&labels).observe(usage.cpu.as_secs_f64());
         self.hook_run_rss.with_label_values(&labels).set(i64::try_from(usage.memory_peak).unwrap_or(i64::MAX));
@@ -246,25 +254,25 @@ impl Metrics {
 
     /// A trigger is about to run for the first time, after this time in its queue.
     pub fn task_waited(&self, run: RunLabels<'_>, waited: Duration) {
-        let queue = run.queue.to_string();
-        let labels = [run.hook.as_str(), run.binding.unique(), &queue];
+        let (binding, queue) = self.series.labels(run);
+        let labels = [run.hook.as_str(), binding, &queue];
         self.task_wait.with_label_values(&labels).inc_by(waited.as_secs_f64());
     }
 
     /// A trigger was folded into another.
     pub fn task_folded(&self, queue: &QueueName) {
-        self.tasks_folded.with_label_values(&[queue.to_string()]).inc();
+        self.tasks_folded.with_label_values(&[self.series.queue(queue)]).inc();
     }
 
     /// A trigger was taken beyond the bound of its queue.
     pub fn task_beyond_bound(&self, queue: &QueueName) {
-        self.tasks_beyond.with_label_values(&[queue.to_string()]).inc();
+        self.tasks_beyond.with_label_values(&[self.series.queue(queue)]).inc();
     }
 
     /// A trigger failed for good.
     pub fn task_given_up(&self, run: RunLabels<'_>) {
-        let queue = run.queue.to_string();
-        self.tasks_given_up.with_label_values(&[run.hook.as_str(), run.binding.unique(), &queue]).inc();
+        let (binding, queue) = self.series.labels(run);
+        self.tasks_given_up.with_label_values(&[run.hook.as_str(), binding, &queue]).inc();
     }
 
     /// How many dead letters there are, and their bytes.
@@ -275,32 +283,34 @@ impl Metrics {
 
     /// The queues as they are now; those that are not named lose their gauges.
     pub fn set_queues(&self, samples: &[QueueSample]) {
-        let now: BTreeSet<QueueName> = samples.iter().map(|sample| sample.queue.clone()).collect();
+        let mut now = BTreeMap::<String, QueueSample>::new();
+        for sample in samples {
+            let of_label = now.entry(self.series.queue(&sample.queue));
+            of_label.and_modify(|sum| sum.add(sample)).or_insert_with(|| sample.clone());
+        }
         let mut known = self.known_queues.lock().unwrap_or_else(PoisonError::into_inner);
-        for gone in known.difference(&now) {
-            let name = gone.to_string();
+        for gone in known.iter().filter(|name| !now.contains_key(*name)) {
             for vec in [&self.queue_length, &self.queue_bytes, &self.queue_running, &self.queue_retrying] {
                 // It may never have been set; then there is nothing to remove.
-                let _ = vec.remove_label_values(&[&name]);
+                let _ = vec.remove_label_values(&[gone]);
             }
-            let _ = self.queue_oldest.remove_label_values(&[&name]);
+            let _ = self.queue_oldest.remove_label_values(&[gone]);
         }
-        *known = now;
-        for sample in samples {
-            let name = sample.queue.to_string();
-            self.queue_length.with_label_values(&[&name]).set(gauge(sample.length));
-            self.queue_bytes.with_label_values(&[&name]).set(gauge(sample.bytes));
-            self.queue_running.with_label_values(&[&name]).set(gauge(sample.running));
-            self.queue_retrying.with_label_values(&[&name]).set(gauge(sample.retrying));
+        for (name, sample) in &now {
+            self.queue_length.with_label_values(&[name]).set(gauge(sample.length));
+            self.queue_bytes.with_label_values(&[name]).set(gauge(sample.bytes));
+            self.queue_running.with_label_values(&[name]).set(gauge(sample.running));
+            self.queue_retrying.with_label_values(&[name]).set(gauge(sample.retrying));
             let oldest = sample.oldest.unwrap_or_default().as_secs_f64();
-            self.queue_oldest.with_label_values(&[&name]).set(oldest);
+            self.queue_oldest.with_label_values(&[name]).set(oldest);
         }
+        *known = now.into_keys().collect();
     }
 
     /// How many objects a binding matches now, what its snapshot holds, and how many objects' newest states it lacks.
     pub fn set_snapshot(&self, run: RunLabels<'_>, objects: usize, bytes: usize, late: usize) {
-        let queue = run.queue.to_string();
-        let labels = [run.hook.as_str(), run.binding.unique(), &queue];
+        let (binding, queue) = self.series.labels(run);
+        let labels = [run.hook.as_str(), binding, &queue];
         self.snapshot_objects.with_label_values(&labels).set(gauge(objects));
         self.snapshot_bytes.with_label_values(&labels).set(gauge(bytes));
         self.snapshot_late.with_label_values(&labels).set(gauge(late));
@@ -308,8 +318,8 @@ impl Metrics {
 
     /// Where the times of a binding are recorded.
     pub fn binding_timings(&self, run: RunLabels<'_>) -> BindingTimings {
-        let queue = run.queue.to_string();
-        let labels = [run.hook.as_str(), run.binding.unique(), &queue];
+        let (binding, queue) = self.series.labels(run);
+        let labels = [run.hook.as_str(), binding, &queue];
         let (filter, event) = (self.jq_filter.with_label_values(&labels), self.event.with_label_values(&labels));
         BindingTimings::new(filter, event)
     }
@@ -355,47 +365,6 @@ impl Metrics {
     /// A watch stream ended in an error.
     pub fn watch_failed(&self, error: WatchError) {
         self.watch_errors.with_label_values(&[error.label()]).inc();
-    }
-
-    /// Drops all series of a hook that is gone, so that reloading hooks does not pile them up.
-    pub fn forget_hook(&self, hook: &HookName) {
-        for vec in [
-            &self.hook_run,
-            &self.hook_run_cpu,
-            &self.hook_run_memory,
-            &self.hook_run_host_calls,
-            &self.jq_filter,
-            &self.event,
-        ] {
-            forget(vec, hook);
-        }
-        for vec in [
-            &self.hook_run_success,
-            &self.hook_run_errors,
-            &self.hook_run_allowed_errors,
-            &self.hook_run_failures,
-            &self.grant_refusals,
-            &self.records,
-            &self.tasks_given_up,
-            &self.filter_errors,
-            &self.enable_errors,
-            &self.hook_metric_refusals,
-        ] {
-            forget(vec, hook);
-        }
-        self.answers.forget(hook);
-        forget(&self.task_wait, hook);
-        forget(&self.enable_seconds, hook);
-        for vec in [
-            &self.snapshot_objects,
-            &self.snapshot_bytes,
-            &self.snapshot_late,
-            &self.hook_run_rss,
-            &self.enable_success,
-            &self.hook_metric_series,
-        ] {
-            forget(vec, hook);
-        }
     }
 }
 

@@ -170,11 +170,16 @@ shell-operator find those that both have.
 `binding` is the binding's name, `NAME#2` for the second of that name; `queue` is `hook/NAME` for a hook's own queue.
 Gauges are measured when they are asked for.
 
+A binding's series take memory, which [tenants share](../admin/sizing.md). A schedule or a webhook whose tenant has no room
+left for them is counted under `binding=\"_overflow\"` and `queue=\"_overflow\"`, with all others of its hook that have none.
+
 ## Metrics of hooks
 
 A hook reports counters, gauges and histograms with labels of its own choice (`metrics` in [wit/](../../wit/metrics.wit),
 `boathook_sdk::metrics` in Rust). Each series has the label `hook`. They are applied when the run has succeeded. A hook may
 have 1 000 series (`--hook-metrics-series`); a histogram counts as its buckets and three more. All are gone when the hook is.
+Their lines take memory, four times their length, of what [tenants share](../admin/sizing.md); what has no room is left out, and
+the log says so.
 
 Hooks need not agree about the type of a metric: what one tenant reports never depends on what another does. A metric that hooks
 report as different types has the type `untyped`, and so have the lines of a histogram whose name another hook's metric needs.

@@ -72,13 +72,13 @@ impl FromDef for HistogramVec {
     }
 }
 
-/// Drops the series of a hook.
-pub(super) fn forget<B: MetricVecBuilder>(vec: &MetricVec<B>, hook: &HookName) {
+/// Drops the series of a hook whose label `binding`, if there is one, is `gone`.
+pub(super) fn forget<B: MetricVecBuilder>(vec: &MetricVec<B>, hook: &HookName, gone: &dyn Fn(Option<&str>) -> bool) {
     for family in vec.collect() {
         for metric in family.get_metric() {
             let labels: HashMap<&str, &str> =
                 metric.get_label().iter().map(|label| (label.name(), label.value())).collect();
-            if labels.get("hook") == Some(&hook.as_str()) {
+            if labels.get("hook") == Some(&hook.as_str()) && gone(labels.get("binding").copied()) {
                 // It was there a moment ago; gone is as good.
                 let _ = vec.remove(&labels);
             }

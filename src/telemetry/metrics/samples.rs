@@ -111,6 +111,17 @@ pub struct QueueSample {
     pub retrying: usize,
 }
 
+impl QueueSample {
+    /// Both as one queue.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.length += other.length;
+        self.bytes += other.bytes;
+        self.oldest = self.oldest.max(other.oldest);
+        self.running += other.running;
+        self.retrying += other.retrying;
+    }
+}
+
 /// The outcome of a host call as a label.
 pub fn outcome_label(outcome: Result<(), CallReason>) -> &'static str {
     outcome.map_or_else(CallReason::label, |()| "ok")

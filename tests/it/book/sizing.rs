@@ -2,7 +2,7 @@
 
 use boathook::{
     filter::WorkerConfig,
-    memory::{BINDING, Parts, WARM, WATCH, WORKER},
+    memory::{BINDING, Parts, SERIES, WARM, WATCH, WORKER},
     queue::QueueConfig,
     sandbox::{Sandbox, SandboxConfig},
 };
@@ -52,10 +52,11 @@ fn what_is_shipped_fits_the_pods_limit_and_the_page_says_how() {
         format!("| the rest, {} MiB |", (memory / 4 - parts.own_bytes()) / MIB),
         format!("One run\ntakes {} KiB of such states", parts.queues / 1024 / runs_at_once),
         format!(
-            "| {} KiB for a binding with its metrics, and {} KiB for each of its watches |",
+            "| {} KiB for a binding to objects with its metrics, and {} KiB for each of its watches |",
             BINDING / 1024,
             WATCH / 1024
         ),
+        format!("| metrics of schedules and webhooks | {} KiB for each;", SERIES / 1024),
     ] {
         assert!(page.contains(&said), "docs/admin/sizing.md does not say {said:?}");
     }

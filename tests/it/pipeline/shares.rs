@@ -1,16 +1,20 @@
 //! Run slots: what a greedy hook leaves for others.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
-use boathook::{memory::WATCH, model::HookName};
+use boathook::{
+    memory::{SERIES, WATCH},
+    model::HookName,
+};
 use serde_json::json;
 
 use super::{
     fixture::{Operator, Pipeline, config_map, guests},
+    swap::put,
     tell::{change, tell, told, told_of},
     written::{Deed, hook},
 };
-use crate::support::cluster::TestCluster;
+use crate::support::{cluster::TestCluster, until};
 
 /// Runs of this hook begin for each ConfigMap labelled `wakes=greedy`, and end when there is one named `gate`.
 fn greedy() -> Vec<u8> {
@@ -68,7 +72,7 @@ fn bindings(count: usize, wakes: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-// mutant: src/app/bindings/mod.rs: `let units = watches.saturating_mul(WATCH / filter::UNIT);` => `let units = watches * 0;`
+// mutant: src/app/bindings/mod.rs: `let units = watches.saturating_mul(WATCH / UNIT);` => `let units = watches * 0;`
 async fn a_hook_with_many_bindings_leaves_watches_for_others() {
     let cluster = TestCluster::start().await;
     let wide = "configVersion: v1\nkubernetes:\n- {name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: \
@@ -166,4 +170,94 @@ async fn an_event_without_room_in_the_queues_is_told_as_its_snapshot_has_it() {
     assert_eq!([&events[0], &events[1]].map(|event| event["object"]["data"]["n"].as_str()), [Some("1"), Some("2")]);
     let beyond: u64 = operator.app.queue().stats().queues.iter().map(|queue| queue.beyond).sum();
     assert_eq!(beyond, 3);
+}
+
+/// The names after `key` in the lines of a page that have all of these words.
+fn labels(page: &str, key: &str, words: &[&str]) -> BTreeSet<String> {
+    let lines = page.lines().filter(|line| words.iter().all(|word| line.contains(word)));
+    lines.filter_map(|line| Some(line.split_once(key)?.1.split_once('"')?.0.to_owned())).collect()
+}
+
+/// What a page counts in all lines that have all of these words.
+fn sum(page: &str, words: &[&str]) -> f64 {
+    let lines = page.lines().filter(|line| words.iter().all(|word| line.contains(word)));
+    lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+}
+
+/// A hook with so many schedules, each with a queue of its own.
+fn schedules(count: usize, name: &str) -> Vec<u8> {
+    let mut document = "configVersion: v1\nschedule:\n".to_owned();
+    for n in 0..count {
+        let _ = writeln!(document, "- {{name: {name}{n}, crontab: '* * * * * *', queue: {name}{n}}}");
+    }
+    hook(&document, &Deed::Says("ticked"))
+}
+
+#[tokio::test]
+// mutant: src/telemetry/metrics/series.rs: `let shown = room.grow(each);` => `let shown = room.units() < u64::MAX;`
+// mutant: src/telemetry/metrics/forget.rs: `binding.is_some_and(|binding| gone.contains(binding))` => `binding.is_some() && gone.is_empty()`
+async fn a_hook_with_many_schedules_leaves_metrics_for_others() {
+    let cluster = TestCluster::start().await;
+    let hooks = [("greedy", schedules(200, "g")), ("other", schedules(1, "o"))];
+    let operator = Operator::start(cluster.admin.client.clone(), &hooks, |options| options.kept = 40 * SERIES).await;
+    let count = "hook_run_success_total{";
+    let page = until("all have run", async || {
+        let page = operator.page("/metrics").await;
+        (sum(&page, &[count, "hook=\"greedy\""]) >= 200.0 && sum(&page, &[count, "\"o0\""]) >= 1.0).then_some(page)
+    })
+    .await;
+    // A tenant has three quarters at most, and all others are one.
+    let bindings = labels(&page, "binding=\"", &[count, "hook=\"greedy\""]);
+    assert!(bindings.contains("_overflow") && (20..=31).contains(&bindings.len()), "{bindings:?}");
+    assert!(sum(&page, &[count, "binding=\"_overflow\"", "queue=\"_overflow\""]) >= 100.0, "{page}");
+    for family in ["hook_run_seconds_bucket{", "task_wait_in_queue_seconds_total{", "tasks_queue_length{"] {
+        let queues = labels(&page, "queue=\"", &[family]);
+        assert!(queues.contains("_overflow") && queues.contains("o0") && queues.len() <= 32, "{family} {queues:?}");
+    }
+    // Whoever loads other documents again and again leaves nothing behind.
+    operator.app.swap(put(&operator, "greedy", &schedules(1, "new"))).await.unwrap();
+    let page = until("its new version has run", async || {
+        let page = operator.page("/metrics").await;
+        page.contains("binding=\"new0\",hook=\"greedy\"").then_some(page)
+    })
+    .await;
+    let bindings = labels(&page, "binding=\"", &[count, "hook=\"greedy\""]);
+    assert!(bindings.iter().all(|name| ["new0", "_overflow"].contains(&name.as_str())), "{bindings:?}");
+    assert!(!page.contains("queue=\"g"), "{page}");
+}
+
+/// Reports a metric with as long labels as it may. Its tenant's share ends long before its number of series does.
+#[tokio::test]
+// mutant: src/telemetry/hook_metrics/series.rs: `if more == 0 || room.grow(more) {` => `if more == 0 || room.units() < u64::MAX {`
+async fn a_hook_that_reports_long_labels_leaves_room_for_others() {
+    let cluster = TestCluster::start().await;
+    let mut hooks = vec![("greedy", guests(["metrics"])[0].1.clone())];
+    hooks.push(("other", bindings(1, "other")));
+    let operator = Operator::start(cluster.admin.client.clone(), &hooks, |options| options.kept = 100 * WATCH).await;
+    operator.ready().await;
+    let long = "x".repeat(1000);
+    let report = |at: usize| {
+        let each = |n: usize| {
+            let labels: serde_json::Map<_, _> =
+                (0..16).map(|label| (format!("l{at}_{n}_{label}"), json!(long))).collect();
+            json!({"set": "wide", "value": n, "labels": labels})
+        };
+        let ops: Vec<_> = (0..8).map(each).collect();
+        config_map(&format!("r{at}"), ("metrics", "report"), json!({"ops": json!(ops).to_string()}))
+    };
+    for at in 0..8 {
+        cluster.admin.create(&report(at)).await.unwrap();
+    }
+    let left_out = &operator.told("metrics of the run left out", "greedy", 1).await[0];
+    let why = left_out["error"].as_str().unwrap();
+    assert!(
+        why.contains("the bindings and metrics of hook/greedy keep as much as their share is")
+            && why.contains("--memory-limit"),
+        "{why}"
+    );
+    let page = operator.page("/metrics/hooks").await;
+    assert!(page.contains("wide{") && page.len() < 100 * 32 * 1024 / 4, "{} bytes", page.len());
+    // A binding of another has room.
+    cluster.admin.create(&config_map("o", ("wakes", "other"), json!({}))).await.unwrap();
+    told_of(&operator, "other", "Event", 1).await;
 }
