@@ -18,7 +18,8 @@ use crate::node::{Node, restarts};
 
 /// What the victim notices is measured this long before the attack begins.
 const CALM: Duration = Duration::from_secs(20);
-/// Latencies under attack are within this many times those before.
+/// Latencies under attack are within this many times those before. What the API server alone is late by, which serves the
+/// attackers on the same processors, is not the operator's: the 95th percentile may grow with its own.
 const TIMES: f64 = 2.0;
 /// Set where nothing else uses the machine, so that latencies are worth judging. They are shown everywhere.
 const QUIET: &str = "BOATHOOK_ATTACK_QUIET";
@@ -30,8 +31,9 @@ const LOOK: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(180);
 /// The operator's words for a review whose hook did not answer by its deadline: that is a latency, too.
 const LATE: &str = "no answer within";
-/// What hooks of the victim wait for.
+/// What hooks of the victim wait for, and the same without a hook.
 const WORK: [&str; 2] = ["event", "review"];
+const BARE: [&str; 2] = ["bare event", "bare review"];
 const TOLD: [&str; 2] = ["suspend", "resume"];
 const WELL: [&str; 2] = ["/healthz", "/readyz"];
 
@@ -163,7 +165,11 @@ impl Verdict {
     fn latencies(&mut self, [calm, attacked]: &[BTreeMap<String, Vec<Note>>; 2]) {
         let none = Vec::new();
         let quiet = std::env::var_os(QUIET).is_some();
-        for kind in WORK.iter().chain(&TOLD).chain(&WELL) {
+        let grown = |kind: &str| {
+            let [calm, attacked] = [calm, attacked].map(|notes| quantile(notes.get(kind).unwrap_or(&none), 0.95));
+            if calm > 0.0 { attacked / calm } else { 1.0 }
+        };
+        for kind in WORK.iter().chain(&BARE).chain(&TOLD).chain(&WELL) {
             let (calm, attacked) = (calm.get(*kind).unwrap_or(&none), attacked.get(*kind).unwrap_or(&none));
             let figures = |notes: &[Note]| [0.5, 0.95, 1.0].map(|share| quantile(notes, share));
             let (then, now) = (figures(calm), figures(attacked));
@@ -180,7 +186,9 @@ impl Verdict {
             );
             let good = match kind {
                 _ if attacked.is_empty() || calm.is_empty() => false,
-                kind if WORK.contains(kind) && quiet => now[0] <= TIMES * then[0] && now[1] <= TIMES * then[1],
+                kind if WORK.contains(kind) && quiet => {
+                    now[0] <= TIMES * then[0] && now[1] <= TIMES * then[1] * grown(&format!("bare {kind}")).max(1.0)
+                }
                 kind if TOLD.contains(kind) => now[2] <= OBEYS.as_secs_f64() * 1000.0,
                 _ => true,
             };

@@ -1,6 +1,7 @@
 //! The other tenant, who works as on any day and measures what it notices: from an object to its hook's change of it, from
 //! a Pod to its hook's denial, from a HookBundle's change to what the operator makes of it; and whether the operator says
-//! that it is well. Each is a line of its log.
+//! that it is well. The same two requests without a hook tell how long the API server takes on this machine meanwhile. Each
+//! is a line of its log.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,14 @@ const PROBE: Duration = Duration::from_secs(5);
 pub async fn run() {
     let cluster = Cluster::new().await;
     let target = variable(TARGET);
-    tokio::join!(works(cluster.clone()), is_reviewed(cluster.clone()), is_obeyed(cluster), is_well(&target));
+    tokio::join!(
+        works(cluster.clone(), Some("meddle"), "event"),
+        works(cluster.clone(), None, "bare event"),
+        is_reviewed(cluster.clone()),
+        is_stored(cluster.clone()),
+        is_obeyed(cluster),
+        is_well(&target),
+    );
 }
 
 fn note(what: &str, began: Instant, ok: Result<(), String>) {
@@ -38,20 +46,25 @@ fn note(what: &str, began: Instant, ok: Result<(), String>) {
     say(&json!({"what": what, "at": now(), "ms": millis, "ok": ok.is_ok(), "why": ok.err()}));
 }
 
-/// An object is made, and the hook changes it.
-async fn works(cluster: Cluster) {
+/// An object is made, and who works on those with this label changes it: a hook, or else this program.
+async fn works(cluster: Cluster, hook: Option<&'static str>, what: &str) {
     let (tell, mut done) = mpsc::unbounded_channel();
-    tokio::spawn(watch(cluster.clone(), tell));
+    let label = hook.unwrap_or("bare");
+    tokio::spawn(watch(cluster.clone(), label, tell));
     for n in 0_u64.. {
-        let name = format!("probe-{}-{n}", std::process::id());
+        let name = format!("{label}-{}-{n}", std::process::id());
         let path = core(TEAM, "configmaps");
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"deed": "patch"},
-            "metadata": {"name": name, "namespace": TEAM, "labels": {"meddle": "true"}}});
+            "metadata": {"name": name, "namespace": TEAM, "labels": {label: "true"}}});
         while done.try_recv().is_ok() {}
         let began = Instant::now();
         let outcome = match cluster.create(&path, &object).await {
             Err(error) => Err(format!("create {name}: {error}")),
             Ok(_) => {
+                if hook.is_none() {
+                    // What it says comes by the watch.
+                    let _ = cluster.merge(&format!("{path}/{name}"), &json!({"data": {"done": "yes"}})).await;
+                }
                 let heard = async { while done.recv().await.is_some_and(|heard| heard != name) {} };
                 match tokio::time::timeout(LOST, heard).await {
                     Ok(()) => Ok(()),
@@ -63,17 +76,17 @@ async fn works(cluster: Cluster) {
                 }
             }
         };
-        note("event", began, outcome);
+        note(what, began, outcome);
         let _ = cluster.delete(&format!("{path}/{name}")).await;
         tokio::time::sleep(BETWEEN).await;
     }
 }
 
-/// Tells the names of the objects that the hook has changed.
-async fn watch(cluster: Cluster, tell: mpsc::UnboundedSender<String>) {
+/// Tells the names of the objects with a label that are changed.
+async fn watch(cluster: Cluster, label: &str, tell: mpsc::UnboundedSender<String>) {
     let api: Api<ConfigMap> = Api::namespaced(cluster.client(), TEAM);
     loop {
-        let parameters = WatchParams::default().labels("meddle=true").timeout(290);
+        let parameters = WatchParams::default().labels(&format!("{label}=true")).timeout(290);
         let Ok(stream) = api.watch(&parameters, "0").await else {
             tokio::time::sleep(BETWEEN).await;
             continue;
@@ -102,6 +115,17 @@ async fn is_reviewed(cluster: Cluster) {
             other => Err(format!("{other:?}")),
         };
         note("review", began, outcome);
+        tokio::time::sleep(BETWEEN).await;
+    }
+}
+
+/// An object that no hook reviews is accepted.
+async fn is_stored(cluster: Cluster) {
+    let path = format!("{}?dryRun=All", core(TEAM, "configmaps"));
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "asked", "namespace": TEAM}});
+    loop {
+        let began = Instant::now();
+        note("bare review", began, cluster.create(&path, &object).await.map(drop));
         tokio::time::sleep(BETWEEN).await;
     }
 }
