@@ -540,7 +540,7 @@ mod tests {
     #[tokio::test]
     async fn who_holds_connections_keeps_nobody_out() {
         let stage = stage().await;
-        let mut held = Vec::new();
+        let (began, mut held) = (Instant::now(), Vec::new());
         for _ in 0..CONNECTIONS + 10 {
             let mut silent = TcpStream::connect(stage.server.address()).await.unwrap();
             silent.write_all(b"GET /metrics HTTP/1.1\r\nX-Slow: ").await.unwrap();
@@ -551,6 +551,7 @@ mod tests {
         // Those that came first had to go.
         let _ = held[0].read_to_end(&mut rest).await;
         assert_eq!(String::from_utf8_lossy(&rest), "");
+        assert!(began.elapsed() < HEAD.0, "its head was not waited for until then");
     }
 
     // mutant: src/telemetry/server.rs: `.max_buf_size(size)` => ``
