@@ -55,11 +55,11 @@ pub async fn a_rolling_update_answers_every_review(node: Arc<Node>) {
     two(&node).await;
     let stop = node.dir.join("stop");
     let log = node.dir.join("reviews.log");
-    let reviews = format!(
-        "until [ -e {stop} ]; do kubectl -n {TEAM} run asked --image=localhost/pause:1 --dry-run=server -o name >>{log} 2>&1; done",
-        stop = stop.display(),
-        log = log.display()
-    );
+    let review = format!("kubectl -n {TEAM} run asked --image=localhost/pause:1 --dry-run=server -o name");
+    // kube-proxy learns of Pods that are ready a little later.
+    node.until("the Service leads to a Pod", async || node.try_sh(&review).await.map(drop)).await;
+    let reviews =
+        format!("until [ -e {stop} ]; do {review} >>{log} 2>&1; done", stop = stop.display(), log = log.display());
     let reviewing = node.start("reviews", &node.dir, &reviews).await;
     node.sh("kubectl -n boathook rollout restart deploy/boathook").await;
     node.available().await;
