@@ -12,6 +12,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Instant,
 };
 
 use tokio::sync::oneshot;
@@ -22,7 +23,9 @@ pub use pace::threads;
 pub const SHARE: u64 = 3;
 
 /// Who shares: a namespace of HookBundles, or one of the admin's own hooks.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// Its default is nobody's name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Tenant(Arc<str>);
 
 impl Tenant {
@@ -67,6 +70,8 @@ struct State {
     used: BTreeMap<Tenant, u64>,
     /// Those that wait, in their order; the tenant in front is asked first.
     waiting: VecDeque<(Tenant, VecDeque<Waiter>)>,
+    /// When polls at once have had their part of the time.
+    at_once: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -101,7 +106,8 @@ impl Pool {
 
     fn with(capacity: u64, whole: bool) -> Self {
         let capacity = capacity.max(1);
-        let state = State { capacity, free: capacity, whole, used: BTreeMap::new(), waiting: VecDeque::new() };
+        let (used, waiting) = (BTreeMap::new(), VecDeque::new());
+        let state = State { capacity, free: capacity, whole, used, waiting, at_once: None };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -324,8 +330,14 @@ impl Share {
             return;
         }
         self.units -= less;
-        self.pool.lock().give_back(&self.tenant, less);
-        self.pool.serve();
+        let waits = {
+            let mut state = self.pool.lock();
+            state.give_back(&self.tenant, less);
+            !state.waiting.is_empty()
+        };
+        if waits {
+            self.pool.serve();
+        }
     }
 }
 

@@ -1,11 +1,22 @@
 //! Turns of tasks: whose is polled next.
 
-use std::{future::poll_fn, pin::pin, task::Poll, thread};
+use std::{
+    future::poll_fn,
+    pin::pin,
+    task::Poll,
+    thread,
+    time::{Duration, Instant},
+};
 
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use super::{Pool, Share, Tenant};
+use super::{Pool, Share, State, Tenant};
+
+/// Polls at once take one part in so many of a thread's time.
+const PART: u32 = 5;
+/// The time that they may have at once: some events of an operator with little to do.
+const AHEAD: Duration = Duration::from_millis(1);
 
 /// A paced task's.
 enum Turn {
@@ -19,6 +30,8 @@ impl Pool {
     /// Polls a task of a tenant when there is a unit for it, and everything else that is ready then was polled. However
     /// many tasks of one tenant are ready, another tenant's is polled next, and the runtime's own queue stays short: what
     /// is no tenant's waits for no more polls than there are units.
+    ///
+    /// An operator with little to do polls at once: to put a task off wakes another thread for it.
     pub async fn paced<F: Future>(self, tenant: Tenant, task: F) -> F::Output {
         let (mut task, mut turn) = (pin!(task), Turn::None);
         poll_fn(|context| {
@@ -29,6 +42,13 @@ impl Pool {
                     return polled;
                 }
                 Turn::None => match self.try_take(&tenant, 1) {
+                    Some(share) if self.lock().is_quiet(Instant::now()) => {
+                        let begun = Instant::now();
+                        let polled = task.as_mut().poll(context);
+                        self.lock().polled_at_once(begun);
+                        drop(share);
+                        return polled;
+                    }
                     Some(share) => Poll::Ready(Some(share)),
                     None => {
                         let (pool, tenant) = (self.clone(), tenant.clone());
@@ -51,6 +71,21 @@ impl Pool {
             Poll::Pending
         })
         .await
+    }
+}
+
+impl State {
+    /// Whether the one that has just taken a unit is alone, and such polls had their time not yet.
+    fn is_quiet(&self, now: Instant) -> bool {
+        self.free + 1 >= self.capacity
+            && self.waiting.is_empty()
+            && self.at_once.is_none_or(|until| until <= now + AHEAD)
+    }
+
+    fn polled_at_once(&mut self, begun: Instant) {
+        let now = Instant::now();
+        let from = self.at_once.map_or(now, |until| until.max(now));
+        self.at_once = Some(from + now.saturating_duration_since(begun) * PART);
     }
 }
 
@@ -83,6 +118,10 @@ mod tests {
             let polls = polls.clone();
             poll_fn(move |context| {
                 polls[of].fetch_add(1, Ordering::Relaxed);
+                let begun = Instant::now();
+                while begun.elapsed() < Duration::from_micros(50) {
+                    std::hint::spin_loop();
+                }
                 context.waker().wake_by_ref();
                 Poll::<()>::Pending
             })

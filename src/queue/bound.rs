@@ -23,7 +23,9 @@ impl Line {
             placed.gone.push(item);
             return placed;
         }
-        item.settle();
+        if !item.held.is_whole() {
+            item.settle();
+        }
         placed.beyond = folds && self.would_exceed(&item, config) || item.loose_bytes() > 0;
         self.beyond += u64::from(placed.beyond);
         self.length += 1;

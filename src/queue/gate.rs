@@ -19,7 +19,10 @@ use std::{
     time::Instant,
 };
 
-use crate::model::{BindingName, Cause, HookName, Trigger};
+use crate::{
+    fair::Tenant,
+    model::{BindingName, Cause, HookName, Trigger},
+};
 
 use super::{
     HookTerms,
@@ -54,6 +57,8 @@ impl Hold<'_> {
 #[derive(Debug, Default)]
 pub(super) struct Hook {
     pub(super) terms: HookTerms,
+    /// Whose share its jobs and triggers take.
+    pub(super) tenant: Tenant,
     pub(super) bucket: Option<Bucket>,
     pub(super) paused: bool,
     /// Nothing of it starts for another reason than its pause: it is being replaced.

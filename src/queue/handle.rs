@@ -54,9 +54,10 @@ impl Shared {
     }
 
     pub fn finish(&self, id: JobId, outcome: Outcome) {
-        let finished = self.state().finish(id, outcome, self.now(), rand::random());
+        let finished = self.state().finish_and_leave(id, outcome, self.now(), rand::random());
         self.ended.notify_waiters();
-        if let Some(finished) = finished {
+        if let Some((finished, done)) = finished {
+            drop(done);
             self.observer.finished(&finished);
             finished.lost.iter().for_each(|letter| self.observer.dead_letter_lost(letter));
         }

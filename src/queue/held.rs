@@ -41,6 +41,8 @@ pub(super) struct Held {
     /// Of short texts.
     share: Share,
     large: [Option<Arc<Text>>; 4],
+    /// All that it was to hold.
+    whole: bool,
 }
 
 impl Memory {
@@ -50,7 +52,7 @@ impl Memory {
 
     /// For a trigger of this tenant, which holds nothing yet.
     pub(super) fn nothing(&self, tenant: &Tenant) -> Held {
-        Held { memory: self.clone(), share: self.pool.nothing(tenant), large: Default::default() }
+        Held { memory: self.clone(), share: self.pool.nothing(tenant), large: Default::default(), whole: false }
     }
 
     pub(super) fn used(&self, tenant: &Tenant) -> u64 {
@@ -86,7 +88,7 @@ impl Held {
         let before = self.share.units();
         self.share.shrink(before.saturating_sub(short));
         let mut fits = short <= before || self.share.grow(short - before);
-        let Self { memory, share, large: held } = self;
+        let Self { memory, share, large: held, .. } = self;
         for (held, text) in held.iter_mut().zip(large) {
             if let (None, Some(text)) = (&held, text) {
                 *held = memory.known(share.tenant(), text).or_else(|| memory.another(share, text));
@@ -96,11 +98,18 @@ impl Held {
         if !fits {
             self.nothing();
         }
+        self.whole = fits;
         fits
+    }
+
+    /// Whether it holds the texts that it was to hold last.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
     }
 
     /// Holds nothing.
     pub(super) fn nothing(&mut self) {
+        self.whole = false;
         self.large = Default::default();
         self.share.shrink(u64::MAX);
     }

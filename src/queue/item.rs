@@ -182,7 +182,7 @@ impl Batch {
     pub(super) fn extend(&mut self, items: Vec<Item>, now: Instant) {
         self.waited = items.first().map(|item| now.saturating_duration_since(item.trigger.created)).unwrap_or_default();
         self.bytes += items.iter().map(|item| item.bytes).sum::<usize>();
-        self.items.extend(items);
+        if self.items.is_empty() { self.items = items } else { self.items.extend(items) }
     }
 
     /// Takes out the triggers that have had all their attempts.
@@ -213,7 +213,9 @@ impl Batch {
             let group = item.trigger.group.as_ref();
             group.is_none() || next.is_none_or(|next| next.trigger.group.as_ref() != group)
         };
-        self.items.iter().zip(next).filter(told).map(|(item, _)| item.told()).collect()
+        let mut triggers = Vec::with_capacity(self.items.len());
+        triggers.extend(self.items.iter().zip(next).filter(told).map(|(item, _)| item.told()));
+        triggers
     }
 
     pub(super) fn job(&self, id: JobId) -> Job {

@@ -53,8 +53,8 @@ impl View<'_> {
 
     fn too_early(&self, name: &HookName, hook: &Hook) -> Option<Taken> {
         let early = hook.token_due(self.now).map(|due| Taken::TooEarly(name.clone(), due));
-        let tenant = tenant(name, hook);
-        early.or_else(|| (!self.shares.may_begin(&tenant)).then_some(Taken::NoShare(tenant)))
+        let no_share = || (!self.shares.may_begin(&hook.tenant)).then(|| Taken::NoShare(hook.tenant.clone()));
+        early.or_else(no_share)
     }
 
     /// Whether others pass this trigger in a queue that they share.
@@ -103,11 +103,6 @@ pub(super) struct Placed {
 pub(super) enum Kind {
     Serial(Serial),
     Keyed(Keyed),
-}
-
-/// Whose share a hook's jobs take.
-pub(super) fn tenant(name: &HookName, hook: &Hook) -> Tenant {
-    hook.terms.tenant.clone().unwrap_or_else(|| Tenant::hook(name.as_str()))
 }
 
 /// See the module.

@@ -15,6 +15,17 @@ impl State {
     /// Gives a job's outcome back. `jitter` is a random number from 0 to 1. Nothing happens for a job
     /// that isn't running.
     pub fn finish(&mut self, id: JobId, outcome: Outcome, now: Instant, jitter: f64) -> Option<Finished> {
+        self.finish_and_leave(id, outcome, now, jitter).map(|(finished, _)| finished)
+    }
+
+    /// The same, and gives out the triggers that are done with: to drop many takes a while, and the caller has a lock.
+    pub(super) fn finish_and_leave(
+        &mut self,
+        id: JobId,
+        outcome: Outcome,
+        now: Instant,
+        jitter: f64,
+    ) -> Option<(Finished, Vec<Item>)> {
         let batch = self.batches.get_mut(&id)?;
         let Phase::Running { since } = batch.phase else { return None };
         let mut finished = Finished {
@@ -39,17 +50,19 @@ impl State {
         if let Some(line) = self.lines.get_mut(&batch.line) {
             line.stopped();
         }
+        let mut done = Vec::new();
         match outcome {
             _ if orphan => finished.verdict = self.end_orphan(id),
-            Ok(()) => self.deliver(id),
+            Ok(()) => done = self.deliver(id),
             Err(failure) => self.failed(id, failure, now, jitter, &mut finished)?,
         }
-        Some(finished)
+        Some((finished, done))
     }
 
-    fn deliver(&mut self, id: JobId) {
+    fn deliver(&mut self, id: JobId) -> Vec<Item> {
         let items = self.end(id);
         self.archive.delivered(&items);
+        items
     }
 
     fn failed(
@@ -69,7 +82,7 @@ impl State {
         let decision = retry::decide(failure.kind, first.allow_failure, &first.retry, batch.attempt(), jitter);
         finished.verdict = match decision {
             Decision::Allow => {
-                self.deliver(id);
+                drop(self.deliver(id));
                 Verdict::AllowedFailure(failure)
             }
             Decision::GiveUp => self.give_up(id, failure, now, finished),

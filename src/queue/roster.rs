@@ -1,7 +1,10 @@
 //! Which hooks the queues know, and which of them are paused. Never starts anything: it asks the lines
 //! to be looked at again.
 
-use crate::model::{BindingName, HookName, JobId};
+use crate::{
+    fair::Tenant,
+    model::{BindingName, HookName, JobId},
+};
 
 use super::{
     HookTerms, State,
@@ -21,6 +24,7 @@ impl State {
         if !same {
             hook.bucket = bucket;
         }
+        hook.tenant = terms.tenant.clone().unwrap_or_else(|| Tenant::hook(name.as_str()));
         hook.terms = HookTerms { concurrency: terms.concurrency.min(self.config.max_concurrency).max(1), ..terms };
         self.look_again(&name);
     }

@@ -122,7 +122,8 @@ impl Serial {
     }
 
     fn gather(&mut self, mut gathering: Gathering<'_>) -> Vec<Item> {
-        let mut taken = Vec::new();
+        // Most batches are small, and all of them wait here.
+        let mut taken = Vec::with_capacity(self.items.len().min(64));
         let (aside, jobs) = (&self.aside, &self.jobs_aside);
         while let Some(item) = self.items.pop_front_if(|item| !is_behind(item, aside, jobs) && gathering.joins(item)) {
             taken.push(item);

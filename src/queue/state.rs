@@ -18,7 +18,7 @@ use super::{
     held::Memory,
     item::{Batch, Batches, Item, LineId, Phase},
     letters::Archive,
-    line::{Line, Taken, View, tenant},
+    line::{Line, Taken, View},
     shares::Shares,
     stats,
 };
@@ -75,7 +75,7 @@ impl State {
     pub fn push(&mut self, trigger: Trigger) -> Pushed {
         let hook = self.hooks.get(&trigger.hook).filter(|_| !self.closed && Debounce::concerns(&trigger));
         let Some(hook) = hook else { return self.place(trigger, None) };
-        let held = self.memory.nothing(&tenant(&trigger.hook, hook));
+        let held = self.memory.nothing(&hook.tenant);
         if self.debounce.hold(trigger, held) { Pushed::Folded } else { Pushed::Queued }
     }
 
@@ -87,7 +87,7 @@ impl State {
             QueueName::Own(_) => return Pushed::Refused,
             QueueName::Shared(_) => 1,
         };
-        let whose = tenant(&trigger.hook, hook);
+        let whose = hook.tenant.clone();
         let held = self.memory.nothing(&whose);
         let mut item = Item::new(hook.number(&trigger, &mut self.last), trigger, held);
         item.born = born.unwrap_or(item.seq);
@@ -250,7 +250,7 @@ impl State {
         let batch = Batch {
             line,
             hook: first.trigger.hook.clone(),
-            tenant: Tenant::hook(first.trigger.hook.as_str()),
+            tenant: Tenant::default(),
             queue: first.trigger.queue.clone(),
             items: Vec::new(),
             bytes: 0,
@@ -269,7 +269,7 @@ impl State {
         batch.extend(fresh, now);
         batch.phase = Phase::Running { since: now };
         if let Some(hook) = self.hooks.get_mut(&batch.hook) {
-            batch.tenant = tenant(&batch.hook, hook);
+            batch.tenant.clone_from(&hook.tenant);
             hook.running += 1;
             if let Some(bucket) = &mut hook.bucket {
                 bucket.take(now);

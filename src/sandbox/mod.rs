@@ -18,7 +18,6 @@ pub mod compiler;
 mod component;
 mod context;
 mod convert;
-mod cpu;
 mod engine;
 mod error;
 mod host;
@@ -37,6 +36,7 @@ mod turns;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use futures::future::{BoxFuture, FutureExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::{
     Engine,
@@ -257,8 +257,10 @@ impl Sandbox {
         let room = room.map_err(|error| Failure::of_host(error.to_string()))?;
         let given = self.given(hook.tenant(), Bounds::of_config(self.config_limits), room);
         let hook = hook.clone();
-        let call = |engine, given| async move { invoke::config(&engine, hook.pre(), hook.name(), given).await };
-        self.call(given, None, call).await
+        let call = |engine: Engine, given| {
+            async move { invoke::config(&engine, hook.pre(), hook.name(), given).await }.boxed()
+        };
+        self.call(given, None, call).await.0
     }
 
     /// Runs a hook. Dropping the future interrupts the run; its instance is gone then too.
@@ -273,7 +275,8 @@ impl Sandbox {
         let slot = self.slots.clone().acquire_owned().await.ok();
         let given = self.given(hook.tenant(), Bounds::of_run(request.limits, &self.maxima), room.clone());
         let called = hook.clone();
-        let call = |engine, given| async move { cpu::timed(invoke::run(&engine, &called, request, given, host)).await };
+        let call =
+            |engine: Engine, given| async move { invoke::run(&engine, &called, request, given, host).await }.boxed();
         let (report, cpu) = self.call(given, slot, call).await;
         hook.usual().ended(&room);
         RunReport { cpu, ..report }
@@ -283,7 +286,8 @@ impl Sandbox {
     pub async fn review(&self, hook: &LoadedHook, request: ReviewRequest, host: Arc<dyn Host>) -> RunReport<Reviewed> {
         let bounds = Bounds::of_answer(request.limits, &self.maxima, request.patience);
         let called = hook.clone();
-        let call = |engine, given| async move { invoke::review(&engine, &called, request, given, host).await };
+        let call =
+            |engine: Engine, given| async move { invoke::review(&engine, &called, request, given, host).await }.boxed();
         self.answered(hook, bounds, call).await
     }
 
@@ -296,7 +300,9 @@ impl Sandbox {
     ) -> RunReport<Vec<String>> {
         let bounds = Bounds::of_answer(request.limits, &self.maxima, request.patience);
         let called = hook.clone();
-        let call = |engine, given| async move { invoke::convert(&engine, &called, request, given, host).await };
+        let call = |engine: Engine, given| {
+            async move { invoke::convert(&engine, &called, request, given, host).await }.boxed()
+        };
         self.answered(hook, bounds, call).await
     }
 
@@ -304,16 +310,12 @@ impl Sandbox {
         Given { bounds, room, turn: self.turns.of(tenant) }
     }
 
-    async fn answered<T, F>(
+    async fn answered<T: Send + 'static>(
         &self,
         hook: &LoadedHook,
         bounds: Bounds,
-        call: impl FnOnce(Engine, Given) -> F,
-    ) -> RunReport<T>
-    where
-        T: Send + 'static,
-        F: Future<Output = RunReport<T>> + Send + 'static,
-    {
+        call: impl FnOnce(Engine, Given) -> BoxFuture<'static, RunReport<T>>,
+    ) -> RunReport<T> {
         if let Err(failure) = self.check_origin(hook) {
             return RunReport::not_started(failure);
         }
@@ -323,30 +325,21 @@ impl Sandbox {
         };
         let slot = self.answering.clone().acquire_owned().await.ok();
         let given = self.given(hook.tenant(), bounds, room.clone());
-        let (report, cpu) = self.call(given, slot, |engine, given| cpu::timed(call(engine, given))).await;
+        let (report, cpu) = self.call(given, slot, call).await;
         hook.usual().ended(&room);
         RunReport { cpu, ..report }
     }
 
-    /// Calls a guest, in whatever thread. What the call holds is given back where it ends.
-    async fn call<T, F>(
+    /// Calls a guest, in whatever thread, and says how much CPU time it took. What the call holds is given back where it ends. The call is in a box from the
+    /// beginning: it has nine kilobytes, and each future that had it in itself would be moved with it.
+    async fn call<T: Send + 'static>(
         &self,
         given: Given,
         slot: Option<OwnedSemaphorePermit>,
-        call: impl FnOnce(Engine, Given) -> F,
-    ) -> T
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + Send + 'static,
-    {
+        call: impl FnOnce(Engine, Given) -> BoxFuture<'static, T>,
+    ) -> (T, Duration) {
         let (turn, running) = (given.turn.clone(), self.engine.running());
-        let call = call(self.engine.engine().clone(), given);
-        let call = async move {
-            let ended = call.await;
-            drop((slot, running));
-            ended
-        };
-        turn.apart(call).await
+        turn.apart((slot, running), call(self.engine.engine().clone(), given)).await
     }
 
     /// wasmtime panics over a component of another engine.

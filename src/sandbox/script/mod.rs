@@ -17,6 +17,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use futures::future::FutureExt as _;
+use wasmtime::Engine;
+
 pub use finder::{interpreter_files, interpreters_in};
 pub(super) use host::Source;
 pub use installed::{Compiled, InterpreterError, compile_interpreter};
@@ -144,10 +147,10 @@ impl Sandbox {
                 Ok(room) => {
                     let given = self.given(tenant, Bounds::of_config(self.config_limits), room);
                     let (name, interpreter, source) = (name.clone(), interpreter.clone(), source.clone());
-                    let call = |engine, given| async move {
-                        invoke::describe(&engine, &interpreter, &name, source, given).await
+                    let call = |engine: Engine, given| {
+                        async move { invoke::describe(&engine, &interpreter, &name, source, given).await }.boxed()
                     };
-                    self.call(given, None, call).await
+                    self.call(given, None, call).await.0
                 }
                 Err(error) => Err(Failure::of_host(error.to_string())),
             }

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use boathook::{
     model::{BindingName, Cause, FailureKind, Item, Items, Limit, Limits, Moment, ObjectKey, ObjectRef, Operation},
@@ -14,8 +17,16 @@ use super::support::{self, Memory, caller, component, guest, load, plenty, sandb
 /// Gets `v1 config vconf/con` `times` times; then crashes unless the last answer's first bytes
 /// are `discriminant`, and for an error `reason`.
 fn gets(times: u32, check: &str) -> Vec<u8> {
+    spins_and_gets(0, times, check)
+}
+
+/// The same, and counts to `spins` before each of them.
+fn spins_and_gets(spins: u32, times: u32, check: &str) -> Vec<u8> {
     component(&format!(
         r#"
+    (func $spin (param $n i32)
+      (loop $more
+        (if (local.get $n) (then (local.set $n (i32.sub (local.get $n) (i32.const 1))) (br $more)))))
     (data (i32.const 3000) "v1configvconfcon")
     (func $call
       (call $get (i32.const 3000) (i32.const 2) (i32.const 3002) (i32.const 6)
@@ -24,6 +35,7 @@ fn gets(times: u32, check: &str) -> Vec<u8> {
       (call $forget))
     (func $all (param $n i32)
       (loop $more
+        (call $spin (i32.const {spins}))
         (call $call)
         (local.set $n (i32.sub (local.get $n) (i32.const 1)))
         (br_if $more (local.get $n)))
@@ -57,6 +69,31 @@ async fn a_call_reaches_the_host_and_its_answer_the_guest() {
         name: "con".into(),
     };
     assert_eq!(*host.gets.lock().unwrap(), vec![target; 3]);
+}
+
+/// Ticks come while it waits, and it does nothing else. A thread of its own would cost each call a change of threads.
+// mutant: src/sandbox/turns.rs: `self.0.used() + Duration::from_nanos(self.0.of_this_poll()) > SHORT` => `true`
+#[tokio::test]
+async fn a_guest_that_waits_for_its_host_stays_on_the_threads_of_the_runtime() {
+    let host = Arc::new(Memory { answers_after: Duration::from_millis(12), ..Memory::default() });
+    let report = calls(&gets(20, IS_OK), plenty(), host.clone()).await;
+    assert_eq!((report.outcome, report.host_calls), (Ok(()), 20));
+    assert_eq!(host.apart.load(Ordering::Relaxed), 0);
+}
+
+/// It computes for less than a tick, and waits, again and again.
+// mutant: src/sandbox/turns.rs: `self.0.used() + Duration::from_nanos(self.0.of_this_poll()) > SHORT` => `Duration::from_nanos(self.0.of_this_poll()) > SHORT`
+#[tokio::test]
+async fn a_guest_that_computes_for_long_in_small_parts_leaves_the_threads_of_the_runtime() {
+    let host = Arc::new(Memory { answers_after: Duration::from_millis(1), ..Memory::default() });
+    let sandbox = sandbox();
+    let hook = load(&sandbox, "caller", &spins_and_gets(1_000_000, 5000, IS_OK)).await;
+    let run = tokio::spawn({
+        let host = host.clone();
+        async move { sandbox.run(&hook, support::request(&hook, plenty()), host).await }
+    });
+    support::until("it has left them", || host.apart.load(Ordering::Relaxed) > 0).await;
+    run.abort();
 }
 
 #[tokio::test]

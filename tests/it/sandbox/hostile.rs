@@ -89,13 +89,13 @@ async fn spinning_hooks_share_the_one_worker_with_others() {
 }
 
 /// Guests of one tenant that compute without end, and a guest of another.
-// mutant: src/sandbox/turns.rs: `let share = timeout_at(deadline.into(), share).await.ok().and_then(Result::ok);` => `let share = { drop(share); None };`
+// mutant: src/sandbox/turns.rs: `share = timeout_at(deadline.into(), turn).await.ok().and_then(Result::ok);` => `drop(timeout_at(deadline.into(), turn).await);`
 #[tokio::test]
 async fn tenants_take_turns_at_the_cpu() {
     const GREEDY: usize = 24;
     let config = SandboxConfig { max_concurrent_runs: GREEDY + 1, ..support::small() };
     let sandbox = Arc::new(Sandbox::new(config).unwrap());
-    let limits = Limits { time: Duration::from_secs(2), memory: 1 << 20, ..Limits::default() };
+    let limits = Limits { time: Duration::from_secs(4), memory: 1 << 20, ..Limits::default() };
     let (name, component) = (HookName::new("spin").unwrap(), hostile("spin-run"));
     let greedy = sandbox.load_for(&Tenant::namespace("greedy"), &name, &component).await.unwrap();
     let modest = sandbox.load_for(&Tenant::namespace("modest"), &name, &component).await.unwrap();

@@ -119,11 +119,15 @@ pub fn one_second() -> Limits {
 #[derive(Default)]
 pub struct Memory {
     pub never_answers: bool,
+    /// How long each answer takes.
+    pub answers_after: Duration,
     pub answer_bytes: usize,
     pub moment: Moment,
     pub gets: Mutex<Vec<ObjectRef>>,
     pub operations: Mutex<Vec<Operation>>,
     pub moments: AtomicUsize,
+    /// How often `get` was asked by a thread of a guest.
+    pub apart: Arc<AtomicUsize>,
 }
 
 impl Memory {
@@ -150,7 +154,17 @@ impl Host for Memory {
         if self.never_answers {
             return future::pending().boxed();
         }
-        future::ready(Ok("x".repeat(self.answer_bytes))).boxed()
+        let answer = Ok("x".repeat(self.answer_bytes));
+        if self.answers_after.is_zero() {
+            return future::ready(answer).boxed();
+        }
+        let (apart, after) = (self.apart.clone(), self.answers_after);
+        async move {
+            apart.fetch_add(usize::from(std::thread::current().name() == Some("guest")), Ordering::Relaxed);
+            tokio::time::sleep(after).await;
+            answer
+        }
+        .boxed()
     }
 
     fn list<'a>(&'a self, _: &'a Caller, _: ListQuery) -> BoxFuture<'a, Result<Page, CallError>> {
