@@ -330,8 +330,9 @@ impl Sandbox {
         RunReport { cpu, ..report }
     }
 
-    /// Calls a guest, in whatever thread, and says how much CPU time it took. What the call holds is given back where it ends. The call is in a box from the
-    /// beginning: it has nine kilobytes, and each future that had it in itself would be moved with it.
+    /// Calls a guest, in whatever thread, and says how much CPU time it took. What the call holds is given back where it
+    /// ends. The call is in a box from the beginning: it has nine kilobytes, and each future that had it in itself would be
+    /// moved with it.
     async fn call<T: Send + 'static>(
         &self,
         given: Given,

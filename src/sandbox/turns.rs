@@ -125,8 +125,9 @@ impl Turn {
         self.hold(share);
     }
 
-    /// Polls a call of the guest, and says how much CPU time that took: here at first, and in a thread of its own once the guest computes for long. A call that
-    /// is dropped then ends with the guest's tick. Whatever the call `holds` is dropped after it, where it ends.
+    /// Polls a call of the guest, and says how much CPU time that took: here at first, and in a thread of its own once the
+    /// guest computes for long. A call that is dropped then ends with the guest's tick. Whatever the call `holds` is
+    /// dropped after it, where it ends.
     pub(super) async fn apart<T: Send + 'static>(
         &self,
         holds: impl Send + 'static,
