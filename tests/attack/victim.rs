@@ -1,14 +1,14 @@
 //! The other tenant, who works as on any day and measures what it notices: from an object to its hook's change of it, from
 //! a Pod to its hook's denial, from a HookBundle's change to what the operator makes of it; and whether the operator says
-//! that it is well. The same two requests without a hook tell how long the API server takes on this machine meanwhile. Each
-//! is a line of its log.
+//! that it is well. The same two without the operator tell how long the API server takes on this machine meanwhile. Each is a
+//! line of its log.
 
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
 use kube::api::{WatchEvent, WatchParams};
+use kube::{Api, ResourceExt};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -22,6 +22,8 @@ pub const TEAM: &str = "team-b";
 /// The HookBundle that is suspended and resumed.
 pub const OTHER: &str = "other";
 
+/// The label of objects that no hook is told of.
+const BARE: &str = "bare";
 /// The longest that the work of a hook may take. Later is lost.
 const LOST: Duration = Duration::from_secs(60);
 const BETWEEN: Duration = Duration::from_millis(200);
@@ -32,8 +34,9 @@ pub async fn run() {
     let cluster = Cluster::new().await;
     let target = variable(TARGET);
     tokio::join!(
-        works(cluster.clone(), Some("meddle"), "event"),
-        works(cluster.clone(), None, "bare event"),
+        works(cluster.clone(), "meddle", "event"),
+        works(cluster.clone(), BARE, "bare event"),
+        changes_itself(cluster.clone()),
         is_reviewed(cluster.clone()),
         is_stored(cluster.clone()),
         is_obeyed(cluster),
@@ -47,9 +50,8 @@ fn note(what: &str, began: Instant, ok: Result<(), String>) {
 }
 
 /// An object is made, and who works on those with this label changes it: a hook, or else this program.
-async fn works(cluster: Cluster, hook: Option<&'static str>, what: &str) {
+async fn works(cluster: Cluster, label: &'static str, what: &str) {
     let (tell, mut done) = mpsc::unbounded_channel();
-    let label = hook.unwrap_or("bare");
     tokio::spawn(watch(cluster.clone(), label, tell));
     for n in 0_u64.. {
         let name = format!("{label}-{}-{n}", std::process::id());
@@ -61,11 +63,8 @@ async fn works(cluster: Cluster, hook: Option<&'static str>, what: &str) {
         let outcome = match cluster.create(&path, &object).await {
             Err(error) => Err(format!("create {name}: {error}")),
             Ok(_) => {
-                if hook.is_none() {
-                    // What it says comes by the watch.
-                    let _ = cluster.merge(&format!("{path}/{name}"), &json!({"data": {"done": "yes"}})).await;
-                }
-                let heard = async { while done.recv().await.is_some_and(|heard| heard != name) {} };
+                let others = |object: ConfigMap| object.name_any() != name || !is_done(&object);
+                let heard = async { while done.recv().await.is_some_and(others) {} };
                 match tokio::time::timeout(LOST, heard).await {
                     Ok(()) => Ok(()),
                     Err(_) => match cluster.get(&format!("{path}/{name}")).await {
@@ -82,8 +81,26 @@ async fn works(cluster: Cluster, hook: Option<&'static str>, what: &str) {
     }
 }
 
-/// Tells the names of the objects with a label that are changed.
-async fn watch(cluster: Cluster, label: &str, tell: mpsc::UnboundedSender<String>) {
+/// Changes what is made with the label [`BARE`], as a hook would: the API server tells of the object, and is asked to change
+/// it. With this, the bare event costs the API server what the event does.
+async fn changes_itself(cluster: Cluster) {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    tokio::spawn(watch(cluster.clone(), BARE, tell));
+    while let Some(object) = told.recv().await {
+        if !is_done(&object) {
+            let path = format!("{}/{}", core(TEAM, "configmaps"), object.name_any());
+            // What it says comes by the other watch.
+            let _ = cluster.merge(&path, &json!({"data": {"done": "yes"}})).await;
+        }
+    }
+}
+
+fn is_done(object: &ConfigMap) -> bool {
+    object.data.as_ref().and_then(|data| data.get("done")).is_some_and(|done| done == "yes")
+}
+
+/// Tells of the objects with a label that are made and changed.
+async fn watch(cluster: Cluster, label: &str, tell: mpsc::UnboundedSender<ConfigMap>) {
     let api: Api<ConfigMap> = Api::namespaced(cluster.client(), TEAM);
     loop {
         let parameters = WatchParams::default().labels(&format!("{label}=true")).timeout(290);
@@ -93,11 +110,8 @@ async fn watch(cluster: Cluster, label: &str, tell: mpsc::UnboundedSender<String
         };
         let mut stream = stream.boxed();
         while let Ok(Some(event)) = stream.try_next().await {
-            if let WatchEvent::Added(map) | WatchEvent::Modified(map) = event
-                && map.data.as_ref().is_some_and(|data| data.get("done").is_some_and(|done| done == "yes"))
-                && let Some(name) = map.metadata.name
-            {
-                let _ = tell.send(name);
+            if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event {
+                let _ = tell.send(object);
             }
         }
     }

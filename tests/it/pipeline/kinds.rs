@@ -57,6 +57,7 @@ async fn a_binding_waits_for_its_kind_and_starts_by_itself() {
         assert_eq!(pending[0]["binding"], "widgets");
     }
     // The other binding of the hook does not wait.
+    operator.until("the other binding starts", |operator| (runs(operator, "both", "maps") >= 1).then_some(())).await;
     pipeline.create(config_map("a", ("wakes", "both"), json!({}))).await;
     operator.until("the other binding works", |operator| (runs(operator, "both", "maps") >= 2).then_some(())).await;
     let readiness = operator.app.readiness();
