@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use boathook::{cli::Cli, cmd, model::error_chain};
+use boathook::{cli::Cli, cmd};
+use boathook_core::model::error_chain;
 use clap::Parser as _;
 
 fn main() -> ExitCode {

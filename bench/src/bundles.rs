@@ -10,10 +10,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use boathook::{
-    app::{App, Options},
-    sandbox::SandboxConfig,
-};
+use boathook_operator::app::{App, Options};
+use boathook_sandbox::SandboxConfig;
 use tokio::process::Command;
 
 use crate::{

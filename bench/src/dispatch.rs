@@ -7,16 +7,16 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use boathook::{
+use boathook_core::{
     model::{
         BindingName, CallError, CallReason, Caller, Cause, EmitEvent, HookName, Item, Job, Limits, ListQuery, Moment,
         ObjectEvent, ObjectKey, ObjectRef, Operation, Page, QueueName, Resource, RetryPolicy, RunId, Trigger,
         WatchEventKind,
     },
     queue::{Finished, HookTerms, Observer, Pushed, QueueConfig, Runner, Verdict},
-    sandbox::{Host, LoadedHook, RunRequest, Sandbox, SandboxConfig, Written},
     tasks::Tasks,
 };
+use boathook_sandbox::{Host, LoadedHook, RunRequest, Sandbox, SandboxConfig, Written};
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::{sync::mpsc, time::timeout};
 

@@ -10,14 +10,14 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use boathook::{
+use boathook_core::{
     filter::{self, Binding, Driver, Evaluator, Input, Output, Room, Snapshots, SourceId, WorkerConfig},
     hooks,
     model::{Change, HookName, Job, Object, Resource},
     queue::{Action, Finished, HookTerms, Observer, QueueConfig, Runner, Verdict},
-    sandbox::{Sandbox, SandboxConfig},
     tasks::Tasks,
 };
+use boathook_sandbox::{Sandbox, SandboxConfig};
 use futures::{FutureExt as _, StreamExt as _, stream};
 use tokio::{
     sync::{Semaphore, mpsc},

@@ -5,7 +5,7 @@
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use anyhow::{Context as _, Result};
-use boathook::model::Object;
+use boathook_core::model::Object;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::{

@@ -14,10 +14,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use boathook::{
-    model::{CallError, Caller, EmitEvent, HookName, Limits, ListQuery, Moment, ObjectRef, Operation, Page, RunId},
-    sandbox::{Host, LoadedHook, RunRequest, Sandbox, SandboxConfig, Written},
+use boathook_core::model::{
+    CallError, Caller, EmitEvent, HookName, Limits, ListQuery, Moment, ObjectRef, Operation, Page, RunId,
 };
+use boathook_sandbox::{Host, LoadedHook, RunRequest, Sandbox, SandboxConfig, Written};
 use futures::{FutureExt as _, future::BoxFuture};
 use serde_json::json;
 

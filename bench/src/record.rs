@@ -11,12 +11,12 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use boathook::{
+use boathook_core::{
     model::{HookName, Job, JobId, QueueName},
-    record::{RecordConfig, RecordObserver, Recorder},
-    sandbox::{LoadedHook, Sandbox, SandboxConfig},
     tasks::Tasks,
 };
+use boathook_operator::record::{RecordConfig, RecordObserver, Recorder};
+use boathook_sandbox::{LoadedHook, Sandbox, SandboxConfig};
 
 use crate::{
     Paths,

@@ -4,7 +4,7 @@
 use std::{path::Path, time::Duration};
 
 use anyhow::{Context as _, Result};
-use boathook::model::{Script, ScriptFile};
+use boathook_core::model::{Script, ScriptFile};
 
 use crate::{
     Paths,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes src/auth/roles.jsonl: the roles and bindings that a kube-apiserver makes for itself, one object in a line.
+"""Writes src/cluster/roles.jsonl: the roles and bindings that a kube-apiserver makes for itself, one object in a line.
 
-Usage: roles.py LIST... > ../src/auth/roles.jsonl
+Usage: roles.py LIST... > ../src/cluster/roles.jsonl
 where each LIST is what `kubectl get clusterroles|clusterrolebindings -o json` or `kubectl get roles,rolebindings -A -o json`
 prints on a fresh server that runs the clusterrole-aggregation-controller. Roles of the controllers themselves are left out.
 """

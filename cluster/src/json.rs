@@ -69,3 +69,25 @@ pub(crate) fn is_empty(value: Option<&Value>) -> bool {
 pub(crate) fn bytes(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
+
+/// A JSON error in the words of Go's parser.
+pub(crate) fn error(error: &serde_json::Error, bytes: &[u8]) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let line = bytes.split(|b| *b == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let at = line.get(error.column().saturating_sub(1)).copied().map_or(' ', char::from);
+    if error.to_string().starts_with("recursion limit") {
+        return "exceeded max depth".to_owned();
+    }
+    // Go's parser says how a word goes on.
+    let words = ["null", "true", "false"].into_iter().filter(|_| error.to_string().starts_with("expected ident"));
+    for word in words {
+        let same = |n: &usize| line.get(error.column().saturating_sub(1 + n)..error.column().saturating_sub(1));
+        let read = (1..word.len()).find(|n| same(n).is_some_and(|got| word.as_bytes().starts_with(got)));
+        if let Some(next) = read.and_then(|n| word.chars().nth(n)) {
+            return format!("invalid character {at:?} in literal {word} (expecting {next:?})");
+        }
+    }
+    format!("invalid character {at:?} looking for beginning of value")
+}

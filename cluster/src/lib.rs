@@ -19,18 +19,19 @@
 //! what a cluster does by itself, `store` keeps objects and their history, `patch` computes changes and who owns which
 //! field, `selectors` and `table` choose and show, `state` reads and writes the whole as YAML.
 
+#![warn(missing_docs)]
+
 mod admission;
 mod auth;
-mod cel;
-#[cfg(feature = "client")]
-mod client;
 mod cluster;
+mod context;
 mod controllers;
 mod conversion;
 mod json;
 mod jsonpath;
 mod kinds;
 mod lifecycle;
+mod names;
 mod patch;
 mod proto;
 mod selectors;
@@ -41,6 +42,7 @@ mod status;
 mod store;
 mod table;
 mod time;
+mod tls;
 mod validate;
 mod webhook;
 
@@ -48,7 +50,6 @@ pub use auth::user::User;
 pub use cluster::{Cluster, Error, Options};
 pub use controllers::{Controller, UnknownController};
 pub use state::{State, StateError};
-pub use validate::match_condition;
 
 #[cfg(all(doctest, feature = "client"))]
 #[doc = include_str!("../README.md")]

@@ -4,24 +4,33 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::{Auth, bootstrap};
-use crate::cluster::Options;
+use crate::auth::Auth;
 use crate::kinds::schema::Schema;
 use crate::kinds::{Registry, crd};
-use crate::lifecycle;
-use crate::server::tls::Tls;
-use crate::store::{HistoryLimits, Query, Store};
+use crate::store::{Query, Store};
+use crate::tls::Tls;
+
+/// The options that requests look at.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    pub bookmark_interval: Duration,
+    pub max_body_bytes: usize,
+    pub garbage_collection: bool,
+    /// Where webhooks of a service are called: namespace, name and address.
+    pub services: Vec<(String, String, SocketAddr)>,
+}
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub store: Store,
     pub auth: Auth,
     pub tls: Tls,
-    pub options: Options,
+    pub options: Limits,
     pub address: SocketAddr,
     pub stop: CancellationToken,
     pub schema: Arc<Schema>,
@@ -30,31 +39,18 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// With the built-in kinds and no objects.
     pub(crate) fn new(
-        limits: HistoryLimits,
-        options: &Options,
-        address: SocketAddr,
+        store: Store,
+        auth: Auth,
         tls: Tls,
+        options: Limits,
+        address: SocketAddr,
         stop: CancellationToken,
     ) -> Self {
         let schema = Schema::shared();
-        let store = Store::new(limits, options.garbage_collection, options.pod_shutdown);
-        let shared = Self {
-            auth: Auth::new(options, &store),
-            store,
-            tls,
-            options: options.clone(),
-            address,
-            stop,
-            registry: RwLock::new(Arc::new(Registry::new(&schema, []))),
-            disconnects: watch::Sender::new(0),
-            schema,
-        };
-        lifecycle::seed(&shared.store, &shared.registry());
-        if options.rbac {
-            bootstrap::roles(&shared.store, &shared.registry());
-        }
-        shared
+        let registry = RwLock::new(Arc::new(Registry::new(&schema, [])));
+        Self { store, auth, tls, options, address, stop, registry, disconnects: watch::Sender::new(0), schema }
     }
 
     pub(crate) fn registry(&self) -> Arc<Registry> {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh OUT: the static binary as OUT/boathook. The same sources and toolchain give the same code and data: nothing of
+# build.sh OUT: the operator's static binary as OUT/boathook, without the author's commands. The same sources and toolchain give the same code and data: nothing of
 # the machine, its folders or the time is in them. BOATHOOK_TARGET names another target than this machine's musl.
 set -eu
 out=$1
@@ -18,6 +18,6 @@ done
 # What build scripts compile in C.
 export CFLAGS="${CFLAGS:-} -ffile-prefix-map=$PWD=/boathook -ffile-prefix-map=$home=/cargo"
 export CARGO_ENCODED_RUSTFLAGS
-cargo build --release --locked --package boathook --bin boathook --target "$target"
+cargo build --release --locked --package boathook --bin boathook --no-default-features --target "$target"
 mkdir -p "$out"
 install -m 0755 "${CARGO_TARGET_DIR:-target}/$target/release/boathook" "$out/boathook"

@@ -2,5 +2,5 @@
 # What the binary is linked from, a line each: NAME vVERSION|LICENCE. Crates of tests and of build scripts are not in it.
 set -eu
 cd "$(dirname "$0")/../.."
-cargo tree --locked --package boathook --edges normal --target "${BOATHOOK_TARGET:-$(uname -m)-unknown-linux-musl}" \
+cargo tree --locked --package boathook --no-default-features --edges normal --target "${BOATHOOK_TARGET:-$(uname -m)-unknown-linux-musl}" \
 	--prefix none --no-dedupe --format '{p}|{l}'

@@ -12,13 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook::{
-    effect::{self, Effect, Ending, State, Style},
-    filter::{Binding, Evaluator, Program, Projection, WorkerConfig, compile},
-    hooks::parse,
-    model::{Cause, Change, HookName, HookSpec, Object, ObjectRef, Resource, RunId},
-    watch::{Observer, Selection, StreamConfig, Streams, WatchErrorKind},
-};
+use boathook_core::{effect::{self, Effect, Ending, State, Style}, filter::{Binding, Evaluator, Program, Projection, WorkerConfig, compile}, hooks::parse, model::{Cause, Change, HookName, HookSpec, Object, ObjectRef, Resource, RunId}};
+use boathook_kube::watch::{Observer, Selection, StreamConfig, Streams, WatchErrorKind};
 use futures::StreamExt as _;
 use kube::client::Body;
 use libfuzzer_sys::fuzz_target;

@@ -2,7 +2,7 @@
 //! plain reading of the JSON finds there.
 #![no_main]
 
-use boathook::webhook::{AdmissionReview, ConversionReview, conversion_problems};
+use boathook_operator::webhook::{AdmissionReview, ConversionReview, conversion_problems};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

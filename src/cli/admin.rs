@@ -212,7 +212,7 @@ pub struct Which {
     after_help = "Examples:
   boathook log-level
   boathook log-level set debug --for 10m
-  boathook log-level set info,boathook::watch=debug
+  boathook log-level set info,boathook_kube::watch=debug
 
 Exit codes: 0 when it was done, 1 when the operator refused, 4 when no operator answers."
 )]

@@ -32,8 +32,10 @@ pub enum Command {
     /// Run the operator: watch the cluster and run hooks
     Serve(Box<Serve>),
     /// Run a Kubernetes API server in this process, for development and tests
+    #[cfg(feature = "author")]
     Cluster(Cluster),
     /// Show what a component is, what wakes it and what it asks for
+    #[cfg(feature = "author")]
     Inspect(Inspect),
     /// Print the JSON Schema of the document that a hook's `config` returns
     #[command(after_help = "Examples:
@@ -45,25 +47,33 @@ pub enum Command {
   boathook crd -o json | jq '.spec.versions[].schema'")]
     Crd(Crd),
     /// Play scenario files: given objects, what happens to them, what must come of it
+    #[cfg(feature = "author")]
     Test(Test),
     /// Work on a hook: build it, run it, show its runs, and begin anew when its source changes
+    #[cfg(feature = "author")]
     Dev(dev::Dev),
     /// Run a component once, without a cluster, and show what it writes
+    #[cfg(feature = "author")]
     Run(run::Run),
     /// See a hook at work on a local cluster, in ten seconds
+    #[cfg(feature = "author")]
     Demo(Demo),
     /// Print the least roles for hooks, or with --check what differs from them
+    #[cfg(feature = "author")]
     Rbac(rbac::Rbac),
     /// Sets of hooks as one artifact in a registry: pack, push, pull, inspect, verify, sign
+    #[cfg(feature = "author")]
     #[command(arg_required_else_help = true)]
     Bundle(bundle::Bundle),
     /// What runs script hooks: list, compile, pull, push
     #[command(arg_required_else_help = true)]
     Interpreters(interpreters::Interpreters),
     /// From nothing to a component.
+    #[cfg(feature = "author")]
     #[command(flatten)]
     Author(author::Author),
     /// Records of runs.
+    #[cfg(feature = "author")]
     #[command(flatten)]
     Record(record::Record),
     /// What takes an operator's traces out of a cluster.

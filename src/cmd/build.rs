@@ -10,6 +10,8 @@ use std::{
 };
 
 use anyhow::Context as _;
+use boathook_author::author::{Project, Tools};
+use boathook_core::model::error_chain;
 use serde_json::Value;
 
 use super::{
@@ -17,11 +19,7 @@ use super::{
     summary,
     tools::programs,
 };
-use crate::{
-    author::{Project, Tools},
-    cli::{Output, author::Build},
-    model::error_chain,
-};
+use crate::cli::{Output, author::Build};
 
 /// What was built can't be used.
 const NO_HOOK: u8 = 3;

@@ -8,5 +8,5 @@ use crate::cli::worker::CompileWorker;
 
 /// Compiles one component from stdin to stdout.
 pub(super) fn run(args: &CompileWorker) -> ExitCode {
-    crate::sandbox::compiler::serve(args.bounds.into(), args.engine.pooled, args.keep.as_deref())
+    boathook_sandbox::compiler::serve(args.bounds.into(), args.engine.pooled, args.keep.as_deref())
 }

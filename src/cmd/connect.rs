@@ -72,6 +72,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::convert::Infallible;
 
+    use boathook_core::model::error_chain;
     use http::Response;
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -79,7 +80,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::model::error_chain;
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_takes_requests_and_answers_none_is_waited_for_so_long_and_no_longer() {

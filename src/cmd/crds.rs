@@ -5,10 +5,9 @@ use std::{
     process::ExitCode,
 };
 
-use crate::{
-    cli::{Crd, Output},
-    hookbundle::definition,
-};
+use boathook_operator::hookbundle::definition;
+
+use crate::cli::{Crd, Output};
 
 pub(super) fn run(args: &Crd) -> anyhow::Result<ExitCode> {
     let text = match args.output {

@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use boathook_cluster::Cluster;
+use boathook_operator::app::{App, Options};
 use k8s_openapi::{
     ByteString,
     api::core::v1::{Namespace, Secret},
@@ -20,14 +21,10 @@ use kube::{
 
 use super::{
     cluster::write_kubeconfig,
-    connect, interpreters,
+    connect, directories,
     runtime::{Stop, block_on},
-    serve::cache_dir,
 };
-use crate::{
-    app::{App, Options},
-    cli::Demo,
-};
+use crate::cli::Demo;
 
 const SECRET: &str = "registry-credentials";
 const NAMESPACE: &str = "team-a";
@@ -69,8 +66,8 @@ fn hooks_directory(hook: &Path) -> anyhow::Result<tempfile::TempDir> {
 
 fn options(client: Client, hooks: &Path) -> anyhow::Result<Options> {
     let mut options = Options::new(client, hooks).context("can't find this program's own file")?;
-    options.sandbox.cache_dir = cache_dir();
-    options.sandbox.interpreters = interpreters::directories(Vec::new());
+    options.sandbox.cache_dir = directories::cache();
+    options.sandbox.interpreters = directories::interpreters(Vec::new());
     Ok(options)
 }
 

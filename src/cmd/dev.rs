@@ -8,7 +8,17 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use boathook_author::{
+    author::Tools,
+    dev::{Format, Look, Session, Show, Source},
+};
 use boathook_cluster::{Cluster, State};
+use boathook_core::hooks::read_directory;
+use boathook_operator::{
+    app::{App, CertificateSource, Options, Reached, WebhookOptions},
+    registration,
+    telemetry::{LogFormat, log},
+};
 use kube::Client;
 use serde_json::json;
 
@@ -19,21 +29,14 @@ use super::{
     sandbox,
     tools::programs,
 };
-use crate::{
-    app::{App, CertificateSource, Options, Reached, WebhookOptions},
-    author::Tools,
-    cli::{
-        Connection,
-        dev::{Dev, DevOutput},
-    },
-    dev::{Format, Look, Session, Show, Source},
-    hooks::read_directory,
-    registration,
-    telemetry::{LogFormat, log},
+use crate::cli::{
+    Connection,
+    dev::{Dev, DevOutput},
 };
 
 /// What hooks say, and what people should know of the operator.
-const FILTER: &str = "warn,hook=info,boathook::registration=info,boathook::app::observers=info,kube_client=off";
+const FILTER: &str =
+    "warn,hook=info,boathook_operator::registration=info,boathook_operator::app::observers=info,kube_client=off";
 /// Stands in for the namespace that an operator in a cluster has.
 const OWN_NAMESPACE: &str = "boathook-dev";
 /// An API server answers within this time, or it is not there.

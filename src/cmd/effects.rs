@@ -2,9 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use boathook_core::effect::{Effect, Ending, Sink, Style, json, render};
 use tracing::info;
-
-use crate::effect::{Effect, Ending, Sink, Style, json, render};
 
 /// How effects are shown on stdout.
 pub(super) fn style(secrets: bool) -> Style {

@@ -4,11 +4,13 @@
 
 use std::process::ExitCode;
 
-use crate::{child::Bounds, cli};
+use boathook_core::child::Bounds;
+
+use crate::cli;
 
 /// Serves one program on the standard streams, until they end.
 pub fn run(bounds: Bounds) -> ExitCode {
-    crate::filter::worker::serve(bounds)
+    boathook_core::filter::worker::serve(bounds)
 }
 
 impl From<cli::worker::WorkerBounds> for Bounds {

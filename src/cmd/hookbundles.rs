@@ -3,19 +3,19 @@
 use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
-use tracing::warn;
-
-use super::bundle::policy;
-use crate::{
-    bundle::{Allowed, Policy, Reach, Store},
-    cli::{
-        bundle::Served,
-        hookbundle::{HookBundles, Mode},
-    },
-    election::Leadership,
-    hookbundle::{LIST_EVERY, Options, SourceOptions, keep, served},
+use boathook_bundle::{Allowed, Policy, Reach, Store};
+use boathook_core::{
     model::Installer,
     tasks::{Task, Tasks},
+};
+use boathook_kube::election::Leadership;
+use boathook_operator::hookbundle::{LIST_EVERY, Options, SourceOptions, keep, served};
+use tracing::warn;
+
+use super::place::policy;
+use crate::cli::{
+    bundle::Served,
+    hookbundle::{HookBundles, Mode},
 };
 
 /// Bytes of layers that are kept.

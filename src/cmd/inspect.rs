@@ -4,17 +4,17 @@
 use std::{collections::BTreeSet, fmt::Write as _, path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail};
+use boathook_author::rbac::{Kinds, suspects};
+use boathook_core::{
+    hooks::print,
+    model::{HookName, Script},
+};
+use boathook_operator::app::{Hook, bad_conditions, load};
+use boathook_sandbox::Sandbox;
 use serde_json::{Value, json};
 
 use super::{language, rbac::local, runtime::block_on, sandbox, summary};
-use crate::{
-    app::{Hook, bad_conditions, load},
-    cli::{Inspect, Output},
-    hooks::print,
-    model::{HookName, Script},
-    rbac::{Kinds, suspects},
-    sandbox::Sandbox,
-};
+use crate::cli::{Inspect, Output};
 
 pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
     let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;

@@ -1,9 +1,8 @@
 //! The language that a hook was written in, as far as its component tells. Pure; for people only.
 
+use boathook_core::model::Script;
 use serde::Deserialize;
 use wasmparser::{KnownCustom, Parser, Payload};
-
-use crate::model::Script;
 
 /// Those that make hooks, and those that only help to: adapters and runtimes are written in the last ones.
 const KNOWN: [&str; 5] = ["Python", "JavaScript", "Go", "Rust", "C"];
@@ -55,8 +54,9 @@ fn of_component(component: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use boathook_core::model::{InterpreterRef, ScriptFile};
+
     use super::*;
-    use crate::model::{InterpreterRef, ScriptFile};
 
     fn script(interpreter: &str, sources: &str) -> Script {
         let file = |path: &str, content: &str| ScriptFile { path: path.into(), content: content.into() };

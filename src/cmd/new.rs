@@ -6,11 +6,9 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use boathook_author::author::{File, Language, ProjectName, SDK_FOLDER, Sdk, Template, write_project};
 
-use crate::{
-    author::{File, Language, ProjectName, SDK_FOLDER, Sdk, Template, write_project},
-    cli::author::{self as cli, New},
-};
+use crate::cli::author::{self as cli, New};
 
 pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
     let language = match args.lang {

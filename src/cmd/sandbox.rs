@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use boathook_sandbox::{CompilerConfig, SandboxConfig};
 
-use super::{interpreters::directories, serve::cache_dir};
-use crate::sandbox::{CompilerConfig, SandboxConfig};
+use super::directories;
 
 /// Memory of the process that compiles.
 const MEMORY: u64 = 4 << 30;
@@ -19,10 +19,10 @@ pub(super) fn config(cache: Option<PathBuf>) -> anyhow::Result<SandboxConfig> {
     // It is the author's own component, or an interpreter, which takes more than any hook.
     let compiler = CompilerConfig { memory: MEMORY, ..CompilerConfig::new(program) };
     Ok(SandboxConfig {
-        cache_dir: cache.or_else(cache_dir),
+        cache_dir: cache.or_else(directories::cache),
         pooling: false,
         compiler: Some(compiler),
-        interpreters: directories(Vec::new()),
+        interpreters: directories::interpreters(Vec::new()),
         compiles_interpreter: Some(|| {
             eprintln!("compiling the interpreter for this machine: it takes up to a minute, once, and is kept");
         }),
@@ -33,9 +33,10 @@ pub(super) fn config(cache: Option<PathBuf>) -> anyhow::Result<SandboxConfig> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use boathook_sandbox::MAX_MEMORY_MIB;
     use clap::CommandFactory as _;
 
-    use crate::{cli::Cli, sandbox::MAX_MEMORY_MIB};
+    use crate::cli::Cli;
 
     /// `cli` imports nothing, so that it has a number of its own.
     #[test]

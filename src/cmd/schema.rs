@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use crate::hooks::schema;
+use boathook_core::hooks::schema;
 
 pub(super) fn run() -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();

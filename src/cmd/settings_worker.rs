@@ -4,9 +4,9 @@
 
 use std::process::ExitCode;
 
-use crate::child::Bounds;
+use boathook_core::child::Bounds;
 
 /// Checks once.
 pub(super) fn run(bounds: Bounds) -> ExitCode {
-    crate::app::serve_settings(bounds)
+    boathook_operator::app::serve_settings(bounds)
 }

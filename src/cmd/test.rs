@@ -8,14 +8,14 @@ use std::{
 };
 
 use anyhow::Context as _;
+use boathook_author::{
+    author::newer_source,
+    scenario::{self, Case, Failure, Played, Settings, Subject, play_all},
+};
 use serde_json::{Value, json};
 
 use super::sandbox;
-use crate::{
-    author::newer_source,
-    cli::{Output, Test},
-    scenario::{self, Case, Failure, Played, Settings, Subject, play_all},
-};
+use crate::cli::{Output, Test};
 
 /// As `println`, but who reads no further does not end the scenarios.
 macro_rules! say {
@@ -36,7 +36,7 @@ pub(super) fn run(args: Test) -> anyhow::Result<ExitCode> {
     let cases = match scenario::find(&args.path, args.hooks.as_deref(), args.scenarios.as_deref()) {
         Ok(cases) => cases,
         Err(error) => {
-            eprintln!("error: {}", crate::model::error_chain(&error));
+            eprintln!("error: {}", boathook_core::model::error_chain(&error));
             return Ok(ExitCode::from(UNUSABLE));
         }
     };

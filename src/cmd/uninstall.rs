@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
-use super::{connect, runtime::block_on, serve};
-use crate::{
+use boathook_kube::election::lease_name;
+use boathook_operator::{
     app::{Left, uninstall},
-    cli::webhooks::Uninstall,
-    election::lease_name,
     hookbundle::release,
 };
+
+use super::{connect, runtime::block_on, serve};
+use crate::cli::webhooks::Uninstall;
 
 /// There is something to remove, and nobody said that it may go.
 const UNCONFIRMED: u8 = 2;

@@ -7,8 +7,8 @@ use std::{
 };
 
 use axum::{Router, extract::Request, response::Response};
-use boathook::discovery::{Discovery, DiscoveryError};
 use boathook_cluster::{Cluster, Options};
+use boathook_kube::discovery::{Discovery, DiscoveryError};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, Client,

@@ -2,7 +2,7 @@
 //!
 //! Never asks gojq: its column was filled by hand, and is compared with what is to be written instead.
 
-use boathook::filter::{Evaluator, WorkerConfig, compile};
+use boathook_core::filter::{Evaluator, WorkerConfig, compile};
 
 /// A line of the table: code as it is, everything else as a word.
 struct Row {

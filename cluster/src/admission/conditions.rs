@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use super::{Attributes, review};
-use crate::cel::{self, Budget, Program, Scope, to_cel};
 use crate::json;
+use boathook_cel::{self as cel, Budget, Program, Scope, to_cel};
 
 /// Whether all conditions hold. One that is false decides, whatever others fail.
 ///

@@ -172,7 +172,7 @@ fn patch(response: &Value) -> Outcome {
         Ok(Value::String(_)) => Err("json: cannot unmarshal string into Go value of type jsonpatch.Patch".to_owned()),
         Ok(Value::Bool(_)) => Err("json: cannot unmarshal bool into Go value of type jsonpatch.Patch".to_owned()),
         Ok(Value::Number(_)) => Err("json: cannot unmarshal number into Go value of type jsonpatch.Patch".to_owned()),
-        Err(error) => Err(crate::server::body::json_error(&error, &bytes)),
+        Err(error) => Err(crate::json::error(&error, &bytes)),
     };
     match (operations, json::text(response, &["patchType"])) {
         (Err(why), _) => undecodable(why),

@@ -4,31 +4,33 @@
 
 use serde_json::Value;
 
+use super::Auth;
 use super::attributes::{Attributes, ResourceTarget};
 use super::policy::{Policy, RoleRef, escalates};
 use super::rules::{Rule, missing};
 use super::user::{MASTERS, User};
 use crate::json;
 use crate::kinds::Resource;
-use crate::shared::Shared;
 use crate::status::Failure;
+use crate::store::Store;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Refuses a role or binding, complete and about to be stored, that gives more than `user` has. `asked` is the name in
 /// the request's path.
 pub(crate) fn check(
-    shared: &Shared,
+    auth: &Auth,
+    store: &Store,
     user: &User,
     resource: &Resource,
     old: Option<&Value>,
     new: &Value,
     asked: &str,
 ) -> Result<(), Failure> {
-    if resource.group != GROUP || !shared.auth.rbac || user.is_in(MASTERS) || !old.is_none_or(|old| changes(old, new)) {
+    if resource.group != GROUP || !auth.rbac || user.is_in(MASTERS) || !old.is_none_or(|old| changes(old, new)) {
         return Ok(());
     }
-    let policy = shared.auth.policies.get(&shared.store);
+    let policy = auth.policies.get(store);
     let writer = Writer { user, policy: &policy, namespace: json::text(new, &["metadata", "namespace"]) };
     let name = json::text(new, &["metadata", "name"]);
     let problem = match resource.plural.as_str() {

@@ -19,7 +19,7 @@ const NODE: &str = "system:node:";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
 /// Who the headers say the request is from; none when they do not say.
-pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<User>, Failure> {
+pub(crate) fn wanted(headers: &HeaderMap) -> Result<Option<User>, Failure> {
     let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
     let groups = headers.get_all("impersonate-group").iter().filter_map(|v| v.to_str().ok());
     let mut wanted = User {
@@ -94,7 +94,7 @@ impl Mode {
 }
 
 /// The impersonated user, with the groups that follow from the name; the refusal is that of the first mode that fits.
-pub(super) fn become_user(
+pub(crate) fn become_user(
     user: &User,
     wanted: User,
     request: &Attributes,

@@ -1,15 +1,13 @@
-//! Who sends a request, and whether they may: tokens, impersonation, RBAC, reviews.
+//! Who sends a request, and whether they may: tokens, impersonation, RBAC.
 //!
 //! Never guards anything unless it is asked to: without RBAC everybody is the administrator, and may do all.
 
-mod attributes;
-pub(crate) mod bootstrap;
+pub(crate) mod attributes;
 pub(crate) mod escalation;
 mod impersonate;
-mod policy;
-pub(crate) mod reviews;
-mod rules;
-mod tokens;
+pub(crate) mod policy;
+pub(crate) mod rules;
+pub(crate) mod tokens;
 pub(crate) mod user;
 
 use std::collections::HashMap;
@@ -18,8 +16,6 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method, Uri};
 use rand::Rng;
 
-use crate::cluster::Options;
-use crate::shared::Shared;
 use crate::status::Failure;
 use crate::store::Store;
 use attributes::Attributes;
@@ -34,17 +30,17 @@ pub(crate) struct Auth {
     rbac: bool,
     users: HashMap<String, User>,
     admin_token: String,
-    signer: Signer,
+    pub(crate) signer: Signer,
     policies: Policies,
 }
 
 impl Auth {
-    pub(crate) fn new(options: &Options, store: &Store) -> Self {
+    pub(crate) fn new(rbac: bool, users: &[(String, User)], store: &Store) -> Self {
         let secret: [u8; 16] = rand::rng().random();
         let admin_token: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-        let known = options.users.iter().map(|(token, user)| (token.clone(), user.clone().authenticated()));
+        let known = users.iter().map(|(token, user)| (token.clone(), user.clone().authenticated()));
         let users = known.chain([(admin_token.clone(), User::admin())]).collect();
-        Self { rbac: options.rbac, users, admin_token, signer: Signer::new(), policies: Policies::new(store) }
+        Self { rbac, users, admin_token, signer: Signer::new(), policies: Policies::new(store) }
     }
 
     /// The administrator's token, when one is needed.
@@ -52,7 +48,7 @@ impl Auth {
         self.rbac.then_some(&*self.admin_token)
     }
 
-    fn decide(&self, store: &Store, user: &User, attributes: &Attributes) -> Decision {
+    pub(crate) fn decide(&self, store: &Store, user: &User, attributes: &Attributes) -> Decision {
         if !self.rbac {
             return Decision { allowed: true, reason: String::new() };
         }
@@ -60,7 +56,7 @@ impl Auth {
     }
 
     /// All rules that hold for a user in a namespace, and why some could not be found.
-    fn rules(&self, store: &Store, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
+    pub(crate) fn rules(&self, store: &Store, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
         if self.rbac {
             return self.policies.get(store).rules(user, namespace);
         }
@@ -70,7 +66,12 @@ impl Auth {
     }
 
     /// The user behind a token, and for which of the audiences it is good.
-    fn of_token(&self, store: &Store, token: &str, audiences: &[String]) -> Result<(User, Vec<String>), Refused> {
+    pub(crate) fn of_token(
+        &self,
+        store: &Store,
+        token: &str,
+        audiences: &[String],
+    ) -> Result<(User, Vec<String>), Refused> {
         if let Some(user) = self.users.get(token) {
             let ours: Vec<String> = audiences.iter().filter(|a| *a == ISSUER).cloned().collect();
             return if ours.is_empty() { Err(Refused::Unknown) } else { Ok((user.clone(), ours)) };
@@ -96,8 +97,13 @@ impl Auth {
 }
 
 /// Who sends a request, or is impersonated by it, and may do what it wants.
-pub(crate) fn admit(shared: &Shared, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<User, Failure> {
-    let (auth, store) = (&shared.auth, &shared.store);
+pub(crate) fn admit(
+    auth: &Auth,
+    store: &Store,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<User, Failure> {
     let user = auth.authenticate(store, headers)?;
     let attributes = Attributes::of(method, uri);
     let user = match impersonate::wanted(headers)? {

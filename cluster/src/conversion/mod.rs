@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::json;
+use crate::kinds::crd::Converter;
 use crate::kinds::{Resource, structural};
 use crate::lifecycle::create::uid;
 use crate::shared::Shared;
@@ -19,29 +20,6 @@ use crate::webhook::{self, Endpoint};
 
 /// How long the real server waits for a converter.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The webhook of a definition.
-#[derive(Clone, Debug)]
-pub(crate) struct Converter {
-    /// `spec.conversion.webhook.clientConfig`.
-    pub client: Value,
-    /// The version of the review that both sides know.
-    pub review: String,
-}
-
-impl Converter {
-    /// The webhook of a definition that has one.
-    pub(crate) fn of(definition: &Value) -> Option<Arc<Self>> {
-        let conversion = json::at(definition, &["spec", "conversion"])?;
-        if json::text(conversion, &["strategy"]) != "Webhook" {
-            return None;
-        }
-        let known = json::list(conversion, &["webhook", "conversionReviewVersions"]).iter().filter_map(Value::as_str);
-        let review = known.into_iter().find(|version| matches!(*version, "v1" | "v1beta1"))?.to_owned();
-        let client = json::at(conversion, &["webhook", "clientConfig"])?.clone();
-        Some(Arc::new(Self { client, review }))
-    }
-}
 
 /// The converter of a resource that has one.
 fn converter(resource: &Resource) -> Option<&Arc<Converter>> {

@@ -10,7 +10,7 @@ use super::published::{self, ResourceList};
 use super::schema::Schema;
 use super::{Conversion, Resource, Sub, group_version};
 use crate::json;
-use crate::validate::Naming;
+use crate::names::Naming;
 
 /// What a kind does besides being stored.
 struct Behaviour {

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 use super::rules::Rules;
 use super::schema::Schema;
 use super::{Conversion, Resource, Sub, builtin, group_version};
-use crate::conversion::Converter;
 use crate::json;
-use crate::validate::Naming;
+use crate::names::Naming;
 
 /// A selectable field of a custom resource.
 #[derive(Debug, Clone)]
@@ -297,6 +296,29 @@ fn conflicts(names: &Value, others: &[Value]) -> Vec<(&'static str, &'static str
         Some((*key, *reason, format!("{name} is already in use")))
     };
     NAMES.iter().filter_map(conflict).collect()
+}
+
+/// The webhook of a definition.
+#[derive(Clone, Debug)]
+pub(crate) struct Converter {
+    /// `spec.conversion.webhook.clientConfig`.
+    pub client: Value,
+    /// The version of the review that both sides know.
+    pub review: String,
+}
+
+impl Converter {
+    /// The webhook of a definition that has one.
+    pub(crate) fn of(definition: &Value) -> Option<Arc<Self>> {
+        let conversion = json::at(definition, &["spec", "conversion"])?;
+        if json::text(conversion, &["strategy"]) != "Webhook" {
+            return None;
+        }
+        let known = json::list(conversion, &["webhook", "conversionReviewVersions"]).iter().filter_map(Value::as_str);
+        let review = known.into_iter().find(|version| matches!(*version, "v1" | "v1beta1"))?.to_owned();
+        let client = json::at(conversion, &["webhook", "clientConfig"])?.clone();
+        Some(Arc::new(Self { client, review }))
+    }
 }
 
 #[cfg(test)]

@@ -27,9 +27,9 @@ use serde_json::Value;
 
 pub(crate) use registry::Registry;
 
+use crate::names::Naming;
 use crate::status::{Cause, Failure, GroupResource};
 use crate::store::{Index, Stored};
-use crate::validate::Naming;
 
 /// A subresource of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::cel::{self, Budget, Program, Scope, optional, to_cel};
 use crate::json;
 use crate::status::Cause;
+use boathook_cel::{self as cel, Budget, Program, Scope, optional, to_cel};
 
 /// One rule.
 #[derive(Debug)]

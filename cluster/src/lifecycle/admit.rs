@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 
-use super::Context;
 use super::defaults::{services, workloads};
+use crate::context::Context;
 use crate::json;
 use crate::kinds::Resource;
 

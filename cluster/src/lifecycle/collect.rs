@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::commit;
 use super::delete::{DeleteOptions, Outcome, Preconditions, Propagation, delete};
-use super::{Context, Validation, commit};
+use crate::context::{Context, Validation};
 use crate::json;
 use crate::kinds::Resource;
 use crate::patch::managed;

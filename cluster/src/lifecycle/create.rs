@@ -5,13 +5,45 @@
 use rand::Rng;
 use serde_json::{Map, Value};
 
-use super::update::Origin;
-use super::{Context, Validation, admit, defaults, kinds};
+use super::{admit, defaults, kinds};
+use crate::context::{Context, Validation};
 use crate::json;
 use crate::kinds::{Resource, custom};
 use crate::patch::managed;
 use crate::status::{Cause, Failure};
 use crate::validate::{data, metadata, objects, typed};
+
+/// How the new version came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// PUT: the body is the whole object.
+    Put,
+    /// A patch of the current object.
+    Patch,
+    /// Server-side apply, which has written managedFields already.
+    Apply,
+    /// Webhooks have seen it, and managedFields had been written before.
+    Admitted {
+        /// The body was the whole object.
+        put: bool,
+    },
+}
+
+impl Origin {
+    /// Whether managedFields are to be written.
+    pub(crate) fn writes_managers(self) -> bool {
+        matches!(self, Self::Put | Self::Patch)
+    }
+
+    pub(crate) fn is_put(self) -> bool {
+        matches!(self, Self::Put | Self::Admitted { put: true })
+    }
+
+    /// The same once webhooks have seen the object.
+    pub(crate) fn admitted(self) -> Self {
+        Self::Admitted { put: self.is_put() }
+    }
+}
 
 /// The alphabet of generated names: no vowels and nothing that reads like another character.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";

@@ -4,8 +4,9 @@
 
 use serde_json::{Value, json};
 
-use super::update::Origin;
-use super::{Context, Validation, create};
+use super::create;
+use super::create::Origin;
+use crate::context::{Context, Validation};
 use crate::kinds::Registry;
 use crate::store::{Store, Stored};
 

@@ -4,7 +4,9 @@
 
 use serde_json::Value;
 
-use super::{Context, admit, create, defaults, frozen, kinds, resize};
+use super::create::Origin;
+use super::{admit, create, defaults, frozen, kinds, resize};
+use crate::context::Context;
 use crate::json;
 use crate::kinds::{Resource, Sub, custom};
 use crate::patch::managed;
@@ -13,38 +15,6 @@ use crate::validate::{data, metadata, objects, status};
 
 /// Metadata that only the server writes.
 const SYSTEM: &[&str] = &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
-
-/// How the new version came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// PUT: the body is the whole object.
-    Put,
-    /// A patch of the current object.
-    Patch,
-    /// Server-side apply, which has written managedFields already.
-    Apply,
-    /// Webhooks have seen it, and managedFields had been written before.
-    Admitted {
-        /// The body was the whole object.
-        put: bool,
-    },
-}
-
-impl Origin {
-    /// Whether managedFields are to be written.
-    pub(crate) fn writes_managers(self) -> bool {
-        matches!(self, Self::Put | Self::Patch)
-    }
-
-    fn is_put(self) -> bool {
-        matches!(self, Self::Put | Self::Admitted { put: true })
-    }
-
-    /// The same once webhooks have seen the object.
-    pub(crate) fn admitted(self) -> Self {
-        Self::Admitted { put: self.is_put() }
-    }
-}
 
 /// Readies `new`, given in the resource's version, for the eyes of webhooks: typed, with defaults and managedFields,
 /// still in that version. Returns warnings about fields that were dropped.

@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use super::compare::{compare, field_set, item_step, ownable};
 use super::fields::{FieldSet, Step, shown};
 use super::managed::{Entry, difference, entries, set_entries};
+use crate::context::Context;
 use crate::json;
 use crate::kinds::schema::ListType;
 use crate::kinds::shape::Shape;
 use crate::kinds::{Resource, Sub};
-use crate::lifecycle::Context;
 use crate::status::{Cause, Failure};
 
 /// The live object (or an empty one) with `config` applied and its managedFields written, in the storage version.

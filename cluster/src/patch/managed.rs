@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::compare::{Difference, compare, ownable};
 use super::fields::FieldSet;
+use crate::context::Context;
 use crate::json;
 use crate::kinds::{Resource, Sub};
-use crate::lifecycle::Context;
 
 /// More managers that update than this are folded into one.
 const MAX_UPDATE_MANAGERS: usize = 10;

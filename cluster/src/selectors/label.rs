@@ -213,14 +213,14 @@ fn tokens(text: &str) -> Vec<String> {
 }
 
 fn check_key(key: &str) -> Result<(), String> {
-    match crate::validate::qualified_name(key).as_slice() {
+    match crate::names::qualified_name(key).as_slice() {
         [] => Ok(()),
         problems => Err(format!("<nil>: Invalid value: \"{key}\": {}", problems.join("; "))),
     }
 }
 
 fn check_value(value: &str) -> Result<(), String> {
-    match crate::validate::label_value(value) {
+    match crate::names::label_value(value) {
         None => Ok(()),
         Some(why) => Err(format!("values[0][]: Invalid value: \"{value}\": {why}")),
     }

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::call::Call;
 use crate::admission::{Admission, Attributes, Operation};
+use crate::context::Context;
 use crate::json;
 use crate::kinds::{Sub, scale};
-use crate::lifecycle::{Context, create as creation};
+use crate::lifecycle::create as creation;
 use crate::status::Failure;
 
 /// `CreateOptions` or `UpdateOptions` as the parameters say them.

@@ -5,9 +5,10 @@
 use serde_json::Value;
 
 use super::call::Call;
+use crate::context::Context;
 use crate::json;
 use crate::kinds::{Resource, Sub};
-use crate::lifecycle::{Context, create as creation};
+use crate::lifecycle::create as creation;
 use crate::patch;
 use crate::status::Failure;
 use crate::validate;

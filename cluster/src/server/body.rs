@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::repeated;
+use crate::context::Validation;
+use crate::json;
 use crate::kinds::schema::Schema;
-use crate::lifecycle::Validation;
 use crate::proto;
 use crate::status::Failure;
 use crate::validate;
@@ -41,7 +42,7 @@ pub(crate) async fn read(request: Request<Incoming>, limit: usize) -> Result<Byt
 pub(crate) fn object(bytes: &Bytes, media: &str, kind: &str, schema: &Schema) -> Result<Value, Failure> {
     let decoded = match media {
         "application/json" => {
-            serde_json::from_slice(bytes).map_err(|e| format!("json parse error: {}", json_error(&e, bytes)))
+            serde_json::from_slice(bytes).map_err(|e| format!("json parse error: {}", json::error(&e, bytes)))
         }
         "application/yaml" | "text/yaml" | "application/x-yaml" => yaml(bytes),
         "application/vnd.kubernetes.protobuf" => proto::decode(schema, bytes).map_err(|e| e.to_string()),
@@ -94,28 +95,6 @@ pub(crate) fn written(bytes: &Bytes, media: &str, call: &Call<'_>) -> Result<(Va
     let (kind, version) = (&resource.kind, &resource.version);
     let whole = format!("{kind} in version \"{version}\" cannot be handled as a {kind}");
     Err(Failure::bad_request(format!("{whole}: strict decoding error: {which}")))
-}
-
-/// A JSON error in the words of Go's parser.
-pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
-    if error.is_eof() {
-        return "unexpected end of JSON input".to_owned();
-    }
-    let line = bytes.split(|b| *b == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
-    let at = line.get(error.column().saturating_sub(1)).copied().map_or(' ', char::from);
-    if error.to_string().starts_with("recursion limit") {
-        return "exceeded max depth".to_owned();
-    }
-    // Go's parser says how a word goes on.
-    let words = ["null", "true", "false"].into_iter().filter(|_| error.to_string().starts_with("expected ident"));
-    for word in words {
-        let same = |n: &usize| line.get(error.column().saturating_sub(1 + n)..error.column().saturating_sub(1));
-        let read = (1..word.len()).find(|n| same(n).is_some_and(|got| word.as_bytes().starts_with(got)));
-        if let Some(next) = read.and_then(|n| word.chars().nth(n)) {
-            return format!("invalid character {at:?} in literal {word} (expecting {next:?})");
-        }
-    }
-    format!("invalid character {at:?} looking for beginning of value")
 }
 
 /// The start of a body: as text when it looks like JSON, else in hex.

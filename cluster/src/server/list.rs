@@ -7,7 +7,6 @@ use base64::{DecodeError, Engine};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::body;
 use super::call::Call;
 use super::negotiate::Shape;
 use super::params::Params;
@@ -145,12 +144,12 @@ fn decode_continue(token: &str) -> Result<(Option<u64>, String), Failure> {
         |why: String| Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
     let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|error| {
         let at = match error {
-            DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
+            DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. } => at,
             _ => token.len(),
         };
         invalid(format!("illegal base64 data at input byte {at}"))
     })?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|e| invalid(body::json_error(&e, &bytes)))?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|e| invalid(json::error(&e, &bytes)))?;
     let version = json::text(&value, &["v"]);
     if version != "meta.k8s.io/v1" {
         return Err(invalid(format!("server does not recognize this encoded version {version}")));

@@ -17,10 +17,10 @@ mod params;
 mod render;
 mod repeated;
 pub(crate) mod respond;
+mod reviews;
 mod route;
 mod sub;
-pub(crate) mod tls;
-mod watch;
+pub(crate) mod watch;
 mod write;
 mod yaml;
 
@@ -37,10 +37,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::auth;
 use crate::auth::user::User;
-use crate::auth::{self, reviews};
 use crate::shared::Shared;
 use crate::status::Failure;
+use crate::tls;
 pub(crate) use call::{Call, warn};
 use negotiate::Accept;
 use params::Params;
@@ -104,7 +105,7 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
 
 async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     pages::refuse(request.uri(), request.headers())?;
-    let user = auth::admit(shared, request.method(), request.uri(), request.headers())?;
+    let user = auth::admit(&shared.auth, &shared.store, request.method(), request.uri(), request.headers())?;
     match route::parse(request.uri().path()) {
         Route::Resource(path) => {
             let accept = Accept::parse(request.headers(), path.name.is_none())?;

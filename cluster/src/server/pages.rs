@@ -9,8 +9,8 @@ use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, Uri};
 
-use super::tls::NAMES;
 use crate::status::Failure;
+use crate::tls::NAMES;
 
 /// What a browser says about the page that makes it ask.
 const FETCH_SITE: &str = "sec-fetch-site";

@@ -2,7 +2,7 @@
 //!
 //! Never applies them.
 
-use crate::lifecycle::Validation;
+use crate::context::Validation;
 use crate::status::Failure;
 
 /// All parameters any verb knows; absent ones are empty.

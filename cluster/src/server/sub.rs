@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use super::call::{Call, warn};
 use super::respond::{self, Body};
+use super::reviews;
 use super::write::{self, PatchType};
 use super::{admit, body, delete, list, logs};
-use crate::auth::reviews;
 use crate::json;
 use crate::kinds::{Sub, scale};
 use crate::lifecycle::commit;
+use crate::lifecycle::create::Origin;
 use crate::lifecycle::delete::delete as remove;
-use crate::lifecycle::update::Origin;
 use crate::patch::{self, apply};
 use crate::status::{self, Cause, Failure, GroupResource};
 

@@ -13,12 +13,13 @@ use super::call::{Call, Found, warn};
 use super::respond::Body;
 use super::{admit, applied, body, render};
 use crate::auth::escalation;
+use crate::context::Context;
 use crate::conversion;
 use crate::json;
 use crate::kinds::{Resource, Sub};
+use crate::lifecycle::create::Origin;
 use crate::lifecycle::plugins::Plugins;
-use crate::lifecycle::update::Origin;
-use crate::lifecycle::{Context, commit, create as creation, update};
+use crate::lifecycle::{commit, create as creation, update};
 use crate::patch;
 use crate::status::{Cause, Failure};
 use crate::store::Stored;
@@ -86,7 +87,7 @@ async fn insert_once(
     let prepared = creation::prepare(call.resource, &mut object, call.namespace, origin, context);
     warnings.extend(prepared.map_err(|failure| failure.after_warnings(&warnings))?);
     plugins.complete(&mut object)?;
-    escalation::check(call.shared, call.user, call.resource, None, &object, call.name)?;
+    escalation::check(&call.shared.auth, &call.shared.store, call.user, call.resource, None, &object, call.name)?;
     if admission.validates() {
         admission.name_if_none(json::text(&object, &["metadata", "name"]));
         let shown = admit::shown(call, &object);
@@ -166,7 +167,7 @@ pub(crate) async fn write(
     }
     let prepared = update::prepare(call.resource, &old, &mut new, call.sub, origin, context);
     warnings.extend(prepared.map_err(|failure| failure.after_warnings(&warnings))?);
-    escalation::check(call.shared, call.user, call.resource, Some(&old), &new, call.name)?;
+    escalation::check(&call.shared.auth, &call.shared.store, call.user, call.resource, Some(&old), &new, call.name)?;
     if admission.validates() {
         let shown = admit::shown(call, &new);
         let validated = admission.validate(Some(&shown), Some(&old_shown)).await;
@@ -214,7 +215,7 @@ pub(crate) fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Fail
     let bad = |why: String| Failure::bad_request(format!("error decoding {what}: {why}"));
     let value: Value = match kind {
         PatchType::Apply => body::yaml(bytes).map_err(|why| bad(yaml_error(&why)))?,
-        _ => serde_json::from_slice(bytes).map_err(|e| bad(body::json_error(&e, bytes)))?,
+        _ => serde_json::from_slice(bytes).map_err(|e| bad(json::error(&e, bytes)))?,
     };
     let got = match &value {
         Value::Null => "null",
@@ -256,7 +257,7 @@ pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result
         return Err(Failure::not_found(call.resource.gr(), call.name));
     }
     let patch = decode_patch(kind, &bytes)?;
-    let strict = context.validation == crate::lifecycle::Validation::Strict;
+    let strict = context.validation == crate::context::Validation::Strict;
     let config = if kind == PatchType::Apply { Some(applied::configuration(call, &patch)?) } else { None };
     for _ in 0..ATTEMPTS {
         let Some(current) = call.find().await? else {

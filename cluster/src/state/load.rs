@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{Document, State, StateError};
+use crate::context::{Context, Validation};
 use crate::json;
-use crate::lifecycle::update::Origin;
-use crate::lifecycle::{Context, Validation, commit, create, update};
+use crate::lifecycle::create::Origin;
+use crate::lifecycle::{commit, create, update};
 use crate::shared::Shared;
 use crate::status::Failure;
 use crate::store::key;

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::names;
 use crate::json::{at, int, list, text};
+use crate::names;
 use crate::status::Cause;
 
 pub(super) const NOT_NEGATIVE: &str = "must be greater than or equal to 0";

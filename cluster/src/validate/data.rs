@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::names::config_key;
 use crate::json::{at, text};
+use crate::names::config_key;
 use crate::status::Cause;
 
 /// The keys that typed secrets must have.

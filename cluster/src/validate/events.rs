@@ -4,9 +4,9 @@
 
 use serde_json::{Value, json};
 
-use super::names;
 use crate::json::{at, int, is_empty, text};
 use crate::kinds::{Conversion, Resource};
+use crate::names;
 use crate::status::Cause;
 
 const MISFIT: &str = "does not match event.namespace";

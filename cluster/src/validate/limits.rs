@@ -5,10 +5,10 @@
 use serde_json::{Map, Value, json};
 
 use super::common::{selector, share};
-use super::names;
 use super::pods;
 use super::quantity::Quantity;
 use crate::json::{at, int, list, text};
+use crate::names;
 use crate::status::Cause;
 
 /// Resources of which there are only whole ones.

@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::{label_value, qualified_name};
 use crate::json::{self, list};
 use crate::kinds::Resource;
+use crate::names::{label_value, qualified_name};
 use crate::status::Cause;
 
 /// All annotations of an object together may have this many bytes.

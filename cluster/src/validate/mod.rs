@@ -9,7 +9,6 @@ mod events;
 mod kinds;
 mod limits;
 pub(crate) mod metadata;
-mod names;
 mod network;
 pub(crate) mod objects;
 mod pods;
@@ -18,7 +17,3 @@ pub(crate) mod status;
 mod storage;
 pub(crate) mod typed;
 mod webhooks;
-
-pub use webhooks::match_condition;
-
-pub(crate) use names::{Naming, label_value, qualified_name};

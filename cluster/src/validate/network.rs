@@ -5,8 +5,9 @@
 use serde_json::{Value, json};
 
 use super::common::{Range, address, range, selector};
-use super::{names, pods};
+use super::pods;
 use crate::json::{at, int, is_empty, list, text};
+use crate::names;
 use crate::status::Cause;
 
 pub(super) fn service(object: &Value, old: Option<&Value>) -> Vec<Cause> {

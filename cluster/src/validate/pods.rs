@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use super::quantity::Quantity;
-use super::{Naming, names};
 use crate::json::{at, int, list, text};
+use crate::names::{self, Naming};
 use crate::status::Cause;
 
 /// Problems of the spec at `shown`.

@@ -6,11 +6,11 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::names::{Naming, qualified_name};
 use super::pods::one_of;
-use crate::cel::{Program, Ty};
 use crate::json::{at, int, list, text};
+use crate::names::{Naming, qualified_name};
 use crate::status::Cause;
+use boathook_cel::match_condition;
 
 /// What is wrong with a configuration, whichever kind it is.
 pub(super) fn configuration(object: &Value) -> Vec<Cause> {
@@ -165,20 +165,5 @@ fn conditions(hook: &Value, field: &str, causes: &mut Vec<Cause>) {
         if !names.insert(name) {
             causes.push(Cause::duplicate(format!("{field}.name"), name));
         }
-    }
-}
-
-/// Whether a condition of a webhook compiles, as the API server says it when the webhook is registered.
-///
-/// # Errors
-/// What is wrong with it, with its places.
-pub fn match_condition(expression: &str) -> Result<(), String> {
-    let failed = |why: String| format!("compilation failed: {why}");
-    let variables = ["object", "oldObject", "request", "authorizer"].map(|name| (name, Ty::Dyn));
-    let found = Program::parse(expression).and_then(|program| program.check(&variables)).map_err(failed)?;
-    if matches!(found.as_str(), "bool" | "dyn") {
-        Ok(())
-    } else {
-        Err(format!("must evaluate to bool but got {found}"))
     }
 }

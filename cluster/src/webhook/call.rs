@@ -96,7 +96,7 @@ fn understand(status: u16, readable: bool, bytes: &Bytes) -> Result<Value, Strin
                      \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
                 );
             }
-            unusable(&crate::server::body::json_error(&error, bytes))
+            unusable(&crate::json::error(&error, bytes))
         });
     }
     // A Status says itself what is wrong.

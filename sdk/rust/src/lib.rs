@@ -43,6 +43,8 @@
 //! - `kv`: key-values of log lines become fields in the operator's log.
 //! - `test-yaml`: the module `testing` reads documents that are written in YAML.
 
+#![warn(missing_docs)]
+
 mod data;
 #[doc(hidden)]
 pub mod entry;

@@ -11,18 +11,16 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use boathook_core::model::error_chain;
+use boathook_operator::admin::{
+    Client, ClientError, Letters, Refused, SnapshotQuery, Socket,
+    render::{self, Text},
+    socket::default_places,
+    views::{HooksView, RetriedView, SetLogLevel},
+};
 
 use super::runtime::block_on;
-use crate::{
-    admin::{
-        Client, ClientError, Letters, Refused, SnapshotQuery, Socket,
-        render::{self, Text},
-        socket::default_places,
-        views::{HooksView, RetriedView, SetLogLevel},
-    },
-    cli::admin::{self as typed, Admin, LettersAction, LogLevelAction},
-    model::error_chain,
-};
+use crate::cli::admin::{self as typed, Admin, LettersAction, LogLevelAction};
 use show::show;
 
 /// No operator answers.

@@ -6,10 +6,12 @@ use std::{
 };
 
 use anyhow::Context as _;
+use boathook_core::model::error_chain;
+use boathook_operator::admin::render::Style;
 use serde::Serialize;
 
 use super::super::runtime::Stop;
-use crate::{admin::render::Style, cli::Output, model::error_chain};
+use crate::cli::Output;
 
 /// How a view is shown.
 pub(super) struct How {

@@ -3,17 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use boathook_author::author::output;
+use boathook_bundle::{FileInput, HookInput, Input};
+use boathook_core::{hooks::read_directory, model::error_chain};
+use boathook_operator::app::load;
+use boathook_sandbox::Sandbox;
 use jiff::Timestamp;
 
-use crate::{
-    app::load,
-    author::output,
-    bundle::{FileInput, HookInput, Input},
-    cmd::sandbox,
-    hooks::read_directory,
-    model::error_chain,
-    sandbox::Sandbox,
-};
+use crate::cmd::sandbox;
 
 /// All hooks, schemas and texts of a directory. All files that are no hooks are told of before it fails.
 pub(super) async fn input(directory: &Path, source: Option<String>) -> anyhow::Result<Input> {
@@ -41,7 +38,7 @@ pub(super) async fn input(directory: &Path, source: Option<String>) -> anyhow::R
     }
 }
 
-async fn hook(file: crate::hooks::HookFile, sandbox: &Sandbox) -> anyhow::Result<HookInput> {
+async fn hook(file: boathook_core::hooks::HookFile, sandbox: &Sandbox) -> anyhow::Result<HookInput> {
     let name = file.name?;
     let bytes = tokio::fs::read(&file.path).await.context("it can't be read")?;
     let hook = load(&name, &bytes, sandbox).await?;

@@ -1,22 +1,21 @@
 //! `boathook bundle`: packs, pushes, pulls, shows, checks and signs. Decides nothing about trust: `bundle` does.
 
 mod hooks;
-pub(super) mod place;
 mod show;
 
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use boathook_bundle as bundle;
+use boathook_bundle::{BundleError, Layout, LayoutError, Policy, PrivateKey, Progress, Store};
+use boathook_core::model::error_chain;
 
 use super::{
+    directories,
+    place::{self, policy},
     runtime::block_on,
-    serve::{BUNDLES, cache_dir},
 };
-use crate::{
-    bundle::{self, BundleError, Layout, LayoutError, NamedKey, Policy, PrivateKey, Progress, PublicKey, Store},
-    cli::bundle::{Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Trust, Verify},
-    model::error_chain,
-};
+use crate::cli::bundle::{Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Verify};
 
 /// `verify` refuses.
 const REFUSED: u8 = 1;
@@ -76,8 +75,11 @@ async fn push(args: &Push) -> anyhow::Result<()> {
 async fn pull(args: &Pull) -> anyhow::Result<()> {
     let policy = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
     let from = place::named(&args.from, &args.registry)?;
-    let usual = || cache_dir().map(|directory| directory.with_file_name(BUNDLES));
-    let store = args.store.clone().or_else(usual).context("there is no cache directory: name one with --store")?;
+    let store = args
+        .store
+        .clone()
+        .or_else(directories::bundles)
+        .context("there is no cache directory: name one with --store")?;
     let store = Store::open(&store)?;
     let progress = Progress::default();
     let pulled = show::during(&progress, bundle::pull(&from, &store, &policy, &progress)).await?;
@@ -120,21 +122,4 @@ async fn sign(args: &Sign) -> anyhow::Result<()> {
     eprintln!("signed: {} signatures under the tag {}", signed.signatures, signed.tag);
     println!("{}", signed.digest);
     Ok(())
-}
-
-/// What is to be trusted. `or`: what else could have been typed.
-pub(super) fn policy(trust: &Trust, or: &str) -> anyhow::Result<Policy> {
-    if let Some(path) = &trust.policy {
-        return Ok(Policy::read(path)?);
-    }
-    if trust.key.is_empty() && trust.digest.is_empty() {
-        bail!("nothing says what to trust: add --key, --digest or --policy {or}");
-    }
-    let digests = trust.digest.iter().map(|text| bundle::Digest::parse(text)).collect::<Result<_, _>>()?;
-    let keys = trust.key.iter().map(|path| {
-        let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-        let key = PublicKey::from_pem(&text).with_context(|| format!("{} can't be used", path.display()))?;
-        Ok(NamedKey { name: path.display().to_string(), key, may: None })
-    });
-    Ok(Policy::of(digests, keys.collect::<anyhow::Result<_>>()?))
 }

@@ -6,14 +6,11 @@ use std::{
     time::Duration,
 };
 
+use boathook_bundle::{BundleError, Progress, Seen, Verified};
+use boathook_core::model::InterpreterRef;
 use serde_json::{Value, json};
 
-use crate::{
-    bundle::{BundleError, Progress, Seen, Verified},
-    cli::Output,
-    cmd::summary,
-    model::InterpreterRef,
-};
+use crate::{cli::Output, cmd::summary};
 
 const REDRAW: Duration = Duration::from_millis(200);
 
@@ -52,7 +49,7 @@ pub(super) fn seen(seen: &Seen) -> String {
         }
     }
     for file in &contents.files {
-        let title = file.annotations.get(crate::bundle::TITLE).map_or("?", String::as_str);
+        let title = file.annotations.get(boathook_bundle::TITLE).map_or("?", String::as_str);
         let _ = writeln!(out, "File:     {}, {} bytes, {}", clean(title), file.size, clean(&file.media_type));
     }
     out

@@ -7,16 +7,13 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use boathook_author::rbac::{self, Access, Asker, Layout, Place, Reason, Rule, Who};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Client;
 use serde_json::{Value, json};
 
 use super::{Subject, tell};
-use crate::{
-    cli::rbac::Rbac,
-    cmd::connect,
-    rbac::{self, Access, Asker, Layout, Place, Reason, Rule, Who},
-};
+use crate::{cli::rbac::Rbac, cmd::connect};
 
 const PATIENCE: Duration = Duration::from_secs(15);
 const AT_A_TIME: usize = 16;

@@ -3,17 +3,14 @@
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
+use boathook_author::rbac::{Kinds, ServedKind};
 use boathook_cluster::{Cluster, Options, State};
+use boathook_core::model::HookSpec;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::Client;
 
-use crate::{
-    cli::rbac::Rbac,
-    cmd::connect,
-    model::HookSpec,
-    rbac::{Kinds, ServedKind},
-};
+use crate::{cli::rbac::Rbac, cmd::connect};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const AT_A_TIME: usize = 8;
@@ -81,7 +78,7 @@ async fn list(client: &Client, version: String) -> Option<APIResourceList> {
     match answer {
         Ok(list) => Some(list),
         Err(error) => {
-            eprintln!("warning: the kinds of {version} are not known: {}", crate::model::error_chain(&error));
+            eprintln!("warning: the kinds of {version} are not known: {}", boathook_core::model::error_chain(&error));
             None
         }
     }

@@ -6,15 +6,15 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-
-use crate::{
-    app::load,
-    author::output,
-    cmd::sandbox,
+use boathook_author::author::output;
+use boathook_core::{
     hooks::{HookFile, read_directory},
     model::{HookName, HookSpec, error_chain},
-    sandbox::Sandbox,
 };
+use boathook_operator::app::load;
+use boathook_sandbox::Sandbox;
+
+use crate::cmd::sandbox;
 
 /// The interface of calls to Kubernetes, without its version.
 const KUBE: &str = "boathook:hook/kube";

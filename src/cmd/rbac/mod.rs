@@ -14,12 +14,11 @@ use anyhow::bail;
 pub(super) use kinds::local;
 pub(super) use records::note;
 
+use boathook_author::rbac::{self, Kinds, Layout, Needs, Tenant};
+use boathook_core::model::{HookSpec, error_chain};
+
 use super::{connect, runtime::block_on};
-use crate::{
-    cli::{Output, rbac::Rbac},
-    model::{HookSpec, error_chain},
-    rbac::{self, Kinds, Layout, Needs, Tenant},
-};
+use crate::cli::{Output, rbac::Rbac};
 
 /// `--check` found something.
 const DIFFERENCES: u8 = 1;

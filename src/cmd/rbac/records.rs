@@ -3,12 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-
-use crate::{
-    model::{CallError, HookName},
-    rbac::{Calls, Evidence},
-    record::{self, Answer, Call, Request, SUFFIX},
-};
+use boathook_author::rbac::{Calls, Evidence};
+use boathook_core::model::{CallError, HookName};
+use boathook_operator::record::{self, Answer, Call, Request, SUFFIX};
 
 /// Whether a path stands for records.
 pub(super) fn are_in(path: &Path) -> bool {

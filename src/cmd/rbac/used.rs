@@ -8,13 +8,11 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use boathook_author::rbac::{self, Evidence, Refused, Usage};
 use serde_json::{Value, json};
 
 use super::{Subject, records, tell};
-use crate::{
-    cli::rbac::Rbac,
-    rbac::{self, Evidence, Refused, Usage},
-};
+use crate::cli::rbac::Rbac;
 
 /// Whether nothing differs.
 pub(super) fn run(args: &Rbac, subject: &Subject) -> anyhow::Result<bool> {

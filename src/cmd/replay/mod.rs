@@ -10,23 +10,23 @@ use std::{
 };
 
 use anyhow::Context as _;
-use futures::StreamExt as _;
-use serde_json::{Value, json};
-use tokio::sync::Mutex;
-
-use super::{rbac::local, runtime::block_on, sandbox};
-use crate::{
+use boathook_author::rbac::Kinds;
+use boathook_core::model::{HookName, Limits, error_chain};
+use boathook_operator::{
     app::{Hook, load},
-    cli::{Output, record::Replay},
-    model::{HookName, Limits, error_chain},
-    rbac::Kinds,
     record::{
         self, FileName, Header, Record, SUFFIX, read_key,
         replay::{Components, Difference, Tried, Unusable, replay},
         secrets::Key,
     },
-    sandbox::{LoadedHook, Sandbox, SandboxConfig},
 };
+use boathook_sandbox::{LoadedHook, Sandbox, SandboxConfig};
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::{rbac::local, runtime::block_on, sandbox};
+use crate::cli::{Output, record::Replay};
 
 /// As `println`, but who reads no further does not end the replay.
 macro_rules! say {

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{
-    cmd::rbac::note,
-    model::{CallError, CallReason, HookSpec},
-    rbac::{Calls, Kinds, denied},
-    record::{Answer, Call, Request, replay::Refuses},
-};
+use boathook_author::rbac::{Calls, Kinds, denied};
+use boathook_core::model::{CallError, CallReason, HookSpec};
+use boathook_operator::record::{Answer, Call, Request, replay::Refuses};
+
+use crate::cmd::rbac::note;
 
 /// Refuses what a host would, in its words.
 pub(super) fn refuses(spec: &HookSpec, kinds: Kinds) -> Arc<Refuses> {

@@ -1,15 +1,14 @@
 //! What a hook answered the API server's question, as text or data. Decides nothing.
 
-use serde_json::{Value, json};
-
-use super::show::clean;
-use crate::{
-    admin::views::RunView,
-    app::once::Answered,
-    cli::{Output, run::Run},
+use boathook_core::{
     effect::{self, Effect},
     model::{HookName, Verdict},
 };
+use boathook_operator::{admin::views::RunView, app::once::Answered};
+use serde_json::{Value, json};
+
+use super::show::clean;
+use crate::cli::{Output, run::Run};
 
 /// HTTP status and reason of a denial that says none.
 const DENIED: (u16, &str) = (403, "Forbidden");

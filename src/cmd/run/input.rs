@@ -3,14 +3,12 @@
 use std::{io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail};
+use boathook_author::scenario;
+use boathook_core::model::{HookSpec, WatchEventKind};
+use boathook_operator::app::once::{Asked, Occasion, Question, Wanted};
 use serde_json::Value;
 
-use crate::{
-    app::once::{Asked, Occasion, Question, Wanted},
-    cli::run::{Event, Run},
-    model::{HookSpec, WatchEventKind},
-    scenario,
-};
+use crate::cli::run::{Event, Run};
 
 /// Stands for stdin.
 const STDIN: &str = "-";

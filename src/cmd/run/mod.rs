@@ -17,6 +17,19 @@ use std::{
 
 use anyhow::Context as _;
 use boathook_cluster::{Cluster, State};
+use boathook_core::{
+    effect::{Effect, Sink, Style},
+    model::{HookName, HookSpec, error_chain},
+};
+use boathook_operator::{
+    admin::views::RunView,
+    app::{
+        App, Options, load,
+        once::{Answered, Ground, OnceError},
+    },
+    telemetry::{LogFormat, log},
+};
+use boathook_sandbox::{RunReport, Sandbox};
 
 use super::{
     connect,
@@ -25,22 +38,11 @@ use super::{
     runtime::{Stop, block_on},
     sandbox,
 };
-use crate::{
-    admin::views::RunView,
-    app::{
-        App, Options, load,
-        once::{Answered, Ground, OnceError},
-    },
-    cli::{Connection, Output, run::Run},
-    effect::{Effect, Sink, Style},
-    model::{HookName, HookSpec, error_chain},
-    sandbox::{RunReport, Sandbox},
-    telemetry::{LogFormat, log},
-};
+use crate::cli::{Connection, Output, run::Run};
 use input::Input;
 
 /// The hook's own lines, and what is wrong with the operator.
-const LOG: &str = "hook=debug,boathook=warn,boathook::app::runs=off";
+const LOG: &str = "hook=debug,boathook=warn,boathook_operator::app::runs=off";
 /// A hook knows its objects within this time.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What was given can't be used.

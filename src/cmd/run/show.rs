@@ -1,13 +1,13 @@
 //! How a run went, as text or data. Decides nothing.
 
-use serde_json::{Value, json};
-
-use crate::{
-    cli::{Output, run::Run},
+use boathook_core::{
     effect::{self, Effect},
     model::{HookName, MetricOp, MetricSample, MetricValue},
-    sandbox::RunReport,
 };
+use boathook_sandbox::RunReport;
+use serde_json::{Value, json};
+
+use crate::cli::{Output, run::Run};
 
 /// Prints the end of a run; its writes were shown as they came, unless data is asked for.
 pub(super) fn report(

@@ -4,16 +4,19 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
+use boathook_bundle as bundle;
+use boathook_bundle::{Digest, Place, Policy, Progress, Ready, Store};
+use boathook_core::{
+    model::{BundleId, BundleNews, Installation, Installer, error_chain},
+    tasks::{Task, Tasks},
+};
+use boathook_kube::election::Leadership;
 use tokio::{task::spawn_blocking, time::sleep};
 use tracing::{info, warn};
 
 use crate::{
-    bundle::{self, Digest, Place, Policy, Progress, Ready, Store},
     cli::bundle::{Registry, Served},
-    cmd::bundle::{place, policy},
-    election::Leadership,
-    model::{BundleId, BundleNews, Installation, Installer, error_chain},
-    tasks::{Task, Tasks},
+    cmd::place::{self, policy},
 };
 
 /// Between two tries of a bundle that does not run yet.

@@ -9,25 +9,27 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use boathook_core::{
+    memory::{self, Parts},
+    tasks::{Ended, Tasks},
+};
+use boathook_kube::election::{ElectionConfig, Leadership, lease_name};
+use boathook_operator::{
+    app::{App, Awaited, CertificateSource, Options, Reached, WebhookOptions},
+    record::{RecordConfig, Which},
+    telemetry::{LogControl, LogFormat, Traces, log},
+};
+use boathook_sandbox::CompilerConfig;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{debug, error, info, warn};
 
 use super::{
-    admin, connect,
+    admin, connect, directories,
     effects::Plan,
-    hookbundles, interpreters,
+    hookbundles,
     runtime::{Stop, block_on_threads},
 };
-use crate::{
-    app::{App, Awaited, CertificateSource, Options, Reached, WebhookOptions},
-    cli::{self, Serve, hookbundle::Mode, webhooks::Webhooks},
-    election::{ElectionConfig, Leadership, lease_name},
-    memory::{self, Parts},
-    record::{RecordConfig, Which},
-    sandbox::CompilerConfig,
-    tasks::{Ended, Tasks},
-    telemetry::{LogControl, LogFormat, Traces, log},
-};
+use crate::cli::{self, Serve, hookbundle::Mode, webhooks::Webhooks};
 
 const MIB: u64 = 1024 * 1024;
 /// Memory, where neither the admin nor the system says how much there is.
@@ -38,8 +40,6 @@ const INTERRUPTED: u8 = 3;
 const LOST: u8 = 4;
 /// A task of the operator ended by itself. A process that starts anew has all of them.
 const BROKEN: u8 = 5;
-/// Beside the cache of compiled components.
-pub(super) const BUNDLES: &str = "boathook-bundles";
 
 pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
     let given = args.memory_limit.map(|mebibytes| u64::from(mebibytes) * MIB);
@@ -50,7 +50,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
         let only_hook_bundles = only_hook_bundles(&args)?;
         raise_file_limit();
         let mut stop = Stop::new()?;
-        let usual_store = cache_dir().map(|dir| dir.with_file_name(BUNDLES));
+        let usual_store = directories::bundles();
         let common = hookbundles::Common::read(&args.bundles, usual_store.clone())?;
         let hook_bundles = args.hook_bundles.clone();
         let named = bundles::Named::read(args.bundles.take(), usual_store)?;
@@ -229,8 +229,8 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     let compiler = CompilerConfig::new(std::env::current_exe()?);
     let memory = args.compile_memory.map_or(parts.compiler, |mebibytes| u64::from(mebibytes) * MIB);
     options.sandbox.compiler = Some(CompilerConfig { memory, ..compiler });
-    options.sandbox.cache_dir = args.cache_dir.or_else(cache_dir);
-    options.sandbox.interpreters = interpreters::directories(args.interpreters);
+    options.sandbox.cache_dir = args.cache_dir.or_else(directories::cache);
+    options.sandbox.interpreters = directories::interpreters(args.interpreters);
     options.access.reporting_instance = std::env::var("HOSTNAME").unwrap_or(options.access.reporting_instance);
     Ok(options)
 }
@@ -292,22 +292,16 @@ fn record(args: cli::record::Recording, hooks: &Path) -> Option<RecordConfig> {
     Some(config)
 }
 
-/// The user's cache directory, as the XDG base directory specification has it. None where there is no
-/// home: compiled components are not kept then.
-pub(super) fn cache_dir() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(base.join("boathook"))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use boathook_core::model::{
+        Asked, BundleId, HookSource, HookState, InstallError, Installation, Installed, Installer,
+    };
     use clap::Parser as _;
     use futures::future::{BoxFuture, FutureExt as _};
 
     use super::*;
-    use crate::model::{Asked, BundleId, HookSource, HookState, InstallError, Installation, Installed, Installer};
 
     /// Has no hooks.
     struct Nobody;

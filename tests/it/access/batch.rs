@@ -1,7 +1,7 @@
 //! `batch`: many writes at once.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use boathook::model::{CallReason, Create, Delete, IfExists, Operation, PatchBody, Propagation};
+use boathook_core::model::{CallReason, Create, Delete, IfExists, Operation, PatchBody, Propagation};
 use serde_json::json;
 
 use super::fixture::{Fixture, anyone, caller, parsed, patch, permission};

@@ -1,7 +1,7 @@
 //! `emit-event`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use boathook::model::{CallReason, EmitEvent, EventType, ObjectRef};
+use boathook_core::model::{CallReason, EmitEvent, EventType, ObjectRef};
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, anyone};

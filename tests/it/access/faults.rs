@@ -10,13 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook::{
-    access::AccessConfig,
-    model::{
-        Allowance, CallError, CallReason, Caller, Charge, Create, Delete, IfExists, ListQuery, Operation, PatchBody,
-        Propagation, Update,
-    },
+use boathook_core::model::{
+    Allowance, CallError, CallReason, Caller, Charge, Create, Delete, IfExists, ListQuery, Operation, PatchBody,
+    Propagation, Update,
 };
+use boathook_kube::access::AccessConfig;
 use futures::future::join_all;
 use serde_json::json;
 
@@ -263,7 +261,7 @@ impl Charge for Bytes {
     }
 }
 
-// mutant: src/access/send.rs: `if !memory.charge(COPIES * piece.len()) {` => `if false {`
+// mutant: crates/kube/src/access/send.rs: `if !memory.charge(COPIES * piece.len()) {` => `if false {`
 #[tokio::test]
 async fn an_answer_is_read_only_as_far_as_there_is_memory() {
     let script = Script::with(vec![Step::Flood], |bounds| {
@@ -365,7 +363,7 @@ impl io::Write for Lines {
     }
 }
 
-// mutant: src/access/write.rs: `(Some(target), _) => Named::object(target, None).to_string(),` => `(Some(_), _) => format!("{:?}", self.operation),`
+// mutant: crates/kube/src/access/intent.rs: `(Some(target), _) => Named::object(target, None).to_string(),` => `(Some(_), _) => format!("{:?}", self.operation),`
 #[tokio::test]
 async fn the_audit_line_has_every_field_and_nothing_of_the_object() {
     let lines = Lines::default();

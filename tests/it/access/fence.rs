@@ -3,10 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::{
+use boathook_core::model::{CallReason, Create, Delete, IfExists, Operation, PatchBody, Propagation};
+use boathook_kube::{
     access::Access,
     election::{Leadership, Standing},
-    model::{CallReason, Create, Delete, IfExists, Operation, PatchBody, Propagation},
 };
 use serde_json::json;
 use tokio::{sync::watch, time::Instant};

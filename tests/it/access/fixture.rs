@@ -3,12 +3,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use boathook::{
+use boathook_cluster::{Cluster, Options};
+use boathook_core::model::{CallError, Caller, HookName, ObjectRef, Operation, Patch, PatchBody, Permission, RunId};
+use boathook_kube::{
     access::{Access, AccessConfig, JqRunner, Observer, WriteRecord},
     discovery::Discovery,
-    model::{CallError, Caller, HookName, ObjectRef, Operation, Patch, PatchBody, Permission, RunId},
 };
-use boathook_cluster::{Cluster, Options};
 use futures::{FutureExt, future::BoxFuture};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use boathook::model::{
+use boathook_core::model::{
     CallError, CallReason, Caller, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, PatchBody,
     Propagation, Update,
 };
@@ -48,9 +48,9 @@ fn refused(error: &CallError, verbs: &str) {
     );
 }
 
-// mutant: src/access/request/mod.rs: `verbs.iter().copied().filter(|verb| !grants::allows(&caller.permissions, verb, subject)).collect();` => `Vec::new();`
-// mutant: src/access/update.rs: `place.require(caller, &["patch"])?;` => ``
-// mutant: src/access/delete.rs: `&["delete", "get"]` => `&["delete"]`
+// mutant: crates/kube/src/access/request/mod.rs: `verbs.iter().copied().filter(|verb| !grants::allows(&caller.permissions, verb, subject)).collect();` => `Vec::new();`
+// mutant: crates/kube/src/access/update.rs: `place.require(caller, &["patch"])?;` => ``
+// mutant: crates/kube/src/access/delete.rs: `&["delete", "get"]` => `&["delete"]`
 #[tokio::test]
 async fn each_operation_needs_its_verbs_and_sends_nothing_without_them() {
     let script = Script::start(vec![Step::Answer(500, "", "{}")]).await;
@@ -102,8 +102,8 @@ async fn a_list_of_all_namespaces_needs_a_permission_for_all() {
     assert_eq!(script.requests(), Vec::<String>::new());
 }
 
-// mutant: src/access/grants/mod.rs: `Reach::Namespace(namespace) => rules.iter().any(|rule| rule == namespace),` => `Reach::Namespace(_) => true,`
-// mutant: src/access/update.rs: `head.agree(&patch.target)?;` => ``
+// mutant: crates/kube/src/access/grants/mod.rs: `Reach::Namespace(namespace) => rules.iter().any(|rule| rule == namespace),` => `Reach::Namespace(_) => true,`
+// mutant: crates/kube/src/access/update.rs: `head.agree(&patch.target)?;` => ``
 #[tokio::test]
 async fn the_body_is_what_is_checked() {
     let script = Script::start(vec![Step::Answer(500, "", "{}")]).await;

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::model::{
+use boathook_core::model::{
     Caller, Create, Delete, EmitEvent, EventType, Identity, IfExists, ListQuery, ObjectRef, Operation, PatchBody,
     Propagation, Update,
 };
@@ -84,8 +84,8 @@ fn event(regarding: ObjectRef) -> EmitEvent {
 }
 
 /// Flux Operator CVE-2026-23990: an empty user made no header, and no header is the operator's own rights.
-// mutant: src/access/send.rs: `request.header("Impersonate-User", identity.user())` => `request.header("X-User", identity.user())`
-// mutant: src/access/read.rs: `self.sender.send(Some(caller), &what, &wire, &mut Meter::default()).await?;` => `self.sender.send(None, &what, &wire, &mut Meter::default()).await?;`
+// mutant: crates/kube/src/access/send.rs: `request.header("Impersonate-User", identity.user())` => `request.header("X-User", identity.user())`
+// mutant: crates/kube/src/access/read.rs: `self.sender.send(Some(caller), &what, &wire, &mut Meter::default()).await?;` => `self.sender.send(None, &what, &wire, &mut Meter::default()).await?;`
 #[tokio::test]
 async fn cve_2026_23990_no_call_of_a_tenants_hook_leaves_without_its_header() {
     // Found, conflicting, there already, not there, and lost on the way: so each call asks again in its own ways.
@@ -126,7 +126,7 @@ fn told_as_the_tenant(script: &Script) {
 
 /// Kyverno CVE-2026-22039: a policy of one namespace reached another by the controller's rights, with a path of its own
 /// making.
-// mutant: src/access/grants/mod.rs: `Reach::Namespace(namespace) => rules.iter().any(|rule| rule == namespace),` => `Reach::Namespace(_) => true,`
+// mutant: crates/kube/src/access/grants/mod.rs: `Reach::Namespace(namespace) => rules.iter().any(|rule| rule == namespace),` => `Reach::Namespace(_) => true,`
 #[tokio::test]
 async fn cve_2026_22039_no_name_leads_to_another_namespace() {
     let script = Script::start(vec![Step::Answer(200, "", FOUND)]).await;
@@ -181,7 +181,7 @@ async fn cve_2026_22039_no_name_leads_to_another_namespace() {
 }
 
 /// Capsule CVE-2026-22872: the tenant's namespace was forced upon each object, which means nothing to a cluster-scoped one.
-// mutant: src/access/grants/mod.rs: `Reach::Cluster | Reach::AllNamespaces => false,` => `Reach::Cluster | Reach::AllNamespaces => true,`
+// mutant: crates/kube/src/access/grants/mod.rs: `Reach::Cluster | Reach::AllNamespaces => false,` => `Reach::Cluster | Reach::AllNamespaces => true,`
 #[tokio::test]
 async fn cve_2026_22872_a_forced_namespace_lets_nothing_cluster_scoped_through() {
     let script = Script::start(vec![Step::Answer(200, "", FOUND)]).await;

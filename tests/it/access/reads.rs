@@ -1,7 +1,7 @@
 //! `get` and `list`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use boathook::model::{CallReason, ListQuery, ObjectRef};
+use boathook_core::model::{CallReason, ListQuery, ObjectRef};
 use serde_json::json;
 
 use super::fixture::{Fixture, anyone, parsed};

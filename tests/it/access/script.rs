@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use boathook::{
-    access::{Access, AccessConfig},
-    model::{Caller, ObjectRef},
-};
+use boathook_core::model::{Caller, ObjectRef};
+use boathook_kube::access::{Access, AccessConfig};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use boathook::model::{
+use boathook_core::model::{
     CallReason, Caller, Create, Delete, IfExists, ObjectRef, Operation, Patch, PatchBody, Propagation, Update,
 };
 use serde_json::{Value, json};

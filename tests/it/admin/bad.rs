@@ -1,6 +1,6 @@
 //! Questions that are wrong, in every way in which they can be.
 
-use boathook::admin::{ClientError, Letters, SnapshotQuery, views::SetLogLevel};
+use boathook_operator::admin::{ClientError, Letters, SnapshotQuery, views::SetLogLevel};
 use http::StatusCode;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},

@@ -126,8 +126,8 @@ async fn the_log_level_is_shown_and_changed() {
     until("it answers", async || (typed(&socket, &["log-level"]).await.code == Some(0)).then_some(())).await;
     assert_eq!(done(typed(&socket, &["log-level"]).await), "warn");
 
-    let set = done(typed(&socket, &["log-level", "set", "info,boathook::admin=debug", "--for", "10m"]).await);
-    assert!(set.starts_with("info,boathook::admin=debug until 20") && set.ends_with("then warn"), "{set}");
+    let set = done(typed(&socket, &["log-level", "set", "info,boathook_operator::admin=debug", "--for", "10m"]).await);
+    assert!(set.starts_with("info,boathook_operator::admin=debug until 20") && set.ends_with("then warn"), "{set}");
     serving.logged("it logs that", |line| line.contains("an admin changed").then_some(())).await.unwrap();
     assert_eq!(done(typed(&socket, &["log-level", "set", "error"]).await), "error");
     let noisy: Value = serde_json::from_str(&done(typed(&socket, &["raw", "/config/list"]).await)).unwrap();

@@ -1,6 +1,6 @@
 //! What an operator is told to do.
 
-use boathook::admin::{
+use boathook_operator::admin::{
     Client, ClientError, Letters,
     views::{DeadLettersView, HookState, HooksView, QueuesView, RunsView},
 };

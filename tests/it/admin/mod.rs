@@ -10,7 +10,7 @@ mod views;
 
 use std::path::{Path, PathBuf};
 
-use boathook::admin::{Client, ClientError, Socket};
+use boathook_operator::admin::{Client, ClientError, Socket};
 use tempfile::TempDir;
 
 use crate::{

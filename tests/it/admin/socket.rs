@@ -9,10 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use boathook::{
-    admin::{Client, ClientError, Server, Socket, SocketError},
-    tasks::Tasks,
-};
+use boathook_core::tasks::Tasks;
+use boathook_operator::admin::{Client, ClientError, Server, Socket, SocketError};
 use http::StatusCode;
 
 use super::{Asked, socket_in};
@@ -50,7 +48,7 @@ async fn nobody_else_can_open_it() {
     assert!(matches!(answer(&socket).await, Err(ClientError::NoOperator { .. })));
 }
 
-// mutant: src/admin/server.rs: `Some(uid) if users.contains(&uid) => next.run(request).await,` => `Some(uid) if users.contains(&uid) || true => next.run(request).await,`
+// mutant: crates/operator/src/admin/server.rs: `Some(uid) if users.contains(&uid) => next.run(request).await,` => `Some(uid) if users.contains(&uid) || true => next.run(request).await,`
 #[tokio::test]
 async fn other_users_are_refused_even_when_they_could_open_it() {
     let directory = tempfile::tempdir().unwrap();

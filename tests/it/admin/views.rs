@@ -1,6 +1,6 @@
 //! What the operator shows of itself.
 
-use boathook::admin::{
+use boathook_operator::admin::{
     Client, SnapshotQuery,
     views::{BindingKind, HookState, HookView, HooksView, RunResult, SnapshotItem, SnapshotsView},
 };
@@ -106,7 +106,7 @@ kubernetes:
 - {name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {test: "yes"}}, jqFilter: .data.k}
 "#;
 
-// mutant: src/admin/pages.rs: `if !show && (secrets || object.as_ref().is_some_and(is_secret)) {` => `if !show && (secrets && object.as_ref().is_some_and(is_secret)) && false {`
+// mutant: crates/operator/src/admin/pages.rs: `if !show && (secrets || object.as_ref().is_some_and(is_secret)) {` => `if !show && (secrets && object.as_ref().is_some_and(is_secret)) && false {`
 #[tokio::test]
 async fn snapshots_in_pages_and_with_values_of_secrets_only_when_asked_for() {
     let asked = Asked::start(&[("all", hook(SECRETS, &Deed::Says("ran")))]).await;

@@ -13,7 +13,9 @@
 
 use std::fs;
 
-use boathook::{cli::Cli, filter, hooks, model::HookName, scenario::Scenario};
+use boathook::cli::Cli;
+use boathook_author::scenario::Scenario;
+use boathook_core::{filter, hooks, model::HookName};
 use clap::Parser as _;
 use serde::Deserialize as _;
 

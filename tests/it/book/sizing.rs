@@ -1,11 +1,11 @@
 //! `docs/admin/sizing.md` against the code and what is shipped: the parts of memory fit the Pod's limit.
 
-use boathook::{
+use boathook_core::{
     filter::WorkerConfig,
     memory::{BINDING, Parts, SERIES, WARM, WATCH, WORKER},
     queue::QueueConfig,
-    sandbox::{Sandbox, SandboxConfig},
 };
+use boathook_sandbox::{Sandbox, SandboxConfig};
 
 use super::Page;
 
@@ -22,7 +22,7 @@ fn limit(of: &str) -> u64 {
         * MIB
 }
 
-// mutant: src/memory.rs: `let quarter = limit.max(LEAST) / 4;` => `let quarter = limit.max(LEAST) / 2;`
+// mutant: crates/core/src/memory.rs: `let quarter = limit.max(LEAST) / 4;` => `let quarter = limit.max(LEAST) / 2;`
 #[test]
 fn what_is_shipped_fits_the_pods_limit_and_the_page_says_how() {
     let (memory, page) = (limit("memory"), Page::read("docs/admin/sizing.md").text);

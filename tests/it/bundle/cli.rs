@@ -59,7 +59,7 @@ impl Desk {
 
     fn keys(&self, name: &str) {
         let pem = super::trust::p256_pem();
-        let public = boathook::bundle::PrivateKey::from_pem(&pem).unwrap().public().to_pem();
+        let public = boathook_bundle::PrivateKey::from_pem(&pem).unwrap().public().to_pem();
         fs::write(self.at(&format!("{name}.key")), pem).unwrap();
         fs::write(self.at(&format!("{name}.pub")), public).unwrap();
     }
@@ -111,8 +111,8 @@ fn signed_verified_and_refused() {
 }
 
 /// One byte of a component is another, or there are more of them.
-// mutant: src/bundle/place.rs: `layers.iter().try_for_each(|layer| layout.blob(layer).map(drop))` => `layers.iter().try_for_each(|_| Ok::<_, BundleError>(drop(layout.path())))`
-// mutant: src/bundle/layout.rs: `wanted.size.saturating_add(1)` => `wanted.size`
+// mutant: crates/bundle/src/place.rs: `layers.iter().try_for_each(|layer| layout.blob(layer).map(drop))` => `layers.iter().try_for_each(|_| Ok::<_, BundleError>(drop(layout.path())))`
+// mutant: crates/bundle/src/layout.rs: `wanted.size.saturating_add(1)` => `wanted.size`
 #[test]
 fn a_layout_that_was_changed_is_neither_shown_nor_signed() {
     let desk = Desk::new();

@@ -1,6 +1,6 @@
 //! Broken connections, lies and logins: pulls end right or not at all.
 
-use boathook::bundle::Place;
+use boathook_bundle::Place;
 
 use super::{
     Local,
@@ -46,8 +46,8 @@ async fn a_registry_without_ranges_begins_anew() {
     assert_eq!(std::fs::metadata(&pulled.hooks[0].path).unwrap().len(), 150_000);
 }
 
-// mutant: src/bundle/store.rs: `if got != self.layer.digest {` => `if false {`
-// mutant: src/bundle/store.rs: `if len > self.layer.size {` => `if false {`
+// mutant: crates/bundle/src/store/mod.rs: `if got != self.layer.digest {` => `if false {`
+// mutant: crates/bundle/src/store/mod.rs: `if len > self.layer.size {` => `if false {`
 #[tokio::test]
 async fn lies_are_found_and_named() {
     let error = refused(Faults { changed: true, ..Faults::default() }).await;
@@ -74,7 +74,7 @@ async fn a_token_is_got_with_the_login() {
     assert!(error.contains("--docker-config"), "{error}");
 }
 
-// mutant: src/bundle/registry/http.rs: `headers.remove(header::AUTHORIZATION);` => ``
+// mutant: crates/bundle/src/registry/http.rs: `headers.remove(header::AUTHORIZATION);` => ``
 #[tokio::test]
 async fn a_login_does_not_follow_to_another_host() {
     let elsewhere = Faulty::start(&version("v1"), Faults::default()).await;
@@ -86,13 +86,13 @@ async fn a_login_does_not_follow_to_another_host() {
     assert!(elsewhere.log().iter().all(|line| !line.contains("Bearer")), "{:?}", elsewhere.log());
 }
 
-// mutant: src/bundle/registry/mod.rs: `let scheme = if connect.plain_http { "http" } else { "https" };` => `let scheme = "http";`
-//     with: src/bundle/registry/http.rs: `if url.scheme_str() != Some("https") {` => `if false {`
+// mutant: crates/bundle/src/registry/mod.rs: `let scheme = if connect.plain_http { "http" } else { "https" };` => `let scheme = "http";`
+//     with: crates/bundle/src/registry/http.rs: `if url.scheme_str() != Some("https") {` => `if false {`
 #[tokio::test]
 async fn without_tls_only_when_it_is_said() {
     let faulty = Faulty::start(&version("v1"), Faults::default()).await;
     let at = format!("{}/x:v1", faulty.host).parse().unwrap();
-    let place = Place::registry(&at, &boathook::bundle::Connect::default()).unwrap();
+    let place = Place::registry(&at, &boathook_bundle::Connect::default()).unwrap();
     let error = words(&Local::new().pull(&place).await.unwrap_err());
     assert!(error.contains("--plain-http"), "{error}");
     assert!(faulty.log().is_empty(), "{:?}", faulty.log());
@@ -100,7 +100,7 @@ async fn without_tls_only_when_it_is_said() {
 
 #[tokio::test]
 async fn an_authority_that_is_none_is_said_at_once() {
-    let connect = boathook::bundle::Connect { ca: b"no PEM".to_vec(), ..Default::default() };
+    let connect = boathook_bundle::Connect { ca: b"no PEM".to_vec(), ..Default::default() };
     let error = words(&Place::registry(&"r.io/x".parse().unwrap(), &connect).unwrap_err());
     assert!(error.contains("--ca"), "{error}");
 }

@@ -12,7 +12,7 @@ use axum::{
     http::{HeaderMap, Response, StatusCode, header},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use boathook::bundle::{Packed, Place};
+use boathook_bundle::{Packed, Place};
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 

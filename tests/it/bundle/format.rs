@@ -1,6 +1,6 @@
 //! What a bundle is made of, and what is refused of others' artifacts.
 
-use boathook::bundle::{BUNDLE_TYPE, CONFIG_TYPE, Digest, Input, Layout, Place, WASM_TYPE, look, pack, save};
+use boathook_bundle::{BUNDLE_TYPE, CONFIG_TYPE, Digest, Input, Layout, Place, WASM_TYPE, look, pack, save};
 use serde_json::{Value, json};
 
 use super::{file, hook, version, words};
@@ -85,7 +85,7 @@ async fn a_changed_byte_on_disk_is_found() {
 }
 
 /// Artifacts that others made, as layouts.
-async fn artifact(manifest: impl FnOnce(&Value) -> Value, config: &Value) -> Result<boathook::bundle::Seen, String> {
+async fn artifact(manifest: impl FnOnce(&Value) -> Value, config: &Value) -> Result<boathook_bundle::Seen, String> {
     let directory = tempfile::tempdir().unwrap();
     let blobs = directory.path().join("blobs/sha256");
     std::fs::create_dir_all(&blobs).unwrap();

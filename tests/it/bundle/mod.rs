@@ -10,10 +10,8 @@ mod room;
 mod transfer;
 pub mod trust;
 
-use boathook::{
-    bundle::{FileInput, HookInput, Input, Packed, Policy, Progress, Pulled, Store, pack, push},
-    model::{HookName, Permission},
-};
+use boathook_bundle::{FileInput, HookInput, Input, Packed, Policy, Progress, Pulled, Store, pack, push};
+use boathook_core::model::{HookName, Permission};
 
 /// A hook that may get what is named.
 pub fn hook(name: &str, component: &[u8], resource: &str) -> HookInput {
@@ -53,16 +51,16 @@ impl Local {
         Self { store: Store::open(directory.path()).unwrap(), _directory: directory }
     }
 
-    pub async fn pull(&self, from: &boathook::bundle::Place) -> Result<Pulled, boathook::bundle::BundleError> {
-        boathook::bundle::pull(from, &self.store, &Policy::unchecked(), &Progress::default()).await
+    pub async fn pull(&self, from: &boathook_bundle::Place) -> Result<Pulled, boathook_bundle::BundleError> {
+        boathook_bundle::pull(from, &self.store, &Policy::unchecked(), &Progress::default()).await
     }
 }
 
-pub async fn send(packed: &Packed, to: &boathook::bundle::Place) {
+pub async fn send(packed: &Packed, to: &boathook_bundle::Place) {
     push(packed, to, &Progress::default()).await.unwrap();
 }
 
 /// The whole chain of an error, as a person reads it.
 pub fn words(error: &(dyn std::error::Error + 'static)) -> String {
-    boathook::model::error_chain(error)
+    boathook_core::model::error_chain(error)
 }

@@ -11,7 +11,7 @@ use axum::{
     extract::Request,
     http::{Response, header},
 };
-use boathook::bundle::{Allowed, Connect, Place, Reach};
+use boathook_bundle::{Allowed, Connect, Place, Reach};
 
 use super::{Local, words};
 
@@ -90,7 +90,7 @@ async fn refused(host: &str, plain_http: bool, reach: Reach) -> String {
     words(&Local::new().pull(&place).await.unwrap_err())
 }
 
-// mutant: src/bundle/registry/reach.rs: `Reach::Public(allowed) if !allowed.is_private(url) => allowed,` => `Reach::Public(allowed) if false => allowed,`
+// mutant: crates/bundle/src/registry/reach.rs: `Reach::Public(allowed) if !allowed.is_private(url) => allowed,` => `Reach::Public(allowed) if false => allowed,`
 #[tokio::test]
 async fn cve_2026_4789_a_reference_leads_to_nothing_inside() {
     let inside = Service::internal().await;
@@ -102,7 +102,7 @@ async fn cve_2026_4789_a_reference_leads_to_nothing_inside() {
     assert_eq!(inside.asked(), Vec::<String>::new());
 }
 
-// mutant: src/bundle/registry/http.rs: `if !self.connector.may_be_plain(url) {` => `if false {`
+// mutant: crates/bundle/src/registry/http.rs: `if !self.connector.may_be_plain(url) {` => `if false {`
 #[tokio::test]
 async fn only_the_admin_allows_to_do_without_tls() {
     let registry = Service::internal().await;
@@ -114,7 +114,7 @@ async fn only_the_admin_allows_to_do_without_tls() {
     assert_eq!(registry.asked(), ["/v2/x/manifests/v1 "]);
 }
 
-// mutant: src/bundle/registry/reach.rs: `Reach::Public(allowed) => is_among(&allowed.insecure, url),` => `Reach::Public(allowed) => !allowed.insecure.is_empty(),`
+// mutant: crates/bundle/src/registry/reach.rs: `Reach::Public(allowed) => is_among(&allowed.insecure, url),` => `Reach::Public(allowed) => !allowed.insecure.is_empty(),`
 #[tokio::test]
 async fn cve_2026_4789_a_realm_leads_to_nothing_inside() {
     let inside = Service::internal().await;
@@ -127,7 +127,7 @@ async fn cve_2026_4789_a_realm_leads_to_nothing_inside() {
     assert_eq!(inside.asked(), Vec::<String>::new());
 }
 
-// mutant: src/bundle/registry/reach.rs: `Reach::Public(allowed) if !allowed.is_private(url) => allowed,` => `Reach::Public(allowed) if false => allowed,`
+// mutant: crates/bundle/src/registry/reach.rs: `Reach::Public(allowed) if !allowed.is_private(url) => allowed,` => `Reach::Public(allowed) if false => allowed,`
 #[tokio::test]
 async fn cve_2026_4789_a_redirect_leads_to_nothing_inside() {
     let inside = Service::internal().await;
@@ -140,7 +140,7 @@ async fn cve_2026_4789_a_redirect_leads_to_nothing_inside() {
 }
 
 /// Where the admin allows that a registry sends there.
-// mutant: src/bundle/registry/http.rs: `if url.authority() != self.registry.as_ref() {` => `if false {`
+// mutant: crates/bundle/src/registry/http.rs: `if url.authority() != self.registry.as_ref() {` => `if false {`
 #[tokio::test]
 async fn what_another_host_says_is_not_repeated() {
     let inside = Service::internal().await;
@@ -158,7 +158,7 @@ async fn what_another_host_says_is_not_repeated() {
 }
 
 /// The login is for the registry's own tokens.
-// mutant: src/bundle/registry/auth.rs: `|| !own || transport::elsewhere(&answer).is_some() {` => `|| !own {`
+// mutant: crates/bundle/src/registry/auth.rs: `|| !own || transport::elsewhere(&answer).is_some() {` => `|| !own {`
 #[tokio::test]
 async fn a_host_that_is_sent_to_gets_no_login_by_asking_for_one() {
     let thief = Service::with_tokens_at("http://127.0.0.1:1/token".to_owned()).await;
@@ -170,7 +170,7 @@ async fn a_host_that_is_sent_to_gets_no_login_by_asking_for_one() {
     assert_eq!(thief.asked(), ["/layer "]);
 }
 
-// mutant: src/bundle/registry/http.rs: `const MAX_REDIRECTS: usize = 5;` => `const MAX_REDIRECTS: usize = 50;`
+// mutant: crates/bundle/src/registry/http.rs: `const MAX_REDIRECTS: usize = 5;` => `const MAX_REDIRECTS: usize = 50;`
 #[tokio::test]
 async fn going_round_in_circles_ends() {
     let registry = Service::leading_to("/again".to_owned()).await;

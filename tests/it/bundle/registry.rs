@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use boathook::bundle::{Connect, Credentials, Place, Reference};
+use boathook_bundle::{Connect, Credentials, Place, Reference};
 use tempfile::TempDir;
 
 /// `team:secret`, as htpasswd -B writes it.

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use boathook::{
-    bundle::{BundleError, Packed, Place, Policy, Progress, Pulled, Store, pack},
-    fair::Tenant,
-};
+use boathook_bundle::{BundleError, Packed, Place, Policy, Progress, Pulled, Store, pack};
+use boathook_core::fair::Tenant;
 
 use super::{
     faulty::{Faults, Faulty},
@@ -29,7 +27,7 @@ impl Shared {
 
     async fn pull(&self, namespace: &str, from: &Place) -> Result<Pulled, BundleError> {
         let store = self.store.of(&Tenant::namespace(namespace));
-        boathook::bundle::pull(from, &store, &Policy::unchecked(), &Progress::default()).await
+        boathook_bundle::pull(from, &store, &Policy::unchecked(), &Progress::default()).await
     }
 
     fn bytes(&self) -> u64 {
@@ -56,8 +54,8 @@ fn filled(with: u8, like: &Packed) -> Packed {
     other
 }
 
-// mutant: src/bundle/pull.rs: `let room = &store.room(layers.clone()).await?;` => `let room = &super::room::Room::default();`
-// mutant: src/bundle/room.rs: `(store::PARTIAL, false)` => `(store::BLOBS, false)`
+// mutant: crates/bundle/src/pull.rs: `let room = &store.room(layers.clone()).await?;` => `let room = &super::room::Room::default();`
+// mutant: crates/bundle/src/store/room.rs: `(PARTIAL, false)` => `(BLOBS, false)`
 #[tokio::test]
 async fn pulls_that_fail_leave_the_store_within_its_bound() {
     let shared = Shared::new(MAX);
@@ -70,7 +68,7 @@ async fn pulls_that_fail_leave_the_store_within_its_bound() {
     assert!(shared.bytes() > 0, "what came is kept for the next time");
 }
 
-// mutant: src/bundle/room.rs: `filter(|(of, used)| has_files(of) && (**used > own || of.as_path() == owner))` => `filter(|(of, _)| has_files(of) && of.as_path() != owner)`
+// mutant: crates/bundle/src/store/room.rs: `filter(|(of, used)| has_files(of) && (**used > own || of.as_path() == owner))` => `filter(|(of, _)| has_files(of) && of.as_path() != owner)`
 #[tokio::test]
 async fn another_namespace_keeps_what_it_has_whoever_fills_the_store() {
     let shared = Shared::new(MAX);
@@ -84,7 +82,7 @@ async fn another_namespace_keeps_what_it_has_whoever_fills_the_store() {
     }
 }
 
-// mutant: src/bundle/room.rs: `(**used > own || of.as_path() == owner)` => `true`
+// mutant: crates/bundle/src/store/room.rs: `(**used > own || of.as_path() == owner)` => `true`
 #[tokio::test]
 async fn what_needs_the_room_of_others_is_refused_before_a_byte_comes() {
     let shared = Shared::new(300_000);
@@ -92,7 +90,7 @@ async fn what_needs_the_room_of_others_is_refused_before_a_byte_comes() {
     let other = shared.pull("team-b", &registry.place("")).await.unwrap();
     let larger = "larger ".repeat(23_500);
     let hooks = vec![super::hook("own", larger.as_bytes(), "secrets")];
-    let larger = pack(boathook::bundle::Input { hooks, ..Default::default() }).unwrap();
+    let larger = pack(boathook_bundle::Input { hooks, ..Default::default() }).unwrap();
     let registry = Faulty::start(&larger, Faults::default()).await;
     let error = words(&shared.pull("greedy", &registry.place("")).await.unwrap_err());
     assert!(error.contains("no room for 164500 bytes"), "{error}");
@@ -102,8 +100,8 @@ async fn what_needs_the_room_of_others_is_refused_before_a_byte_comes() {
 }
 
 /// It knows the digest of another's layer, and begins it with other bytes.
-// mutant: src/bundle/store.rs: `.join(short(&tenant.to_string()))` => `.join(short(""))`
-// mutant: src/bundle/store.rs: `short(place), layer.digest.hex()` => `short(&place[..0]), layer.digest.hex()`
+// mutant: crates/bundle/src/store/mod.rs: `.join(short(&tenant.to_string()))` => `.join(short(""))`
+// mutant: crates/bundle/src/store/mod.rs: `short(place), layer.digest.hex()` => `short(&place[..0]), layer.digest.hex()`
 #[tokio::test]
 async fn what_another_namespace_or_registry_began_is_not_gone_on_with() {
     let (shared, right) = (Shared::new(MAX * 2), version("v1"));
@@ -119,7 +117,7 @@ async fn what_another_namespace_or_registry_began_is_not_gone_on_with() {
 }
 
 /// As when a registry was broken into, and is not any more.
-// mutant: src/bundle/store.rs: `if !self.resumed {` => `if true {`
+// mutant: crates/bundle/src/store/mod.rs: `if !self.resumed {` => `if true {`
 #[tokio::test]
 async fn a_wrong_beginning_is_brought_again() {
     let (shared, right) = (Shared::new(MAX * 2), version("v1"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use boathook::bundle::{Connect, Layout, Place, Progress, copy, push, save, unpack};
+use boathook_bundle::{Connect, Layout, Place, Progress, copy, push, save, unpack};
 
 use super::{
     Local,
@@ -21,8 +21,8 @@ async fn there_and_back() {
 
     let local = Local::new();
     let progress = Progress::default();
-    let policy = boathook::bundle::Policy::unchecked();
-    let pulled = boathook::bundle::pull(&place, &local.store, &policy, &progress).await.unwrap();
+    let policy = boathook_bundle::Policy::unchecked();
+    let pulled = boathook_bundle::pull(&place, &local.store, &policy, &progress).await.unwrap();
     assert_eq!(pulled.seen.digest, packed.manifest.digest);
     assert_eq!((pulled.fetched, pulled.reused), (3, 0));
     let size = pulled.seen.contents.size();
@@ -72,7 +72,7 @@ async fn a_directory_holds_just_the_version() {
     assert_eq!(fs::read(directory.path().join("same.wasm")).unwrap(), b"unchanged");
 
     let hooks = vec![super::hook("same", b"changed", "pods")];
-    let smaller = boathook::bundle::pack(boathook::bundle::Input { hooks, ..Default::default() }).unwrap();
+    let smaller = boathook_bundle::pack(boathook_bundle::Input { hooks, ..Default::default() }).unwrap();
     send(&smaller, &place).await;
     let pulled = local.pull(&place).await.unwrap();
     let unpacked = unpack(&pulled, directory.path()).unwrap();
@@ -122,8 +122,8 @@ async fn a_private_registry_wants_the_right_login() {
 }
 
 /// Somebody with access to the registry's disk.
-// mutant: src/bundle/store.rs: `if got != self.layer.digest {` => `if false {`
-// mutant: src/bundle/registry/mod.rs: `if got != wanted.digest {` => `if false {`
+// mutant: crates/bundle/src/store/mod.rs: `if got != self.layer.digest {` => `if false {`
+// mutant: crates/bundle/src/registry/mod.rs: `if got != wanted.digest {` => `if false {`
 #[tokio::test]
 async fn a_layer_that_was_changed_in_the_registry_is_refused() {
     let registry = Registry::start();
@@ -141,7 +141,7 @@ async fn a_layer_that_was_changed_in_the_registry_is_refused() {
     assert!(error.contains("same.wasm") && error.contains("tampered"), "{error}");
 
     let config =
-        &packed.blobs[&boathook::bundle::Digest::parse(manifest["config"]["digest"].as_str().unwrap()).unwrap()];
+        &packed.blobs[&boathook_bundle::Digest::parse(manifest["config"]["digest"].as_str().unwrap()).unwrap()];
     let config = String::from_utf8(config.to_vec()).unwrap().replace("configmaps", "configmapz");
     change(&manifest["config"]["digest"], config.as_bytes());
     let error = words(&Local::new().pull(&place).await.unwrap_err());

@@ -1,21 +1,20 @@
 //! Signatures in a real registry: each way to be untrusted has its own reason.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use boathook::bundle::{
+use boathook_bundle::BundleError;
+use boathook_bundle::{
     Digest, HookInput, Input, Layout, NamedKey, Place, Policy, PrivateKey, Progress, TrustError, Verified, copy, pack,
     save, sign, verify,
 };
+use boathook_core::model::Permission;
 use ring::{
     rand::SystemRandom,
     signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair},
 };
-
-use boathook::model::Permission;
 use serde_json::json;
 
 use super::{Local, hook, registry::Registry, send, version, words};
 use crate::support::guests::image_policy_asks;
-use boathook::bundle::BundleError;
 
 fn pem(der: &[u8]) -> String {
     format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(der))
@@ -46,7 +45,7 @@ fn by(key: &PrivateKey) -> Policy {
     Policy::of(Vec::new(), vec![named("team", key)])
 }
 
-fn reason(result: Result<(boathook::bundle::Seen, Verified), BundleError>) -> TrustError {
+fn reason(result: Result<(boathook_bundle::Seen, Verified), BundleError>) -> TrustError {
     match result {
         Err(BundleError::Trust { source, .. }) => source,
         other => panic!("{other:?}"),
@@ -65,9 +64,9 @@ async fn a_signature_by_the_key_is_enough() {
     }
 }
 
-// mutant: src/bundle/trust/verify.rs: `for one in found.iter().filter(|one| one.is_by(&key.key)) {` => `for one in found {`
-// mutant: src/bundle/trust/verify.rs: `by_digest: rule.digests.contains(digest),` => `by_digest: !rule.digests.is_empty(),`
-// mutant: src/bundle/trust/verify.rs: `if trusted.by_digest || rule.unsigned {` => `if true {`
+// mutant: crates/bundle/src/trust/verify.rs: `for one in found.iter().filter(|one| one.is_by(&key.key)) {` => `for one in found {`
+// mutant: crates/bundle/src/trust/verify.rs: `by_digest: rule.digests.contains(digest),` => `by_digest: !rule.digests.is_empty(),`
+// mutant: crates/bundle/src/trust/verify.rs: `if trusted.by_digest || rule.unsigned {` => `if true {`
 #[tokio::test]
 async fn each_way_to_be_untrusted_has_its_reason() {
     let registry = Registry::start();
@@ -105,7 +104,7 @@ fn copy_signature(layout: &std::path::Path, from: &Digest, to: &Digest) {
         .unwrap();
 }
 
-// mutant: src/bundle/trust/verify.rs: `if !one.digests.iter().any(|signed| signed == digest.as_str()) {` => `if false {`
+// mutant: crates/bundle/src/trust/verify.rs: `if !one.digests.iter().any(|signed| signed == digest.as_str()) {` => `if false {`
 #[tokio::test]
 async fn a_signature_of_another_bundle_is_found() {
     let directory = tempfile::tempdir().unwrap();
@@ -132,7 +131,7 @@ fn policy(text: &str, keys: &[(&str, &PrivateKey)]) -> Policy {
     Policy::read(&path).unwrap()
 }
 
-// mutant: src/bundle/trust/verify.rs: `tag.filter(|tag| one.tag.as_deref() != Some(tag))` => `tag.filter(|_| false)`
+// mutant: crates/bundle/src/trust/verify.rs: `tag.filter(|tag| one.tag.as_deref() != Some(tag))` => `tag.filter(|_| false)`
 #[tokio::test]
 async fn an_old_bundle_under_a_new_tag_is_found_where_tags_must_match() {
     let registry = Registry::start();
@@ -165,8 +164,8 @@ async fn two_signers_where_two_are_needed() {
     assert_eq!(verify(&place, &both).await.unwrap().1.by_keys, ["a", "b"]);
 }
 
-// mutant: src/bundle/trust/verify.rs: `match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who, &mut left)) {` => `match signer.may.as_ref().map_or(Ok(()), |_| all_within(&[], &[], &who, &mut left)) {`
-// mutant: src/bundle/pull.rs: `Some(said) if said.as_slice() != asked =>` => `Some(_) if false && !asked.is_empty() =>`
+// mutant: crates/bundle/src/trust/verify.rs: `match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who, &mut left)) {` => `match signer.may.as_ref().map_or(Ok(()), |_| all_within(&[], &[], &who, &mut left)) {`
+// mutant: crates/bundle/src/pull.rs: `Some(said) if said.as_slice() != asked =>` => `Some(_) if false && !asked.is_empty() =>`
 #[tokio::test]
 async fn a_signer_may_ask_only_for_what_the_policy_says() {
     let registry = Registry::start();
@@ -190,8 +189,8 @@ async fn a_signer_may_ask_only_for_what_the_policy_says() {
     assert!(matches!(own.check(&hook("own", b"", "nodes").asks), Err(TrustError::Understated { .. })));
 }
 
-// mutant: src/model/asked.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(watches)`
-// mutant: src/model/asked.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(self.asks_to_answer())`
+// mutant: crates/core/src/model/asked.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(watches)`
+// mutant: crates/core/src/model/asked.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(self.asks_to_answer())`
 #[tokio::test]
 async fn a_signer_may_have_hooks_watch_and_answer_only_for_what_the_policy_says() {
     let registry = Registry::start();
@@ -234,8 +233,8 @@ fn asked(words: usize) -> Permission {
 }
 
 /// A stranger writes the config, and all of it is compared in one go.
-// mutant: src/bundle/trust/verify.rs: `Permission::first_missing(asked, may, left)` => `Permission::first_missing(asked, may, &mut Permission::MAX_WORK.clone())`
-// mutant: src/bundle/trust/verify.rs: `|may| all_within(&contents.hooks, may, &who, &mut left)` => `|may| all_within(&contents.hooks, may, &who, &mut Permission::MAX_WORK.clone())`
+// mutant: crates/bundle/src/trust/verify.rs: `Permission::first_missing(asked, may, left)` => `Permission::first_missing(asked, may, &mut Permission::MAX_WORK.clone())`
+// mutant: crates/bundle/src/trust/verify.rs: `|may| all_within(&contents.hooks, may, &who, &mut left)` => `|may| all_within(&contents.hooks, may, &who, &mut Permission::MAX_WORK.clone())`
 #[tokio::test]
 async fn the_hooks_of_a_bundle_and_its_signers_share_one_bound_of_work() {
     let key = p256();
@@ -260,7 +259,7 @@ async fn the_hooks_of_a_bundle_and_its_signers_share_one_bound_of_work() {
     }
 }
 
-// mutant: src/bundle/trust/verify.rs: `contents.hooks.iter().try_for_each(bounded)?;` => ``
+// mutant: crates/bundle/src/trust/verify.rs: `contents.hooks.iter().try_for_each(bounded)?;` => ``
 #[tokio::test]
 async fn a_bundle_asks_in_no_longer_lists_than_a_document() {
     let key = p256();
@@ -300,7 +299,7 @@ async fn signatures_go_with_a_layout() {
     assert_eq!(pushed.signatures, 1);
     verify(&place, &by(&key)).await.unwrap();
     let local = Local::new();
-    let refused = boathook::bundle::pull(&place, &local.store, &by(&p256()), &Progress::default()).await;
+    let refused = boathook_bundle::pull(&place, &local.store, &by(&p256()), &Progress::default()).await;
     assert!(matches!(refused, Err(BundleError::Trust { .. })));
     assert_eq!(local.pull(&place).await.unwrap().reused, 0);
 }

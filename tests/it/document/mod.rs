@@ -8,7 +8,7 @@ mod v0;
 mod v1;
 mod webhooks;
 
-use boathook::{
+use boathook_core::{
     hooks::{DocumentError, parse},
     model::{HookName, HookSpec},
 };

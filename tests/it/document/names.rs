@@ -1,6 +1,6 @@
 //! Bindings that share a name, snapshots of others, groups.
 
-use boathook::model::BindingName;
+use boathook_core::model::BindingName;
 
 use super::{good, kubernetes, read, refused};
 
@@ -66,7 +66,7 @@ fn a_group_of_unnamed_bindings() {
     for binding in &spec.kubernetes {
         assert_eq!(unique(&binding.include_snapshots_from), ["kubernetes", "kubernetes#2"]);
     }
-    let printed = boathook::hooks::print(&spec);
+    let printed = boathook_core::hooks::print(&spec);
     assert_eq!(read(&printed.to_string()).unwrap(), spec, "{printed:#}");
     refused(&kubernetes("|group: \"\""), "kubernetes[0].group", "is empty");
 }

@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use boathook::{
+use boathook_core::{
     hooks::print,
     model::{
         BindingName, Content, HookName, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef, Permission,
@@ -50,7 +50,7 @@ kubernetesCustomResourceConversion:
 permissions: {kubernetes: [{apiGroups: [apps], resources: ["*"], verbs: [get], namespaces: [n]}]}
 "#,
     );
-    let printed = boathook::hooks::print(&spec);
+    let printed = boathook_core::hooks::print(&spec);
     let again = good(&printed.to_string());
     assert_eq!(again, spec, "{printed:#}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use boathook::hooks::schema;
+use boathook_core::hooks::schema;
 use serde_json::{Value, json};
 
 use super::read;

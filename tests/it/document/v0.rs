@@ -1,6 +1,6 @@
 //! Documents without `configVersion`.
 
-use boathook::model::{Content, QueueName, WatchEventKind::*};
+use boathook_core::model::{Content, QueueName, WatchEventKind::*};
 
 use super::{good, read, refused};
 
@@ -94,7 +94,7 @@ fn it_prints_as_v1() {
     let spec = good(
         "onStartup: 1\nonKubernetesEvent: [{kind: Pod, event: [add]}, {kind: Pod, event: []}]\nschedule: [{crontab: \"@daily\"}]",
     );
-    let mut again = read(&boathook::hooks::print(&spec).to_string()).unwrap();
+    let mut again = read(&boathook_core::hooks::print(&spec).to_string()).unwrap();
     assert!(again.combine && again.warnings.is_empty());
     again.combine = false;
     again.warnings = spec.warnings.clone();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boathook::{
+use boathook_core::{
     hooks::ProblemKind,
     model::{Content, MissedRuns, QueueName, WatchEventKind::*},
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boathook::model::{AdmissionKind, FailurePolicy, MatchPolicy, ReinvocationPolicy, SideEffects};
+use boathook_core::model::{AdmissionKind, FailurePolicy, MatchPolicy, ReinvocationPolicy, SideEffects};
 use serde_json::json;
 
 use super::{good, refused};

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use boathook::{
+use boathook_core::{
     filter::{Applied, Binding, Projection},
     model::{BindingName, Cause, Change, Content, KubernetesBinding, Object, Trigger, WatchEventKind},
 };
@@ -390,7 +390,7 @@ fn another_version_of_the_kind_is_the_same_objects() {
     let mut subject = Subject::synchronised(spec(Some("x")));
     subject.upsert(&named("a", "1", 1, "x"));
     subject.upsert(&named("b", "2", 1, "x"));
-    subject.0.served(Arc::new(boathook::model::Resource { version: "v2".into(), ..(*pods()).clone() }));
+    subject.0.served(Arc::new(boathook_core::model::Resource { version: "v2".into(), ..(*pods()).clone() }));
     subject.0.add_source(1);
     assert_eq!(subject.0.sources_complete(Instant::now()), Applied::default());
     assert_eq!(subject.names(), ["a", "b"]);

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use boathook::{
+use boathook_core::{
     fair::{Pool, Tenant},
     filter::{
         BindingStatus, Driver, Evaluator, Input, Output, OwnChanges, Room, Snapshots, WorkerConfig, compile, drive,
@@ -67,7 +67,7 @@ impl Rig {
                     synchronised.lock().unwrap().push(size);
                 }
                 if let Cause::Event(event) = &trigger.cause
-                    && event.kind != boathook::model::WatchEventKind::Deleted
+                    && event.kind != boathook_core::model::WatchEventKind::Deleted
                 {
                     let moment = snapshots.moment(&trigger.hook);
                     let shown = moment.items(&name).and_then(|items| items.get(&event.item.key)).cloned();
@@ -241,7 +241,7 @@ async fn handled(rig: &Rig, objects: usize, late: usize) {
     eventually(&format!("{objects} objects, {late} late"), so).await;
 }
 
-// mutant: src/filter/drive.rs: `if has_room && (text == 0 || room.keep(object)) {` => `if has_room || own > 0 {`
+// mutant: crates/core/src/filter/drive.rs: `if has_room && (text == 0 || room.keep(object)) {` => `if has_room || own > 0 {`
 #[tokio::test(start_paused = true)]
 async fn what_has_no_room_is_not_kept_and_makes_the_snapshot_incomplete_until_a_list_has_it() {
     let pool = Pool::new(64);

@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use boathook::{
+use boathook_core::{
     filter::{Applied, Binding, Projection, SourceId},
     model::{Cause, Change, KubernetesBinding, Object, Resource, WatchEventKind},
 };
@@ -303,7 +303,7 @@ impl Subject {
     }
 }
 
-fn known(item: &boathook::model::Item) -> (String, String) {
+fn known(item: &boathook_core::model::Item) -> (String, String) {
     (item.uid.to_string(), item.filter_result.as_deref().unwrap().to_owned())
 }
 

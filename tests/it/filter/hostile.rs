@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook::{
+use boathook_core::{
     fair::Tenant,
     filter::{Evaluator, FilterError, FilterLimit, Program, WorkerConfig, compile},
 };
@@ -50,8 +50,8 @@ async fn goes_on(evaluator: &Evaluator, other: &Program) {
     }
 }
 
-// mutant: src/filter/worker/child.rs: `limits.allow_cpu()?;` => `let _ = limits;`
-// mutant: src/child.rs: `lower(Resource::Data, self.memory, self.memory)?;` => ``
+// mutant: crates/core/src/filter/worker/child.rs: `limits.allow_cpu()?;` => `let _ = limits;`
+// mutant: crates/core/src/child.rs: `lower(Resource::Data, self.memory, self.memory)?;` => ``
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_hostile_filter_ends_and_others_go_on() {
     let evaluator = strict();
@@ -123,7 +123,7 @@ async fn workers_are_bounded_and_places_are_passed_on() {
     }
 }
 
-// mutant: src/filter/evaluator/mod.rs: `let _place = self.place(program.tenant()).await;` => `let _place = self.place(&Tenant::hook("")).await;`
+// mutant: crates/core/src/filter/evaluator/mod.rs: `let _place = self.place(program.tenant()).await;` => `let _place = self.place(&Tenant::hook("")).await;`
 #[tokio::test]
 async fn filters_of_one_tenant_leave_a_worker_for_another() {
     let evaluator = Evaluator::new(WorkerConfig { max_workers: 2, cpu_time: Duration::from_secs(1), ..config() });
@@ -151,7 +151,7 @@ fn large() -> String {
     format!("\"{}\"", "\\(.a)".repeat(5000))
 }
 
-// mutant: src/filter/evaluator/mod.rs: `spawn_blocking(work).await.unwrap` => `Ok::<_, tokio::task::JoinError>(work()).unwrap`
+// mutant: crates/core/src/filter/evaluator/mod.rs: `spawn_blocking(work).await.unwrap` => `Ok::<_, tokio::task::JoinError>(work()).unwrap`
 #[tokio::test]
 async fn a_large_program_is_compiled_while_others_go_on() {
     let (evaluator, polls) = (evaluator(), Arc::new(AtomicUsize::new(0)));
@@ -167,7 +167,7 @@ async fn a_large_program_is_compiled_while_others_go_on() {
     other.abort();
 }
 
-// mutant: src/filter/evaluator/mod.rs: `let turn = self.compiles.take(tenant, 1).await;` => `let turn = self.compiles.take(&Tenant::hook(""), 1).await;`
+// mutant: crates/core/src/filter/evaluator/mod.rs: `let turn = self.compiles.take(tenant, 1).await;` => `let turn = self.compiles.take(&Tenant::hook(""), 1).await;`
 #[tokio::test]
 async fn programs_of_one_tenant_are_compiled_in_turns_with_those_of_another() {
     let (evaluator, order) = (evaluator(), std::sync::Mutex::new(Vec::new()));
@@ -175,7 +175,7 @@ async fn programs_of_one_tenant_are_compiled_in_turns_with_those_of_another() {
         evaluator.compile(&Tenant::namespace(namespace), &large()).await.unwrap();
         order.lock().unwrap().push(namespace);
     };
-    let at_a_time = usize::try_from(boathook::fair::threads()).unwrap();
+    let at_a_time = usize::try_from(boathook_core::fair::threads()).unwrap();
     // All ask in this order before any is compiled.
     let many = futures::future::join_all((0..6 * at_a_time).map(|_| compile("team-a")));
     tokio::join!(many, compile("team-b"));

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook::{
+use boathook_core::{
     filter::{Applied, Binding, Evaluator, Projection, WorkerConfig},
     model::{Cause, Change, Object, Trigger},
 };
@@ -83,7 +83,7 @@ fn the_last_of_the_late_may_go_instead() {
 }
 
 #[test]
-// mutant: src/filter/binding/objects.rs: `previous.unwrap_or_else(|| (hidden(), None))` => `(hidden(), None)`
+// mutant: crates/core/src/filter/binding/objects.rs: `previous.unwrap_or_else(|| (hidden(), None))` => `(hidden(), None)`
 fn what_was_known_stays_in_the_snapshot_until_the_filter_has_run() {
     let mut subject = binding(spec(Some(".")), 1);
     let (one, two, three) = (object("a", "a", 1), object("a", "a", 2), object("a", "a", 3));
@@ -154,7 +154,7 @@ fn kill_worker(dir: &Path) {
 
 /// Three workers in a row die by a signal while the first list comes, so that the filter has to wait, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-// mutant: src/filter/jq/error.rs: `Self::BackingOff { .. } | Self::Killed(_) | Self::Late(_) | Self::NoRoom(_) | Self::Worker(_) => true,` => `Self::BackingOff { .. } | Self::Killed(_) | Self::Late(_) | Self::NoRoom(_) | Self::Worker(_) => false,`
+// mutant: crates/core/src/filter/jq/error.rs: `Self::BackingOff { .. } | Self::Killed(_) | Self::Late(_) | Self::NoRoom(_) | Self::Worker(_) => true,` => `Self::BackingOff { .. } | Self::Killed(_) | Self::Late(_) | Self::NoRoom(_) | Self::Worker(_) => false,`
 async fn workers_that_are_killed_cost_no_object_of_a_list() {
     const OBJECTS: usize = 20_000;
     let dir = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook::{
+use boathook_core::{
     filter::{Applied, Binding, Evaluator, WorkerConfig},
     model::{
         BindingName, Content, HookName, KubernetesBinding, Object, QueueName, Resource, RetryPolicy, WatchEventKind,

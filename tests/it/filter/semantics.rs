@@ -1,6 +1,6 @@
 //! What a filter gives, the same in this process and in a worker.
 
-use boathook::filter::{Evaluator, FilterError, compile};
+use boathook_core::filter::{Evaluator, FilterError, compile};
 
 use super::evaluator;
 

@@ -1,10 +1,8 @@
 //! What the controller does about a HookBundle, and what it says.
 
-use boathook::{
-    bundle::{Policy, PrivateKey, sign},
-    hookbundle::release,
-    tasks::Tasks,
-};
+use boathook_bundle::{Policy, PrivateKey, sign};
+use boathook_core::tasks::Tasks;
+use boathook_operator::hookbundle::release;
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -58,7 +56,7 @@ async fn without_the_list_of_hook_bundles_the_operator_is_broken() {
     assert_eq!(tasks.ended().await.task, LIST);
 }
 
-// mutant: src/hookbundle/controller.rs: `AssertUnwindSafe(pass_now(bundle.clone(), control)).catch_unwind()` => `async { Ok::<_, Box<dyn std::any::Any + Send>>(pass_now(bundle.clone(), control).await) }`
+// mutant: crates/operator/src/hookbundle/controller.rs: `AssertUnwindSafe(pass_now(bundle.clone(), control)).catch_unwind()` => `async { Ok::<_, Box<dyn std::any::Any + Send>>(pass_now(bundle.clone(), control).await) }`
 #[tokio::test]
 async fn a_defect_with_one_bundle_ends_the_work_on_no_other() {
     let (stage, desk) = (Stage::new().await, desk());
@@ -93,7 +91,7 @@ async fn a_hook_that_asks_for_more_does_not_start_and_the_rules_are_named() {
     stage.condition("a", "Ready=True").await;
 }
 
-// mutant: src/hookbundle/version.rs: `grants: Some(convert::permissions(&spec.grants)),` => `grants: Some(self.asked.values().flatten().cloned().collect()),`
+// mutant: crates/operator/src/hookbundle/version.rs: `grants: Some(convert::permissions(&spec.grants)),` => `grants: Some(self.asked.values().flatten().cloned().collect()),`
 #[tokio::test]
 async fn a_version_that_asks_for_more_waits_and_the_one_before_goes_on() {
     let (stage, desk) = (Stage::new().await, desk());
@@ -138,7 +136,7 @@ async fn less_that_is_granted_counts_at_once_whatever_waits() {
     assert_eq!((installed.digest, installed.grants, installed.settings), (first, Some(Vec::new()), None));
 }
 
-// mutant: src/hookbundle/source.rs: `Some(verification) => Ok(Policy::demanding(self.demand(verification).await?)),` => `Some(_) => Ok(Policy::unchecked()),`
+// mutant: crates/operator/src/hookbundle/source.rs: `Some(verification) => Ok(Policy::demanding(self.demand(verification).await?)),` => `Some(_) => Ok(Policy::unchecked()),`
 #[tokio::test]
 async fn each_refusal_has_its_reason_and_the_version_before_stays() {
     let (stage, desk) = (Stage::new().await, desk());
@@ -188,7 +186,7 @@ async fn each_refusal_has_its_reason_and_the_version_before_stays() {
     assert_ne!(first, second);
 }
 
-// mutant: src/hookbundle/keeper.rs: `Decision::Stay => {` => `Decision::Stay if self.refused.is_some() => false, Decision::Stay => {`
+// mutant: crates/operator/src/hookbundle/keeper.rs: `Decision::Stay => {` => `Decision::Stay if self.refused.is_some() => false, Decision::Stay => {`
 #[tokio::test]
 async fn a_registry_that_is_away_changes_nothing() {
     let (mut stage, desk) = (Stage::new().await, desk());
@@ -317,7 +315,7 @@ async fn after_a_restart_the_version_that_ran_comes_back() {
 }
 
 /// A registry that takes connections and says nothing.
-// mutant: src/hookbundle/source.rs: `registries.entry(host.to_owned())` => `registries.entry(host.get(..0).unwrap_or_default().to_owned())`
+// mutant: crates/operator/src/hookbundle/source.rs: `registries.entry(host.to_owned())` => `registries.entry(host.get(..0).unwrap_or_default().to_owned())`
 #[tokio::test]
 async fn bad_ones_do_not_hold_up_a_good_one() {
     let (stage, desk) = (Stage::new().await, desk());
@@ -342,8 +340,8 @@ async fn bad_ones_do_not_hold_up_a_good_one() {
     stage.condition("silent-0", "Ready=False/Progressing").await;
 }
 
-// mutant: src/hookbundle/source.rs: `if self.options.policy.as_ref().is_some_and(|policy| !policy.covers(&at.source())) {` => `if false {`
-//     with: src/hookbundle/source.rs: `if let Some(policy) = &self.options.policy {` => `if let Some(policy) = self.options.policy.as_ref().filter(|_| false) {`
+// mutant: crates/operator/src/hookbundle/source.rs: `if self.options.policy.as_ref().is_some_and(|policy| !policy.covers(&at.source())) {` => `if false {`
+//     with: crates/operator/src/hookbundle/source.rs: `if let Some(policy) = &self.options.policy {` => `if let Some(policy) = self.options.policy.as_ref().filter(|_| false) {`
 #[tokio::test]
 async fn the_admin_s_policy_holds_besides() {
     let (stage, desk) = (Stage::new().await, desk());
@@ -355,14 +353,14 @@ async fn the_admin_s_policy_holds_besides() {
     assert_eq!(desk.log(), Vec::<String>::new());
 }
 
-// mutant: src/hookbundle/source.rs: `Api::namespaced_with(self.client.clone(), self.namespace, &kind)` => `Api::namespaced_with(self.client.clone(), "default", &kind)`
+// mutant: crates/operator/src/hookbundle/source.rs: `Api::namespaced_with(self.client.clone(), self.namespace, &kind)` => `Api::namespaced_with(self.client.clone(), "default", &kind)`
 #[tokio::test]
 async fn logins_come_from_the_own_namespace() {
     let (mut stage, desk) = (Stage::new().await, desk());
     stage.registry = crate::bundle::registry::Registry::private();
     let config = json!({"auths": {&stage.registry.host: {"username": "team", "password": "secret"}}}).to_string();
     let connect = crate::bundle::registry::plain(&config);
-    let place = boathook::bundle::Place::registry(&stage.registry.reference("team/a:v1"), &connect).unwrap();
+    let place = boathook_bundle::Place::registry(&stage.registry.reference("team/a:v1"), &connect).unwrap();
     crate::bundle::send(&packed("configmaps"), &place).await;
     let _keeping = stage.keep(desk.clone());
     let login = |namespace: &str| {

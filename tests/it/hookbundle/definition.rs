@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use boathook::hookbundle::definition;
+use boathook_operator::hookbundle::definition;
 use serde_json::{Value, json};
 
 use crate::support::{cluster::TestCluster, until};

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use boathook::model::{
+use boathook_core::model::{
     Asked, BundleId, HookPhase, HookSource, HookState, InstallError, Installation, Installed, Installer, Permission,
     missing,
 };

@@ -38,7 +38,7 @@ fn foreign(namespace: &str, name: &str, reference: &str) -> Value {
     })
 }
 
-// mutant: src/hookbundle/source.rs: `let (registry, tenant) = (self.registry(at.registry()), Tenant::namespace(namespace));` => `let (registry, tenant) = (self.registry(at.registry()), Tenant::namespace(&namespace[..0]));`
+// mutant: crates/operator/src/hookbundle/source.rs: `let (registry, tenant) = (self.registry(at.registry()), Tenant::namespace(namespace));` => `let (registry, tenant) = (self.registry(at.registry()), Tenant::namespace(&namespace[..0]));`
 #[tokio::test]
 async fn many_stalling_bundles_of_one_namespace_hold_up_no_other() {
     let (stage, desk) = (Stage::new().await, desk());
@@ -67,7 +67,7 @@ async fn many_stalling_bundles_of_one_namespace_hold_up_no_other() {
     assert!(desk.has(&id("good")).unwrap().suspended);
 }
 
-// mutant: src/hookbundle/keeper.rs: `        self.apply(&of, world).await;` => ``
+// mutant: crates/operator/src/hookbundle/keeper.rs: `        self.apply(&of, world).await;` => ``
 #[tokio::test]
 async fn what_is_taken_away_waits_for_no_download() {
     let (stage, desk, silent) = (Stage::new().await, desk(), Silent::start().await);
@@ -95,7 +95,7 @@ async fn what_is_taken_away_waits_for_no_download() {
 
 /// Kyverno let a policy of a tenant send requests with its own network's reach. Here a tenant's words are the reference, and
 /// what the registry that it names answers.
-// mutant: src/hookbundle/source.rs: `reach: options.reach.clone()` => `reach: Reach::Anywhere`
+// mutant: crates/operator/src/hookbundle/source.rs: `reach: options.reach.clone()` => `reach: Reach::Anywhere`
 #[tokio::test]
 async fn cve_2026_4789_a_tenant_reaches_nothing_inside() {
     let (mut stage, desk, inside) = (Stage::new().await, desk(), Service::internal().await);

@@ -2,13 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::{
-    bundle::{Input, Packed, Policy, Reach, Store, pack},
-    election::Leadership,
-    hookbundle::{LIST_EVERY, Options, SourceOptions, keep},
-    model::Installer,
-    tasks::Tasks,
-};
+use boathook_bundle::{Input, Packed, Policy, Reach, Store, pack};
+use boathook_core::{model::Installer, tasks::Tasks};
+use boathook_kube::election::Leadership;
+use boathook_operator::hookbundle::{LIST_EVERY, Options, SourceOptions, keep};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::task::AbortOnDropHandle;

@@ -1,6 +1,6 @@
 //! A replica that does not lead follows what the leader says of HookBundles, and writes nothing.
 
-use boathook::election::{Leadership, Standing};
+use boathook_kube::election::{Leadership, Standing};
 use serde_json::json;
 use tokio::{sync::watch, time::Instant};
 

@@ -1,10 +1,10 @@
 //! What a HookBundle's hooks forbid stays forbidden while the operator is away, while its registry is, and until
 //! somebody says otherwise.
 
-use boathook::{
+use boathook_bundle::{HookInput, Input, pack};
+use boathook_core::model::HookName;
+use boathook_operator::{
     app::{Awaited, CertificateSource, Options, Reached, WebhookOptions},
-    bundle::{HookInput, Input, pack},
-    model::HookName,
     telemetry::Readiness,
     webhook::Settings,
 };
@@ -108,7 +108,7 @@ async fn start(stage: &Stage) -> (Operator, Keeping) {
     (operator, keeping)
 }
 
-// mutant: src/hookbundle/plan.rs: `false if !spec.suspend =>` => `false if false =>`
+// mutant: crates/operator/src/hookbundle/plan.rs: `false if !spec.suspend =>` => `false if false =>`
 #[tokio::test]
 async fn a_start_without_the_registry_and_with_an_empty_store_lets_nothing_in() {
     let stage = scene().await;

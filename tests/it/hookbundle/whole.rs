@@ -1,9 +1,7 @@
 //! HookBundles with the operator's own installer: real hooks on a local cluster, out of a real registry.
 
-use boathook::{
-    bundle::{HookInput, Input, Packed, pack},
-    model::HookName,
-};
+use boathook_bundle::{HookInput, Input, Packed, pack};
+use boathook_core::model::HookName;
 use serde_json::{Value, json};
 
 use super::stage::{Keeping, Stage, get, shown};

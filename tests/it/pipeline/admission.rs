@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use boathook::{
+use boathook_core::model::{AdmissionKind, HookName};
+use boathook_operator::{
     app::{CertificateSource, Options, Reached, WebhookOptions},
-    model::{AdmissionKind, HookName},
     webhook::{AdmissionRequest, Settings, Unanswered},
 };
 use kube::{Client, Error};
@@ -116,9 +116,9 @@ async fn a_hook_allows_denies_and_mutates_what_the_cluster_asks_it() {
 
 /// A Pod that reaches the port posts reviews that it made up: without the registered path, and with one that it got
 /// hold of, for what the hook is not registered for.
-// mutant: src/app/answers/mod.rs: `if !request.by_hand {` => `if false {`
-// mutant: src/app/answers/scope.rs: `if asked { Ok(()) } else {` => `if true { Ok(()) } else {`
-// mutant: src/app/answers/scope.rs: `if named || placed || differs(&self.kind.kind, text(kind)) {` => `if false {`
+// mutant: crates/operator/src/app/answers/mod.rs: `if !request.by_hand {` => `if false {`
+// mutant: crates/operator/src/app/answers/scope.rs: `if asked { Ok(()) } else {` => `if true { Ok(()) } else {`
+// mutant: crates/operator/src/app/answers/scope.rs: `if named || placed || differs(&self.kind.kind, text(kind)) {` => `if false {`
 #[tokio::test]
 async fn a_stranger_on_the_pod_network_runs_no_hook() {
     let pipeline = reviewer(async |_| ()).await;
@@ -175,7 +175,7 @@ async fn a_stranger_on_the_pod_network_runs_no_hook() {
     assert!(secrets.iter().all(|secret| !lines.contains(secret)), "the secret part of a path is in the log");
 }
 
-// mutant: src/app/answers/review.rs: `let caller = hook.caller(run.clone(), dry_run);` => `let caller = hook.caller(run.clone(), false);`
+// mutant: crates/operator/src/app/answers/review.rs: `let caller = hook.caller(run.clone(), dry_run);` => `let caller = hook.caller(run.clone(), false);`
 #[tokio::test]
 async fn a_review_sees_snapshots_and_writes_nothing_in_a_dry_run() {
     let wishes = json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -285,9 +285,12 @@ async fn objects_are_converted_over_several_steps_when_the_cluster_asks() {
     let versioned = |version: &str, spec: Value| {
         let mut object = widget(version, json!({}));
         object["spec"] = spec;
-        boathook::webhook::Versioned { api_version: format!("reviewer.test/{version}"), json: object.to_string() }
+        boathook_operator::webhook::Versioned {
+            api_version: format!("reviewer.test/{version}"),
+            json: object.to_string(),
+        }
     };
-    let request = |desired: &str| boathook::webhook::ConversionRequest {
+    let request = |desired: &str| boathook_operator::webhook::ConversionRequest {
         crd: "widgets.reviewer.test".to_owned(),
         uid: "u".to_owned(),
         desired: desired.to_owned(),
@@ -299,12 +302,12 @@ async fn objects_are_converted_over_several_steps_when_the_cluster_asks() {
         ],
     };
     let converted = answerer.convert(request("reviewer.test/v1"), Duration::from_secs(30)).await.unwrap();
-    let boathook::webhook::Converted::Objects(objects) = converted else { panic!("{converted:?}") };
+    let boathook_operator::webhook::Converted::Objects(objects) = converted else { panic!("{converted:?}") };
     let sizes: Vec<Value> =
         objects.iter().map(|object| serde_json::from_str::<Value>(object).unwrap()["spec"]["size"].clone()).collect();
     assert_eq!(sizes, [json!(3), json!(1), json!(33), json!(2)]);
     let refused = answerer.convert(request("reviewer.test/v9"), Duration::from_secs(30)).await.unwrap();
-    let boathook::webhook::Converted::Failed(text) = refused else { panic!("{refused:?}") };
+    let boathook_operator::webhook::Converted::Failed(text) = refused else { panic!("{refused:?}") };
     assert!(text.contains("to v9: hooks convert v1 to v2, v2 to v1, v2 to v3, v3 to v2"), "{text}");
     // The API server never asks that.
     let forged = answerer.convert(request("other.test/v1"), Duration::from_secs(30)).await.unwrap_err();

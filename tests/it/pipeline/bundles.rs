@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
-use boathook::model::{
+use boathook_core::model::{
     BundleId, HookName, HookPhase, HookSource, HookState, InstallError, Installation, Installed, Installer, LimitCaps,
     Permission, error_chain,
 };
@@ -91,8 +91,8 @@ fn secrets(verbs: &[&str]) -> Permission {
     }
 }
 
-// mutant: src/model/ids.rs: `Self::Shared(name) => Self::Shared(format!("{bundle}:{name}").into()),` => `Self::Shared(name) => Self::Shared(name.clone()),`
-// mutant: src/app/bundles/install.rs: `if member.is_some() || !taken {` => `if true {`
+// mutant: crates/core/src/model/ids.rs: `Self::Shared(name) => Self::Shared(format!("{bundle}:{name}").into()),` => `Self::Shared(name) => Self::Shared(name.clone()),`
+// mutant: crates/operator/src/app/bundles/install.rs: `if member.is_some() || !taken {` => `if true {`
 #[tokio::test]
 async fn hooks_of_the_same_name_live_beside_each_other() {
     let here = hook(WATCHES, &Deed::Says("directory"));
@@ -171,9 +171,9 @@ async fn what_is_not_granted_does_not_start_and_the_others_do() {
     assert!(operator.app.hook(&name_of("greedy.team.prod")).is_none());
 }
 
-// mutant: src/app/bundles/scope.rs: `if missing.is_empty() { Ok(()) } else { Err(missing) }` => `Ok(())`
-// mutant: src/app/bundles/judge.rs: `source.said.as_ref().is_some_and(|said| *said != asked)` => `false`
-// mutant: src/app/bundles/judge.rs: `if got == *want { Ok(bytes) } else` => `if got == *want || true { Ok(bytes) } else`
+// mutant: crates/operator/src/app/scope.rs: `if missing.is_empty() { Ok(()) } else { Err(missing) }` => `Ok(())`
+// mutant: crates/operator/src/app/fleet.rs: `source.said.as_ref().is_some_and(|said| *said != asked)` => `false`
+// mutant: crates/operator/src/app/judge.rs: `if got == *want { Ok(bytes) } else` => `if got == *want || true { Ok(bytes) } else`
 #[tokio::test]
 async fn a_new_version_takes_over_whole_or_not_at_all() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
@@ -290,7 +290,7 @@ async fn a_suspended_bundle_rests_until_it_is_resumed() {
     assert_eq!(state(&installer, "words").phase, HookPhase::Ready);
 }
 
-// mutant: src/app/hooks.rs: `settings: settings.clone(), ..caller` => `settings: { static FIRST: std::sync::OnceLock<Arc<str>> = std::sync::OnceLock::new(); FIRST.get_or_init(|| settings.clone()).clone() }, ..caller`
+// mutant: crates/operator/src/app/hooks.rs: `settings: settings.clone(), ..caller` => `settings: { static FIRST: std::sync::OnceLock<Arc<str>> = std::sync::OnceLock::new(); FIRST.get_or_init(|| settings.clone()).clone() }, ..caller`
 #[tokio::test]
 async fn settings_and_limits_reach_the_hooks_of_their_bundle() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;

@@ -1,7 +1,7 @@
 //! Published flaws of other operators, tried on the whole of this one.
 
-use boathook::model::{HookPhase, Identity, InstallError, Installation};
 use boathook_cluster::{Cluster, Options};
+use boathook_core::model::{HookPhase, Identity, InstallError, Installation};
 use serde_json::{Value, json};
 
 use super::{
@@ -18,7 +18,7 @@ use crate::support::{
 };
 
 /// Flux Operator CVE-2026-23990: no user, so no header, so the operator's own rights.
-// mutant: src/app/bundles/scope.rs: `if name && account && !twice {` => `if name && !twice {`
+// mutant: crates/operator/src/app/scope.rs: `if name && account && !twice {` => `if name && !twice {`
 #[tokio::test]
 async fn cve_2026_23990_nobody_acts_as_a_service_account_without_a_name() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
@@ -35,9 +35,9 @@ async fn cve_2026_23990_nobody_acts_as_a_service_account_without_a_name() {
 
 /// Capsule CVE-2026-22872: what is in no namespace is in no tenant's, though the API server lets it pass every selector of
 /// namespaces.
-// mutant: src/app/watching.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
-// mutant: src/app/bundles/scope.rs: `if rule.scope == "Cluster" {` => `if false {`
-// mutant: src/app/bundles/scope.rs: `"Namespaced".clone_into(&mut rule.scope);` => ``
+// mutant: crates/operator/src/app/watching.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
+// mutant: crates/operator/src/app/scope.rs: `if rule.scope == "Cluster" {` => `if false {`
+// mutant: crates/operator/src/app/scope.rs: `"Namespaced".clone_into(&mut rule.scope);` => ``
 #[tokio::test]
 async fn cve_2026_22872_a_confined_bundle_hears_of_and_answers_for_nothing_cluster_scoped() {
     let cluster = TestCluster::start().await;
@@ -103,7 +103,7 @@ const DOCUMENT: &str = "configVersion: v1\nkubernetes: [{apiVersion: v1, kind: C
 
 /// Argo Workflows CVE-2026-40886: an annotation in a form that nobody thought of. The hook's own filter fails on most of
 /// these, and `1e999` is a number that no JSON reader accepts; the operator goes on, and the hook gets the next object.
-// mutant: src/filter/jq/write.rs: `if serde_json::from_str::<f64>(text).is_ok() {` => `if true {`
+// mutant: crates/core/src/filter/jq/write.rs: `if serde_json::from_str::<f64>(text).is_ok() {` => `if true {`
 #[tokio::test]
 async fn cve_2026_40886_no_object_stops_filters_or_contexts() {
     let cluster = Cluster::start(Options::default()).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boathook::model::Installation;
+use boathook_core::model::Installation;
 use k8s_openapi::api::events::v1::Event;
 use kube::{Api, api::ListParams};
 use serde_json::json;
@@ -45,7 +45,7 @@ async fn a_failing_hook_is_seen_on_the_operators_namespace_as_one_event() {
 }
 
 /// It fails on purpose, so that an Event of its own words stands in another namespace.
-// mutant: src/app/failure_events.rs: `Caller { permissions: Arc::new([permission]), ..hook.caller(RunId::new("event", 0), false) }` => `Caller::new(hook.spec.name.clone(), RunId::new("event", 0), Arc::new([permission]), false)`
+// mutant: crates/operator/src/app/failure_events.rs: `Caller { permissions: Arc::new([permission]), ..hook.caller(RunId::new("event", 0), false) }` => `Caller::new(hook.spec.name.clone(), RunId::new("event", 0), Arc::new([permission]), false)`
 #[tokio::test]
 async fn a_tenants_hook_tells_of_its_failures_with_its_own_rights() {
     let pipeline = with_rbac_and(|options| options.grace_period = Duration::ZERO).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boathook::{
+use boathook_core::{
     filter::WorkerConfig,
     model::{HookName, QueueName},
     queue::QueueState,

@@ -4,10 +4,9 @@
 
 use std::time::Duration;
 
-use boathook::{
+use boathook_core::{filter::WorkerConfig, queue::Drained};
+use boathook_operator::{
     app::{App, Options, SettingsConfig},
-    filter::WorkerConfig,
-    queue::Drained,
     telemetry::Readiness,
 };
 use kube::Client;

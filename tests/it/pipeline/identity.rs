@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use boathook::model::{HookPhase, Identity, InstallError, Installation, Installer, error_chain};
 use boathook_cluster::{Cluster, Options};
+use boathook_core::model::{HookPhase, Identity, InstallError, Installation, Installer, error_chain};
 use serde_json::{Value, json};
 
 use super::{
@@ -21,7 +21,7 @@ pub async fn with_rbac() -> Pipeline {
 }
 
 /// With the ServiceAccount `prod/hook`, and the operator's own namespace.
-pub async fn with_rbac_and(adjust: impl FnOnce(&mut boathook::app::Options)) -> Pipeline {
+pub async fn with_rbac_and(adjust: impl FnOnce(&mut boathook_operator::app::Options)) -> Pipeline {
     let cluster = Cluster::start(Options { rbac: true, ..Options::default() }).await.unwrap();
     let admin = Admin::new(cluster.client());
     for name in ["prod", "boathook"] {
@@ -55,8 +55,8 @@ pub async fn allow(pipeline: &Pipeline, namespace: &str, verbs: &[&str]) {
         .await;
 }
 
-// mutant: src/access/send.rs: `Some(identity) => request.header("Impersonate-User", identity.user()),` => `Some(_) => request,`
-// mutant: src/app/watching.rs: `Ok(missing) if missing.is_empty() => Ok(()),` => `Ok(_) => Ok(()),`
+// mutant: crates/kube/src/access/send.rs: `Some(identity) => request.header("Impersonate-User", identity.user()),` => `Some(_) => request,`
+// mutant: crates/operator/src/app/watching.rs: `Ok(missing) if missing.is_empty() => Ok(()),` => `Ok(_) => Ok(()),`
 #[tokio::test]
 async fn a_hook_acts_as_its_service_account_and_no_more() {
     let pipeline = with_rbac().await;
@@ -118,7 +118,7 @@ async fn an_api_server_that_is_away_takes_no_right_away() {
     assert!(pipeline.operator.app.hook(&name_of("w.team.prod")).is_some());
 }
 
-// mutant: src/app/watching.rs: `Ok(missing) if missing.is_empty() => Ok(()),` => `Ok(_) => Ok(()),`
+// mutant: crates/operator/src/app/watching.rs: `Ok(missing) if missing.is_empty() => Ok(()),` => `Ok(_) => Ok(()),`
 #[tokio::test]
 async fn a_new_version_that_may_not_watch_what_it_binds_waits() {
     let pipeline = with_rbac().await;
@@ -147,8 +147,8 @@ fn confined(installer: &Arc<dyn Installer>) -> (HookPhase, String) {
     (state.phase, state.reason)
 }
 
-// mutant: src/app/bundles/scope.rs: `confined(&mut spec, namespace)?;` => `let _ = namespace;`
-// mutant: src/app/watching.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
+// mutant: crates/operator/src/app/scope.rs: `confined(&mut spec, namespace)?;` => `let _ = namespace;`
+// mutant: crates/operator/src/app/watching.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
 #[tokio::test]
 async fn a_confined_bundle_sees_and_reaches_its_namespace_alone() {
     let pipeline = with_rbac().await;

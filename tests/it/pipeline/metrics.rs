@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use boathook::{
+use boathook_operator::{
     record::RecordConfig,
     telemetry::metrics::names::TABLE,
     webhook::{ConversionRequest, Versioned},
@@ -115,7 +115,7 @@ async fn groups_replace_and_expire() {
     pipeline.operator.reported(&[r#"other{hook="metrics"} 1"#]).await;
 }
 
-// mutant: src/telemetry/hook_metrics/mod.rs: `let own = hooks.entry(hook.clone()).or_insert_with(|| HookSeries::of(hook));` => `let own = hooks.entry(HookName::new("one").unwrap_or(hook.clone())).or_insert_with(|| HookSeries::of(hook));`
+// mutant: crates/operator/src/telemetry/hook_metrics/mod.rs: `let own = hooks.entry(hook.clone()).or_insert_with(|| HookSeries::of(hook));` => `let own = hooks.entry(HookName::new("one").unwrap_or(hook.clone())).or_insert_with(|| HookSeries::of(hook));`
 #[tokio::test]
 async fn hooks_can_not_touch_each_other() {
     let hooks = [("one", guests(["metrics"])[0].1.clone()), ("two", guests(["metrics"])[0].1.clone())];
@@ -147,7 +147,7 @@ async fn hooks_can_not_touch_each_other() {
     assert_eq!(series[8..], both, "{series:#?}");
 
     // Whoever is taken out takes its series along.
-    assert!(pipeline.operator.app.quarantine(&boathook::model::HookName::new("one").unwrap(), "as a test"));
+    assert!(pipeline.operator.app.quarantine(&boathook_core::model::HookName::new("one").unwrap(), "as a test"));
     let series = pipeline.operator.series("/metrics/hooks").await;
     assert!(series.iter().all(|line| line.contains(r#"hook="two""#)) && series.len() == 5, "{series:#?}");
     assert!(!pipeline.operator.page("/metrics").await.contains(r#"hook="one""#));

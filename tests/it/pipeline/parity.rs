@@ -2,7 +2,7 @@
 //!
 //! Never looks at what depends on the API server: tests/e2e does, on the real one too.
 
-use boathook::model::{HookName, QueueName};
+use boathook_core::model::{HookName, QueueName};
 use serde_json::{Value, json};
 
 use super::{

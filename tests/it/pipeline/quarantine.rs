@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boathook::model::HookName;
+use boathook_core::model::HookName;
 use serde_json::Value;
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::support::{cluster::TestCluster, guests::guest};
 
-// mutant: src/app/fleet.rs: `error!(file, reason, "hook quarantined: it does not run, others do");` => `panic!("{file}: {reason}");`
+// mutant: crates/operator/src/app/fleet.rs: `error!(file, reason, "hook quarantined: it does not run, others do");` => `panic!("{file}: {reason}");`
 #[tokio::test]
 async fn a_hook_that_can_not_be_loaded_is_quarantined_and_the_others_run() {
     let echo = guest("echo");
@@ -88,8 +88,8 @@ fn runs_of_noop(operator: &Operator) -> usize {
     operator.log.told("run succeeded").iter().filter(|line| line["hook"] == "noop").count()
 }
 
-// mutant: src/sandbox/output.rs: `if state.used.saturating_add(cost) > self.limit {` => `if false {`
-// mutant: src/sandbox/limits.rs: `host_calls: asked.host_calls.min(maxima.host_calls),` => `host_calls: asked.host_calls,`
+// mutant: crates/sandbox/src/output.rs: `if state.used.saturating_add(cost) > self.limit {` => `if false {`
+// mutant: crates/sandbox/src/limits.rs: `host_calls: asked.host_calls.min(maxima.host_calls),` => `host_calls: asked.host_calls,`
 #[tokio::test]
 async fn each_hostile_run_ends_in_its_own_error() {
     let hooks = guests([

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use boathook::model::{HookName, QueueName};
+use boathook_core::model::{HookName, QueueName};
 use serde_json::json;
 
 use super::{

@@ -1,7 +1,7 @@
 //! A kind that the operator may not watch: that is the affair of the hook that binds it.
 
-use boathook::{model::QueueName, queue::QueueState};
 use boathook_cluster::{Cluster, Options};
+use boathook_core::{model::QueueName, queue::QueueState};
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ kubernetes:
 ";
 
 #[tokio::test]
-// mutant: src/app/bindings/feed.rs: `stages.queue.excuse(hook, &spec.name);` => `let _ = &stages.queue;`
+// mutant: crates/operator/src/app/bindings/feed.rs: `stages.queue.excuse(hook, &spec.name);` => `let _ = &stages.queue;`
 async fn a_kind_that_the_operator_may_not_watch_holds_up_neither_other_hooks_nor_other_bindings() {
     let (cluster, client) = with_rbac().await;
     allow(&cluster, "maps", &["configmaps", "namespaces", "customresourcedefinitions"]).await;

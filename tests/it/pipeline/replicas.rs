@@ -9,11 +9,11 @@ use std::{
     time::Duration,
 };
 
-use boathook::{
+use boathook_core::model::AdmissionKind;
+use boathook_kube::election::{ElectionConfig, Leadership};
+use boathook_operator::{
     admin::{self, Socket, views::RunView},
     app::{CertificateSource, Options, Reached, WebhookOptions},
-    election::{ElectionConfig, Leadership},
-    model::AdmissionKind,
     telemetry::Role,
     webhook::{AdmissionRequest, Settings},
 };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use boathook::model::{HookPhase, InstallError, Installation, Installer, Permission, error_chain};
+use boathook_core::model::{HookPhase, InstallError, Installation, Installer, Permission, error_chain};
 use serde_json::{Value, json};
 
 use super::{
@@ -53,7 +53,7 @@ async fn registered(pipeline: &Pipeline) -> bool {
 }
 
 /// The tag moves to a version that watches no more and calls no more, and has itself asked about writes.
-// mutant: src/app/bundles/judge.rs: `granted(&narrow(asked, terms), terms)` => `granted(&narrow(spec.permissions.to_vec(), terms), terms)`
+// mutant: crates/operator/src/app/fleet.rs: `granted(&narrow(asked, terms), terms)` => `granted(&narrow(spec.permissions.to_vec(), terms), terms)`
 #[tokio::test]
 async fn a_version_that_adds_webhooks_waits_for_grants() {
     let cluster = TestCluster::start().await;
@@ -93,8 +93,8 @@ async fn a_version_that_adds_webhooks_waits_for_grants() {
 }
 
 /// What it would watch is asked for, too; and the bundle's own summary can't leave it out.
-// mutant: src/model/asked.rs: `self.kubernetes.iter().map(KubernetesBinding::asks)` => `std::iter::empty::<Permission>()`
-// mutant: src/app/bundles/judge.rs: `is_some_and(|said| *said != asked)` => `is_some_and(|_| false)`
+// mutant: crates/core/src/model/asked.rs: `self.kubernetes.iter().map(KubernetesBinding::asks)` => `std::iter::empty::<Permission>()`
+// mutant: crates/operator/src/app/fleet.rs: `is_some_and(|said| *said != asked)` => `is_some_and(|_| false)`
 #[tokio::test]
 async fn a_version_that_watches_more_waits_for_grants() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
@@ -124,7 +124,7 @@ async fn a_version_that_watches_more_waits_for_grants() {
 }
 
 /// A kind by a name that grants have for something else: its plural is only known where the cluster is asked.
-// mutant: src/app/watching.rs: `if *as_named && ` => `if false && `
+// mutant: crates/operator/src/app/watching.rs: `if *as_named && ` => `if false && `
 #[tokio::test]
 async fn a_kind_that_is_not_what_it_is_called_is_not_watched() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
@@ -147,7 +147,7 @@ async fn a_kind_that_is_not_what_it_is_called_is_not_watched() {
 
 /// Grants are the tenant's own words. Its ServiceAccount, which may do nothing, can't be asked about others' objects, in
 /// its namespace or, unconfined, in all of them.
-// mutant: src/app/bundles/judge.rs: `account::check(&self.stages, identity, &narrow(spec.asks_to_answer(), terms)).await?;` => `account::check(&self.stages, identity, &[]).await?;`
+// mutant: crates/operator/src/app/fleet.rs: `account::check(&self.stages, identity, &narrow(spec.asks_to_answer(), terms)).await?;` => `account::check(&self.stages, identity, &[]).await?;`
 #[tokio::test]
 async fn who_is_asked_about_objects_could_read_and_update_them_itself() {
     let pipeline = with_rbac_and(webhooks).await;
@@ -196,7 +196,7 @@ async fn who_is_asked_about_objects_could_read_and_update_them_itself() {
 }
 
 /// Converted objects are those of all namespaces, and so are their rights.
-// mutant: src/model/asked.rs: `self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions)` => `self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions.take(0))`
+// mutant: crates/core/src/model/asked.rs: `self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions)` => `self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions.take(0))`
 #[tokio::test]
 async fn who_converts_objects_could_update_them_itself() {
     let pipeline = with_rbac_and(webhooks).await;
@@ -232,7 +232,7 @@ async fn who_converts_objects_could_update_them_itself() {
 }
 
 /// The right to the objects is no right to those of the system's namespaces: that has a name of its own.
-// mutant: src/model/asked.rs: `rules.chain(self.include_system.then(system)).collect()` => `rules.chain(Some(system()).filter(|_| false)).collect()`
+// mutant: crates/core/src/model/asked.rs: `rules.chain(self.include_system.then(system)).collect()` => `rules.chain(Some(system()).filter(|_| false)).collect()`
 #[tokio::test]
 async fn who_is_asked_about_the_systems_namespaces_has_a_right_to_them() {
     let pipeline = with_rbac_and(webhooks).await;
@@ -297,7 +297,7 @@ async fn the_systems_namespaces_are_asked_for_by_name() {
 }
 
 /// A RoleBinding may name a ServiceAccount that nobody made.
-// mutant: src/app/account.rs: `if !access.is_there(identity).await.map_err(unknown)? {` => `if false {`
+// mutant: crates/operator/src/app/account.rs: `if !access.is_there(identity).await.map_err(unknown)? {` => `if false {`
 #[tokio::test]
 async fn a_service_account_that_is_not_there_is_nobody() {
     let pipeline = with_rbac().await;
@@ -328,7 +328,7 @@ async fn a_service_account_that_is_not_there_is_nobody() {
 /// Another bundle that hears of everything that came until now.
 async fn witness(operator: &Operator, installer: &Arc<dyn Installer>, shelf: &Shelf) {
     let words = hook(WATCHES, &Deed::Says("witness"));
-    let id = boathook::model::BundleId { namespace: None, name: "witness".to_owned() };
+    let id = boathook_core::model::BundleId { namespace: None, name: "witness".to_owned() };
     installer.install(Installation { id, ..shelf.bundle(&[("w", &words)]) }).await.unwrap();
     operator.said("w.witness", "witness").await;
 }

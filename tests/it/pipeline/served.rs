@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, fs, path::PathBuf};
 
-use boathook::bundle::{FileInput, HookInput, Input, Packed, pack};
+use boathook_bundle::{FileInput, HookInput, Input, Packed, pack};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use boathook::{
+use boathook_core::{
     memory::{SERIES, WATCH},
     model::HookName,
 };
@@ -30,7 +30,7 @@ fn begun(operator: &Operator) -> usize {
 }
 
 #[tokio::test]
-// mutant: src/queue/shares.rs: `may_take(used as u64, 1, self.slots.saturating_sub(self.running) as u64)` => `used < usize::MAX`
+// mutant: crates/core/src/queue/shares.rs: `may_take(used as u64, 1, self.slots.saturating_sub(self.running) as u64)` => `used < usize::MAX`
 async fn a_hook_with_a_thousand_long_runs_leaves_slots_for_others() {
     let mut hooks = guests(["echo"]);
     hooks.push(("greedy", greedy()));
@@ -72,7 +72,7 @@ fn bindings(count: usize, wakes: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-// mutant: src/app/bindings/mod.rs: `let units = watches.saturating_mul(WATCH / UNIT);` => `let units = watches * 0;`
+// mutant: crates/operator/src/app/bindings/mod.rs: `let units = watches.saturating_mul(WATCH / UNIT);` => `let units = watches * 0;`
 async fn a_hook_with_many_bindings_leaves_watches_for_others() {
     let cluster = TestCluster::start().await;
     let wide = "configVersion: v1\nkubernetes:\n- {name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: \
@@ -117,7 +117,7 @@ async fn a_hook_with_many_bindings_leaves_watches_for_others() {
 }
 
 #[tokio::test]
-// mutant: src/filter/drive.rs: `self.driver.relist.notify_one();` => `let _ = &self.driver.relist;`
+// mutant: crates/core/src/filter/drive.rs: `self.driver.relist.notify_one();` => `let _ = &self.driver.relist;`
 async fn a_hook_that_sees_many_objects_leaves_room_for_what_others_see() {
     let cluster = TestCluster::start().await;
     let hooks = ["greedy", "other"].map(|name| (name, bindings(1, name)));
@@ -194,8 +194,8 @@ fn schedules(count: usize, name: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-// mutant: src/telemetry/metrics/series.rs: `let shown = room.grow(each);` => `let shown = room.units() < u64::MAX;`
-// mutant: src/telemetry/metrics/forget.rs: `binding.is_some_and(|binding| gone.contains(binding))` => `binding.is_some() && gone.is_empty()`
+// mutant: crates/operator/src/telemetry/metrics/series.rs: `let shown = room.grow(each);` => `let shown = room.units() < u64::MAX;`
+// mutant: crates/operator/src/telemetry/metrics/forget.rs: `binding.is_some_and(|binding| gone.contains(binding))` => `binding.is_some() && gone.is_empty()`
 async fn a_hook_with_many_schedules_leaves_metrics_for_others() {
     let cluster = TestCluster::start().await;
     let hooks = [("greedy", schedules(200, "g")), ("other", schedules(1, "o"))];
@@ -228,7 +228,7 @@ async fn a_hook_with_many_schedules_leaves_metrics_for_others() {
 
 /// Reports a metric with as long labels as it may. Its tenant's share ends long before its number of series does.
 #[tokio::test]
-// mutant: src/telemetry/hook_metrics/series.rs: `if more == 0 || room.grow(more) {` => `if more == 0 || room.units() < u64::MAX {`
+// mutant: crates/operator/src/telemetry/hook_metrics/series.rs: `if more == 0 || room.grow(more) {` => `if more == 0 || room.units() < u64::MAX {`
 async fn a_hook_that_reports_long_labels_leaves_room_for_others() {
     let cluster = TestCluster::start().await;
     let mut hooks = vec![("greedy", guests(["metrics"])[0].1.clone())];

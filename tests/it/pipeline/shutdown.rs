@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook::{
+use boathook_cluster::Options;
+use boathook_core::{
     model::{BindingName, Cause, HookName, QueueName, RetryPolicy, Tick, Trigger},
     queue::{Drained, Pushed},
 };
-use boathook_cluster::Options;
 use serde_json::json;
 
 use super::{

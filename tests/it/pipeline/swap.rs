@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
-use boathook::{
-    app::{SwapError, Swapped},
-    model::HookName,
-};
+use boathook_core::model::HookName;
+use boathook_operator::app::{SwapError, Swapped};
 use serde_json::{Value, json};
 
 use super::{
@@ -198,7 +196,7 @@ async fn what_can_not_be_used_changes_nothing() {
         (guest("hostile-panic-config"), "its config function failed"),
     ] {
         let error = swap(operator, "words", &bytes).await.unwrap_err();
-        let text = boathook::model::error_chain(&error);
+        let text = boathook_core::model::error_chain(&error);
         assert!(text.starts_with("the new version of hook words can't be used: ") && text.contains(part), "{text}");
     }
     let nameless = operator.app.swap(operator.hooks().join("-x.wasm")).await.unwrap_err();

@@ -1,9 +1,9 @@
 //! The operator's long-lived tasks: whichever of them ends by itself, it does not go unnoticed.
 
-use boathook::{
+use boathook_kube::election::ElectionConfig;
+use boathook_operator::{
     admin::Socket,
     app::{CertificateSource, Reached, WebhookOptions},
-    election::ElectionConfig,
     record::RecordConfig,
     webhook::Settings,
 };
@@ -42,7 +42,7 @@ const TASKS: [&str; 18] = [
     "what follows from leading",
     "what to register",
 ];
-/// Nobody can end a thread from outside; `src/tasks.rs` has tests of those that panic.
+/// Nobody can end a thread from outside; `crates/core/src/tasks.rs` has tests of those that panic.
 const THREADS: [&str; 2] = ["clock of runs", "records"];
 const HEALTH: &str = "health and metrics";
 
@@ -108,7 +108,7 @@ async fn every_long_lived_task_is_known_by_its_name() {
     assert_eq!(tasks.first_ended(), None, "an ordinary end is no defect");
 }
 
-// mutant: src/tasks.rs: `self.shared.ended.send_if_modified(|first| {` => `watch::Sender::new(None).send_if_modified(|first| {`
+// mutant: crates/core/src/tasks.rs: `self.shared.ended.send_if_modified(|first| {` => `watch::Sender::new(None).send_if_modified(|first| {`
 #[tokio::test]
 async fn whichever_task_ends_the_operator_is_broken_and_says_so() {
     for task in TASKS {

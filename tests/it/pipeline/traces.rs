@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::{Router, body::Bytes, http::StatusCode, routing::post};
-use boathook::telemetry::Traces;
+use boathook_operator::telemetry::Traces;
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest, common::v1::any_value::Value, trace::v1::Span,
 };

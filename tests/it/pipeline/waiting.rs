@@ -2,7 +2,7 @@
 //!
 //! The order inside queues is tested on its own, with random interleavings.
 
-use boathook::{
+use boathook_core::{
     model::{HookName, QueueName},
     queue::{Letters, QueueState},
 };

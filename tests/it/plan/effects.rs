@@ -1,8 +1,7 @@
 //! What is told of real writes: without a plan, with what was there before.
 
+use boathook_core::effect::Action;
 use serde_json::json;
-
-use boathook::effect::Action;
 
 use super::Seen;
 use crate::{

@@ -10,7 +10,7 @@ mod serve;
 
 use std::sync::{Arc, Mutex};
 
-use boathook::effect::{Effect, Sink, Style, render};
+use boathook_core::effect::{Effect, Sink, Style, render};
 use serde_json::Value;
 
 use crate::support::cluster::TestCluster;

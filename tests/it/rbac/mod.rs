@@ -9,10 +9,10 @@ mod usage;
 
 use std::{ffi::OsStr, path::Path};
 
-use boathook::{
+use boathook_author::rbac::{Kinds, ServedKind};
+use boathook_core::{
     hooks,
     model::{HookName, HookSpec},
-    rbac::{Kinds, ServedKind},
 };
 
 use crate::support::process::{Ended, boathook, run};

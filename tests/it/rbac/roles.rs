@@ -1,6 +1,6 @@
 //! From documents to roles.
 
-use boathook::rbac::{self, Layout, NeedsError, Place};
+use boathook_author::rbac::{self, Layout, NeedsError, Place};
 
 use super::{hook, kinds, rbac};
 use crate::support::guests::guest_file;

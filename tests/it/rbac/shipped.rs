@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use boathook::rbac::{self, Access, Layout, Place, Tenant, Who};
+use boathook_author::rbac::{self, Access, Layout, Place, Tenant, Who};
 use serde_json::Value;
 
 use super::{hook, kinds, rbac};

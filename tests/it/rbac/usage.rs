@@ -1,9 +1,7 @@
 //! Documents against calls.
 
-use boathook::{
-    model::HookSpec,
-    rbac::{Evidence, Usage, compare, permissions_yaml},
-};
+use boathook_author::rbac::{Evidence, Usage, compare, permissions_yaml};
+use boathook_core::model::HookSpec;
 
 use super::kinds;
 

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::{
+use boathook_core::model::{AdmissionKind, FailureKind, Reviewed};
+use boathook_operator::{
     app::Options,
-    model::{AdmissionKind, FailureKind, Reviewed},
     record::{Asks, Record, RecordConfig, RecordedAnswer},
     webhook::{AdmissionRequest, ConversionRequest, Converted, Unanswered, Versioned},
 };

@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use boathook::{
-    model::{CallError, CallReason, Create, IfExists, Limits, ObjectRef, Operation},
-    record::{
-        AmbientValues, Answer, Asks, Call, End, FormatError, Header, LogLine, Record, RecordedAnswer, RecordedBinding,
-        RecordedCause, RecordedDenial, RecordedQuestion, RecordedTrigger, Request, decode, encode,
-    },
+use boathook_core::model::{CallError, CallReason, Create, IfExists, Limits, ObjectRef, Operation};
+use boathook_operator::record::{
+    AmbientValues, Answer, Asks, Call, End, FormatError, Header, LogLine, Record, RecordedAnswer, RecordedBinding,
+    RecordedCause, RecordedDenial, RecordedQuestion, RecordedTrigger, Request, decode, encode,
 };
 use proptest::prelude::*;
 

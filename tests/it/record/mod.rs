@@ -10,7 +10,7 @@ mod secrets;
 
 use std::path::{Path, PathBuf};
 
-use boathook::{
+use boathook_operator::{
     app::Options,
     record::{FileName, Record, RecordConfig, read},
 };

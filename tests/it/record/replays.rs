@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use boathook::model::Operation;
+use boathook_core::model::Operation;
 use serde_json::{Value, json};
 
 use super::{Recorded, altered, labelled, names, of_hook, records, replay, replayed};
@@ -127,9 +127,9 @@ async fn time_and_chance_are_the_same_again() {
     }
     // Another time is another write.
     let record = names(&path).first().unwrap().to_string();
-    let mut other = boathook::record::read(&path.join(&record)).unwrap();
+    let mut other = boathook_operator::record::read(&path.join(&record)).unwrap();
     other.ambient.wall.iter_mut().for_each(|reading| *reading += 1);
-    std::fs::write(path.join(&record), boathook::record::encode(&other).unwrap()).unwrap();
+    std::fs::write(path.join(&record), boathook_operator::record::encode(&other).unwrap()).unwrap();
     let ended = replay(&[path.join(&record).to_str().unwrap()]).await;
     assert_eq!(ended.code, Some(1));
     assert!(ended.stdout.contains("/operations/0/create/object/data/wall"), "{}", ended.stdout);
@@ -137,7 +137,7 @@ async fn time_and_chance_are_the_same_again() {
     other.ambient.wall.iter_mut().for_each(|reading| *reading -= 1);
     other.calls[0].answer = None;
     other.calls.truncate(1);
-    std::fs::write(path.join(&record), boathook::record::encode(&other).unwrap()).unwrap();
+    std::fs::write(path.join(&record), boathook_operator::record::encode(&other).unwrap()).unwrap();
     assert_eq!(replay(&[path.join(&record).to_str().unwrap()]).await.code, Some(0));
     let (_, told) = replayed(&[directory]).await;
     assert!(told["runs"].as_array().unwrap().iter().all(|run| run["result"] != "unusable"), "{told:#}");
@@ -147,7 +147,8 @@ async fn time_and_chance_are_the_same_again() {
 async fn runs_that_failed_fail_again() {
     let spins = "configVersion: v1\nonStartup: 1\nlimits: {time: 100ms}\nretry: {initial: 1h, max: 1h}\n";
     let hooks = [("spins", hook(spins, &Deed::Spins)), ("fail", guest("fail"))];
-    let (pipeline, records) = Recorded::begin(&hooks, |config| config.which = boathook::record::Which::Failed).await;
+    let (pipeline, records) =
+        Recorded::begin(&hooks, |config| config.which = boathook_operator::record::Which::Failed).await;
     let recorded = Recorded { pipeline, records };
     recorded.until("spins", 1).await;
     // One after the other: what waits for a retry takes its neighbours along.

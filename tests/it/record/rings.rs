@@ -2,10 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use boathook::{
-    record::{RecordConfig, Recorder},
-    tasks::Tasks,
-};
+use boathook_core::tasks::Tasks;
+use boathook_operator::record::{RecordConfig, Recorder};
 use serde_json::{Value, json};
 
 use super::{Recorded, names};
@@ -59,10 +57,10 @@ async fn failures_are_kept_apart_and_the_oldest_go() {
     }
     // A ring goes on after a restart.
     struct Nobody;
-    impl boathook::record::RecordObserver for Nobody {
-        fn written(&self, _: &boathook::model::HookName, _: u64) {}
-        fn dropped(&self, _: &boathook::model::HookName) {}
-        fn failed(&self, _: &boathook::model::HookName, _: &str) {}
+    impl boathook_operator::record::RecordObserver for Nobody {
+        fn written(&self, _: &boathook_core::model::HookName, _: u64) {}
+        fn dropped(&self, _: &boathook_core::model::HookName) {}
+        fn failed(&self, _: &boathook_core::model::HookName, _: &str) {}
     }
     let mut config = RecordConfig::new(&path, &path);
     config.keep = 1;
@@ -77,10 +75,10 @@ async fn an_operator_does_not_start_with_a_directory_that_others_can_read() {
     std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let cluster = TestCluster::start().await;
     let hooks = hooks_dir(&[]).await;
-    let mut options = boathook::app::Options::new(cluster.admin.client.clone(), hooks.path()).unwrap();
+    let mut options = boathook_operator::app::Options::new(cluster.admin.client.clone(), hooks.path()).unwrap();
     options.record = Some(RecordConfig::new(directory.path(), hooks.path()));
-    let error = boathook::app::App::start(options).await.err().unwrap();
-    let chain = boathook::model::error_chain(&error);
+    let error = boathook_operator::app::App::start(options).await.err().unwrap();
+    let chain = boathook_core::model::error_chain(&error);
     assert!(chain.contains("its mode 755 lets others in"), "{chain}");
 }
 

@@ -4,12 +4,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use boathook::{
+use boathook_core::{
     hooks::parse,
     model::{BundleId, HookName, HookSpec, Source},
-    registration::{Endpoint, Pending, Registrant, Removed, Settings, Wanted, keep, remove, tidy},
     tasks::Tasks,
 };
+use boathook_operator::registration::{Endpoint, Pending, Registrant, Removed, Settings, Wanted, keep, remove, tidy};
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -218,8 +218,8 @@ async fn registrations_go_with_their_hooks_and_stay_while_one_is_not_ready() {
     assert_eq!(ca(&kept), "one");
 }
 
-// mutant: src/registration/plan.rs: `ours.filter(|object| !wanted.pending.may_want(object))` => `ours`
-// mutant: src/registration/plan.rs: `label(definition, INSTANCE).is_some() && !wanted.pending.may_want(definition)` => `label(definition, INSTANCE).is_some()`
+// mutant: crates/operator/src/registration/plan.rs: `ours.filter(|object| !wanted.pending.may_want(object))` => `ours`
+// mutant: crates/operator/src/registration/plan.rs: `label(definition, INSTANCE).is_some() && !wanted.pending.may_want(definition)` => `label(definition, INSTANCE).is_some()`
 #[tokio::test]
 async fn nothing_goes_before_the_source_that_may_want_it_is_settled() {
     let cluster = TestCluster::start().await;
@@ -278,7 +278,7 @@ async fn nothing_goes_before_the_source_that_may_want_it_is_settled() {
 }
 
 /// As when the registry is away, and the store has an older version.
-// mutant: src/registration/plan.rs: `if hook.settled { desired } else { webhooks::widened(known, desired) }` => `desired`
+// mutant: crates/operator/src/registration/plan.rs: `if hook.settled { desired } else { webhooks::widened(known, desired) }` => `desired`
 #[tokio::test]
 async fn a_version_that_may_be_old_narrows_nothing() {
     let cluster = TestCluster::start().await;
@@ -308,8 +308,8 @@ async fn a_version_that_may_be_old_narrows_nothing() {
     assert_eq!(found["webhooks"][0]["rules"][0]["resources"], json!(["secrets"]));
 }
 
-// mutant: src/registration/plan.rs: `let instance = label(object, INSTANCE).filter(|instance| *instance != settings.instance)?;` => `let instance = label(object, INSTANCE).filter(|_| false)?;`
-// mutant: src/registration/plan.rs: `left.into_values().filter(|object| label(object, INSTANCE) == Some(&settings.instance));` => `left.into_values();`
+// mutant: crates/operator/src/registration/plan.rs: `let instance = label(object, INSTANCE).filter(|instance| *instance != settings.instance)?;` => `let instance = label(object, INSTANCE).filter(|_| false)?;`
+// mutant: crates/operator/src/registration/plan.rs: `left.into_values().filter(|object| label(object, INSTANCE) == Some(&settings.instance));` => `left.into_values();`
 #[tokio::test]
 async fn another_operators_are_left_alone() {
     let cluster = TestCluster::start().await;

@@ -7,10 +7,10 @@ use std::{
     time::Duration,
 };
 
-use boathook::{
-    model::{BindingName, Cause, FailureKind, Item, Items, Limit, Limits, Moment, ObjectKey, ObjectRef, Operation},
-    sandbox::{RunReport, RunRequest},
+use boathook_core::model::{
+    BindingName, Cause, FailureKind, Item, Items, Limit, Limits, Moment, ObjectKey, ObjectRef, Operation,
 };
+use boathook_sandbox::{RunReport, RunRequest};
 
 use super::support::{self, Memory, caller, component, guest, load, plenty, sandbox, trigger};
 
@@ -72,7 +72,7 @@ async fn a_call_reaches_the_host_and_its_answer_the_guest() {
 }
 
 /// Ticks come while it waits, and it does nothing else. A thread of its own would cost each call a change of threads.
-// mutant: src/sandbox/turns.rs: `self.0.used() + Duration::from_nanos(self.0.of_this_poll()) > SHORT` => `true`
+// mutant: crates/sandbox/src/turns.rs: `self.0.used() + Duration::from_nanos(self.0.of_this_poll()) > SHORT` => `true`
 #[tokio::test]
 async fn a_guest_that_waits_for_its_host_stays_on_the_threads_of_the_runtime() {
     let host = Arc::new(Memory { answers_after: Duration::from_millis(12), ..Memory::default() });
@@ -82,7 +82,7 @@ async fn a_guest_that_waits_for_its_host_stays_on_the_threads_of_the_runtime() {
 }
 
 /// It computes for less than a tick, and waits, again and again.
-// mutant: src/sandbox/turns.rs: `self.0.used() + Duration::from_nanos(self.0.of_this_poll()) > SHORT` => `Duration::from_nanos(self.0.of_this_poll()) > SHORT`
+// mutant: crates/sandbox/src/turns.rs: `self.0.used() + Duration::from_nanos(self.0.of_this_poll()) > SHORT` => `Duration::from_nanos(self.0.of_this_poll()) > SHORT`
 #[tokio::test]
 async fn a_guest_that_computes_for_long_in_small_parts_leaves_the_threads_of_the_runtime() {
     let host = Arc::new(Memory { answers_after: Duration::from_millis(1), ..Memory::default() });
@@ -124,7 +124,7 @@ async fn an_answer_that_does_not_fit_is_not_passed() {
     assert_eq!(host.gets.lock().unwrap().len(), 3);
 }
 
-// mutant: src/sandbox/host/mod.rs: `self.refuse("get")` => `Box::pin(std::future::ready(Ok(String::new())))`
+// mutant: crates/sandbox/src/host.rs: `self.refuse("get")` => `Box::pin(std::future::ready(Ok(String::new())))`
 #[tokio::test]
 async fn config_may_call_nothing() {
     let sandbox = sandbox();
@@ -180,7 +180,7 @@ async fn a_hook_reads_its_snapshots_of_one_moment() {
 
 /// A run that first calls, and then opens, must not see what came after the call.
 #[tokio::test]
-// mutant: src/sandbox/store.rs: `let snapshots = snapshots.at(|| host.moment(&caller.hook));` => ``
+// mutant: crates/sandbox/src/store.rs: `let snapshots = snapshots.at(|| host.moment(&caller.hook));` => ``
 async fn the_moment_of_the_snapshots_is_the_beginning_of_the_run() {
     let sandbox = sandbox();
     let hook = load(&sandbox, "caller", &gets(1, "")).await;

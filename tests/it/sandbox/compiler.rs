@@ -9,11 +9,8 @@ use std::{
     time::Duration,
 };
 
-use boathook::{
-    fair::Tenant,
-    model::error_chain,
-    sandbox::{CompilerConfig, Sandbox, SandboxConfig},
-};
+use boathook_core::{fair::Tenant, model::error_chain};
+use boathook_sandbox::{CompilerConfig, Sandbox, SandboxConfig};
 use futures::future::join_all;
 
 use super::support::{self, component, hostile, load, name, plenty, run};
@@ -28,7 +25,7 @@ fn with(compiler: CompilerConfig, pooling: bool) -> Sandbox {
 
 async fn refused(compiler: CompilerConfig, bytes: &[u8]) -> String {
     let error = with(compiler, false).load(&name("h"), bytes).await.unwrap_err();
-    boathook::model::error_chain(&error)
+    boathook_core::model::error_chain(&error)
 }
 
 #[tokio::test]
@@ -47,10 +44,10 @@ async fn a_bad_component_is_refused_in_the_same_words() {
     let middle = bad.len() / 2;
     bad.get_mut(middle..middle + 8).unwrap().fill(0xff);
     let here = Sandbox::new(support::small()).unwrap().load(&name("h"), &bad).await.unwrap_err();
-    assert_eq!(refused(config(), &bad).await, boathook::model::error_chain(&here));
+    assert_eq!(refused(config(), &bad).await, boathook_core::model::error_chain(&here));
 }
 
-// mutant: src/child.rs: `timeout(self.deadline, self.exchange(file, input)).await.unwrap_or(Err(Failed::Ended(Cause::Time)))` => `self.exchange(file, input).await`
+// mutant: crates/core/src/child.rs: `timeout(self.deadline, self.exchange(file, input)).await.unwrap_or(Err(Failed::Ended(Cause::Time)))` => `self.exchange(file, input).await`
 #[tokio::test]
 async fn a_compiler_that_does_not_end_is_ended() {
     let sleeper = CompilerConfig {
@@ -63,7 +60,7 @@ async fn a_compiler_that_does_not_end_is_ended() {
     assert!(text.contains("not compiled within 100ms"), "{text}");
 }
 
-// mutant: src/sandbox/load.rs: `let Some(config) = &self.compiler else { return Ok(None) };` => `let Some(config) = self.compiler.as_ref().filter(|_| false) else { return Ok(None) };`
+// mutant: crates/sandbox/src/load.rs: `let Some(config) = &self.compiler else { return Ok(None) };` => `let Some(config) = self.compiler.as_ref().filter(|_| false) else { return Ok(None) };`
 #[tokio::test]
 async fn a_compiler_that_dies_is_told_of() {
     let args = vec!["-c".to_owned(), "echo no memory left >&2; kill -9 $$".to_owned()];
@@ -73,7 +70,7 @@ async fn a_compiler_that_dies_is_told_of() {
 }
 
 /// One function with so many instructions that its compiler needs many times the component's size.
-// mutant: src/child.rs: `lower(Resource::Data, self.memory, self.memory)?;` => ``
+// mutant: crates/core/src/child.rs: `lower(Resource::Data, self.memory, self.memory)?;` => ``
 #[tokio::test]
 async fn a_component_that_takes_the_compilers_memory_is_refused() {
     let adds: String =
@@ -114,7 +111,7 @@ fn greedy(loops: usize) -> Vec<u8> {
     component(&body)
 }
 
-// mutant: src/child.rs: `lower(Resource::Data, self.memory, self.memory)?;` => ``
+// mutant: crates/core/src/child.rs: `lower(Resource::Data, self.memory, self.memory)?;` => ``
 #[tokio::test]
 async fn a_component_that_takes_too_much_memory_to_compile_is_refused_and_others_go_on() {
     let sandbox = with(CompilerConfig { memory: 128 << 20, ..config() }, false);
@@ -130,7 +127,7 @@ async fn a_component_that_takes_too_much_memory_to_compile_is_refused_and_others
     assert_eq!(run(&sandbox, &loaded.unwrap(), plenty()).await.outcome, Ok(()));
 }
 
-// mutant: src/sandbox/load.rs: `let turn = self.compiling.take(tenant, 1).await;` => `let turn = self.compiling.take(&Tenant::hook(""), 1).await;`
+// mutant: crates/sandbox/src/load.rs: `let turn = self.compiling.take(tenant, 1).await;` => `let turn = self.compiling.take(&Tenant::hook(""), 1).await;`
 #[tokio::test]
 async fn tenants_take_turns_at_the_compiler() {
     let sandbox = with(config(), false);
@@ -168,7 +165,7 @@ fn has_child(parent: u32) -> bool {
     processes.into_iter().any(|of| of == parent)
 }
 
-// mutant: src/sandbox/compiler.rs: `let _ = cache::keep(&place, &artifact);` => `drop(place);`
+// mutant: crates/sandbox/src/compiler.rs: `let _ = cache::keep(&place, &artifact);` => `drop(place);`
 #[tokio::test]
 async fn what_is_compiled_is_kept_when_the_operator_is_killed_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
@@ -190,7 +187,7 @@ async fn what_is_compiled_is_kept_when_the_operator_is_killed_meanwhile() {
     assert!(load(&sandbox, "greedy", &fs::read(&file).unwrap()).await.from_cache());
 }
 
-// mutant: src/sandbox/cache.rs: `Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),` => `Err(rustix::io::Errno::WOULDBLOCK) => {}`
+// mutant: crates/sandbox/src/cache.rs: `Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),` => `Err(rustix::io::Errno::WOULDBLOCK) => {}`
 #[tokio::test]
 async fn operators_that_crash_and_start_again_compile_a_component_once_at_a_time() {
     let folder = tempfile::tempdir().unwrap();

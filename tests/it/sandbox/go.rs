@@ -6,13 +6,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::{
-    model::{
-        CallError, CallReason, Caller, EmitEvent, Failure, FailureKind, HookName, Limit, Limits, ListQuery, Moment,
-        ObjectRef, Operation, Page,
-    },
-    sandbox::{Host, Sandbox, Written},
+use boathook_core::model::{
+    CallError, CallReason, Caller, EmitEvent, Failure, FailureKind, HookName, Limit, Limits, ListQuery, Moment,
+    ObjectRef, Operation, Page,
 };
+use boathook_sandbox::{Host, Sandbox, Written};
 use futures::future::{self, BoxFuture, FutureExt};
 
 use super::support::{Lines, load, one_second, plenty, request, run, sandbox};

@@ -4,10 +4,8 @@
 
 use std::time::Duration;
 
-use boathook::{
-    model::{Failure, FailureKind, Limit, Limits},
-    sandbox::{LoadedHook, Sandbox, SandboxConfig},
-};
+use boathook_core::model::{Failure, FailureKind, Limit, Limits};
+use boathook_sandbox::{LoadedHook, Sandbox, SandboxConfig};
 
 use super::support::{self, Lines, guest, load, one_second, plenty, run, sandbox};
 

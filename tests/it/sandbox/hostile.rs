@@ -4,11 +4,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::{
+use boathook_core::{
     fair::Tenant,
     model::{Failure, FailureKind, HookName, Limit, Limits},
-    sandbox::{LoadedHook, RunReport, Sandbox, SandboxConfig},
 };
+use boathook_sandbox::{LoadedHook, RunReport, Sandbox, SandboxConfig};
 
 use super::support::{self, Memory, hostile, load, one_second, plenty, run, sandbox};
 
@@ -38,7 +38,7 @@ fn assert_limit(failure: &Failure, limit: Limit, text: &str) {
     assert!(failure.message.contains(text), "{failure}");
 }
 
-// mutant: src/sandbox/store.rs: `if Instant::now() >= deadline {` => `if false {`
+// mutant: crates/sandbox/src/store.rs: `if Instant::now() >= deadline {` => `if false {`
 #[tokio::test]
 async fn a_spinning_run_is_stopped_at_its_deadline() {
     let failure = failure("spin-run", soon()).await;
@@ -64,7 +64,7 @@ async fn a_spinning_config_is_stopped_by_its_own_limit() {
     assert!(sandbox.config(&good).await.unwrap().starts_with("configVersion: v1"));
 }
 
-// mutant: src/sandbox/store.rs: `Ok(UpdateDeadline::YieldCustom(1, Box::pin(turn.clone().next(deadline))))` => `Ok(UpdateDeadline::Continue(1))`
+// mutant: crates/sandbox/src/store.rs: `Ok(UpdateDeadline::YieldCustom(1, Box::pin(turn.clone().next(deadline))))` => `Ok(UpdateDeadline::Continue(1))`
 #[tokio::test]
 async fn spinning_hooks_share_the_one_worker_with_others() {
     let sandbox = Arc::new(sandbox());
@@ -89,7 +89,7 @@ async fn spinning_hooks_share_the_one_worker_with_others() {
 }
 
 /// Guests of one tenant that compute without end, and a guest of another.
-// mutant: src/sandbox/turns.rs: `share = timeout_at(deadline.into(), turn).await.ok().and_then(Result::ok);` => `drop(timeout_at(deadline.into(), turn).await);`
+// mutant: crates/sandbox/src/turns.rs: `share = timeout_at(deadline.into(), turn).await.ok().and_then(Result::ok);` => `drop(timeout_at(deadline.into(), turn).await);`
 #[tokio::test]
 async fn tenants_take_turns_at_the_cpu() {
     const GREEDY: usize = 24;
@@ -113,7 +113,7 @@ async fn tenants_take_turns_at_the_cpu() {
     assert!(modest * 3 > greedy, "the modest tenant's guest computed {modest:?}, all of the greedy one's {greedy:?}");
 }
 
-// mutant: src/sandbox/turns.rs: `Poll::Pending if self.0.long.load(Ordering::Relaxed)` => `Poll::Pending if false`
+// mutant: crates/sandbox/src/turns.rs: `Poll::Pending if self.0.long.load(Ordering::Relaxed)` => `Poll::Pending if false`
 #[tokio::test]
 async fn a_guest_that_computes_for_long_leaves_the_threads_of_the_runtime() {
     let sandbox = sandbox();
@@ -144,7 +144,7 @@ fn threads_of_guests() -> Vec<i32> {
     tasks.filter_map(|task| nice(task.unwrap().file_name().to_str()?)).collect()
 }
 
-// mutant: src/sandbox/turns.rs: `() = ended.closed() => None,` => ``
+// mutant: crates/sandbox/src/turns.rs: `() = ended.closed() => None,` => ``
 #[tokio::test]
 async fn a_run_that_is_dropped_ends_in_its_thread() {
     let sandbox = Arc::new(Sandbox::new(SandboxConfig { max_concurrent_runs: 1, ..support::small() }).unwrap());
@@ -162,7 +162,7 @@ async fn a_run_that_is_dropped_ends_in_its_thread() {
     assert_eq!(run(&sandbox, &good, plenty()).await.outcome, Ok(()));
 }
 
-// mutant: src/sandbox/limits.rs: `if used > self.limit {` => `if used > u64::from(u32::MAX) {`
+// mutant: crates/sandbox/src/limits.rs: `if used > self.limit {` => `if used > u64::from(u32::MAX) {`
 #[tokio::test]
 async fn a_memory_bomb_stops_at_the_limit() {
     let limits = Limits { memory: 16 * 1024 * 1024, ..plenty() };
@@ -174,7 +174,7 @@ async fn a_memory_bomb_stops_at_the_limit() {
     assert!(report.memory_peak <= limits.memory && report.memory_peak > limits.memory / 2, "{}", report.memory_peak);
 }
 
-// mutant: src/sandbox/limits.rs: `memory: asked.memory.min(maxima.memory),` => `memory: asked.memory.min(u64::from(u32::MAX)),`
+// mutant: crates/sandbox/src/limits.rs: `memory: asked.memory.min(maxima.memory),` => `memory: asked.memory.min(u64::from(u32::MAX)),`
 #[tokio::test]
 async fn the_hosts_maximum_holds_where_a_hook_asks_for_more() {
     let limits = Limits { memory: u64::MAX, time: Duration::from_secs(60), ..Limits::default() };
@@ -188,7 +188,7 @@ async fn a_table_bomb_counts_as_memory() {
     assert_limit(&failure("table-bomb", limits).await, Limit::Memory, "limits.memory of 256Ki reached");
 }
 
-// mutant: src/sandbox/engine.rs: `.max_wasm_stack(limits::STACK)` => `.max_wasm_stack(32 << 20).async_stack_size(64 << 20)`
+// mutant: crates/sandbox/src/engine.rs: `.max_wasm_stack(limits::STACK)` => `.max_wasm_stack(32 << 20).async_stack_size(64 << 20)`
 #[tokio::test]
 async fn deep_recursion_is_named() {
     let failure = failure("recursion", plenty()).await;
@@ -203,15 +203,15 @@ async fn a_gigabyte_is_not_made_for_a_guest() {
     assert!(failure.message.contains("1073741824"), "{failure}");
 }
 
-// mutant: src/sandbox/store.rs: `store.set_hostcall_fuel(call_bytes.saturating_add(SURPLUS));` => `let _ = call_bytes.saturating_add(SURPLUS);`
+// mutant: crates/sandbox/src/store.rs: `store.set_hostcall_fuel(call_bytes.saturating_add(SURPLUS));` => `let _ = call_bytes.saturating_add(SURPLUS);`
 #[tokio::test]
 async fn a_huge_argument_is_not_copied() {
     let limits = Limits { host_bytes: 1024 * 1024, ..plenty() };
     assert_limit(&failure("huge-argument", limits).await, Limit::HostBytes, "limits.hostBytes of 1Mi reached");
 }
 
-// mutant: src/sandbox/budget.rs: `if total > self.max_calls {` => `if false {`
-// mutant: src/sandbox/budget.rs: `if self.refusals > PATIENCE { Err(reached) } else { Ok(reached.0) }` => `Ok(reached.0)`
+// mutant: crates/sandbox/src/budget.rs: `if total > self.max_calls {` => `if false {`
+// mutant: crates/sandbox/src/budget.rs: `if self.refusals > PATIENCE { Err(reached) } else { Ok(reached.0) }` => `Ok(reached.0)`
 #[tokio::test]
 async fn a_flood_of_host_calls_is_refused_then_ended() {
     let sandbox = sandbox();
@@ -220,7 +220,7 @@ async fn a_flood_of_host_calls_is_refused_then_ended() {
     assert_eq!(report.host_calls, 10_000);
 }
 
-// mutant: src/sandbox/host/log.rs: `self.spend(message.len() + bytes)?;` => `let _ = bytes;`
+// mutant: crates/sandbox/src/imports/log.rs: `self.spend(message.len() + bytes)?;` => `let _ = bytes;`
 #[tokio::test]
 async fn a_flood_of_log_lines_is_ended() {
     let sandbox = sandbox();
@@ -272,7 +272,7 @@ async fn a_flood_on_stdout_is_dropped_and_harms_no_one() {
     }
 }
 
-// mutant: src/sandbox/limits.rs: `pub(super) const HANDLES: usize = 1024;` => `pub(super) const HANDLES: usize = 1 << 20;`
+// mutant: crates/sandbox/src/limits.rs: `pub(super) const HANDLES: usize = 1024;` => `pub(super) const HANDLES: usize = 1 << 20;`
 #[tokio::test]
 async fn handles_are_bounded() {
     let failure = failure("handle-flood", plenty()).await;

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use boathook::sandbox::{LoadError, Sandbox, SandboxConfig, SandboxError};
+use boathook_sandbox::{LoadError, Sandbox, SandboxConfig, SandboxError};
 
 use super::support::{self, component, hostile, load, name, plenty, run, sandbox};
 
@@ -140,8 +140,8 @@ async fn a_damaged_entry_is_compiled_again() {
     assert!(load(&cached(&dir), "good", &hostile("good")).await.from_cache());
 }
 
-// mutant: src/sandbox/cache.rs: `if let Some(reason) = foreign(meta.uid(), meta.mode()) {` => `if let Some(reason) = None::<String> {`
-// mutant: src/sandbox/cache.rs: `rustix::fs::openat(&self.dir, name, flags, Mode::empty())?` => `rustix::fs::openat(&self.dir, name, flags.difference(OFlags::NOFOLLOW), Mode::empty())?`
+// mutant: crates/sandbox/src/cache.rs: `if let Some(reason) = foreign(meta.uid(), meta.mode()) {` => `if let Some(reason) = None::<String> {`
+// mutant: crates/sandbox/src/cache.rs: `rustix::fs::openat(&self.dir, name, flags, Mode::empty())?` => `rustix::fs::openat(&self.dir, name, flags.difference(OFlags::NOFOLLOW), Mode::empty())?`
 #[tokio::test]
 async fn an_entry_that_others_could_write_is_not_used() {
     let dir = tempfile::tempdir().unwrap();
@@ -157,7 +157,7 @@ async fn an_entry_that_others_could_write_is_not_used() {
     assert!(!load(&cached(&dir), "good", &hostile("good")).await.from_cache());
 }
 
-// mutant: src/sandbox/cache.rs: `if let Some(reason) = foreign(stat.st_uid, stat.st_mode) {` => `if let Some(reason) = None::<String> {`
+// mutant: crates/sandbox/src/cache.rs: `if let Some(reason) = foreign(stat.st_uid, stat.st_mode) {` => `if let Some(reason) = None::<String> {`
 #[test]
 fn a_directory_that_others_could_write_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -205,7 +205,7 @@ async fn the_cache_stays_within_its_bound() {
     assert!(dir.join("not-ours").exists());
 }
 
-// mutant: src/sandbox/cache.rs: `entry.name == key.0 || !self.is_used(&entry.name)` => `true`
+// mutant: crates/sandbox/src/cache.rs: `entry.name == key.0 || !self.is_used(&entry.name)` => `true`
 #[tokio::test]
 async fn what_a_start_has_loaded_makes_no_room_for_what_it_loads_next() {
     let fixtures = ["good", "crash", "recursion", "spin-run", "log-flood", "exit"];

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use boathook::model::Limits;
+use boathook_core::model::Limits;
 use serde_json::{Value, json};
 
 use super::support::{Lines, Memory, component, hostile, load, plenty, request, run, sandbox};

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use boathook::{
+use boathook_core::{
     fair::Tenant,
     model::{FailureKind, Limit, Limits},
-    sandbox::{LoadedHook, RunReport, Sandbox, SandboxConfig},
 };
+use boathook_sandbox::{LoadedHook, RunReport, Sandbox, SandboxConfig};
 use futures::future::join_all;
 
 use super::support::{self, Memory, component, hostile, name, plenty, request, run};
@@ -42,7 +42,7 @@ fn crowded(report: &RunReport) -> bool {
     failure.kind == FailureKind::Host && failure.message.contains("--memory-limit")
 }
 
-// mutant: src/sandbox/limits.rs: `self.room.grow(growth).map_err(|refused| refused.error(Limit::Memory))?;` => ``
+// mutant: crates/sandbox/src/limits.rs: `self.room.grow(growth).map_err(|refused| refused.error(Limit::Memory))?;` => ``
 #[tokio::test]
 async fn greedy_guests_of_one_tenant_leave_memory_for_the_others() {
     let sandbox = Arc::new(sandbox());
@@ -68,7 +68,7 @@ async fn greedy_guests_of_one_tenant_leave_memory_for_the_others() {
     assert_eq!(run(&sandbox, &greedy, plenty()).await.outcome, Ok(()), "what they had has come back");
 }
 
-// mutant: src/sandbox/room.rs: `self.0.store(next, Ordering::Relaxed);` => `drop(next);`
+// mutant: crates/sandbox/src/room.rs: `self.0.store(next, Ordering::Relaxed);` => `drop(next);`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn runs_of_a_known_size_wait_for_each_other() {
     let sandbox = sandbox();
@@ -87,7 +87,7 @@ async fn what_no_tenant_could_have_is_the_hooks_own_limit() {
     assert!(failure.message.contains("the host allows no hook more"), "{failure}");
 }
 
-// mutant: src/sandbox/limits.rs: `.unwrap_or(CALL).min(CALL)` => `.unwrap_or(CALL)`
+// mutant: crates/sandbox/src/limits.rs: `.unwrap_or(CALL).min(CALL)` => `.unwrap_or(CALL)`
 #[tokio::test]
 async fn one_call_copies_little_whatever_a_run_may_pass() {
     let sandbox = support::sandbox();

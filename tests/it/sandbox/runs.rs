@@ -4,10 +4,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::{
-    model::{Failure, FailureKind, Limits},
-    sandbox::{Sandbox, SandboxConfig},
-};
+use boathook_core::model::{Failure, FailureKind, Limits};
+use boathook_sandbox::{Sandbox, SandboxConfig};
 
 use super::support::{self, Memory, component, hostile, load, plenty, request, run, sandbox};
 
@@ -19,7 +17,7 @@ const REMEMBERS: &str = r#"
       (i32.store (i32.const 3000) (i32.const 1))
       (global.get $success))"#;
 
-// mutant: src/sandbox/invoke.rs: `Ok(hook.call_run(store, info, &contexts).await?.map_err(own_failure))` => `let _ = hook.call_run(&mut *store, self::info(&caller, attempt), &contexts).await?; Ok(hook.call_run(store, info, &contexts).await?.map_err(own_failure))`
+// mutant: crates/sandbox/src/invoke.rs: `Ok(hook.call_run(store, info, &contexts).await?.map_err(own_failure))` => `let _ = hook.call_run(&mut *store, self::info(&caller, attempt), &contexts).await?; Ok(hook.call_run(store, info, &contexts).await?.map_err(own_failure))`
 #[tokio::test]
 async fn nothing_is_kept_between_runs() {
     let sandbox = sandbox();

@@ -12,14 +12,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook::{
-    model::{
-        BindingName, CallError, CallReason, Caller, Cause, EmitEvent, HookName, Limits, ListQuery, Moment, ObjectRef,
-        Operation, Page, QueueName, RetryPolicy, RunId, Trigger,
-    },
-    sandbox::{Host, LoadedHook, RunReport, RunRequest, Sandbox, SandboxConfig, Written},
-    telemetry::{LogFormat, log},
+use boathook_core::model::{
+    BindingName, CallError, CallReason, Caller, Cause, EmitEvent, HookName, Limits, ListQuery, Moment, ObjectRef,
+    Operation, Page, QueueName, RetryPolicy, RunId, Trigger,
 };
+use boathook_operator::telemetry::{LogFormat, log};
+use boathook_sandbox::{Host, LoadedHook, RunReport, RunRequest, Sandbox, SandboxConfig, Written};
 use futures::future::{self, BoxFuture, FutureExt};
 use tracing_subscriber::{Registry, layer::SubscriberExt};
 

@@ -18,10 +18,10 @@ const LOOKS: &str = r#"
       (call $has_environment) (call $has_arguments) (call $has_directories) (call $has_socket)
       (global.get $success))"#;
 
-// mutant: src/sandbox/store.rs: `let wasi = wasi.build();` => `let wasi = wasi.inherit_env().build();`
-// mutant: src/sandbox/store.rs: `let wasi = wasi.build();` => `let wasi = wasi.inherit_args().build();`
-// mutant: src/sandbox/store.rs: `let wasi = wasi.build();` => `let wasi = wasi.allow_tcp(true).build();`
-// mutant: src/sandbox/store.rs: `let wasi = wasi.build();` => `let _ = wasi.preopened_dir("/", "/", wasmtime_wasi::FsPerms::ReadOnly); let wasi = wasi.build();`
+// mutant: crates/sandbox/src/store.rs: `let wasi = wasi.build();` => `let wasi = wasi.inherit_env().build();`
+// mutant: crates/sandbox/src/store.rs: `let wasi = wasi.build();` => `let wasi = wasi.inherit_args().build();`
+// mutant: crates/sandbox/src/store.rs: `let wasi = wasi.build();` => `let wasi = wasi.allow_tcp(true).build();`
+// mutant: crates/sandbox/src/store.rs: `let wasi = wasi.build();` => `let _ = wasi.preopened_dir("/", "/", wasmtime_wasi::FsPerms::ReadOnly); let wasi = wasi.build();`
 #[tokio::test]
 async fn nothing_of_the_hosts_surroundings_is_seen() {
     assert!(std::env::vars().next().is_some(), "there is something that could be seen");

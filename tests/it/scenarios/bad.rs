@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use boathook::scenario::Scenario;
+use boathook_author::scenario::Scenario;
 
 use super::{Author, test};
 

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use boathook::scenario::{Scenario, schema};
+use boathook_author::scenario::{Scenario, schema};
 use serde_json::Value;
 
 use super::bad::WRONG;

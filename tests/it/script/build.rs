@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use boathook::author::{ScriptBuildError, Scripts};
+use boathook_author::author::{ScriptBuildError, Scripts};
 use tempfile::TempDir;
 
 use super::{interpreters, js, sandbox};

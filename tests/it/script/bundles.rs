@@ -2,11 +2,9 @@
 
 use std::fs;
 
-use boathook::{
-    app::Options,
-    bundle::{Digest, HookInput, Input, Layout, Place, look, pack, save},
-    model::{BundleId, HookName, HookPhase, HookSource, HookState, Installation},
-};
+use boathook_bundle::{Digest, HookInput, Input, Layout, Place, look, pack, save};
+use boathook_core::model::{BundleId, HookName, HookPhase, HookSource, HookState, Installation};
+use boathook_operator::app::Options;
 use serde_json::Value;
 
 use super::{interpreters, js, packed, running};

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use boathook::sandbox::{Sandbox, SandboxConfig, compile_interpreter};
+use boathook_sandbox::{Sandbox, SandboxConfig, compile_interpreter};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -90,7 +90,7 @@ async fn an_interpreter_goes_through_a_registry() {
     assert!(pinned.contains("/boathook/js:0.1@sha256:"), "{pinned}");
     desk.bad("pull {REF} -o there --plain-http", "nothing says what to trust").await;
     fs::write(desk.folder.path().join("other.pub"), {
-        boathook::bundle::PrivateKey::from_pem(&trust::p256_pem()).unwrap().public().to_pem()
+        boathook_bundle::PrivateKey::from_pem(&trust::p256_pem()).unwrap().public().to_pem()
     })
     .unwrap();
     desk.bad("pull {REF} -o there --plain-http --key other.pub", "has no signature").await;

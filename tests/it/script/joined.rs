@@ -1,9 +1,7 @@
 //! A script and its interpreter become one hook.
 
-use boathook::{
-    model::{AdmissionKind, FailureKind},
-    sandbox::{Sandbox, SandboxConfig},
-};
+use boathook_core::model::{AdmissionKind, FailureKind};
+use boathook_sandbox::{Sandbox, SandboxConfig};
 
 use super::{config, interpreters, loaded, packed, refused, running, sandbox};
 use crate::sandbox::support::{Lines, name, plenty, run, small};

@@ -13,10 +13,8 @@ mod scenarios;
 
 use std::path::{Path, PathBuf};
 
-use boathook::{
-    model::{InterpreterRef, Script, ScriptFile},
-    sandbox::{LoadError, LoadedHook, Sandbox, SandboxConfig, interpreters_in},
-};
+use boathook_core::model::{InterpreterRef, Script, ScriptFile};
+use boathook_sandbox::{LoadError, LoadedHook, Sandbox, SandboxConfig, interpreters_in};
 
 use crate::{
     sandbox::support::{name, small},
@@ -64,7 +62,7 @@ fn unpooled_sandbox() -> Sandbox {
 
 async fn refused(files: &[(&str, &str)]) -> String {
     let error: LoadError = sandbox().load(&name("h"), &packed(files)).await.unwrap_err();
-    boathook::model::error_chain(&error)
+    boathook_core::model::error_chain(&error)
 }
 
 async fn loaded(sandbox: &Sandbox, bytes: &[u8]) -> LoadedHook {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use boathook::author::Scripts;
+use boathook_author::author::Scripts;
 use serde_json::Value;
 
 use super::{build::examples, js};

@@ -7,11 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use boathook::{
+use boathook_core::{
     hooks,
     model::{HookName, Permission},
-    sandbox::{Sandbox, SandboxConfig},
 };
+use boathook_sandbox::{Sandbox, SandboxConfig};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use boathook::telemetry::{LogFormat, log};
+use boathook_operator::telemetry::{LogFormat, log};
 use serde_json::Value;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::{Registry, layer::SubscriberExt};

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use boathook::watch::{Observer, Selection, StreamConfig, Streams, WatchErrorKind};
+use boathook_kube::watch::{Observer, Selection, StreamConfig, Streams, WatchErrorKind};
 use tokio::time::Instant;
 
 use super::{

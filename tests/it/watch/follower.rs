@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use boathook::{
-    model::{Change, Object, Resource},
-    watch::{Selection, Subscription},
-};
+use boathook_core::model::{Change, Object, Resource};
+use boathook_kube::watch::{Selection, Subscription};
 use futures::StreamExt;
 use tokio::time::timeout;
 

@@ -1,6 +1,6 @@
 //! Objects as no API server should send them, and as a broken aggregated one might.
 
-use boathook::watch::{StreamConfig, Streams};
+use boathook_kube::watch::{StreamConfig, Streams};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -62,7 +62,7 @@ fn objects() -> Vec<Value> {
 }
 
 /// Argo Workflows CVE-2026-40886: one annotation that could not be split made the informer panic, at every start anew.
-// mutant: src/model/object.rs: `text(&meta, "name")?.ok_or(InvalidObject::NoName)?` => `text(&meta, "name")?.unwrap()`
+// mutant: crates/core/src/model/object.rs: `text(&meta, "name")?.ok_or(InvalidObject::NoName)?` => `text(&meta, "name")?.unwrap()`
 #[tokio::test]
 async fn cve_2026_40886_no_object_stops_the_informer() {
     let mut server = Scripted::start().await;

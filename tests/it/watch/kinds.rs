@@ -2,11 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::{
-    model::Resource,
-    watch::{Selection, StreamConfig, StreamState, Streams, WatchErrorKind},
-};
 use boathook_cluster::{Cluster, Options};
+use boathook_core::model::Resource;
+use boathook_kube::watch::{Selection, StreamConfig, StreamState, Streams, WatchErrorKind};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, Client,

@@ -2,11 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use boathook::{
-    model::Resource,
-    watch::{Selection, StreamConfig, StreamState, Streams, WatchErrorKind},
-};
 use boathook_cluster::{Cluster, Options};
+use boathook_core::model::Resource;
+use boathook_kube::watch::{Selection, StreamConfig, StreamState, Streams, WatchErrorKind};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::{
     api::core::v1::{ConfigMap, Namespace},

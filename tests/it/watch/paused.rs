@@ -2,10 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::{
-    fair::Tenant,
-    watch::{Selection, StreamConfig, StreamState, Streams, Subscribe, WatchErrorKind},
-};
+use boathook_core::fair::Tenant;
+use boathook_kube::watch::{Selection, StreamConfig, StreamState, Streams, Subscribe, WatchErrorKind};
 use serde_json::json;
 use tokio::time::{Instant, advance};
 
@@ -153,7 +151,7 @@ async fn listed_anew(server: &mut Scripted, follower: &mut Follower, version: &s
     assert!(watch.is_watch_from(version), "{:?}", watch.query);
 }
 
-// mutant: src/watch/past.rs: `if head < known {` => `if head == 0 {`
+// mutant: crates/kube/src/watch/past.rs: `if head < known {` => `if head == 0 {`
 #[tokio::test(start_paused = true)]
 async fn a_server_restored_to_an_older_version_is_listed_at_once() {
     let (mut server, streams, recorder) = bench(quiet());
@@ -168,7 +166,7 @@ async fn a_server_restored_to_an_older_version_is_listed_at_once() {
 }
 
 /// Chaos: the writes of the restored server had passed what the watch knew before it came back.
-// mutant: src/watch/past.rs: `if now < witness.version` => `if now == 0`
+// mutant: crates/kube/src/watch/past.rs: `if now < witness.version` => `if now == 0`
 #[tokio::test(start_paused = true)]
 async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_older_object() {
     let (mut server, streams, _) = bench(quiet());
@@ -178,7 +176,7 @@ async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_old
     listed_anew(&mut server, &mut follower, "2000").await;
 }
 
-// mutant: src/watch/past.rs: `Some(version) if version >= self.by => Err(version)` => `Some(0) => Err(0)`
+// mutant: crates/kube/src/watch/past.rs: `Some(version) if version >= self.by => Err(version)` => `Some(0) => Err(0)`
 #[tokio::test(start_paused = true)]
 async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_object_that_vanished() {
     let (mut server, streams, _) = bench(quiet());
@@ -195,7 +193,7 @@ async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_obj
 }
 
 /// A server that stops in order, or that has lost etcd for a moment, ends its watches properly.
-// mutant: src/watch/stream/recovery.rs: `self.doubt = true;` => `self.doubt |= self.silences > 0;`
+// mutant: crates/kube/src/watch/stream/recovery.rs: `self.doubt = true;` => `self.doubt |= self.silences > 0;`
 #[tokio::test(start_paused = true)]
 async fn a_server_that_went_back_in_time_is_found_out_however_the_watch_before_ended() {
     let (mut server, streams, _) = bench(quiet());
@@ -334,7 +332,7 @@ async fn figures_tell_how_a_stream_is() {
     assert_eq!(age(&streams), HOUR);
     let stats = streams.stats().remove(0);
     assert_eq!((stats.state, stats.lists, stats.objects_seen), (StreamState::Watching, 1, 2));
-    assert_eq!((stats.trouble, stats.failures), (None, boathook::watch::Failures::default()));
+    assert_eq!((stats.trouble, stats.failures), (None, boathook_kube::watch::Failures::default()));
     lines.error(410);
     server.next().await.status(403, "no");
     recorder.error(WatchErrorKind::Forbidden).await;
@@ -352,7 +350,7 @@ fn by(tenant: &str, n: usize) -> Subscribe {
     Subscribe { tenant: Tenant::namespace(tenant), ..selection.into() }
 }
 
-// mutant: src/watch/context.rs: `turns.next().await?.ok()` => `None`
+// mutant: crates/kube/src/watch/context.rs: `turns.next().await?.ok()` => `None`
 #[tokio::test(start_paused = true)]
 async fn lists_of_one_tenant_leave_turns_for_another() {
     let (mut server, streams, _) = bench(StreamConfig { lists_at_once: 8, ..quiet() });
@@ -376,7 +374,7 @@ async fn lists_of_one_tenant_leave_turns_for_another() {
     assert_eq!(greedy.remove(0).words(3).await, "[ +a ]");
 }
 
-// mutant: src/watch/streams.rs: `self.pace.clone().paced(tenant, supervise(Arc::new(context), joined, delay))` => `supervise(Arc::new(context), joined, delay)`
+// mutant: crates/kube/src/watch/streams.rs: `self.pace.clone().paced(tenant, supervise(Arc::new(context), joined, delay))` => `supervise(Arc::new(context), joined, delay)`
 #[tokio::test(start_paused = true)]
 async fn a_change_is_handled_when_it_is_the_turn_of_its_tenant() {
     let (mut server, streams, _) = bench(quiet());
@@ -390,7 +388,7 @@ async fn a_change_is_handled_when_it_is_the_turn_of_its_tenant() {
     assert_eq!(follower.words(1).await, "+b");
 }
 
-// mutant: src/watch/list.rs: `const TURN: Duration = Duration::from_secs(5);` => `const TURN: Duration = Duration::from_secs(5000);`
+// mutant: crates/kube/src/watch/list.rs: `const TURN: Duration = Duration::from_secs(5);` => `const TURN: Duration = Duration::from_secs(5000);`
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_silent_gives_turns_back_in_time() {
     let (mut server, streams, _) = bench(StreamConfig { lists_at_once: 1, ..quiet() });

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use boathook::watch::{Observer, Selection, WatchErrorKind};
+use boathook_kube::watch::{Observer, Selection, WatchErrorKind};
 use tokio::{sync::Notify, time::timeout};
 
 use super::scripted::DEADLINE;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::watch::{StreamConfig, StreamState, Streams, WatchErrorKind};
+use boathook_kube::watch::{StreamConfig, StreamState, Streams, WatchErrorKind};
 
 use super::{
     follower::{Follower, config_maps},

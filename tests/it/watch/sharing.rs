@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boathook::watch::{Selection, StreamConfig, Streams};
+use boathook_kube::watch::{Selection, StreamConfig, Streams};
 
 use super::{
     follower::{Follower, config_maps},

@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use boathook::{
-    tasks::Tasks,
-    webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, Settings},
-};
+use boathook_core::tasks::Tasks;
+use boathook_operator::webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, Settings};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio_rustls::rustls::{pki_types::UnixTime, time_provider::TimeProvider};

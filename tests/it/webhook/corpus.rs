@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use boathook::webhook::{AdmissionReview, ConversionReview};
+use boathook_operator::webhook::{AdmissionReview, ConversionReview};
 
 #[test]
 fn nothing_of_the_corpus_does_harm() {

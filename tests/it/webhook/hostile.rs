@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boathook::webhook::Settings;
+use boathook_operator::webhook::Settings;
 use http::Request;
 use serde_json::json;
 use tokio::{
@@ -74,7 +74,7 @@ async fn plain_http_is_told_so_and_noise_is_cut_off() {
 }
 
 /// Slow heads, slow bodies and silent handshakes end by themselves.
-// mutant: src/connections.rs: `Some(from + if entry.used { idle } else { first })` => `Some(from + if entry.used { idle } else { first * 1000 })`
+// mutant: crates/operator/src/connections.rs: `Some(from + if entry.used { idle } else { first })` => `Some(from + if entry.used { idle } else { first * 1000 })`
 #[tokio::test]
 async fn slow_clients_are_cut_off() {
     let moment = Duration::from_millis(300);
@@ -117,7 +117,7 @@ async fn a_thousand_connections_keep_nobody_out() {
 }
 
 /// Bodies under way are bounded together, and what one client holds is given back.
-// mutant: src/webhook/server/body.rs: `Semaphore::new(all.max(each).min(Semaphore::MAX_PERMITS))` => `Semaphore::new(all.max(each).max(Semaphore::MAX_PERMITS))`
+// mutant: crates/operator/src/webhook/server/body.rs: `Semaphore::new(all.max(each).min(Semaphore::MAX_PERMITS))` => `Semaphore::new(all.max(each).max(Semaphore::MAX_PERMITS))`
 #[tokio::test]
 async fn many_large_bodies_are_bounded_together() {
     let never = Duration::from_secs(3600);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use boathook::{model::AdmissionKind, webhook::Settings};
+use boathook_core::model::AdmissionKind;
+use boathook_operator::webhook::Settings;
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use http::Request;
 use serde_json::{Value, json};
@@ -40,8 +41,8 @@ async fn reviews_are_answered_over_both_protocols() {
     assert!(patience <= Duration::from_millis(4_500), "{patience:?}");
 }
 
-// mutant: src/webhook/server/routes.rs: `Unanswered::Failed(_) | Unanswered::Deadline(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, &text),` => `Unanswered::Failed(_) | Unanswered::Deadline(_) => refused(StatusCode::OK, &text),`
-// mutant: src/webhook/server/routes.rs: `answered.unwrap_or_else(|_| Err(Unanswered::Failed(format!("{whose}: an error of Boathook itself"))))` => `answered.unwrap_or_else(|panic| std::panic::resume_unwind(panic))`
+// mutant: crates/operator/src/webhook/server/routes.rs: `Unanswered::Failed(_) | Unanswered::Deadline(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, &text),` => `Unanswered::Failed(_) | Unanswered::Deadline(_) => refused(StatusCode::OK, &text),`
+// mutant: crates/operator/src/webhook/server/routes.rs: `answered.unwrap_or_else(|_| Err(Unanswered::Failed(format!("{whose}: an error of Boathook itself"))))` => `answered.unwrap_or_else(|panic| std::panic::resume_unwind(panic))`
 #[tokio::test]
 async fn what_is_no_decision_is_an_error_of_http() {
     let mut stage = Stage::start().await;
@@ -112,7 +113,7 @@ async fn conversions_keep_the_rules() {
     assert_eq!((request.crd.as_str(), request.desired.as_str()), ("xs.example.com", "example.com/v2"));
 }
 
-// mutant: src/webhook/server/shares.rs: `let turns = Arc::new(Semaphore::new(self.each));` => `let turns = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));`
+// mutant: crates/operator/src/webhook/server/shares.rs: `let turns = Arc::new(Semaphore::new(self.each));` => `let turns = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));`
 #[tokio::test]
 async fn one_hook_never_takes_all_turns() {
     let settings = Settings { questions: 4, questions_of_one: 2, ..Settings::default() };
@@ -178,9 +179,9 @@ async fn a_shutdown_lets_answers_end_and_accepts_nothing() {
 
 /// Whoever does not know the secret part of a path is told the same of hooks that there are and of those that there
 /// are not, and no hook hears of it.
-// mutant: src/webhook/server/routes.rs: `if self.paths.borrow().accepts(path, secret) {` => `if true {`
-// mutant: src/webhook/certs/mod.rs: `self.accepted.iter().any(|key| key.knows(path, secret))` => `true`
-// mutant: src/model/path_key.rs: `hmac::verify(&self.key(), path.as_bytes(), &tag).is_ok()` => `hmac::verify(&self.key(), path.as_bytes(), &tag).is_err()`
+// mutant: crates/operator/src/webhook/server/routes.rs: `if self.paths.borrow().accepts(path, secret) {` => `if true {`
+// mutant: crates/operator/src/webhook/certs/mod.rs: `self.accepted.iter().any(|key| key.knows(path, secret))` => `true`
+// mutant: crates/core/src/model/path_key.rs: `hmac::verify(&self.key(), path.as_bytes(), &tag).is_ok()` => `hmac::verify(&self.key(), path.as_bytes(), &tag).is_err()`
 #[tokio::test]
 async fn a_stranger_asks_nobody() {
     let mut stage = Stage::start().await;
@@ -209,7 +210,7 @@ async fn a_stranger_asks_nobody() {
     assert_eq!(stranger.post(&known, review("u")).await.status, 200);
 }
 
-// mutant: src/webhook/server/routes.rs: `if site.certificates_needed && !asker.certificate {` => `if false {`
+// mutant: crates/operator/src/webhook/server/routes.rs: `if site.certificates_needed && !asker.certificate {` => `if false {`
 #[tokio::test]
 async fn with_an_authority_of_clients_only_they_are_answered() {
     let theirs = Authority::new();

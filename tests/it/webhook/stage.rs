@@ -2,10 +2,12 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use boathook::{
+use boathook_core::{
     model::{AdmissionKind, Denial, Mutation, Reviewed, Verdict},
     tasks::Tasks,
-    webhook::{AdmissionRequest, Answerer, Certificates, ConversionRequest, Converted, Server, Settings, Unanswered},
+};
+use boathook_operator::webhook::{
+    AdmissionRequest, Answerer, Certificates, ConversionRequest, Converted, Server, Settings, Unanswered,
 };
 use futures::future::BoxFuture;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};

@@ -11,8 +11,8 @@ mod validations;
 use serde_json::{Value, json};
 
 use crate::json;
+use crate::names::Naming;
 use crate::status::Cause;
-use crate::validate::Naming;
 
 /// Everything that is wrong with a definition, which replaces `old`.
 pub(crate) fn problems(definition: &Value, old: Option<&Value>) -> Vec<Cause> {

@@ -4,9 +4,9 @@
 
 use serde_json::{Value, json};
 
-use crate::cel::{self, Program, Ty};
 use crate::json;
 use crate::status::Cause;
+use boathook_cel::{self as cel, Program, Ty};
 
 const REASONS: &[&str] = &["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 

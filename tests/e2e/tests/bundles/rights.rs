@@ -13,7 +13,7 @@ use super::{HOOKS, OPERATOR, OWN, Site, TEAM, condition, grant};
 use crate::harness::{Test, eventually, eventually_within};
 
 /// The roles of the manifests, as the pages for admins give them.
-// mutant: src/access/send.rs: `Some(identity) => request.header("Impersonate-User", identity.user()),` => `Some(_) => request,`
+// mutant: crates/kube/src/access/send.rs: `Some(identity) => request.header("Impersonate-User", identity.user()),` => `Some(_) => request,`
 pub async fn hooks_act_as_their_service_account(test: Arc<Test>) {
     let site = Site::installed(&test).await;
     let hooks = directory(&test.dir().join("v1"), &[("meddle.wasm", &meddle("1"))]);
@@ -54,7 +54,7 @@ pub async fn hooks_act_as_their_service_account(test: Arc<Test>) {
 
 /// What `boathook rbac --hook-bundles --tenant` prints is enough, and each of it is used but what only other hooks
 /// would use.
-// mutant: src/rbac/bundles.rs: `add(&place, "", "secrets", &["get"], Part::Logins);` => `add(&place, "", "secrets", &["get", "list"], Part::Logins);`
+// mutant: crates/author/src/rbac/needs/bundles.rs: `add(&place, "", "secrets", &["get"], Part::Logins);` => `add(&place, "", "secrets", &["get", "list"], Part::Logins);`
 pub async fn generated_roles_are_enough(test: Arc<Test>) {
     let hooks = directory(&test.dir().join("v1"), &[("meddle.wasm", &meddle("1"))]);
     let site = Site::generated(&test, &hooks).await;
@@ -132,7 +132,7 @@ fn refused(requests: &[Request]) -> Vec<String> {
 }
 
 /// Watches are the operator's own; so it asks again and again what the ServiceAccount may see.
-// mutant: src/hookbundle/keeper.rs: `if !wanted.suspended && running.at.elapsed() >= RIGHTS {` => `if false {`
+// mutant: crates/operator/src/hookbundle/keeper.rs: `if !wanted.suspended && running.at.elapsed() >= RIGHTS {` => `if false {`
 pub async fn a_right_that_goes_ends_the_feed(test: Arc<Test>) {
     let site = Site::installed(&test).await;
     let hooks = directory(&test.dir().join("v1"), &[("meddle.wasm", &meddle("1"))]);

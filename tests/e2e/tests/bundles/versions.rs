@@ -15,7 +15,7 @@ use crate::harness::{Operator, Test, boathook, eventually};
 const READS_SECRETS: &str = "configVersion: v1\nkubernetes: [{name: maps, apiVersion: v1, kind: ConfigMap}]\n\
     permissions: {kubernetes: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}\n";
 
-// mutant: src/hookbundle/source.rs: `Some(verification) => Ok(Policy::demanding(self.demand(verification).await?)),` => `Some(_) => Ok(Policy::unchecked()),`
+// mutant: crates/operator/src/hookbundle/source.rs: `Some(verification) => Ok(Policy::demanding(self.demand(verification).await?)),` => `Some(_) => Ok(Policy::unchecked()),`
 pub async fn versions_come_wait_and_go_back(test: Arc<Test>) {
     let site = Site::installed(&test).await;
     let (private, public) = key(test.dir(), "ci").await;

@@ -28,7 +28,7 @@ pub async fn installed_upgraded_and_uninstalled(node: Arc<Node>) {
     node.bundle_is_ready("hooks").await;
     node.meddles("upgraded").await;
     node.images_are_reviewed().await;
-    for command in book::section(PAGE, "Taking out a release").commands {
+    for command in book::section(PAGE, "Uninstalling a Helm release").commands {
         let said = node.says(&command).await;
         assert!(said.ok, "$ {command}\n{}{}", said.out, said.err);
     }

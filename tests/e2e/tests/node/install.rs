@@ -95,7 +95,7 @@ async fn successor(node: &Node, before: &Value, mark: &str) {
 
 /// Everything of the operator goes; what the team has, and what hooks made, stays.
 async fn taken_out(node: &Node) {
-    for command in book::section(PAGE, "Taking it out").commands {
+    for command in book::section(PAGE, "Uninstalling").commands {
         let said = node.says(&command).await;
         // It shows what it would do, and says so by its code.
         let shows = command.starts_with("boathook uninstall") && !command.contains("--yes");

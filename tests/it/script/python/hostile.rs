@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use boathook::model::{FailureKind, Limit, Limits};
+use boathook_core::model::{FailureKind, Limit, Limits};
 
 use super::{loaded, packed, running, sandbox};
 use crate::sandbox::support::{Memory, load, plenty, request, run};

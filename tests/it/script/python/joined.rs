@@ -1,9 +1,7 @@
 //! A script and its interpreter become one hook.
 
-use boathook::{
-    app::load,
-    model::{AdmissionKind, FailureKind, HookName},
-};
+use boathook_core::model::{AdmissionKind, FailureKind, HookName};
+use boathook_operator::app::load;
 
 use super::{loaded, packed, refused, running, sandbox};
 use crate::sandbox::support::{Lines, plenty, run};

@@ -5,11 +5,8 @@ mod hostile;
 mod joined;
 mod scenarios;
 
-use boathook::{
-    model::{InterpreterRef, Script, ScriptFile},
-    sandbox::{LoadError, LoadedHook, Sandbox, interpreters_in},
-};
-
+use boathook_core::model::{InterpreterRef, Script, ScriptFile};
+use boathook_sandbox::{LoadError, LoadedHook, Sandbox, interpreters_in};
 use tokio::sync::OnceCell;
 
 use super::interpreters;
@@ -58,7 +55,7 @@ async fn sandbox() -> Sandbox {
 
 async fn refused(files: &[(&str, &str)]) -> String {
     let error: LoadError = sandbox().await.load(&name("h"), &packed(files)).await.unwrap_err();
-    boathook::model::error_chain(&error)
+    boathook_core::model::error_chain(&error)
 }
 
 async fn loaded(sandbox: &Sandbox, bytes: &[u8]) -> LoadedHook {

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use boathook::author::PythonScripts;
+use boathook_author::author::PythonScripts;
 use serde_json::Value;
 
 use super::{python, sandbox};

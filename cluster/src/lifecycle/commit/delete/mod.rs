@@ -1,0 +1,224 @@
+//! Deleting one object: preconditions, finalizers, removal.
+//!
+//! Never waits: what finalizers hold stays, with a deletionTimestamp.
+
+mod drain;
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::{Lost, remove, replace};
+use crate::context::Context;
+use crate::json;
+use crate::kinds::{Resource, crd};
+use crate::shared::Shared;
+use crate::status::{Failure, GroupResource};
+use crate::store::{FOREGROUND, ORPHAN, Stored};
+
+pub(super) use drain::{after_release, after_removal};
+
+/// What must hold of the object for it to be deleted.
+#[derive(Debug, Default)]
+pub(crate) struct Preconditions {
+    pub uid: Option<String>,
+    pub resource_version: Option<String>,
+}
+
+/// What happens to the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    Background,
+    Foreground,
+    Orphan,
+}
+
+/// What a deletion asks for.
+#[derive(Debug, Default)]
+pub(crate) struct DeleteOptions {
+    pub preconditions: Preconditions,
+    /// None is what the kind or the object's finalizers say.
+    pub propagation: Option<Propagation>,
+    /// Seconds; none is what the object says.
+    pub grace: Option<i64>,
+}
+
+/// How a deletion ended.
+pub(crate) enum Outcome {
+    /// The object is gone; its last state.
+    Gone(Arc<Stored>),
+    /// The object is held by finalizers or by its content.
+    Held(Arc<Stored>),
+}
+
+/// Namespaces without which nothing works.
+const PROTECTED: &[&str] = &["default", "kube-system", "kube-public"];
+
+pub(crate) fn delete(
+    shared: &Shared,
+    resource: &Resource,
+    key: &str,
+    options: &DeleteOptions,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    if &*resource.storage == "namespaces" && PROTECTED.contains(&name) {
+        return Err(Failure::forbidden(resource.gr(), name, "this namespace may not be deleted"));
+    }
+    loop {
+        let current = shared.store.get(&resource.storage, key);
+        let current = current.ok_or_else(|| Failure::not_found(resource.gr(), name))?;
+        check(resource, &current, &options.preconditions)?;
+        // Lost: somebody else changed it meanwhile.
+        if let Ok(outcome) = step(shared, resource, &current, options, context) {
+            return Ok(outcome);
+        }
+    }
+}
+
+/// Whether the object is the one that is meant.
+pub(crate) fn check(resource: &Resource, current: &Stored, preconditions: &Preconditions) -> Result<(), Failure> {
+    let kind = GroupResource { group: &resource.group, resource: &resource.kind };
+    if let Some(uid) = preconditions.uid.as_ref().filter(|uid| **uid != *current.uid) {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted \
+             and then recreated",
+            current.uid
+        );
+        return Err(Failure::conflict(kind, current.name(), &why));
+    }
+    let found = current.revision.to_string();
+    if let Some(version) = preconditions.resource_version.as_ref().filter(|v| **v != found) {
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({found}). The \
+             object might have been modified"
+        );
+        return Err(Failure::conflict(kind, current.name(), &why));
+    }
+    Ok(())
+}
+
+fn step(
+    shared: &Shared,
+    resource: &Resource,
+    current: &Arc<Stored>,
+    options: &DeleteOptions,
+    context: &Context,
+) -> Result<Outcome, Lost> {
+    let before = current.value();
+    let mut object = before.clone();
+    let is_pod = &*resource.storage == "pods";
+    let is_namespace = &*resource.storage == "namespaces";
+    let is_definition = resource.is("apiextensions.k8s.io", "customresourcedefinitions");
+    if is_pod && current.terminating && !shorten(&mut object, options.grace) {
+        return Ok(Outcome::Held(current.clone()));
+    }
+    let mut finalizers = propagate(resource, &before, options.propagation);
+    if is_definition && !current.terminating {
+        finalizers.push(drain::CLEANUP.into());
+    }
+    set_finalizers(&mut object, finalizers);
+    let held = !json::is_empty(json::at(&object, &["metadata", "finalizers"]))
+        || (is_namespace && !json::is_empty(json::at(&object, &["spec", "finalizers"])));
+    if !current.terminating && (held || is_pod) {
+        // Pods always die gracefully, if only for zero seconds.
+        let seconds = if is_pod { grace(&object, options.grace) } else { 0 };
+        let generation = json::at(&object, &["metadata", "generation"]).cloned();
+        mark(&mut object, seconds, is_namespace, context);
+        if let Some(generation) = generation.filter(|_| is_definition) {
+            let meta = json::metadata(&mut object);
+            meta.insert("generation".into(), generation);
+            meta.shift_remove("deletionGracePeriodSeconds");
+            let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+            let now = context.stamp();
+            crd::set_condition(&mut object, "Terminating", "True", "InstanceDeletionPending", message, &now);
+        }
+    }
+    let waits = is_pod && json::int(&object, &["metadata", "deletionGracePeriodSeconds"]).is_some_and(|s| s > 0);
+    if held || waits {
+        if object == before {
+            return Ok(Outcome::Held(current.clone()));
+        }
+        let marked = replace(shared, resource, current, object, context)?;
+        if !context.dry_run && !current.terminating {
+            drain::after_mark(shared, resource, &marked, context);
+        }
+        return Ok(Outcome::Held(marked));
+    }
+    if context.dry_run {
+        return Ok(Outcome::Gone(current.clone()));
+    }
+    let last = if is_pod { object } else { before };
+    remove(shared, resource, current, last, context).map(Outcome::Gone)
+}
+
+/// The finalizers under which the dependents are dealt with as asked.
+fn propagate(resource: &Resource, object: &Value, asked: Option<Propagation>) -> Vec<Value> {
+    let given = json::list(object, &["metadata", "finalizers"]);
+    let found = given.iter().find_map(|f| match f.as_str() {
+        Some(ORPHAN) => Some(Propagation::Orphan),
+        Some(FOREGROUND) => Some(Propagation::Foreground),
+        _ => None,
+    });
+    let usual = resource.orphans_by_default().then_some(Propagation::Orphan);
+    let mut finalizers: Vec<Value> = given.iter().filter(|f| *f != ORPHAN && *f != FOREGROUND).cloned().collect();
+    match asked.or(found).or(usual) {
+        _ if &*resource.storage == "events" => {}
+        Some(Propagation::Orphan) => finalizers.push(ORPHAN.into()),
+        Some(Propagation::Foreground) => finalizers.push(FOREGROUND.into()),
+        Some(Propagation::Background) | None => {}
+    }
+    finalizers
+}
+
+fn set_finalizers(object: &mut Value, finalizers: Vec<Value>) {
+    let meta = json::metadata(object);
+    if finalizers.is_empty() {
+        meta.shift_remove("finalizers");
+    } else {
+        meta.insert("finalizers".into(), finalizers.into());
+    }
+}
+
+/// How many seconds a pod gets: none when it runs nowhere.
+fn grace(pod: &Value, asked: Option<i64>) -> i64 {
+    let runs_nowhere = json::text(pod, &["spec", "nodeName"]).is_empty();
+    if runs_nowhere || matches!(json::text(pod, &["status", "phase"]), "Succeeded" | "Failed") {
+        return 0;
+    }
+    let usual = || json::int(pod, &["spec", "terminationGracePeriodSeconds"]).unwrap_or_default();
+    let seconds = asked.unwrap_or_else(usual);
+    // What makes no sense is a second, as in the real server.
+    if seconds < 0 { 1 } else { seconds }
+}
+
+/// Gives a pod that is going less time than it has left; false when that is not what is asked.
+fn shorten(pod: &mut Value, asked: Option<i64>) -> bool {
+    let given = json::int(pod, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or_default();
+    let Some(seconds) = asked.map(|s| if s < 0 { 1 } else { s }).filter(|s| *s < given) else {
+        return false;
+    };
+    let end: Result<Timestamp, _> = json::text(pod, &["metadata", "deletionTimestamp"]).parse();
+    let Some(end) = end.ok().and_then(|end| end.checked_sub(SignedDuration::from_secs(given - seconds)).ok()) else {
+        return false;
+    };
+    let meta = json::metadata(pod);
+    meta.insert("deletionTimestamp".into(), crate::time::seconds(end).into());
+    meta.insert("deletionGracePeriodSeconds".into(), seconds.into());
+    true
+}
+
+fn mark(object: &mut Value, grace: i64, is_namespace: bool, context: &Context) {
+    let end = context.now.checked_add(SignedDuration::from_secs(grace)).unwrap_or(context.now);
+    let meta = json::metadata(object);
+    meta.insert("deletionTimestamp".into(), crate::time::seconds(end).into());
+    meta.insert("deletionGracePeriodSeconds".into(), grace.into());
+    if let Some(generation) = meta.get("generation").and_then(Value::as_i64) {
+        meta.insert("generation".into(), (generation + 1).into());
+    }
+    if is_namespace {
+        meta.shift_remove("deletionGracePeriodSeconds");
+        json::child(json::object(object), "status").insert("phase".into(), "Terminating".into());
+    }
+}

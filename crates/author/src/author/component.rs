@@ -1,0 +1,168 @@
+//! A component out of a core module that was compiled for WASI preview 1: the world of hooks is embedded, with the answers
+//! that the module has, and preview 1 is adapted. Pure. Never runs the module.
+
+use std::{collections::BTreeSet, path::Path};
+
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+};
+use wasmparser::{ExternalKind, Parser, Payload};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::{Resolve, SourceMap, WorldId};
+
+/// The package that hooks are written for.
+const PACKAGE: &str = "boathook:hook";
+/// Its files, with their versions.
+const WIT: [(&str, &str); 9] = [
+    ("admission.wit", include_str!("../../../../wit/admission.wit")),
+    ("conversion.wit", include_str!("../../../../wit/conversion.wit")),
+    ("kube.wit", include_str!("../../../../wit/kube.wit")),
+    ("log.wit", include_str!("../../../../wit/log.wit")),
+    ("metrics.wit", include_str!("../../../../wit/metrics.wit")),
+    ("settings.wit", include_str!("../../../../wit/settings.wit")),
+    ("snapshots.wit", include_str!("../../../../wit/snapshots.wit")),
+    ("types.wit", include_str!("../../../../wit/types.wit")),
+    ("world.wit", include_str!("../../../../wit/world.wit")),
+];
+/// The version of all of them.
+const VERSION: &str = "0.1.0";
+/// The world of one component, which is not published.
+const WORLD: &str = "component";
+
+/// Why a module does not become a component.
+#[derive(Debug, thiserror::Error)]
+pub enum ComponentError {
+    /// The compiler made something else.
+    #[error("it is no WebAssembly module")]
+    Module(#[source] wasmparser::BinaryReaderError),
+    /// The SDK is not in it.
+    #[error("it exports no `{0}`: import the SDK, and give it the hook in a function `init`")]
+    NoHook(&'static str),
+    /// It was written for another version.
+    #[error("it is for {PACKAGE}@{found}, and this boathook builds {VERSION}: use the SDK of version {VERSION}")]
+    Version {
+        /// The version that it names.
+        found: String,
+    },
+    /// Its exports or imports are not those of a hook.
+    #[error("it does not fit the world of hooks: {0}")]
+    World(String),
+}
+
+/// The component of a module that exports a hook.
+pub fn component_of(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
+    let names = Names::of(module)?;
+    for needed in ["config", "run"] {
+        if !names.exports.contains(needed) {
+            return Err(ComponentError::NoHook(needed));
+        }
+    }
+    let (resolve, world) = world(&names.answers()?)?;
+    let mut module = module.to_owned();
+    let encoded = embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).and_then(|()| {
+        let mut encoder = ComponentEncoder::default();
+        let adapter = WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
+        encoder.module(&module)?.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter)?.validate(true).encode()
+    });
+    encoded.map_err(|error| ComponentError::World(format!("{error:#}")))
+}
+
+/// What a module names of others, and gives.
+struct Names {
+    exports: BTreeSet<String>,
+    imported: BTreeSet<String>,
+}
+
+impl Names {
+    fn of(module: &[u8]) -> Result<Self, ComponentError> {
+        let mut names = Self { exports: BTreeSet::new(), imported: BTreeSet::new() };
+        for payload in Parser::new(0).parse_all(module) {
+            match payload.map_err(ComponentError::Module)? {
+                Payload::ExportSection(exports) => {
+                    for export in exports {
+                        let export = export.map_err(ComponentError::Module)?;
+                        if export.kind == ExternalKind::Func {
+                            names.exports.insert(export.name.to_owned());
+                        }
+                    }
+                }
+                Payload::ImportSection(imports) => {
+                    for import in imports.into_imports() {
+                        names.imported.insert(import.map_err(ComponentError::Module)?.module.to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(names)
+    }
+
+    /// The exported interfaces, such as `validating`.
+    fn answers(&self) -> Result<BTreeSet<&str>, ComponentError> {
+        let exported = self.exports.iter().filter_map(|name| name.split_once('#')).map(|(interface, _)| interface);
+        let mut answers = BTreeSet::new();
+        for interface in exported {
+            answers.extend(own(interface)?);
+        }
+        for interface in &self.imported {
+            own(interface)?;
+        }
+        Ok(answers)
+    }
+}
+
+/// The name of one of our interfaces, if it is one.
+fn own(interface: &str) -> Result<Option<&str>, ComponentError> {
+    let Some(rest) = interface.strip_prefix(PACKAGE).and_then(|rest| rest.strip_prefix('/')) else { return Ok(None) };
+    match rest.split_once('@') {
+        Some((name, VERSION)) => Ok(Some(name)),
+        found => Err(ComponentError::Version { found: found.map(|(_, it)| it).unwrap_or_default().to_owned() }),
+    }
+}
+
+fn world(answers: &BTreeSet<&str>) -> Result<(Resolve, WorldId), ComponentError> {
+    let exports: String = answers.iter().map(|name| format!("export {name}; ")).collect();
+    let own = format!("package {PACKAGE}@{VERSION}; world {WORLD} {{ include hook; {exports}}}");
+    let mut sources = SourceMap::default();
+    for (name, text) in WIT.into_iter().chain([("component.wit", own.as_str())]) {
+        sources.push(Path::new(name), text);
+    }
+    let wrong = |error: &dyn std::fmt::Display| ComponentError::World(format!("{error:#}"));
+    let group = sources.parse().map_err(|(sources, error)| ComponentError::World(error.render(&sources)))?;
+    let mut resolve = Resolve::default();
+    let package = resolve.push_group(group).map_err(|error| wrong(&error))?;
+    let world = resolve.select_world(&[package], Some(WORLD)).map_err(|error| wrong(&error))?;
+    Ok((resolve, world))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    fn error(module: &str) -> String {
+        component_of(&wat::parse_str(module).unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_no_hook_is_told_with_what_it_lacks() {
+        assert!(matches!(component_of(b"text"), Err(ComponentError::Module(_))));
+        assert!(error("(module)").contains("exports no `config`: import the SDK"));
+        let config = r#"(func (export "config") (result i32) i32.const 0)"#;
+        assert!(error(&format!("(module {config})")).contains("exports no `run`"));
+        let foreign =
+            format!(r#"(module (import "boathook:hook/log@9.0.0" "write" (func)) {config} (func (export "run")))"#);
+        assert!(error(&foreign).contains("boathook:hook@9.0.0"), "{}", error(&foreign));
+        let unknown =
+            format!(r#"(module {config} (func (export "run")) (func (export "boathook:hook/other@0.1.0#x")))"#);
+        assert!(error(&unknown).contains("`other`") || error(&unknown).contains("other"), "{}", error(&unknown));
+    }
+
+    /// The version is in every file.
+    #[test]
+    fn the_files_are_of_one_version() {
+        for (name, text) in WIT {
+            assert!(text.starts_with(&format!("package {PACKAGE}@{VERSION};")), "{name}");
+        }
+    }
+}

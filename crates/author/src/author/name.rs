@@ -1,0 +1,195 @@
+//! Names of projects: what Cargo takes as a package, Kubernetes as a label's value, and Boathook as a
+//! hook.
+//!
+//! Never looks at the disk.
+
+use std::fmt;
+
+use boathook_core::model::HookName;
+
+use super::language::Language;
+
+/// The name of a project and of its hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectName(String);
+
+/// A name that can't be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidProjectName {
+    /// Its letters.
+    #[error(
+        "{name:?} can't be the name of a hook's project: it takes lower-case letters, digits and `-`, begins with a letter \
+         and does not end with `-`, and is at most {} long{}", HookName::MAX, tried(.suggestion.as_deref())
+    )]
+    Form {
+        /// The name.
+        name: String,
+        /// One like it that can be used.
+        suggestion: Option<String>,
+    },
+    /// It means something else to Rust or Cargo.
+    #[error("{name:?} can't be the name of a hook's project: it means something else to Rust; try `{name}-hook`")]
+    Reserved {
+        /// The name.
+        name: String,
+    },
+}
+
+/// Keywords of Rust, names of its own crates, of folders that Cargo makes, and of what a project depends on.
+const RESERVED: &[&str] = &[
+    "abstract",
+    "alloc",
+    "as",
+    "async",
+    "await",
+    "become",
+    "boathook-sdk",
+    "box",
+    "break",
+    "build",
+    "const",
+    "continue",
+    "core",
+    "crate",
+    "deps",
+    "do",
+    "dyn",
+    "else",
+    "enum",
+    "examples",
+    "extern",
+    "false",
+    "final",
+    "fn",
+    "for",
+    "gen",
+    "if",
+    "impl",
+    "in",
+    "incremental",
+    "let",
+    "loop",
+    "macro",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "override",
+    "priv",
+    "proc-macro",
+    "pub",
+    "ref",
+    "return",
+    "self",
+    "static",
+    "std",
+    "struct",
+    "super",
+    "test",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "unsafe",
+    "unsized",
+    "use",
+    "virtual",
+    "where",
+    "while",
+    "yield",
+];
+
+impl ProjectName {
+    /// Checks a name for a project in this language.
+    pub fn new(name: &str, language: Language) -> Result<Self, InvalidProjectName> {
+        let reserved = |name: &str| language == Language::Rust && RESERVED.contains(&name);
+        if !well_formed(name) {
+            let suggestion = Some(mended(name)).filter(|mended| well_formed(mended) && !reserved(mended));
+            return Err(InvalidProjectName::Form { name: name.to_owned(), suggestion });
+        }
+        if reserved(name) {
+            return Err(InvalidProjectName::Reserved { name: name.to_owned() });
+        }
+        Ok(Self(name.to_owned()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ProjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn well_formed(name: &str) -> bool {
+    let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.len() <= HookName::MAX
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+        && name.chars().all(valid)
+}
+
+/// The same words, in letters that can be used.
+fn mended(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-")
+}
+
+fn tried(suggestion: Option<&str>) -> String {
+    suggestion.map(|suggestion| format!("; try `{suggestion}`")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn what_can_be_a_name() {
+        for name in ["a", "web", "copy-secrets-2", &"x".repeat(63)] {
+            assert_eq!(ProjectName::new(name, Language::Rust).unwrap().as_str(), name);
+            assert!(HookName::new(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_is_told_with_one_that_can() {
+        for (name, mend) in [
+            ("My_Hook", Some("my-hook")),
+            ("copy secrets", Some("copy-secrets")),
+            ("web-", Some("web")),
+            ("../web", Some("web")),
+            ("a/b.wasm", Some("a-b-wasm")),
+            ("", None),
+            ("-", None),
+            ("2nd", None),
+            ("käse", Some("k-se")),
+            ("Self", None),
+            ("x\n", Some("x")),
+        ] {
+            let error = ProjectName::new(name, Language::Rust).unwrap_err();
+            let InvalidProjectName::Form { suggestion, .. } = &error else { panic!("{error}") };
+            assert_eq!(suggestion.as_deref(), mend, "{name:?}");
+            assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
+        }
+        assert!(ProjectName::new(&"x".repeat(64), Language::Go).is_err());
+    }
+
+    #[test]
+    fn what_means_something_else_is_refused() {
+        for name in ["fn", "test", "std", "build", "boathook-sdk"] {
+            assert!(ProjectName::new(name, Language::Go).is_ok());
+            assert_eq!(
+                ProjectName::new(name, Language::Rust),
+                Err(InvalidProjectName::Reserved { name: name.to_owned() })
+            );
+            assert!(ProjectName::new(&format!("{name}-hook"), Language::Rust).is_ok());
+        }
+    }
+}

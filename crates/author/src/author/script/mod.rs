@@ -1,0 +1,308 @@
+//! Script hooks out of TypeScript and JavaScript projects: the project's own esbuild makes one module of them, which
+//! is checked for what hooks do not have and packed for the interpreter.
+//!
+//! Never installs anything, and never runs the script.
+
+mod lacks;
+mod source_map;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use base64::Engine as _;
+use boathook_core::model::{InterpreterRef, Script, ScriptError, ScriptFile};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use source_map::SourceMap;
+
+/// The bundle's name in the component. Traces name it where no map does.
+const ENTRY: &str = "hook.js";
+/// Where esbuild writes the map when it writes to stdout.
+const INLINE: &str = "//# sourceMappingURL=data:application/json;base64,";
+/// Where a project's entry is, unless its `main` says so.
+const ENTRIES: [&str; 6] = ["src/hook.ts", "src/index.ts", "hook.ts", "src/hook.js", "src/index.js", "hook.js"];
+/// What `main` may be to be the entry and not what another tool makes of it.
+const SOURCES: [&str; 5] = ["ts", "mts", "tsx", "js", "mjs"];
+/// How deep esbuild is looked for above the project.
+const ABOVE: usize = 16;
+
+/// Why there is no script.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptBuildError {
+    /// There is no package here.
+    #[error("{} has no package.json that can be read", path.display())]
+    Package {
+        /// The folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The manifest is not JSON, or lacks a name.
+    #[error("{} can't be used", path.display())]
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// Nothing to begin with.
+    #[error("{} does not say which file is the hook: name it as `main` in package.json, or call it src/hook.ts", .0.display())]
+    NoEntry(PathBuf),
+    /// The bundler is not there.
+    #[error("esbuild is not installed for {}: run `{mend}` there", path.display())]
+    NoBundler {
+        /// The project.
+        path: PathBuf,
+        /// What installs it.
+        mend: &'static str,
+    },
+    /// The bundler can't be run.
+    #[error("can't run {}", program.display())]
+    Run {
+        /// What was to be run.
+        program: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The bundler refused. It has said why.
+    #[error("esbuild did not bundle {0}; a hook has the language and @boathook/sdk, and no modules of Node's")]
+    Failed(String),
+    /// The bundler's answer is none that we know.
+    #[error("can't use what esbuild made of {name}: {what}")]
+    Answer {
+        /// The project.
+        name: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The script uses what the interpreter does not have.
+    #[error("{}", .0.join("\n"))]
+    Lacks(Vec<String>),
+    /// There is no interpreter to make it for.
+    #[error(
+        "no interpreter for JavaScript is installed: name the directory of js-VERSION.wasm with BOATHOOK_INTERPRETERS; in a clone, run `make interpreters`"
+    )]
+    NoInterpreter,
+    /// It can't be packed.
+    #[error("can't pack {name}")]
+    Pack {
+        /// The project.
+        name: String,
+        /// Why.
+        source: ScriptError,
+    },
+    /// The system does not let it.
+    #[error("can't write {}", path.display())]
+    Write {
+        /// What could not be written.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl ScriptBuildError {
+    /// Whether no change of a source mends it.
+    pub fn is_of_the_machine(&self) -> bool {
+        matches!(self, Self::NoBundler { .. } | Self::Run { .. } | Self::NoInterpreter)
+    }
+}
+
+/// Builds scripts for one interpreter.
+#[derive(Debug, Clone, Default)]
+pub struct Scripts {
+    interpreter: Option<InterpreterRef>,
+}
+
+/// A package that is a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptPackage {
+    /// Its name, without the scope.
+    pub name: String,
+    /// The folder of its manifest, absolute.
+    pub folder: PathBuf,
+    entry: PathBuf,
+    bundler: PathBuf,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    name: String,
+    main: Option<String>,
+    #[serde(default)]
+    dependencies: Map<String, Value>,
+    #[serde(default)]
+    dev_dependencies: Map<String, Value>,
+}
+
+impl Manifest {
+    /// What installs the bundler, which may only not be there yet.
+    fn installs(&self) -> &'static str {
+        let listed = [&self.dependencies, &self.dev_dependencies].into_iter().any(|them| them.contains_key("esbuild"));
+        if listed { "npm install" } else { "npm install --save-dev esbuild" }
+    }
+}
+
+impl Scripts {
+    /// For the newest JavaScript interpreter among these.
+    pub fn new(interpreters: &[InterpreterRef]) -> Self {
+        Self { interpreter: newest(interpreters, "js") }
+    }
+
+    /// The package in a folder.
+    pub fn package(&self, folder: &Path) -> Result<ScriptPackage, ScriptBuildError> {
+        let package = |source| ScriptBuildError::Package { path: folder.to_owned(), source };
+        let folder = folder.canonicalize().map_err(package)?;
+        let path = folder.join("package.json");
+        let text = fs::read(&path).map_err(package)?;
+        let manifest: Manifest =
+            serde_json::from_slice(&text).map_err(|source| ScriptBuildError::Manifest { path, source })?;
+        let name = manifest.name.rsplit('/').next().unwrap_or_default().to_owned();
+        let mend = manifest.installs();
+        let named = manifest.main.filter(|main| is_source(Path::new(main)));
+        let entry = named.into_iter().chain(ENTRIES.map(str::to_owned)).find(|file| folder.join(file).is_file());
+        let entry = entry.ok_or_else(|| ScriptBuildError::NoEntry(folder.clone()))?.into();
+        let bundler = bundler(&folder).ok_or_else(|| ScriptBuildError::NoBundler { path: folder.clone(), mend })?;
+        Ok(ScriptPackage { name, folder, entry, bundler })
+    }
+
+    /// Builds it, and says where the component is. What is said on the way goes to stderr.
+    pub fn build(&self, package: &ScriptPackage) -> Result<PathBuf, ScriptBuildError> {
+        let output = self.building(package).output();
+        self.built(package, output)
+    }
+
+    /// The command that bundles it; [`Scripts::built`] reads its output.
+    pub fn building(&self, package: &ScriptPackage) -> Command {
+        let mut command = Command::new(&package.bundler);
+        command.arg(&package.entry).current_dir(&package.folder);
+        command.args(["--bundle", "--format=esm", "--platform=neutral", "--main-fields=module,main"]);
+        command.args(["--target=es2023", "--external:boathook:*", "--charset=utf8", "--log-level=warning"]);
+        command.args(["--sourcemap=inline", "--sources-content=false", "--minify-syntax", "--minify-whitespace"]);
+        command.args(lacks::definitions());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command
+    }
+
+    /// What came of [`Scripts::building`].
+    pub fn built(&self, package: &ScriptPackage, output: io::Result<Output>) -> Result<PathBuf, ScriptBuildError> {
+        let run = |source| ScriptBuildError::Run { program: package.bundler.clone(), source };
+        let output = output.map_err(run)?;
+        if !output.status.success() {
+            return Err(ScriptBuildError::Failed(package.name.clone()));
+        }
+        let component = self.pack(package, output.stdout)?;
+        let path = package.output().join(format!("{}.wasm", package.name));
+        let folder = fs::create_dir_all(package.output());
+        folder.and_then(|()| fs::write(&path, component)).map_err(|source| {
+            let path = path.clone();
+            ScriptBuildError::Write { path, source }
+        })?;
+        Ok(path)
+    }
+
+    fn pack(&self, package: &ScriptPackage, bundle: Vec<u8>) -> Result<Vec<u8>, ScriptBuildError> {
+        let name = || package.name.clone();
+        let wrong = |what: &str| ScriptBuildError::Answer { name: name(), what: what.to_owned() };
+        let text = String::from_utf8(bundle).map_err(|_| wrong("it is not UTF-8"))?;
+        let (code, map) = text.rsplit_once(INLINE).ok_or_else(|| wrong("it has no source map"))?;
+        let map =
+            base64::prelude::BASE64_STANDARD.decode(map.trim()).map_err(|_| wrong("its source map is cut off"))?;
+        let places = SourceMap::read(&map).ok_or_else(|| wrong("its source map can't be read"))?;
+        let code = lacks::checked(code, &places).map_err(ScriptBuildError::Lacks)?;
+        let interpreter = self.interpreter.clone().ok_or(ScriptBuildError::NoInterpreter)?;
+        let file = |path: &str, content: Vec<u8>| ScriptFile { path: path.to_owned(), content };
+        let files = vec![file(ENTRY, code.into_bytes()), file(&format!("{ENTRY}.map"), map)];
+        let script = Script { interpreter, entry: ENTRY.to_owned(), files };
+        script.pack().map_err(|source| ScriptBuildError::Pack { name: name(), source })
+    }
+}
+
+impl ScriptPackage {
+    /// Where components are put.
+    pub fn output(&self) -> PathBuf {
+        self.folder.join("target/boathook")
+    }
+}
+
+fn is_source(path: &Path) -> bool {
+    path.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| SOURCES.contains(&extension))
+}
+
+/// The one that the project, or the workspace that it belongs to, has installed. Where its program is beside it, Node
+/// need not be run to run that.
+fn bundler(folder: &Path) -> Option<PathBuf> {
+    let mut modules = folder.ancestors().take(ABOVE).map(|folder| folder.join("node_modules"));
+    let found = modules.find(|modules| modules.join(".bin/esbuild").exists())?;
+    let program = found.join("@esbuild").join(platform()).join("bin/esbuild");
+    Some(if program.is_file() { program } else { found.join(".bin/esbuild") })
+}
+
+/// This machine, as Node names it.
+fn platform() -> String {
+    let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+    let processor = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{system}-{processor}")
+}
+
+/// The newest interpreter of a language.
+pub(super) fn newest(interpreters: &[InterpreterRef], name: &str) -> Option<InterpreterRef> {
+    let ours = interpreters.iter().filter(|interpreter| interpreter.name == name);
+    ours.max_by_key(|interpreter| release(&interpreter.version)).cloned()
+}
+
+/// Its numbers, to be compared.
+fn release(version: &str) -> Vec<u64> {
+    version.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn scripts_are_made_for_the_newest_interpreter() {
+        let of = |name: &str, version: &str| InterpreterRef {
+            name: name.into(),
+            version: version.into(),
+            digest: String::new(),
+        };
+        let all = [of("js", "0.9.0"), of("py", "3.0.0"), of("js", "0.10.0"), of("js", "0.2.1")];
+        assert_eq!(Scripts::new(&all).interpreter.unwrap().version, "0.10.0");
+        assert!(Scripts::new(&all[1..2]).interpreter.is_none());
+    }
+
+    #[test]
+    fn what_a_package_lacks_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let package = || Scripts::default().package(folder.path());
+        assert!(matches!(package(), Err(ScriptBuildError::Package { .. })));
+        fs::write(folder.path().join("package.json"), "{}").unwrap();
+        assert!(matches!(package(), Err(ScriptBuildError::Manifest { .. })));
+        fs::write(folder.path().join("package.json"), r#"{"name": "@a/my-hook", "main": "dist/hook.cjs"}"#).unwrap();
+        assert!(matches!(package(), Err(ScriptBuildError::NoEntry(_))));
+        fs::write(folder.path().join("hook.js"), "").unwrap();
+        let mend = || match package() {
+            Err(ScriptBuildError::NoBundler { mend, .. }) => mend,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(mend(), "npm install --save-dev esbuild");
+        let listed = r#"{"name": "@a/my-hook", "devDependencies": {"esbuild": "1"}}"#;
+        fs::write(folder.path().join("package.json"), listed).unwrap();
+        assert_eq!(mend(), "npm install");
+        fs::create_dir_all(folder.path().join("node_modules/.bin")).unwrap();
+        fs::write(folder.path().join("node_modules/.bin/esbuild"), "").unwrap();
+        let package = package().unwrap();
+        assert_eq!((package.name.as_str(), package.entry.to_str()), ("my-hook", Some("hook.js")));
+    }
+}

@@ -1,0 +1,183 @@
+//! One access to the API, as RBAC tells them apart, and why it is needed.
+
+use std::fmt;
+
+use boathook_core::model::HookName;
+
+/// Where objects are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// Cluster-scoped objects, and those of all namespaces.
+    Cluster,
+    /// One namespace.
+    Namespace(String),
+}
+
+impl Place {
+    /// Its name, if it is a namespace.
+    pub fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::Cluster => None,
+            Self::Namespace(name) => Some(name),
+        }
+    }
+}
+
+/// One verb on one resource in one place: what one SubjectAccessReview asks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Access {
+    /// Where.
+    pub place: Place,
+    /// API group; `""` is the core group, `*` all.
+    pub group: String,
+    /// Plural, with `/sub` for a subresource; `*` is all of them, `*/sub` this subresource of all.
+    pub resource: String,
+    /// Only the object of this name.
+    pub name: Option<String>,
+    /// `get`, `watch`, …
+    pub verb: String,
+}
+
+impl Access {
+    /// The accesses that would include this one: the access itself first, and each before those that include it.
+    pub(super) fn covering(&self) -> Vec<Self> {
+        let places = with(&self.place, self.place != Place::Cluster, Place::Cluster);
+        let groups = with(&self.group, self.group != "*", "*".to_owned());
+        let mut resources = vec![self.resource.clone()];
+        let sub = self.resource.split_once('/').filter(|(resource, _)| *resource != "*");
+        resources.extend(sub.map(|(_, sub)| format!("*/{sub}")));
+        resources.extend((self.resource != "*").then(|| "*".to_owned()));
+        let names = with(&self.name, self.name.is_some(), None);
+        let mut all = Vec::new();
+        for place in &places {
+            for group in &groups {
+                for resource in &resources {
+                    for name in &names {
+                        all.push(Self {
+                            place: place.clone(),
+                            group: group.clone(),
+                            resource: resource.clone(),
+                            name: name.clone(),
+                            verb: self.verb.clone(),
+                        });
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+fn with<T: Clone>(own: &T, wider: bool, all: T) -> Vec<T> {
+    if wider { vec![own.clone(), all] } else { vec![own.clone()] }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verb, self.resource)?;
+        if !self.group.is_empty() {
+            write!(f, " of {}", self.group)?;
+        }
+        if let Some(name) = &self.name {
+            write!(f, " named {name}")?;
+        }
+        match &self.place {
+            Place::Cluster => f.write_str(" in the whole cluster"),
+            Place::Namespace(namespace) => write!(f, " in namespace {namespace}"),
+        }
+    }
+}
+
+/// A ServiceAccount of a namespace with HookBundles, which the operator acts as for its hooks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tenant {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub service_account: String,
+}
+
+/// Whose rights.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Who {
+    /// The operator's own ServiceAccount.
+    Host,
+    /// That of one hook, which the operator impersonates.
+    Hook(HookName),
+    /// That of the hooks of HookBundles in a namespace, which the operator impersonates.
+    Tenant(Tenant),
+}
+
+/// Why an access is needed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reason {
+    /// For which hook. None: for HookBundles or replicas, whatever hooks there are.
+    pub hook: Option<HookName>,
+    /// For what of it.
+    pub part: Part,
+}
+
+/// A part of a hook's document.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// The binding of this name, which follows objects.
+    Binding(String),
+    /// The binding of this name, which chooses namespaces by their labels.
+    Namespaces(String),
+    /// The binding of this name, whose kind may come later than the hook.
+    Definitions(String),
+    /// The item of `permissions.kubernetes` at this place.
+    Permission(usize),
+    /// The binding of this name, which answers the API server.
+    Reviews(String),
+    /// The webhooks of its bindings, and their certificates.
+    Webhooks,
+    /// The conversion of this CustomResourceDefinition.
+    Conversion(String),
+    /// Kubernetes Events about failed runs.
+    Failures,
+    /// Acting as the hook's ServiceAccount.
+    Identity,
+    /// HookBundles, their status and finalizers.
+    HookBundles,
+    /// The definition of HookBundles, and those of kinds that their hooks bind.
+    Kinds,
+    /// What the ServiceAccounts of HookBundles may do.
+    Rights,
+    /// Secrets that HookBundles name.
+    Logins,
+    /// Kubernetes Events about HookBundles.
+    Told,
+    /// Acting as the ServiceAccounts of HookBundles.
+    Identities,
+    /// The Lease of the operator's replicas.
+    Election,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.hook {
+            Some(hook) => write!(f, "hook {hook}: ")?,
+            None if self.part == Part::Election => f.write_str("replicas: ")?,
+            None => f.write_str("HookBundles: ")?,
+        }
+        match &self.part {
+            Part::Binding(name) => write!(f, "binding {name}"),
+            Part::Namespaces(name) => write!(f, "binding {name}, namespaces by label"),
+            Part::Definitions(name) => write!(f, "binding {name}, whose kind may come and go"),
+            Part::Permission(index) => write!(f, "permissions.kubernetes[{index}]"),
+            Part::Reviews(name) => write!(f, "binding {name}, whose answers take the right"),
+            Part::Webhooks => f.write_str("its webhooks"),
+            Part::Conversion(crd) => write!(f, "conversion of {crd}"),
+            Part::Failures => f.write_str("Events about failed runs"),
+            Part::Identity => f.write_str("its calls are made as its ServiceAccount"),
+            Part::HookBundles => f.write_str("they, their status and their finalizer"),
+            Part::Kinds => f.write_str("kinds that come and go"),
+            Part::Rights => f.write_str("whether ServiceAccounts have the rights that bindings take"),
+            Part::Logins => f.write_str("logins, keys and certificates that they name"),
+            Part::Told => f.write_str("Events about them"),
+            Part::Election => f.write_str("the Lease that elects one of them"),
+            Part::Identities => f.write_str("ServiceAccounts are looked for, and calls of hooks made as them"),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What runs of hooks used of the API, gathered from the operator's log or from records. Reads lines, and opens no
+//! file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use boathook_core::model::HookName;
+use serde::Deserialize;
+
+/// How a call ended, as far as rights go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ruling {
+    /// It was within the permissions, and the cluster let it pass.
+    Allowed,
+    /// The hook's permissions do not have it.
+    RefusedByGrant,
+    /// The cluster's RBAC does not have it.
+    RefusedByCluster,
+}
+
+/// One call.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Used {
+    /// `v1`, `apps/v1`.
+    pub api_version: String,
+    /// `Pod`.
+    pub kind: String,
+    /// `status`, `eviction`, …
+    pub subresource: Option<String>,
+    /// Absent for cluster-scoped objects and lists over all namespaces.
+    pub namespace: Option<String>,
+    /// Absent for lists and for names that the server makes.
+    pub name: Option<String>,
+    /// `get`, `create`, …
+    pub verb: String,
+    /// How it ended.
+    pub ruling: Ruling,
+}
+
+/// What is known of one hook's calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Each call, and how often it was made.
+    pub used: BTreeMap<Used, u64>,
+    /// Calls are missing, or verbs that they needed: the log tells of writes only, and of one verb each.
+    pub partial: bool,
+}
+
+impl Calls {
+    /// Notes a call.
+    pub fn add(&mut self, used: Used) {
+        let times = self.used.entry(used).or_default();
+        *times = times.saturating_add(1);
+    }
+}
+
+/// What is known of all hooks' calls. A hook that ran and called nothing is here, too.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// By hook.
+    pub hooks: BTreeMap<HookName, Calls>,
+    /// Lines that tell of a write, and can't be read.
+    pub unreadable: BTreeSet<String>,
+}
+
+/// What is read of a line of the log. Values of other types are none.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    audit: serde_json::Value,
+    #[serde(default)]
+    hook: serde_json::Value,
+    #[serde(default)]
+    run: serde_json::Value,
+    #[serde(default)]
+    verb: serde_json::Value,
+    #[serde(default)]
+    object: serde_json::Value,
+    #[serde(default)]
+    subresource: serde_json::Value,
+    #[serde(default)]
+    outcome: serde_json::Value,
+}
+
+/// The run of what the operator itself writes about a hook.
+const OPERATORS_OWN: &str = "event-0";
+
+impl Evidence {
+    /// A hook that ran.
+    pub fn of(&mut self, hook: HookName) -> &mut Calls {
+        self.hooks.entry(hook).or_default()
+    }
+
+    /// Takes a line of the operator's log in JSON. False if it is no JSON object; lines of other kinds are
+    /// passed over.
+    pub fn read_line(&mut self, text: &str) -> bool {
+        let Ok(line) = serde_json::from_str::<Line>(text) else { return false };
+        let Some(hook) = line.hook.as_str().and_then(|name| HookName::new(name).ok()) else { return true };
+        if line.audit != true {
+            if line.run.is_string() {
+                self.of(hook).partial = true;
+            }
+            return true;
+        }
+        if line.run == OPERATORS_OWN {
+            return true;
+        }
+        match used(&line) {
+            Some(used) => {
+                let calls = self.of(hook);
+                calls.partial = true;
+                calls.add(used);
+            }
+            None => drop(self.unreadable.insert(text.to_owned())),
+        }
+        true
+    }
+}
+
+fn used(line: &Line) -> Option<Used> {
+    let mut words = line.object.as_str()?.splitn(3, ' ');
+    let (api_version, kind, place) = (words.next()?, words.next()?, words.next());
+    let (namespace, name) = match place {
+        None => (None, None),
+        Some(place) => match (place.strip_prefix("in namespace "), place.split_once('/')) {
+            (Some(namespace), _) => (Some(namespace), None),
+            (None, Some((namespace, name))) => (Some(namespace), Some(name)),
+            (None, None) => (None, Some(place)),
+        },
+    };
+    let ruling = match line.outcome.as_str()? {
+        "forbidden-by-grant" => Ruling::RefusedByGrant,
+        "forbidden-by-cluster" => Ruling::RefusedByCluster,
+        _ => Ruling::Allowed,
+    };
+    Some(Used {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        subresource: line.subresource.as_str().map(str::to_owned),
+        namespace: namespace.map(str::to_owned),
+        name: name.map(str::to_owned),
+        verb: line.verb.as_str()?.to_owned(),
+        ruling,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn read(lines: &[&str]) -> Evidence {
+        let mut evidence = Evidence::default();
+        lines.iter().for_each(|line| assert!(evidence.read_line(line), "{line}"));
+        evidence
+    }
+
+    #[test]
+    fn audit_lines_are_calls() {
+        let evidence = read(&[
+            r#"{"audit":true,"hook":"h","run":"p-1","verb":"patch","object":"v1 Secret web/a","outcome":"ok"}"#,
+            r#"{"audit":true,"hook":"h","run":"p-2","verb":"patch","object":"v1 Secret web/a","outcome":"ok"}"#,
+            r#"{"audit":true,"hook":"h","run":"p-2","verb":"create","object":"v1 Pod in namespace web","outcome":"conflict"}"#,
+            r#"{"audit":true,"hook":"h","run":"p-2","verb":"update","object":"v1 Node n","subresource":"status","outcome":"forbidden-by-cluster"}"#,
+        ]);
+        let calls = &evidence.hooks[&HookName::new("h").unwrap()];
+        let text = |used: &Used| {
+            let or_dash = |text: &Option<String>| text.clone().unwrap_or("-".into());
+            let place = format!("{} {} {}", or_dash(&used.namespace), or_dash(&used.name), or_dash(&used.subresource));
+            format!("{} {} {place} {:?}", used.verb, used.kind, used.ruling)
+        };
+        let calls: Vec<_> = calls.used.iter().map(|(used, times)| format!("{} {times}", text(used))).collect();
+        assert_eq!(
+            calls,
+            [
+                "update Node - n status RefusedByCluster 1",
+                "create Pod web - - Allowed 1",
+                "patch Secret web a - Allowed 2",
+            ]
+        );
+    }
+
+    #[test]
+    fn other_lines_tell_at_most_that_a_hook_ran() {
+        let evidence = read(&[
+            r#"{"message":"listening","listen":"127.0.0.1:1"}"#,
+            r#"{"message":"binding enabled","hook":"loaded"}"#,
+            r#"{"message":"run finished","hook":"ran","run":"p-1"}"#,
+            r#"{"audit":true,"hook":"told-of","run":"event-0","verb":"patch","object":"events.k8s.io/v1 Event a/b","outcome":"ok"}"#,
+            r#"{"audit":true,"hook":"h","run":"p-1","verb":"patch","object":"nonsense","outcome":"ok"}"#,
+        ]);
+        assert_eq!(evidence.hooks.keys().map(HookName::as_str).collect::<Vec<_>>(), ["ran"]);
+        assert_eq!(evidence.unreadable.len(), 1);
+        assert!(!Evidence::default().read_line("2026-01-01 INFO audit hook=h"));
+    }
+}

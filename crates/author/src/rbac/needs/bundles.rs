@@ -1,0 +1,153 @@
+//! What the host needs to keep HookBundles and to be one of several replicas, and what their hooks need in a tenant's namespace: the host to follow
+//! objects there, the ServiceAccount to be fed and to call. Knows no HookBundle and no grant.
+
+use boathook_core::model::{AdmissionKind, HookSpec, Permission};
+
+use super::{
+    super::{
+        access::{Access, Part, Place, Tenant, Who},
+        error::NeedsError,
+        kinds::Kinds,
+        layout::Layout,
+    },
+    Collector, hook, host,
+};
+
+const OWN: &str = "boathook.dev";
+
+/// Whatever hooks there are. What is in a tenant's namespace is needed there alone.
+pub(super) fn host(layout: &Layout) -> Vec<(Access, Part)> {
+    let mut all = Vec::new();
+    let mut add = |place: &Place, group: &str, resource: &str, verbs: &[&str], part: Part| {
+        all.extend(verbs.iter().map(|verb| {
+            let (group, resource, verb) = (group.to_owned(), resource.to_owned(), (*verb).to_owned());
+            (Access { place: place.clone(), group, resource, name: None, verb }, part.clone())
+        }));
+    };
+    let everywhere = Place::Cluster;
+    add(&everywhere, OWN, "hookbundles", &["list", "patch", "watch"], Part::HookBundles);
+    add(&everywhere, OWN, "hookbundles/status", &["patch"], Part::HookBundles);
+    add(&everywhere, "apiextensions.k8s.io", "customresourcedefinitions", &["list", "watch"], Part::Kinds);
+    add(&everywhere, "authorization.k8s.io", "subjectaccessreviews", &["create"], Part::Rights);
+    for tenant in &layout.tenants {
+        let place = Place::Namespace(tenant.namespace.clone());
+        add(&place, "", "secrets", &["get"], Part::Logins);
+        add(&place, "", "serviceaccounts", &["get", "impersonate"], Part::Identities);
+        add(&place, "events.k8s.io", "events", &["create", "patch"], Part::Told);
+    }
+    all
+}
+
+/// To be one of several replicas. A new object has no name where RBAC looks.
+pub(super) fn election(layout: &Layout) -> Vec<(Access, Part)> {
+    let access = |lease: &String, verb: &str| Access {
+        place: Place::Namespace(layout.namespace.clone()),
+        group: "coordination.k8s.io".to_owned(),
+        resource: "leases".to_owned(),
+        name: (verb != "create").then(|| lease.clone()),
+        verb: verb.to_owned(),
+    };
+    let of = |lease| ["create", "get", "patch", "watch"].map(|verb| (access(lease, verb), Part::Election));
+    layout.lease.iter().flat_map(of).collect()
+}
+
+/// A hook in each tenant's namespace.
+pub(super) fn hook(spec: &HookSpec, kinds: &Kinds, layout: &Layout, out: &mut Collector<'_>) -> Result<(), NeedsError> {
+    for tenant in &layout.tenants {
+        let spec = confined(spec, &tenant.namespace)?;
+        let who = Who::Tenant(tenant.clone());
+        host::collect(&spec, kinds, layout, out)?;
+        for binding in &spec.kubernetes {
+            cluster_scoped(&spec, binding, kinds, tenant)?;
+            host::follow(binding, kinds, &who, out)?;
+        }
+        hook::collect(&spec, kinds, &who, out)?;
+        host::failures(&spec, &tenant.namespace, &who, out)?;
+        answers(&spec, tenant, out)?;
+    }
+    Ok(())
+}
+
+/// A ServiceAccount could itself read what its hooks are asked about, and update what they change by answering.
+fn answers(spec: &HookSpec, tenant: &Tenant, out: &mut Collector<'_>) -> Result<(), NeedsError> {
+    for binding in &spec.admission {
+        let part = Part::Reviews(binding.name.unique().to_owned());
+        let verbs: &[&str] = match binding.kind {
+            AdmissionKind::Validating => &["get"],
+            AdmissionKind::Mutating => &["get", "update"],
+        };
+        for asked in binding.asks() {
+            for group in &asked.api_groups {
+                for resource in &asked.resources {
+                    for verb in verbs {
+                        let access = Access {
+                            place: Place::Namespace(tenant.namespace.clone()),
+                            group: group.clone(),
+                            resource: resource.clone(),
+                            name: None,
+                            verb: (*verb).to_owned(),
+                        };
+                        out.add(&Who::Tenant(tenant.clone()), &part, access)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The document as it runs there.
+fn confined(spec: &HookSpec, namespace: &str) -> Result<HookSpec, NeedsError> {
+    let out = |what: String, mend| NeedsError::Confined {
+        hook: spec.name.clone(),
+        what,
+        namespace: namespace.to_owned(),
+        mend,
+    };
+    let mut spec = spec.clone();
+    for binding in &mut spec.kubernetes {
+        if binding.namespaces.iter().any(|one| one != namespace) {
+            let what =
+                format!("binding {} watches namespaces {}", binding.name.unique(), binding.namespaces.join(", "));
+            return Err(out(what, "let the binding name that namespace or none"));
+        }
+        binding.namespaces = vec![namespace.to_owned()];
+    }
+    if let Some(binding) = spec.admission.iter().find(|binding| binding.include_system) {
+        let what = format!("binding {} is asked about the system's namespaces", binding.name.unique());
+        return Err(out(what, "leave out `namespace.includeSystem`"));
+    }
+    if let Some(conversion) = spec.conversions.first() {
+        return Err(out(format!("it converts {}", conversion.crd), "leave out --tenant for it"));
+    }
+    let within = |permission: &Permission| match permission.namespaces.is_empty() {
+        true => Permission { namespaces: vec![namespace.to_owned()], ..permission.clone() },
+        false => permission.clone(),
+    };
+    let permissions: Vec<_> = spec.permissions.iter().map(within).collect();
+    if let Some(other) = permissions.iter().flat_map(|one| &one.namespaces).find(|one| *one != namespace) {
+        return Err(out(
+            format!("it asks for objects of namespace {other}"),
+            "let it ask for that namespace or for none",
+        ));
+    }
+    spec.permissions = permissions.into();
+    Ok(spec)
+}
+
+fn cluster_scoped(
+    spec: &HookSpec,
+    binding: &boathook_core::model::KubernetesBinding,
+    kinds: &Kinds,
+    tenant: &Tenant,
+) -> Result<(), NeedsError> {
+    match kinds.find(binding.api_version.as_deref(), &binding.kind) {
+        Some(found) if !found.namespaced => Err(NeedsError::Confined {
+            hook: spec.name.clone(),
+            what: format!("binding {} watches {}, which are in no namespace", binding.name.unique(), found.plural),
+            namespace: tenant.namespace.clone(),
+            mend: "leave out --tenant for it",
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,138 @@
+//! The objects that give the rights: ServiceAccounts, Roles, ClusterRoles and their bindings. Sends nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use boathook_core::model::HookSpec;
+use serde_json::{Value, json};
+
+use super::{
+    access::{Access, Place, Reason, Who},
+    layout::Layout,
+    needs::Needs,
+    rules::{Rule, rules},
+};
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// One object, its rules apart, so that they can be printed with their reasons.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Object {
+    pub(super) head: Value,
+    pub(super) rules: Vec<Rule>,
+    pub(super) comment: String,
+}
+
+/// All objects, in the order in which they are applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    pub(super) objects: Vec<Object>,
+    /// What a reader should know of them.
+    pub notes: BTreeSet<String>,
+    pub(super) title: String,
+}
+
+/// The objects for what is needed.
+pub fn manifest(hooks: &[HookSpec], needs: &Needs, layout: &Layout) -> Manifest {
+    let mut objects = Vec::new();
+    let nothing = BTreeMap::new();
+    let hosts = needs.of.get(&Who::Host).unwrap_or(&nothing);
+    account(&Who::Host, hosts, layout, &mut objects);
+    for (who, accesses) in needs.of.iter().filter(|(who, _)| **who != Who::Host) {
+        account(who, accesses, layout, &mut objects);
+    }
+    let names: Vec<_> = hooks.iter().map(|spec| spec.name.as_str()).collect();
+    let with = match (layout.hook_bundles, names.is_empty()) {
+        (true, true) => "HookBundles".to_owned(),
+        (true, false) => format!("HookBundles of the hooks {}", names.join(", ")),
+        (false, _) => format!("the hooks {}", names.join(", ")),
+    };
+    let title = format!("the least rights of Boathook in namespace {} with {with}", layout.namespace);
+    Manifest { objects, notes: needs.notes.clone(), title }
+}
+
+fn account(who: &Who, accesses: &BTreeMap<Access, BTreeSet<Reason>>, layout: &Layout, objects: &mut Vec<Object>) {
+    let account = layout.account(who);
+    let comment = match who {
+        Who::Host => "the operator".to_owned(),
+        Who::Hook(hook) => format!("hook {hook}, whose calls are made as this ServiceAccount"),
+        Who::Tenant(tenant) => format!("the hooks of HookBundles in namespace {}", tenant.namespace),
+    };
+    let namespace = layout.namespace(who);
+    let first = objects.len();
+    // Every namespace has "default" already. The operator's own belongs to the manifests that install it: printed here as
+    // well, server-side apply would take every field away that is not repeated here.
+    if account != "default" && *who != Who::Host {
+        let itself = head("v1", "ServiceAccount", &account, Some(namespace));
+        objects.push(Object { head: itself, rules: Vec::new(), comment: String::new() });
+    }
+    // Unique in the cluster: operators in other namespaces have roles of their own.
+    let name = match who {
+        Who::Tenant(_) => format!("{}:{namespace}:{account}", layout.namespace),
+        _ => format!("{namespace}:{account}"),
+    };
+    for (place, rules) in rules(accesses) {
+        let (role, binding) = match &place {
+            Place::Cluster => ("ClusterRole", "ClusterRoleBinding"),
+            Place::Namespace(_) => ("Role", "RoleBinding"),
+        };
+        let api_version = format!("{RBAC}/v1");
+        let head_of = |kind| head(&api_version, kind, &name, place.namespace());
+        objects.push(Object { head: head_of(role), rules, comment: String::new() });
+        let mut bound = head_of(binding);
+        if let Some(fields) = bound.as_object_mut() {
+            fields.insert("roleRef".to_owned(), json!({"apiGroup": RBAC, "kind": role, "name": name}));
+            let subject = json!({"kind": "ServiceAccount", "name": account, "namespace": namespace});
+            fields.insert("subjects".to_owned(), json!([subject]));
+        }
+        objects.push(Object { head: bound, rules: Vec::new(), comment: String::new() });
+    }
+    if let Some(first) = objects.get_mut(first) {
+        first.comment = comment;
+    }
+}
+
+fn head(api_version: &str, kind: &str, name: &str, namespace: Option<&str>) -> Value {
+    let mut metadata = json!({ "name": name });
+    if let (Some(fields), Some(namespace)) = (metadata.as_object_mut(), namespace) {
+        fields.insert("namespace".to_owned(), namespace.into());
+    }
+    if let Some(fields) = metadata.as_object_mut() {
+        fields.insert("labels".to_owned(), json!({"app.kubernetes.io/name": "boathook"}));
+    }
+    json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use boathook_core::model::HookName;
+
+    use super::*;
+
+    #[test]
+    fn every_hook_has_an_account_of_its_own_name() {
+        let layout = Layout {
+            namespace: "ops".into(),
+            service_account: "boathook".into(),
+            per_hook: true,
+            webhook_secret: None,
+            hook_bundles: false,
+            lease: None,
+            tenants: Vec::new(),
+        };
+        let account = |hook: &str| layout.account_of(&HookName::new(hook).unwrap());
+        assert_eq!(account("copy-secrets"), "boathook-copy-secrets");
+        assert_eq!(account("a.b"), "boathook-a.b");
+        let names = ["copy_secrets", "Copy-secrets", "copy-Secrets", "a..b", "a-.b", "a-", "a.", "A_"];
+        let accounts: BTreeSet<_> = names.iter().map(|name| account(name)).collect();
+        assert_eq!(accounts.len(), names.len());
+        for account in accounts {
+            let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+            assert!(
+                account.chars().all(valid) && !account.contains("..") && !account.ends_with(['-', '.']),
+                "{account}"
+            );
+            assert!(account.starts_with("boathook-"), "{account}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Declared against used: which permissions of a hook no run needed, which calls were refused, and the permissions
+//! that would be right.
+//!
+//! A verb is called unused only where what is known of the runs would show its use.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use boathook_core::model::{HookName, HookSpec, Permission};
+
+use super::{
+    evidence::{Calls, Evidence, Ruling, Used},
+    kinds::Kinds,
+    needs::verbs,
+    rules::gather,
+};
+
+/// In more namespaces than this, a permission that is proposed names none.
+const NAMED_NAMESPACES: usize = 5;
+
+/// A verb on a resource that a hook asks for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asked {
+    /// Its place in `permissions.kubernetes`.
+    pub index: usize,
+    /// API group, or `*`.
+    pub group: String,
+    /// Plural, or a pattern.
+    pub resource: String,
+    /// One of those that hooks can use.
+    pub verb: String,
+}
+
+/// Calls that were refused, apart from names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refused {
+    /// API group.
+    pub group: String,
+    /// Plural, with `/sub` for a subresource.
+    pub resource: String,
+    /// The verb.
+    pub verb: String,
+    /// Absent for cluster-scoped objects and for lists over all namespaces.
+    pub namespace: Option<String>,
+    /// By the cluster, not by the hook's permissions.
+    pub by_cluster: bool,
+}
+
+/// What is to be said of one hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Usage {
+    /// The hook.
+    pub hook: HookName,
+    /// Nothing is known of any run: nothing is said of it.
+    pub unknown: bool,
+    /// The document asks for it, and no run needed it.
+    pub unused: BTreeSet<Asked>,
+    /// What was refused, and how often.
+    pub refused: BTreeMap<Refused, u64>,
+    /// `permissions.kubernetes` as it should be.
+    pub proposed: Vec<Permission>,
+}
+
+impl Usage {
+    /// Whether there is something to mend.
+    pub fn differs(&self) -> bool {
+        !self.unused.is_empty() || !self.refused.is_empty()
+    }
+
+    /// Whether the document is what has to be mended.
+    pub fn document_differs(&self) -> bool {
+        !self.unused.is_empty() || self.refused.keys().any(|refused| !refused.by_cluster)
+    }
+}
+
+/// Compares each hook's document with what its runs did.
+pub fn compare(hooks: &[HookSpec], evidence: &Evidence, kinds: &Kinds) -> Vec<Usage> {
+    let nothing = Calls::default();
+    let usage = |spec: &HookSpec| {
+        let calls = evidence.hooks.get(&spec.name);
+        let mut usage = judge(spec, calls.unwrap_or(&nothing), kinds);
+        if calls.is_none() {
+            usage.unknown = true;
+            usage.unused.clear();
+            usage.proposed = spec.permissions.to_vec();
+        }
+        usage
+    };
+    hooks.iter().map(usage).collect()
+}
+
+/// A call in the words of permissions.
+pub(super) struct Use<'a> {
+    group: String,
+    pub resource: String,
+    pub call: &'a Used,
+    times: u64,
+}
+
+impl<'a> Use<'a> {
+    pub fn of(call: &'a Used, times: u64, kinds: &Kinds) -> Self {
+        let (group, plural) = kinds.resource(&call.api_version, &call.kind);
+        let resource = call.subresource.as_ref().map(|sub| format!("{plural}/{sub}")).unwrap_or(plural);
+        Self { group, resource, call, times }
+    }
+}
+
+fn judge(spec: &HookSpec, calls: &Calls, kinds: &Kinds) -> Usage {
+    let uses: Vec<_> = calls.used.iter().map(|(call, times)| Use::of(call, *times, kinds)).collect();
+    let mut unused = BTreeSet::new();
+    let mut wanted = BTreeSet::new();
+    for (index, permission) in spec.permissions.iter().enumerate() {
+        for asked in all_asked(index, permission) {
+            let needing: Vec<_> = uses.iter().filter(|one| needs(permission, &asked, one)).collect();
+            let known = is_known(&asked, permission, calls, &uses);
+            if known && needing.is_empty() {
+                unused.insert(asked);
+            } else if known && is_pattern(&asked) {
+                wanted.extend(needing.into_iter().map(|one| Wanted::narrow(permission, &asked, one)));
+            } else {
+                wanted.insert(Wanted::of(permission, &asked));
+            }
+        }
+    }
+    let refused = refused(&uses, &spec.permissions);
+    wanted.extend(missing(&refused));
+    Usage { hook: spec.name.clone(), unknown: false, unused, refused, proposed: permissions(wanted) }
+}
+
+pub(super) fn all_asked(index: usize, permission: &Permission) -> Vec<Asked> {
+    let mut all = Vec::new();
+    for group in &permission.api_groups {
+        for resource in &permission.resources {
+            for verb in verbs(permission) {
+                all.push(Asked { index, group: group.clone(), resource: resource.clone(), verb: verb.to_owned() });
+            }
+        }
+    }
+    all
+}
+
+/// Whether the call needs what is asked for, as the host checks it.
+pub(super) fn needs(permission: &Permission, asked: &Asked, one: &Use<'_>) -> bool {
+    one.call.verb == asked.verb && concerns(asked, one) && {
+        let listed = |list: &[String], value: &Option<String>| {
+            list.is_empty() || value.as_ref().is_some_and(|value| list.contains(value))
+        };
+        listed(&permission.resource_names, &one.call.name) && listed(&permission.namespaces, &one.call.namespace)
+    }
+}
+
+/// Whether group and resource are those of the call.
+fn concerns(asked: &Asked, one: &Use<'_>) -> bool {
+    // Events are sent to events.k8s.io, and the host takes either group for the permission.
+    let events = asked.group.is_empty() && one.group == "events.k8s.io" && one.resource == "events";
+    let group = asked.group == "*" || asked.group == one.group || events;
+    group && matches_resource(&asked.resource, &one.resource)
+}
+
+fn matches_resource(pattern: &str, resource: &str) -> bool {
+    let part = |pattern: &str, part: &str| pattern == "*" || pattern == part;
+    match (pattern.split_once('/'), resource.split_once('/')) {
+        _ if pattern == "*" => true,
+        (None, None) => pattern == resource,
+        (Some((plural, sub)), Some((own, own_sub))) => part(plural, own) && part(sub, own_sub),
+        _ => false,
+    }
+}
+
+/// Whether the verb's use would show. The log has one verb for each write: that of a create that replaces may be
+/// `update`, and of an apply that creates it is `patch`; both need `create` too.
+fn is_known(asked: &Asked, permission: &Permission, calls: &Calls, uses: &[Use<'_>]) -> bool {
+    if !calls.partial {
+        return true;
+    }
+    let wrote = |verbs: &[&str]| {
+        let as_if = |verb: &str| Asked { verb: verb.to_owned(), ..asked.clone() };
+        // By name as by the verb itself: what creates may not have had one.
+        uses.iter().any(|one| verbs.iter().any(|verb| needs(permission, &as_if(verb), one)))
+    };
+    match asked.verb.as_str() {
+        "create" => !wrote(&["update", "patch"]),
+        "update" => !wrote(&["create"]),
+        "patch" | "delete" => true,
+        _ => false,
+    }
+}
+
+fn is_pattern(asked: &Asked) -> bool {
+    asked.group == "*" || asked.resource.contains('*')
+}
+
+/// What was refused, and would be again: the document may have been mended since.
+fn refused(uses: &[Use<'_>], permissions: &[Permission]) -> BTreeMap<Refused, u64> {
+    let asked: Vec<_> = permissions.iter().enumerate().map(|(index, one)| (one, all_asked(index, one))).collect();
+    let granted =
+        |one: &Use<'_>| asked.iter().any(|(permission, all)| all.iter().any(|asked| needs(permission, asked, one)));
+    let still = |one: &&Use<'_>| match one.call.ruling {
+        Ruling::Allowed => false,
+        Ruling::RefusedByGrant => !granted(one),
+        Ruling::RefusedByCluster => true,
+    };
+    let mut refused = BTreeMap::new();
+    for one in uses.iter().filter(still) {
+        let what = Refused {
+            group: one.group.clone(),
+            resource: one.resource.clone(),
+            verb: one.call.verb.clone(),
+            namespace: one.call.namespace.clone(),
+            by_cluster: one.call.ruling == Ruling::RefusedByCluster,
+        };
+        let times: &mut u64 = refused.entry(what).or_default();
+        *times = times.saturating_add(one.times);
+    }
+    refused
+}
+
+/// A verb that the mended document has.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Wanted {
+    names: Vec<String>,
+    namespaces: Vec<String>,
+    group: String,
+    resource: String,
+    verb: String,
+}
+
+impl Wanted {
+    fn of(permission: &Permission, asked: &Asked) -> Self {
+        Self {
+            names: permission.resource_names.clone(),
+            namespaces: permission.namespaces.clone(),
+            group: asked.group.clone(),
+            resource: asked.resource.clone(),
+            verb: asked.verb.clone(),
+        }
+    }
+
+    /// In place of a pattern, what was used of it.
+    fn narrow(permission: &Permission, asked: &Asked, one: &Use<'_>) -> Self {
+        Self { group: one.group.clone(), resource: one.resource.clone(), ..Self::of(permission, asked) }
+    }
+}
+
+/// What would have allowed the refused calls.
+fn missing(refused: &BTreeMap<Refused, u64>) -> Vec<Wanted> {
+    let mut places: BTreeMap<(&str, &str, &str), BTreeSet<Option<&str>>> = BTreeMap::new();
+    for what in refused.keys().filter(|what| !what.by_cluster) {
+        let entry = places.entry((&what.group, &what.resource, &what.verb)).or_default();
+        entry.insert(what.namespace.as_deref());
+    }
+    let wanted = |((group, resource, verb), places): ((&str, &str, &str), BTreeSet<Option<&str>>)| {
+        let all = places.len() > NAMED_NAMESPACES || places.contains(&None);
+        let namespaces = if all { Vec::new() } else { places.into_iter().flatten().map(str::to_owned).collect() };
+        let (group, resource, verb) = (group.to_owned(), resource.to_owned(), verb.to_owned());
+        Wanted { names: Vec::new(), namespaces, group, resource, verb }
+    };
+    places.into_iter().map(wanted).collect()
+}
+
+/// Few permissions for these verbs, and for no others.
+fn permissions(wanted: BTreeSet<Wanted>) -> Vec<Permission> {
+    let single: BTreeMap<Wanted, ((), BTreeSet<()>)> =
+        wanted.into_iter().map(|wanted| (wanted, ((), BTreeSet::new()))).collect();
+    let verbs =
+        gather(single, |wanted, ()| ((wanted.names, wanted.namespaces, wanted.group, wanted.resource), wanted.verb));
+    let resources =
+        gather(verbs, |(names, namespaces, group, resource), verbs| ((names, namespaces, group, verbs), resource));
+    let groups = gather(resources, |(names, namespaces, group, verbs), resources| {
+        ((names, namespaces, verbs, resources), group)
+    });
+    let list = |texts: BTreeSet<String>| texts.into_iter().collect();
+    let mut permissions: Vec<_> = groups
+        .into_iter()
+        .map(|((resource_names, namespaces, verbs, resources), (groups, _))| Permission {
+            api_groups: list(groups),
+            resources: list(resources),
+            verbs: list(verbs),
+            resource_names,
+            namespaces,
+        })
+        .collect();
+    permissions.sort_by(|a, b| (&a.api_groups, &a.resources).cmp(&(&b.api_groups, &b.resources)));
+    permissions
+}

@@ -1,0 +1,259 @@
+//! Binding contexts as shell-operator writes them: a JSON or YAML array, the file at `BINDING_CONTEXT_PATH`. Finds
+//! everything that is wrong with one before it gives up.
+//!
+//! Never looks at a hook or a cluster: whether there is such a binding is somebody else's to say.
+
+use boathook_core::model::WatchEventKind;
+use boathook_operator::app::once::{Asked, Occasion, Question, Wanted};
+use serde_json::Value;
+
+use super::{
+    problem::{Place, Problem, Problems},
+    questions,
+    reader::{Fields, describe},
+    tree::{self, Kind, Node},
+};
+
+const TYPES: [&str; 7] = {
+    let [validating, mutating, conversion] = questions::TYPES;
+    ["Schedule", "Synchronization", "Event", "Group", validating, mutating, conversion]
+};
+
+/// What a file asks for.
+#[derive(Debug, Default)]
+pub struct Contexts {
+    /// Each context, with its place.
+    pub asked: Vec<(Place, Asked)>,
+    /// The question of the API server that it is, with its place; then nothing else is asked.
+    pub question: Option<(Place, Question)>,
+    /// Objects of snapshots and synchronizations, which a cluster for the run must have.
+    pub objects: Vec<Value>,
+    /// Items of snapshots that say nothing but a filter's result: no object can be made of them.
+    pub without_object: usize,
+}
+
+/// Reads a file's text: a list of contexts, or one. All that is wrong comes in the file's order.
+pub fn contexts(text: &str) -> Result<Contexts, Vec<Problem>> {
+    let start = Place { line: 1, column: 1 };
+    if text.trim().is_empty() {
+        return Err(vec![Problem::new(start, "", "is empty; it holds a list like [{binding: onStartup}]")]);
+    }
+    // Tabs are blanks in JSON, and no indentation in YAML.
+    let json = text.trim_start().starts_with(['[', '{']).then(|| text.replace('\t', " "));
+    let root = tree::read(json.as_deref().unwrap_or(text)).map_err(|problem| vec![problem])?;
+    let problems = Problems::default();
+    let mut contexts = Contexts::default();
+    match &root.kind {
+        Kind::List(items) => {
+            items.iter().enumerate().for_each(|(n, item)| context(item, &format!("[{n}]"), &problems, &mut contexts));
+        }
+        Kind::Map(_) => context(&root, "", &problems, &mut contexts),
+        Kind::Scalar(_) => problems.add(root.place, "", format!("must be a list of contexts, not {}", describe(&root))),
+    }
+    if let Some((place, _)) = contexts.question
+        && root_len(&root) > 1
+    {
+        problems.add(place, "", "an API server waits for its answer alone: such a context is the only one of a file");
+    }
+    let problems = problems.finish();
+    if problems.is_empty() { Ok(contexts) } else { Err(problems) }
+}
+
+fn root_len(root: &Node) -> usize {
+    if let Kind::List(items) = &root.kind { items.len() } else { 1 }
+}
+
+fn context(node: &Node, path: &str, problems: &Problems, all: &mut Contexts) {
+    let Some(fields) = Fields::of(node, path, problems) else { return };
+    let binding = fields.needed_text("binding");
+    items(&fields, "objects", all);
+    snapshots(&fields, all);
+    let occasion = match (fields.take("type").and_then(|_| fields.word("type", &TYPES)), binding) {
+        (None, Some("onStartup")) => Some(Occasion::Startup),
+        (None, _) => {
+            fields.need("type");
+            None
+        }
+        (Some("Schedule"), _) => Some(Occasion::Schedule),
+        (Some("Synchronization"), _) => Some(Occasion::Synchronization),
+        (Some("Group"), _) => fields.needed_text("groupName").map(|name| Occasion::Group(name.to_owned())),
+        (Some("Event"), _) => event(&fields),
+        (Some(kind), binding) => {
+            let question = binding.and_then(|binding| questions::question(kind, binding, &fields));
+            all.question = question.map(|question| (node.place, question));
+            None
+        }
+    };
+    fields.take("groupName");
+    fields.finish();
+    if let (Some(binding), Some(occasion)) = (binding, occasion) {
+        // A group is known by its name: the binding is only that of its last trigger.
+        let binding = (!matches!(occasion, Occasion::Group(_))).then(|| binding.to_owned());
+        all.asked.push((node.place, Asked { binding, occasion }));
+    }
+}
+
+fn event(fields: &Fields<'_>) -> Option<Occasion> {
+    fields.need("watchEvent");
+    let kind = match fields.word("watchEvent", &["Added", "Modified", "Deleted"])? {
+        "Added" => WatchEventKind::Added,
+        "Modified" => WatchEventKind::Modified,
+        _ => WatchEventKind::Deleted,
+    };
+    let filter_result = fields.take("filterResult").map(Node::value);
+    let Some(object) = fields.take("object") else {
+        fields.wrong(
+            "object is missing, so nobody can tell which object it is; add it, with apiVersion, kind and metadata.name",
+        );
+        return None;
+    };
+    let object = whole(object, &fields.child("object"), fields.problems())?;
+    Some(Occasion::Event { kind, object: Wanted::Given(object), filter_result })
+}
+
+fn snapshots(fields: &Fields<'_>, all: &mut Contexts) {
+    let Some(node) = fields.take("snapshots") else { return };
+    let path = fields.child("snapshots");
+    let Kind::Map(entries) = &node.kind else {
+        fields.problems().add(node.place, &path, format!("must be a mapping, not {}", describe(node)));
+        return;
+    };
+    for entry in entries {
+        list(&entry.node, &format!("{path}.{}", entry.key), fields.problems(), all);
+    }
+}
+
+fn items(fields: &Fields<'_>, key: &'static str, all: &mut Contexts) {
+    if let Some(node) = fields.take(key) {
+        list(node, &fields.child(key), fields.problems(), all);
+    }
+}
+
+/// `[{object, filterResult}]`
+fn list(node: &Node, path: &str, problems: &Problems, all: &mut Contexts) {
+    let Kind::List(items) = &node.kind else {
+        problems.add(node.place, path, format!("must be a list, not {}", describe(node)));
+        return;
+    };
+    for (n, item) in items.iter().enumerate() {
+        let path = format!("{path}[{n}]");
+        let Some(fields) = Fields::of(item, &path, problems) else { continue };
+        fields.take("filterResult");
+        match fields.take("object") {
+            Some(object) => all.objects.extend(whole(object, &fields.child("object"), problems)),
+            None => all.without_object += 1,
+        }
+        fields.finish();
+    }
+}
+
+/// An object of which apiVersion, kind and name are known.
+fn whole(node: &Node, path: &str, problems: &Problems) -> Option<Value> {
+    let value = node.value();
+    let missing: Vec<_> = ["/apiVersion", "/kind", "/metadata/name"]
+        .into_iter()
+        .filter(|pointer| value.pointer(pointer).and_then(Value::as_str).is_none_or(str::is_empty))
+        .map(|pointer| pointer.trim_start_matches('/').replace('/', "."))
+        .collect();
+    if missing.is_empty() {
+        return Some(value);
+    }
+    problems.add(node.place, path, format!("an object needs {}", missing.join(", ")));
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn wrong(text: &str, expected: &[&str]) {
+        let told: Vec<_> = contexts(text).unwrap_err().iter().map(ToString::to_string).collect();
+        assert_eq!(told, expected, "{text}");
+    }
+
+    #[test]
+    fn every_type_is_read() {
+        let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n"}});
+        let file = json!([
+            {"binding": "onStartup"},
+            {"binding": "tick", "type": "Schedule", "snapshots": {"pods": [{"object": object, "filterResult": 1}]}},
+            {"binding": "pods", "type": "Synchronization", "objects": [{"filterResult": {}}]},
+            {"binding": "pods", "type": "Event", "watchEvent": "Deleted", "object": object, "filterResult": null},
+            {"binding": "x", "type": "Group", "groupName": "g", "snapshots": {}},
+        ]);
+        let read = contexts(&file.to_string()).unwrap();
+        let asked: Vec<_> = read.asked.into_iter().map(|(_, asked)| asked).collect();
+        let named = |binding: &str, occasion| Asked { binding: Some(binding.to_owned()), occasion };
+        let event = Occasion::Event {
+            kind: WatchEventKind::Deleted,
+            object: Wanted::Given(object.clone()),
+            filter_result: Some(Value::Null),
+        };
+        assert_eq!(
+            asked,
+            [
+                named("onStartup", Occasion::Startup),
+                named("tick", Occasion::Schedule),
+                named("pods", Occasion::Synchronization),
+                named("pods", event),
+                Asked { binding: None, occasion: Occasion::Group("g".to_owned()) },
+            ]
+        );
+        assert_eq!((read.objects, read.without_object), (vec![object], 1));
+    }
+
+    #[test]
+    fn one_context_and_indentation_by_tabs_will_do() {
+        assert_eq!(contexts("binding: tick\ntype: Schedule\n").unwrap().asked.len(), 1);
+        assert_eq!(contexts("[\n\t{\n\t\t\"binding\": \"onStartup\"\n\t}\n]\n").unwrap().asked.len(), 1);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        wrong(" \n", &["1:1: the file: is empty; it holds a list like [{binding: onStartup}]"]);
+        wrong("7", &["1:1: the file: must be a list of contexts, not 7"]);
+        wrong("- binding: pods\n", &["1:3: [0]: type is missing"]);
+        wrong(
+            "- type: Schedule\n  bindng: x\n",
+            &[
+                "1:3: [0]: binding is missing",
+                "2:3: [0].bindng: is not known here; allowed: binding, groupName, objects, snapshots, type",
+            ],
+        );
+        wrong(
+            "- binding: a\n  type: Event\n  watchEvent: added\n",
+            &["3:15: [0].watchEvent: is \"added\"; allowed: Added, Modified, Deleted"],
+        );
+        wrong(
+            "- binding: a\n  type: Event\n  watchEvent: Added\n  object: {kind: Pod}\n",
+            &["4:11: [0].object: an object needs apiVersion, metadata.name"],
+        );
+        wrong(
+            "- binding: a\n  type: Validating\n  review: {}\n",
+            &["1:3: [0]: review needs a request, a mapping, as an API server sends it; it is a mapping"],
+        );
+        wrong(
+            "- binding: a\n  type: Mutating\n  review: {request: {operation: PATCH}}\n- binding: onStartup\n",
+            &["1:3: [0]: review.request: operation is \"PATCH\"; allowed: CREATE, UPDATE, DELETE, CONNECT"],
+        );
+        wrong(
+            "- binding: a\n  type: Mutating\n  review: {request: {operation: CREATE}}\n",
+            &["1:3: [0]: review.request: it has neither an object nor an oldObject"],
+        );
+        wrong(
+            "- binding: a\n  type: Conversion\n  toVersion: v2\n  review: {request: {objects: [{kind: X}]}}\n",
+            &["1:3: [0]: review.request: objects[0] has no apiVersion"],
+        );
+        wrong(
+            "- binding: onStartup\n- binding: a\n  type: Conversion\n  toVersion: v2\n  \
+             review: {request: {objects: [{apiVersion: a/v1}]}}\n",
+            &["2:3: the file: an API server waits for its answer alone: such a context is the only one of a file"],
+        );
+        let broken = contexts("[{\"binding\": \"a\",}\n, {]").unwrap_err();
+        assert_eq!((broken.len(), broken[0].place.line), (1, 2), "{broken:?}");
+    }
+}

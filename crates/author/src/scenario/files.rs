@@ -1,0 +1,197 @@
+//! Which scenarios there are, and the component that each is about. Reads no component.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
+
+use boathook_core::model::HookName;
+
+use super::{Problem, Scenario};
+
+/// The folder of a hook's scenarios.
+const FOLDER: &str = "scenarios";
+/// Folders are looked into down to this depth.
+const MAX_DEPTH: usize = 6;
+
+/// One scenario file, read.
+#[derive(Debug)]
+pub struct Case {
+    /// The file.
+    pub file: PathBuf,
+    /// Its text.
+    pub text: String,
+    /// What it says, or all that is wrong with it.
+    pub scenario: Result<Scenario, Vec<Problem>>,
+    /// The hook that it is about.
+    pub hook: HookName,
+    /// The hook's component.
+    pub component: PathBuf,
+}
+
+/// Why scenarios can't be found.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// A file or folder can't be read.
+    #[error("{} can't be read", .0.display())]
+    Unreadable(PathBuf, #[source] io::Error),
+    /// There are none.
+    #[error("there are no scenarios at {}: put them at NAME/{FOLDER}/*.yaml, NAME being the hook's, or give --scenarios DIR", .0.display())]
+    None(PathBuf),
+    /// There are scenarios and no component.
+    #[error("the hook {hook} has scenarios in {} and no component; build it first. Looked for {}", .folder.display(), paths(.looked))]
+    NoComponent {
+        /// The hook.
+        hook: String,
+        /// Of its scenarios.
+        folder: PathBuf,
+        /// Where the component may be.
+        looked: Vec<PathBuf>,
+    },
+    /// A folder or file has a name that no hook can have.
+    #[error("{} does not name a hook", .0.display())]
+    Name(PathBuf, #[source] boathook_core::model::InvalidName),
+}
+
+fn paths(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The scenarios below a directory or of a component, or one of them, by file. `hooks` is where
+/// components are, `scenarios` where a component's scenarios are.
+pub fn find(path: &Path, hooks: Option<&Path>, scenarios: Option<&Path>) -> Result<Vec<Case>, FindError> {
+    let only = [Some(path), scenarios].into_iter().flatten().find(|path| is_scenario(path)).and_then(Path::file_name);
+    let (path, scenarios) = (&folder_of(path), scenarios.map(folder_of));
+    let scenarios = scenarios.as_deref();
+    let folders = if path.extension().is_some_and(|extension| extension == "wasm") {
+        of_component(path, scenarios)?
+    } else {
+        of_directory(path, hooks, scenarios)?
+    };
+    let mut cases = Vec::new();
+    for (folder, (hook, component)) in folders {
+        for file in files(&folder)?.into_iter().filter(|file| only.is_none() || file.file_name() == only) {
+            let text = std::fs::read_to_string(&file).map_err(|error| FindError::Unreadable(file.clone(), error))?;
+            let scenario = Scenario::parse(&text);
+            cases.push(Case { file, text, scenario, hook: hook.clone(), component: component.clone() });
+        }
+    }
+    if cases.is_empty() { Err(FindError::None(path.to_owned())) } else { Ok(cases) }
+}
+
+fn is_scenario(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// A scenario's folder; anything else as it is.
+fn folder_of(path: &Path) -> PathBuf {
+    if !is_scenario(path) {
+        return path.to_owned();
+    }
+    let named = path.parent().filter(|parent| !parent.as_os_str().is_empty()).map(Path::to_owned);
+    named.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
+}
+
+type Folders = BTreeMap<PathBuf, (HookName, PathBuf)>;
+
+fn of_component(component: &Path, scenarios: Option<&Path>) -> Result<Folders, FindError> {
+    if let Err(error) = std::fs::metadata(component) {
+        return Err(FindError::Unreadable(component.to_owned(), error));
+    }
+    let hook = name(component)?;
+    let beside = component.parent().unwrap_or(Path::new(""));
+    let mut places = vec![beside.join(hook.as_str()).join(FOLDER), beside.join(FOLDER)];
+    places.extend(above(beside).map(|above| above.join(hook.as_str()).join(FOLDER)));
+    let found = scenarios.map(Path::to_owned).or_else(|| places.into_iter().find(|place| place.is_dir()));
+    let folder = found.ok_or_else(|| FindError::None(component.to_owned()))?;
+    Ok([(folder, (hook, component.to_owned()))].into())
+}
+
+/// The directory above, in the words of the path if they say it.
+fn above(path: &Path) -> Option<PathBuf> {
+    match path.parent() {
+        Some(parent) if path.file_name().is_some() => Some(parent.to_owned()),
+        _ => path.canonicalize().ok()?.parent().map(Path::to_owned),
+    }
+}
+
+fn of_directory(path: &Path, hooks: Option<&Path>, scenarios: Option<&Path>) -> Result<Folders, FindError> {
+    let mut folders = Vec::new();
+    match scenarios {
+        Some(folder) => folders.push(folder.to_owned()),
+        None => collect(path, 0, &mut folders)?,
+    }
+    let mut found = Folders::new();
+    for folder in folders {
+        let whole = folder.canonicalize().map_err(|error| FindError::Unreadable(folder.clone(), error))?;
+        let of_hook = whole.parent().unwrap_or(&whole);
+        let hook = name(of_hook)?;
+        let component = component(&hook, &folder, hooks)?;
+        found.insert(folder, (hook, component));
+    }
+    Ok(found)
+}
+
+fn collect(path: &Path, depth: usize, folders: &mut Vec<PathBuf>) -> Result<(), FindError> {
+    if path.file_name().is_some_and(|name| name == FOLDER) {
+        folders.push(path.to_owned());
+        return Ok(());
+    }
+    let unreadable = |error| FindError::Unreadable(path.to_owned(), error);
+    for entry in std::fs::read_dir(path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let name = entry.file_name();
+        let skipped = ["target", "node_modules"].iter().any(|skipped| name == *skipped);
+        let is_folder = entry.file_type().map_err(unreadable)?.is_dir();
+        if is_folder && !skipped && !name.to_string_lossy().starts_with('.') && depth < MAX_DEPTH {
+            collect(&entry.path(), depth + 1, folders)?;
+        }
+    }
+    Ok(())
+}
+
+/// Beside the scenarios' folder, where `boathook build` puts it, in a `dist` at or above it; or in the directory that was given.
+fn component(hook: &HookName, folder: &Path, hooks: Option<&Path>) -> Result<PathBuf, FindError> {
+    let file = format!("{hook}.wasm");
+    let up = |levels: usize| {
+        let up = [".."].repeat(levels).iter().fold(folder.to_owned(), |path, up| path.join(up));
+        up.canonicalize().unwrap_or(up)
+    };
+    // As `test/fail` and `dist/test/fail.wasm`.
+    let group = up(2).file_name().map(|group| up(3).join("dist").join(group).join(&file));
+    let looked = match hooks {
+        Some(hooks) => vec![hooks.join(&file)],
+        None => [
+            up(1).join(&file),
+            up(1).join("target/boathook").join(&file),
+            up(1).join("dist").join(&file),
+            up(2).join(&file),
+            up(2).join("dist").join(&file),
+            up(3).join("dist").join(&file),
+        ]
+        .into_iter()
+        .chain(group)
+        .collect(),
+    };
+    let found = looked.iter().find(|path| path.is_file()).cloned();
+    found.ok_or_else(|| FindError::NoComponent { hook: hook.to_string(), folder: folder.to_owned(), looked })
+}
+
+fn name(path: &Path) -> Result<HookName, FindError> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    HookName::new(&stem).map_err(|error| FindError::Name(path.to_owned(), error))
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, FindError> {
+    let unreadable = |error| FindError::Unreadable(folder.to_owned(), error);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if is_scenario(&path) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,281 @@
+//! Whether what was seen is what is expected, and what is not. Looks at nothing itself.
+
+mod answered;
+
+use boathook_core::model::Verdict;
+use serde_json::Value;
+
+use super::{
+    document::expect::{Count, Expect, Failures, Line, Metric, Write},
+    log::{Log, Written},
+    matcher::{Difference, differences, shown},
+};
+
+/// What was read of a cluster and an operator.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Seen {
+    /// The expected objects.
+    pub present: Vec<Option<Value>>,
+    /// Those that are expected to be absent.
+    pub absent: Vec<Option<Value>>,
+    /// Series as text; empty when no metric is expected.
+    pub metrics: String,
+    /// What came of the last question.
+    pub answer: Option<Answer>,
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Answer {
+    /// The decision of all bindings that were asked, and what they made of the object.
+    Reviewed { verdict: Verdict, object: Option<Value> },
+    /// The objects, in order.
+    Converted(Vec<Value>),
+    /// None: the hook failed, or can't answer.
+    Failed(String),
+}
+
+/// One thing that is not as expected.
+#[derive(Debug, Clone)]
+pub(super) struct Wrong {
+    /// What, and how it differs, over several lines.
+    pub text: String,
+    /// Of an expected object: where it differs. What can be accepted.
+    pub differs: Option<(Spot, Vec<Difference>)>,
+}
+
+/// An expected object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// `present[index]`
+    Present(usize),
+    /// `admission.object`
+    Reviewed,
+    /// `conversion.objects[index]`
+    Converted(usize),
+}
+
+impl From<String> for Wrong {
+    fn from(text: String) -> Self {
+        Self { text, differs: None }
+    }
+}
+
+/// Everything that is not as expected.
+pub(super) fn judge(expect: &Expect, seen: &Seen, log: &Log, hook: &str) -> Vec<Wrong> {
+    let mut wrong = objects(expect, seen);
+    let said = expect.logged.iter().filter_map(|line| line.differs(log.said(hook, &line.text)));
+    wrong.extend(said.map(|text| Wrong::from(format!("logged: {text}"))));
+    if !expect.writes.is_empty() || expect.only_writes.is_some() {
+        wrong.extend(writes(expect, &log.writes(hook)).map(Wrong::from));
+    }
+    wrong.extend(expect.metrics.iter().filter_map(|metric| metric.differs(&seen.metrics)).map(Wrong::from));
+    let failures = log.failures(hook);
+    wrong.extend(expect.failures.iter().filter_map(|wanted| wanted.differs(&failures)).map(Wrong::from));
+    wrong.extend(answer(expect, seen.answer.as_ref()));
+    if log.is_full() {
+        wrong.push("the operator logged more than can be judged".to_owned().into());
+    }
+    wrong
+}
+
+/// What is not as expected of the answer to the last question.
+pub(super) fn answer(expect: &Expect, answer: Option<&Answer>) -> Vec<Wrong> {
+    let asked = expect.admission.is_some() || expect.conversion.is_some();
+    let Some(answer) = answer else {
+        let nothing = || "no step has asked the hook since the operator started".to_owned().into();
+        return asked.then(nothing).into_iter().collect();
+    };
+    let reviewed = expect.admission.iter().flat_map(|wanted| wanted.differs(answer));
+    reviewed.chain(expect.conversion.iter().flat_map(|wanted| wanted.differs(answer))).collect()
+}
+
+fn objects(expect: &Expect, seen: &Seen) -> Vec<Wrong> {
+    let mut wrong = Vec::new();
+    for (index, (object, found)) in expect.present.iter().zip(&seen.present).enumerate() {
+        let Some(found) = found else {
+            wrong.push(format!("present[{index}] {object}: is not there").into());
+            continue;
+        };
+        let all = differences(&object.value, found);
+        if !all.is_empty() {
+            let lines: String = all.iter().map(diff).collect();
+            wrong.push(Wrong {
+                text: format!("present[{index}] {object}:{lines}"),
+                differs: Some((Spot::Present(index), all)),
+            });
+        }
+    }
+    for (index, (object, found)) in expect.absent.iter().zip(&seen.absent).enumerate() {
+        wrong.extend(found.as_ref().map(|found| format!("absent[{index}] {object}: is there: {found}").into()));
+    }
+    wrong
+}
+
+pub(super) fn diff(difference: &Difference) -> String {
+    let Difference { expected, found, .. } = difference;
+    format!("\n  {}\n    - expected {}\n    + found    {}", difference.place(), shown(expected), shown(found))
+}
+
+impl Count {
+    fn holds(self, found: usize) -> bool {
+        match self {
+            Self::AtLeast(n) => found >= n,
+            Self::Exactly(n) => found == n,
+        }
+    }
+
+    fn shown(self) -> String {
+        match self {
+            Self::AtLeast(n) => format!("at least {n}"),
+            Self::Exactly(n) => n.to_string(),
+        }
+    }
+}
+
+impl Line {
+    /// What is wrong when there are so many lines.
+    pub fn differs(&self, found: usize) -> Option<String> {
+        let text = &self.text;
+        match self.count {
+            count if count.holds(found) => None,
+            Count::AtLeast(1) => Some(format!("no line contains {text:?}")),
+            count => Some(format!("{found} lines contain {text:?}, expected {}", count.shown())),
+        }
+    }
+}
+
+impl Write {
+    fn is(&self, written: &Written) -> bool {
+        let object = written.object == self.object || written.object.ends_with(&format!(" {}", self.object));
+        let rest = (&self.subresource, self.outcome.as_str()) == (&written.subresource, written.outcome.as_str());
+        object && rest && self.verb == written.verb
+    }
+}
+
+/// What is wrong with the writes, as a list of them.
+fn writes(expect: &Expect, found: &[Written]) -> Option<String> {
+    if let Some(only) = &expect.only_writes {
+        let same = only.len() == found.len() && only.iter().zip(found).all(|(wanted, found)| wanted.is(found));
+        if !same {
+            return Some(format!("onlyWrites:{}", told(only, found)));
+        }
+    }
+    let mut rest = found.iter();
+    let in_order = expect.writes.iter().all(|wanted| rest.any(|found| wanted.is(found)));
+    (!in_order).then(|| format!("writes, in this order:{}", told(&expect.writes, found)))
+}
+
+fn told(wanted: &[Write], found: &[Written]) -> String {
+    let write = |verb: &str, object: &str, subresource: &Option<String>, outcome: &str| {
+        let subresource = subresource.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+        format!("{verb} {object}{subresource} {outcome}")
+    };
+    let wanted =
+        wanted.iter().map(|w| format!("\n  - expected {}", write(w.verb, &w.object, &w.subresource, &w.outcome)));
+    let found =
+        found.iter().map(|w| format!("\n  + found    {}", write(&w.verb, &w.object, &w.subresource, &w.outcome)));
+    wanted.chain(found).collect()
+}
+
+impl Failures {
+    fn differs(&self, found: &[(String, String)]) -> Option<String> {
+        let alike = |(kind, message): &&(String, String)| {
+            kind == self.kind && self.message.as_ref().is_none_or(|text| message.contains(text))
+        };
+        let count = found.iter().filter(alike).count();
+        let about = self.message.as_ref().map(|text| format!(" with {text:?}")).unwrap_or_default();
+        let all: String = found.iter().map(|(kind, message)| format!("\n  + found    {kind}: {message}")).collect();
+        let wanted = self.count.shown();
+        (!self.count.holds(count))
+            .then(|| format!("failures: {count} runs failed with {}{about}, expected {wanted}{all}", self.kind))
+    }
+}
+
+impl Metric {
+    fn differs(&self, text: &str) -> Option<String> {
+        let label = |(name, value): &(String, String)| {
+            format!("{name}=\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+        };
+        let wanted: Vec<String> = self.labels.iter().map(label).collect();
+        let alike: Vec<&str> = text.lines().filter(|line| self.is_named(line, &wanted)).collect();
+        let value = |line: &&str| line.rsplit_once(' ').and_then(|(_, value)| value.parse::<f64>().ok());
+        if alike.iter().filter_map(value).any(|value| value == self.value) {
+            return None;
+        }
+        let found: String = alike.iter().map(|line| format!("\n  + found    {line}")).collect();
+        let found = if found.is_empty() { "\n  + found    no such series".to_owned() } else { found };
+        Some(format!("metrics:\n  - expected {}{{{}}} {}{found}", self.name, wanted.join(","), self.value))
+    }
+
+    fn is_named(&self, line: &str, labels: &[String]) -> bool {
+        let Some(rest) = line.strip_prefix(&self.name).and_then(|rest| rest.strip_prefix('{')) else { return false };
+        let inner = rest.rsplit_once("} ").map_or(rest, |(labels, _)| labels);
+        let padded = format!(",{inner},");
+        labels.iter().all(|label| padded.contains(&format!(",{label},")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    fn write(verb: &'static str, object: &str) -> Write {
+        Write { verb, object: object.to_owned(), subresource: None, outcome: "ok".to_owned() }
+    }
+
+    fn expected(writes: Vec<Write>, only_writes: Option<Vec<Write>>) -> Expect {
+        let (present, absent, logged, metrics, failures, within) = Default::default();
+        let (admission, conversion) = (None, None);
+        Expect { present, absent, logged, writes, only_writes, metrics, failures, admission, conversion, within }
+    }
+
+    #[test]
+    fn writes_come_in_order_with_others_between() {
+        let found = [("create", "v1 Secret a/s"), ("patch", "v1 Node n"), ("delete", "v1 Secret a/s")];
+        let found = found.map(|(verb, object)| Written {
+            verb: verb.to_owned(),
+            object: object.to_owned(),
+            subresource: None,
+            outcome: "ok".to_owned(),
+        });
+        let wrong = |expect: Expect| writes(&expect, &found).is_some();
+        let (create, patch, delete) =
+            (write("create", "Secret a/s"), write("patch", "v1 Node n"), write("delete", "Secret a/s"));
+        assert!(!wrong(expected(vec![create.clone(), delete.clone()], None)));
+        assert!(wrong(expected(vec![delete.clone(), create.clone()], None)));
+        assert!(wrong(expected(vec![create.clone(), create.clone()], None)));
+        assert!(wrong(expected(vec![write("create", "s")], None)));
+        assert!(wrong(expected(vec![Write { outcome: "conflict".to_owned(), ..create.clone() }], None)));
+        assert!(wrong(expected(Vec::new(), Some(vec![create.clone(), delete.clone()]))));
+        assert!(wrong(expected(Vec::new(), Some(Vec::new()))));
+        assert!(!wrong(expected(Vec::new(), Some(vec![create, patch, delete]))));
+    }
+
+    #[test]
+    fn a_series_has_at_least_the_labels() {
+        let text = "# TYPE m counter\nm{hook=\"h\",a=\"x,\\\"y\\\"\",b=\"2\"} 3\nm{hook=\"h\",a=\"z\",b=\"\"} 4\nmm{hook=\"h\"} 9\n";
+        let differs = |labels: &[(&str, &str)], value| {
+            let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            Metric { name: "m".to_owned(), labels, value }.differs(text)
+        };
+        assert_eq!(differs(&[], 4.0), None);
+        assert_eq!(differs(&[("b", "2"), ("a", "x,\"y\"")], 3.0), None);
+        assert!(differs(&[("a", "z")], 3.0).unwrap().contains("+ found    m{hook=\"h\",a=\"z\",b=\"\"} 4"));
+        assert!(differs(&[], 9.0).is_some(), "of another name");
+        assert!(differs(&[("a", "x")], 3.0).unwrap().contains("no such series"));
+    }
+
+    #[test]
+    fn failures_are_counted_by_kind_and_message() {
+        let found = [("trap".to_owned(), "unreachable".to_owned()), ("retry".to_owned(), "later".to_owned())];
+        let differs = |kind, message: Option<&str>, count| {
+            Failures { kind, message: message.map(str::to_owned), count }.differs(&found).is_some()
+        };
+        assert!(!differs("trap", Some("reach"), Count::Exactly(1)));
+        assert!(differs("trap", Some("later"), Count::AtLeast(1)));
+        assert!(!differs("permanent", None, Count::Exactly(0)));
+        assert!(differs("retry", None, Count::AtLeast(2)));
+    }
+}

@@ -1,0 +1,201 @@
+//! Asks the hook of a scenario what the API server would ask it: each binding whose rules match, mutating ones first.
+//!
+//! Never looks at selectors and match conditions, which are the API server's to evaluate, and never judges an answer.
+
+use std::sync::Arc;
+
+use boathook_core::model::{AdmissionBinding, AdmissionKind, AdmissionRule, Mutation, Requested, Verdict};
+use boathook_operator::webhook::{AdmissionRequest, ConversionRequest, Converted, Versioned};
+use kube::discovery::Scope;
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        admin::{Admin, Kind},
+        document::{
+            Object,
+            ask::{Admission, Conversion, Question},
+        },
+        judge::Answer,
+    },
+    Operator,
+};
+
+/// No conversion takes longer: what an API server waits for one.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// Where a request goes.
+struct Place {
+    group: String,
+    version: String,
+    resource: String,
+    namespaced: bool,
+}
+
+/// The error is one of the scenario, not of the hook.
+pub(super) async fn ask(question: &Question, operator: &Operator, admin: &Admin) -> Result<Answer, String> {
+    match question {
+        Question::Admission(admission) => review(admission, operator, admin).await,
+        Question::Conversion(conversion) => convert(conversion, operator).await,
+    }
+}
+
+async fn review(admission: &Admission, operator: &Operator, admin: &Admin) -> Result<Answer, String> {
+    let Some(subject) = admission.subject() else { return Err("there is no object".to_owned()) };
+    let Kind { resource, scope, .. } =
+        admin.kind(&subject.value).await.map_err(|error| format!("{subject}: {error}"))?;
+    let place = Place {
+        group: resource.group,
+        version: resource.version,
+        resource: resource.plural,
+        namespaced: matches!(scope, Scope::Namespaced),
+    };
+    let hook = operator.loaded().ok_or("the hook does not run")?;
+    let asked: Vec<_> = hook.spec.admission.iter().filter(|binding| admission.asks(binding, &place)).collect();
+    if asked.is_empty() {
+        return Err(admission.nobody(&place));
+    }
+    let answerer = operator.answerer();
+    let (mut verdict, mut object) = (Verdict::default(), admission.object.as_ref().map(|object| object.value.clone()));
+    for kind in [AdmissionKind::Mutating, AdmissionKind::Validating] {
+        for binding in asked.iter().filter(|binding| binding.kind == kind) {
+            let request = admission.request(&place, subject, object.as_ref());
+            let answer = answerer.review(kind, operator.hook(), binding.name.as_str(), request, binding.timeout);
+            let reviewed = match answer.await {
+                Ok(reviewed) => reviewed,
+                Err(error) => return Ok(Answer::Failed(error.to_string())),
+            };
+            verdict.warnings.extend(reviewed.verdict.warnings);
+            verdict.audit_annotations.extend(reviewed.verdict.audit_annotations);
+            verdict.denied = reviewed.verdict.denied;
+            if verdict.denied.is_some() {
+                return Ok(Answer::Reviewed { verdict, object });
+            }
+            if let Err(error) = change(object.as_mut(), reviewed.mutation) {
+                return Ok(Answer::Failed(format!("hook {}, binding {}: {error}", operator.hook(), binding.name)));
+            }
+        }
+    }
+    Ok(Answer::Reviewed { verdict, object })
+}
+
+async fn convert(conversion: &Conversion, operator: &Operator) -> Result<Answer, String> {
+    let text =
+        |object: &Object, key: &str| object.value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let version = conversion.objects.first().map(|object| text(object, "apiVersion")).unwrap_or_default();
+    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    let hook = operator.loaded().ok_or("the hook does not run")?;
+    let is_asked = |crd: &str| match &conversion.crd {
+        Some(wanted) => crd == wanted,
+        None => crd.split_once('.').is_some_and(|(_, of)| of == group),
+    };
+    let mut crds: Vec<_> =
+        hook.spec.conversions.iter().map(|it| it.crd.to_string()).filter(|crd| is_asked(crd)).collect();
+    crds.sort_unstable();
+    crds.dedup();
+    let [crd] = crds.as_slice() else {
+        return Err(match crds.len() {
+            0 => format!("the hook converts nothing of the group {group:?}"),
+            _ => format!("the hook converts more than one kind of {group:?}: crd must be one of {}", crds.join(", ")),
+        });
+    };
+    let desired =
+        if conversion.to.contains('/') { conversion.to.clone() } else { format!("{group}/{}", conversion.to) };
+    let objects = conversion.objects.iter();
+    let objects =
+        objects.map(|object| Versioned { api_version: text(object, "apiVersion"), json: object.value.to_string() });
+    let request =
+        ConversionRequest { crd: crd.clone(), uid: "scenario".to_owned(), desired, objects: objects.collect() };
+    let texts = match operator.answerer().convert(request, PATIENCE).await {
+        Ok(Converted::Objects(texts)) => texts,
+        Ok(Converted::Failed(text)) => return Ok(Answer::Failed(text)),
+        Err(error) => return Ok(Answer::Failed(error.to_string())),
+    };
+    let parsed: Result<Vec<Value>, _> = texts.iter().map(|text| serde_json::from_str(text)).collect();
+    Ok(parsed.map_or_else(|error| Answer::Failed(format!("the hook gave no JSON: {error}")), Answer::Converted))
+}
+
+fn change(object: Option<&mut Value>, mutation: Mutation) -> Result<(), String> {
+    match (mutation, object) {
+        (Mutation::Unchanged, _) => Ok(()),
+        (_, None) => Err("there is no object to change".to_owned()),
+        (Mutation::Object(text), Some(object)) => {
+            *object = serde_json::from_str(&text).map_err(|error| format!("it gave no JSON: {error}"))?;
+            Ok(())
+        }
+        (Mutation::JsonPatch(text), Some(object)) => {
+            let patch: json_patch::Patch =
+                serde_json::from_str(&text).map_err(|error| format!("it gave no JSON Patch: {error}"))?;
+            json_patch::patch(object, &patch).map_err(|error| format!("its patch does not fit: {error}"))
+        }
+    }
+}
+
+impl Admission {
+    fn asks(&self, binding: &AdmissionBinding, place: &Place) -> bool {
+        match &self.binding {
+            Some(name) => binding.name.as_str() == name,
+            None => binding.rules.iter().any(|rule| self.matches(rule, place)),
+        }
+    }
+
+    fn matches(&self, rule: &AdmissionRule, place: &Place) -> bool {
+        rule.matches(&Requested {
+            group: &place.group,
+            version: &place.version,
+            resource: &place.resource,
+            subresource: self.subresource.as_deref().unwrap_or_default(),
+            operation: self.operation,
+            namespaced: place.namespaced,
+        })
+    }
+
+    fn nobody(&self, place: &Place) -> String {
+        if let Some(name) = &self.binding {
+            return format!("the hook has no binding {name:?} for admission");
+        }
+        let sub = self.subresource.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+        let group = if place.group.is_empty() { "the core group" } else { &place.group };
+        let Place { version, resource, .. } = place;
+        format!("no rule of the hook is for {} of {resource}{sub} in {version} of {group}", self.operation)
+    }
+
+    fn request(&self, place: &Place, subject: &Object, object: Option<&Value>) -> AdmissionRequest {
+        let text = |pointer: &str| subject.value.pointer(pointer).cloned().unwrap_or_default();
+        let Place { group, version, resource, .. } = place;
+        let kind = json!({"group": group, "version": version, "kind": text("/kind")});
+        let resource = json!({"group": group, "version": version, "resource": resource});
+        let name = text("/metadata/name");
+        let namespace = if place.resource_is_namespace() { name.clone() } else { text("/metadata/namespace") };
+        let uid = "scenario".to_owned();
+        let mut request = json!({
+            "uid": uid, "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource,
+            "name": name, "operation": self.operation, "dryRun": self.dry_run, "object": object,
+            "userInfo": {"username": self.user, "groups": self.groups},
+            "oldObject": self.old_object.as_ref().map(|object| &object.value), "options": null,
+        });
+        if let Some(fields) = request.as_object_mut() {
+            if !namespace.is_null() {
+                fields.insert("namespace".to_owned(), namespace);
+            }
+            if let Some(sub) = &self.subresource {
+                fields.insert("subResource".to_owned(), sub.as_str().into());
+                fields.insert("requestSubResource".to_owned(), sub.as_str().into());
+            }
+        }
+        AdmissionRequest {
+            uid,
+            dry_run: self.dry_run,
+            operation: self.operation.to_owned(),
+            has_object: object.is_some(),
+            by_hand: true,
+            json: Arc::from(request.to_string()),
+        }
+    }
+}
+
+impl Place {
+    fn resource_is_namespace(&self) -> bool {
+        self.group.is_empty() && self.resource == "namespaces"
+    }
+}

@@ -1,0 +1,124 @@
+//! What was last pulled from a place, so that a host can start when the place can't be reached. Trusts nothing by
+//! itself: what is kept was trusted under a policy, and is given back under the same policy alone.
+
+use std::{fs, io, path::PathBuf};
+
+use boathook_core::model::{HookName, HookSource, Permission};
+use serde::{Deserialize, Serialize};
+
+use super::{Descriptor, Digest, Policy, Pulled, SCHEMA_TYPE, Store, StoreError, layout, store::LAST};
+
+/// The file of a bundle that is the schema of its settings.
+pub const SETTINGS_SCHEMA: &str = "settings.schema.json";
+
+/// A bundle as a host takes it: checked files, and what they should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// The bundle's.
+    pub digest: Digest,
+    /// Its hooks, each with its digest and with what the bundle says that it asks for.
+    pub hooks: Vec<HookSource>,
+    /// The JSON Schema of its settings, as text, if it has one.
+    pub settings_schema: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Last {
+    reference: String,
+    digest: Digest,
+    policy: Digest,
+    hooks: Vec<LastHook>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schema: Option<Descriptor>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct LastHook {
+    name: String,
+    layer: Descriptor,
+    permissions: Option<Vec<Permission>>,
+}
+
+impl Pulled {
+    /// For a host.
+    pub fn ready(&self) -> io::Result<Ready> {
+        let hooks = self.hooks.iter().map(|hook| HookSource {
+            name: hook.name.clone(),
+            path: hook.path.clone(),
+            digest: Some(hook.digest.to_string()),
+            said: hook.permissions.clone(),
+        });
+        let schema = self.files.iter().find(|(name, _)| name == SETTINGS_SCHEMA);
+        Ok(Ready {
+            digest: self.seen.digest.clone(),
+            hooks: hooks.collect(),
+            settings_schema: schema.map(|(_, path)| fs::read_to_string(path)).transpose()?,
+        })
+    }
+}
+
+impl Store {
+    /// Keeps in mind what was pulled, from where, and under which policy.
+    pub fn remember(&self, reference: &str, pulled: &Pulled, policy: &Policy) -> Result<(), StoreError> {
+        let contents = &pulled.seen.contents;
+        let is_schema = |file: &&Descriptor| file.title() == SETTINGS_SCHEMA && file.media_type == SCHEMA_TYPE;
+        let hooks = contents.hooks.iter().map(|hook| LastHook {
+            name: hook.name.to_string(),
+            layer: hook.layer.clone(),
+            permissions: hook.permissions.clone(),
+        });
+        let last = Last {
+            reference: reference.to_owned(),
+            digest: pulled.seen.digest.clone(),
+            policy: fingerprint(policy),
+            hooks: hooks.collect(),
+            schema: contents.files.iter().find(is_schema).cloned(),
+        };
+        let path = self.last(&last.reference);
+        let bytes = serde_json::to_vec(&last).map_err(|error| io_error(&path, error.into()))?;
+        self.directory(LAST)?;
+        layout::write(&path, &bytes).map_err(|error| io_error(&path, io::Error::other(error)))
+    }
+
+    /// What was last pulled from a place under this policy, if all of it is still there and what it was.
+    pub fn recall(&self, reference: &str, policy: &Policy) -> Result<Option<Ready>, StoreError> {
+        let path = self.last(reference);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(io_error(&path, source)),
+        };
+        // One that can't be read is as good as none.
+        let Ok(last) = serde_json::from_slice::<Last>(&bytes) else { return Ok(None) };
+        if last.policy != fingerprint(policy) || last.reference != reference {
+            return Ok(None);
+        }
+        let mut hooks = Vec::new();
+        for LastHook { name, layer, permissions } in last.hooks {
+            let (Ok(name), Some(path)) = (HookName::new(&name), self.get(&layer)?) else { return Ok(None) };
+            hooks.push(HookSource { name, path, digest: Some(layer.digest.to_string()), said: permissions });
+        }
+        let schema = match &last.schema {
+            None => None,
+            Some(layer) => match self.get(layer)? {
+                None => return Ok(None),
+                Some(path) => Some(fs::read_to_string(&path).map_err(|source| io_error(&path, source))?),
+            },
+        };
+        Ok(Some(Ready { digest: last.digest, hooks, settings_schema: schema }))
+    }
+
+    fn last(&self, reference: &str) -> PathBuf {
+        self.path(LAST).join(format!("{}.json", Digest::of(reference.as_bytes()).hex()))
+    }
+}
+
+fn io_error(path: &std::path::Path, source: io::Error) -> StoreError {
+    StoreError::Io { path: path.to_owned(), source }
+}
+
+/// Tells policies apart by all that they say.
+fn fingerprint(policy: &Policy) -> Digest {
+    Digest::of(format!("{policy:?}").as_bytes())
+}

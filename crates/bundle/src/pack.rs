@@ -1,0 +1,178 @@
+//! Makes a bundle out of hooks and files: the same input gives the same bytes, and so the same digest. Never reads
+//! files, and never runs a hook.
+
+use std::collections::BTreeMap;
+
+use boathook_core::model::{HookName, Permission, Script, ScriptError};
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{
+    Descriptor, Digest, Manifest,
+    contents::{Config, ConfigHook},
+    manifest::{
+        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, CREATED, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, SOURCE,
+        TITLE, WASM_TYPE, bytes_of,
+    },
+};
+
+/// Why nothing can be packed.
+#[derive(Debug, thiserror::Error)]
+pub enum PackError {
+    /// Nothing to pack.
+    #[error("there is no hook to pack: each NAME.wasm is one")]
+    Empty,
+    /// Two hooks of one name.
+    #[error("there are two hooks named {0:?}: rename one of the files")]
+    Twice(String),
+    /// One file is too large.
+    #[error("{name} is {size} bytes, and {MAX_LAYER} are allowed: build it with --release, or leave it out")]
+    TooLarge {
+        /// The name.
+        name: String,
+        /// Its bytes.
+        size: usize,
+    },
+    /// Too many files.
+    #[error("{0} files are too many, {MAX_LAYERS} are allowed: make several bundles")]
+    TooMany(usize),
+    /// A script that is none.
+    #[error("{name} can't be read: build it again")]
+    Script {
+        /// The name.
+        name: String,
+        /// Why.
+        source: ScriptError,
+    },
+    /// JSON that can't be written.
+    #[error("the bundle's documents can't be written")]
+    Json(#[from] serde_json::Error),
+}
+
+/// A hook to pack.
+#[derive(Debug, Clone)]
+pub struct HookInput {
+    /// Its name.
+    pub name: HookName,
+    /// Its component.
+    pub component: Bytes,
+    /// All that its document asks for.
+    pub asks: Vec<Permission>,
+}
+
+/// Another file to pack.
+#[derive(Debug, Clone)]
+pub struct FileInput {
+    /// Its name; `.json` is a JSON Schema, everything else a text.
+    pub name: String,
+    /// Its content.
+    pub content: Bytes,
+}
+
+/// What to pack.
+#[derive(Debug, Clone, Default)]
+pub struct Input {
+    /// The hooks, in any order.
+    pub hooks: Vec<HookInput>,
+    /// Schemas and texts, in any order.
+    pub files: Vec<FileInput>,
+    /// When it was made; the caller takes a time that is the same for the same source.
+    pub created: Timestamp,
+    /// Where its source is.
+    pub source: Option<String>,
+}
+
+/// A bundle in memory.
+#[derive(Debug, Clone)]
+pub struct Packed {
+    /// Names the manifest.
+    pub manifest: Descriptor,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Config and layers, each once.
+    pub blobs: BTreeMap<Digest, Bytes>,
+}
+
+/// Packs.
+pub fn pack(mut input: Input) -> Result<Packed, PackError> {
+    input.hooks.sort_by(|a, b| a.name.cmp(&b.name));
+    input.files.sort_by(|a, b| a.name.cmp(&b.name));
+    check(&input)?;
+    let mut blobs = BTreeMap::new();
+    let mut layers: Vec<Descriptor> = Vec::new();
+    let mut hooks = BTreeMap::new();
+    for hook in input.hooks {
+        let title = format!("{}.wasm", hook.name);
+        let layer = Descriptor::of(WASM_TYPE, &hook.component).annotated(TITLE, &title);
+        let script =
+            Script::read(&hook.component).map_err(|source| PackError::Script { name: title.clone(), source })?;
+        let interpreter = script.map(|script| script.interpreter);
+        let entry = ConfigHook { layer: layer.digest.clone(), permissions: hook.asks, interpreter };
+        hooks.insert(hook.name.as_str().to_owned(), entry);
+        // Two hooks may be one component.
+        if blobs.insert(layer.digest.clone(), hook.component).is_none() {
+            layers.push(layer);
+        }
+    }
+    for file in input.files {
+        let layer = Descriptor::of(kind(&file.name), &file.content).annotated(TITLE, &file.name);
+        blobs.insert(layer.digest.clone(), file.content);
+        layers.push(layer);
+    }
+    let created = input.created.to_string();
+    let config = bytes_of(&Config { created: created.clone(), source: input.source.clone(), hooks })?;
+    let mut manifest = Manifest::new(Some(BUNDLE_TYPE), Descriptor::of(CONFIG_TYPE, &config), layers);
+    manifest.annotations.insert(CREATED.to_owned(), created);
+    if let Some(source) = input.source {
+        manifest.annotations.insert(SOURCE.to_owned(), source);
+    }
+    blobs.insert(manifest.config.digest.clone(), config.into());
+    let bytes: Bytes = bytes_of(&manifest)?.into();
+    Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs })
+}
+
+/// One component by itself, as the CNCF's layout has it. The title is its file's name without `.wasm`.
+pub fn single(title: &str, component: Bytes) -> Result<Packed, PackError> {
+    let layer = Descriptor::of(WASM_TYPE, &component).annotated(TITLE, &format!("{title}.wasm"));
+    let config = bytes_of(&json!({
+        "created": Timestamp::UNIX_EPOCH.to_string(), "architecture": "wasm", "os": "wasip2",
+        "layerDigests": [layer.digest.as_str()],
+    }))?;
+    let config_layer = Descriptor::of(CNCF_CONFIG_TYPE, &config);
+    let blobs = [(layer.digest.clone(), component), (config_layer.digest.clone(), config.into())];
+    let manifest = Manifest::new(None, config_layer, vec![layer]);
+    let bytes: Bytes = bytes_of(&manifest)?.into();
+    Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs: blobs.into() })
+}
+
+/// The descriptor of a manifest.
+pub(super) fn describe(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
+    let mut descriptor = Descriptor::of(super::manifest::MANIFEST_TYPE, bytes);
+    descriptor.artifact_type.clone_from(&manifest.artifact_type);
+    descriptor
+}
+
+fn check(input: &Input) -> Result<(), PackError> {
+    if input.hooks.is_empty() {
+        return Err(PackError::Empty);
+    }
+    let count = input.hooks.len() + input.files.len();
+    if count > MAX_LAYERS {
+        return Err(PackError::TooMany(count));
+    }
+    let same = |pair: &[HookInput]| matches!(pair, [a, b] if a.name == b.name);
+    if let Some([first, _]) = input.hooks.windows(2).find(|pair| same(pair)) {
+        return Err(PackError::Twice(first.name.to_string()));
+    }
+    let hooks = input.hooks.iter().map(|hook| (format!("{}.wasm", hook.name), hook.component.len()));
+    let files = input.files.iter().map(|file| (file.name.clone(), file.content.len()));
+    match hooks.chain(files).find(|(_, size)| *size as u64 > MAX_LAYER) {
+        Some((name, size)) => Err(PackError::TooLarge { name, size }),
+        None => Ok(()),
+    }
+}
+
+fn kind(name: &str) -> &'static str {
+    if name.ends_with(".json") { SCHEMA_TYPE } else { DOCS_TYPE }
+}

@@ -1,0 +1,190 @@
+//! Where a bundle is: a repository of a registry, or a layout on disk; the same questions to both. Decides nothing.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+
+use super::{
+    BundleError, Connect, Contents, Descriptor, Digest, Layout, Manifest, Packed, Reference, Store,
+    manifest::MANIFEST_TYPE,
+    pack::describe,
+    progress::Progress,
+    registry::{RegistryError, RegistryProblem, Repository},
+    store::blocking,
+};
+
+/// Where a bundle is.
+#[derive(Debug, Clone)]
+pub struct Place(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Registry(Reference, Repository),
+    Layout(Layout),
+}
+
+impl Place {
+    /// In a registry. Asks nothing yet.
+    pub fn registry(at: &Reference, connect: &Connect) -> Result<Self, BundleError> {
+        Ok(Self(Kind::Registry(at.clone(), Repository::new(at, connect)?)))
+    }
+
+    /// In a layout.
+    pub fn layout(layout: Layout) -> Self {
+        Self(Kind::Layout(layout))
+    }
+
+    /// As it was named.
+    pub fn name(&self) -> String {
+        match &self.0 {
+            Kind::Registry(at, _) => at.to_string(),
+            Kind::Layout(layout) => layout.path().display().to_string(),
+        }
+    }
+
+    /// What a policy's `match` is held against: `HOST/REPOSITORY`, or the layout's path.
+    pub fn source(&self) -> String {
+        match &self.0 {
+            Kind::Registry(at, _) => at.source(),
+            Kind::Layout(_) => self.name(),
+        }
+    }
+
+    /// The tag that the bundle was asked for by; nothing where a digest decides.
+    pub fn tag(&self) -> Option<&str> {
+        match &self.0 {
+            Kind::Registry(at, _) if at.digest().is_some() => None,
+            Kind::Registry(at, _) => at.tag(),
+            Kind::Layout(layout) => layout.tag(),
+        }
+    }
+
+    pub(super) fn reference(&self) -> Option<&Reference> {
+        match &self.0 {
+            Kind::Registry(at, _) => Some(at),
+            Kind::Layout(_) => None,
+        }
+    }
+
+    /// The bundle's manifest, by its digest or else by its tag.
+    pub(super) async fn main(&self) -> Result<(Digest, Bytes), BundleError> {
+        match &self.0 {
+            Kind::Layout(layout) => Ok(layout.main()?),
+            Kind::Registry(at, repository) => {
+                let name = at.digest().map_or(at.tag().unwrap_or("latest"), Digest::as_str);
+                let missing = || RegistryError::new(at, &format!("manifest {name}"), RegistryProblem::Missing);
+                Ok(repository.manifest(name).await?.ok_or_else(missing)?)
+            }
+        }
+    }
+
+    /// A manifest by tag or digest, if there is one.
+    pub(super) async fn manifest(&self, name: &str) -> Result<Option<(Digest, Bytes)>, BundleError> {
+        match &self.0 {
+            Kind::Layout(layout) => Ok(layout.manifest(name)?),
+            Kind::Registry(_, repository) => Ok(repository.manifest(name).await?),
+        }
+    }
+
+    pub(super) async fn referrers(&self, digest: &Digest) -> Result<Vec<Descriptor>, BundleError> {
+        match &self.0 {
+            Kind::Layout(layout) => Ok(layout.referrers(digest)?),
+            Kind::Registry(_, repository) => Ok(repository.referrers(digest).await?),
+        }
+    }
+
+    /// A small blob, checked.
+    pub(super) async fn blob(&self, wanted: &Descriptor) -> Result<Bytes, BundleError> {
+        match &self.0 {
+            Kind::Layout(layout) => Ok(layout.blob(wanted)?),
+            Kind::Registry(_, repository) => Ok(repository.blob(wanted).await?),
+        }
+    }
+
+    /// A layer's file in the store, and whether it had to be brought there.
+    pub(super) async fn layer(
+        &self,
+        layer: &Descriptor,
+        store: &Store,
+        progress: &Progress,
+    ) -> Result<(PathBuf, bool), BundleError> {
+        let (own, wanted) = (store.clone(), layer.clone());
+        if let Some(path) = blocking(move || own.get(&wanted)).await? {
+            progress.add(layer.size);
+            return Ok((path, false));
+        }
+        let (own, wanted, place) = (store.clone(), layer.clone(), self.source());
+        let path = match &self.0 {
+            Kind::Registry(at, repository) => {
+                let place = at.registry().to_owned();
+                let partial = blocking(move || own.begin(&wanted, &place)).await?;
+                repository.fetch(layer, partial, progress).await?
+            }
+            Kind::Layout(layout) => {
+                let layout = layout.clone();
+                let work = move || {
+                    let mut partial = own.begin(&wanted, &place)?;
+                    partial.restart()?;
+                    partial.write(&layout.blob(&wanted)?)?;
+                    Ok::<_, BundleError>(partial.finish()?)
+                };
+                let path = blocking(work).await?;
+                progress.add(layer.size);
+                path
+            }
+        };
+        Ok((path, true))
+    }
+
+    /// Whether a layout's layers are what they were when it was packed. A registry's are not brought for that.
+    pub(super) async fn check(&self, contents: &Contents) -> Result<(), BundleError> {
+        let Kind::Layout(layout) = &self.0 else { return Ok(()) };
+        let (layout, layers) = (layout.clone(), contents.layers().cloned().collect::<Vec<_>>());
+        blocking(move || layers.iter().try_for_each(|layer| layout.blob(layer).map(drop))).await
+    }
+
+    /// Whether the blob was not there yet.
+    pub(super) async fn put_blob(&self, blob: &Descriptor, bytes: Bytes) -> Result<bool, BundleError> {
+        match &self.0 {
+            Kind::Layout(layout) => layout.put_blob(&blob.digest, &bytes).map(|()| true).map_err(Into::into),
+            Kind::Registry(_, repository) => Ok(repository.put_blob(blob, bytes).await?),
+        }
+    }
+
+    pub(super) async fn put_manifest(
+        &self,
+        manifest: &Manifest,
+        bytes: Bytes,
+        tag: Option<&str>,
+    ) -> Result<(), BundleError> {
+        match &self.0 {
+            Kind::Layout(layout) => Ok(layout.put_manifest(describe(manifest, &bytes), &bytes, tag)?),
+            Kind::Registry(_, repository) => {
+                let media_type = manifest.media_type.as_deref().unwrap_or(MANIFEST_TYPE);
+                let entry = describe(manifest, &bytes);
+                let listed = repository.put_manifest(media_type, bytes, tag).await?;
+                match &manifest.subject {
+                    Some(subject) if !listed => Ok(repository.add_referrer(&subject.digest, entry).await?),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// What else a layout holds about a manifest: signatures by tag or as referrers. Nothing of a registry.
+    pub(super) fn companions(&self, digest: &Digest) -> Result<Vec<Descriptor>, BundleError> {
+        let Kind::Layout(layout) = &self.0 else { return Ok(Vec::new()) };
+        let mut found = layout.referrers(digest)?;
+        let tag = super::payload::signature_tag(digest);
+        found.extend(layout.manifests()?.into_iter().filter(|entry| super::layout::tag_of(entry) == Some(&tag)));
+        Ok(found)
+    }
+}
+
+/// Puts a bundle into a layout, under a tag if there is one.
+pub fn save(packed: &Packed, layout: &Layout, tag: Option<&str>) -> Result<(), BundleError> {
+    for (digest, bytes) in &packed.blobs {
+        layout.put_blob(digest, bytes)?;
+    }
+    Ok(layout.put_manifest(packed.manifest.clone(), &packed.bytes, tag)?)
+}

@@ -1,0 +1,206 @@
+//! Logins for registries, out of a docker config or a pull secret. Never starts a credential helper.
+
+use std::collections::BTreeMap;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Reference;
+
+/// Why there is no login.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    /// Not of docker's form.
+    #[error("the docker config can't be read: it must be JSON like {{\"auths\": {{\"HOST\": {{\"auth\": \"…\"}}}}}}")]
+    Unreadable(#[source] serde_json::Error),
+    /// An entry that is no login.
+    #[error("the docker config's entry {0:?} holds no login: `auth` must be the base64 of USER:PASSWORD")]
+    Entry(String),
+    /// A program would have to be run.
+    #[error(
+        "the docker config leaves the login of {host} to the credential helper {helper:?}, which Boathook does not run: \
+         write a config with `auths` for it, and name it with --docker-config"
+    )]
+    Helper {
+        /// The host.
+        host: String,
+        /// The helper program.
+        helper: String,
+    },
+    /// A token of a kind that only docker's own login flow gives.
+    #[error(
+        "the docker config has an identity token for {0}, which Boathook does not exchange: put user and password, or an \
+         access token as the password, into `auth`"
+    )]
+    IdentityToken(String),
+    /// Not a pull secret.
+    #[error(
+        "the Secret is no pull secret: its type must be kubernetes.io/dockerconfigjson, and it needs `.dockerconfigjson`"
+    )]
+    NoPullSecret,
+}
+
+/// User and password.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Login {
+    pub user: String,
+    pub password: String,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// Logins by registry, or by registry and the beginning of a path.
+#[derive(Debug, Clone, Default)]
+pub struct Credentials {
+    config: Config,
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Config {
+    auths: BTreeMap<String, Entry>,
+    creds_store: Option<String>,
+    cred_helpers: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.auths.keys()).finish()
+    }
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(rename_all = "lowercase", default)]
+struct Entry {
+    auth: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+    identitytoken: Option<String>,
+}
+
+impl Credentials {
+    /// Reads docker's `config.json`, which is also what a pull secret holds.
+    pub fn from_docker_config(bytes: &[u8]) -> Result<Self, CredentialsError> {
+        Ok(Self { config: serde_json::from_slice(bytes).map_err(CredentialsError::Unreadable)? })
+    }
+
+    /// Reads a Secret of type `kubernetes.io/dockerconfigjson`, as the API gives it.
+    pub fn from_pull_secret(secret: &Value) -> Result<Self, CredentialsError> {
+        let text = secret.pointer("/data/.dockerconfigjson").and_then(Value::as_str);
+        let bytes = text.and_then(|text| STANDARD.decode(text).ok()).ok_or(CredentialsError::NoPullSecret)?;
+        Self::from_docker_config(&bytes)
+    }
+
+    /// Adds what the other has and this one has not.
+    pub fn merge(&mut self, other: Self) {
+        for (key, entry) in other.config.auths {
+            self.config.auths.entry(key).or_insert(entry);
+        }
+        for (key, helper) in other.config.cred_helpers {
+            self.config.cred_helpers.entry(key).or_insert(helper);
+        }
+        self.config.creds_store = self.config.creds_store.take().or(other.config.creds_store);
+    }
+
+    /// The login of the longest key that the reference begins with; none for no key.
+    pub(super) fn login(&self, at: &Reference) -> Result<Option<Login>, CredentialsError> {
+        let host = || at.registry().to_owned();
+        if let Some(helper) = self.config.cred_helpers.get(at.registry()) {
+            return Err(CredentialsError::Helper { host: host(), helper: helper.clone() });
+        }
+        let source = at.source();
+        let fits = |key: &&String| {
+            let key = plain(key);
+            source == key || source.strip_prefix(key).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let Some(key) = self.config.auths.keys().filter(fits).max_by_key(|key| plain(key).len()) else {
+            return Ok(None);
+        };
+        let login = self.config.auths.get(key).map(|entry| entry.login(key)).transpose()?.flatten();
+        match (login, &self.config.creds_store) {
+            (None, Some(helper)) => Err(CredentialsError::Helper { host: host(), helper: helper.clone() }),
+            (login, _) => Ok(login),
+        }
+    }
+}
+
+/// `https://index.docker.io/v1/` is how docker writes `docker.io`.
+fn plain(key: &str) -> &str {
+    let key = key.strip_prefix("https://").or_else(|| key.strip_prefix("http://")).unwrap_or(key);
+    let key = key.trim_end_matches('/');
+    let key = key.strip_suffix("/v1").or_else(|| key.strip_suffix("/v2")).unwrap_or(key);
+    if key == "index.docker.io" { "docker.io" } else { key }
+}
+
+impl Entry {
+    fn login(&self, key: &str) -> Result<Option<Login>, CredentialsError> {
+        if self.identitytoken.as_ref().is_some_and(|token| !token.is_empty()) {
+            return Err(CredentialsError::IdentityToken(key.to_owned()));
+        }
+        if let Some(auth) = self.auth.as_deref().filter(|auth| !auth.is_empty()) {
+            let text = STANDARD.decode(auth).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            let pair = text.as_deref().and_then(|text| text.trim_end_matches('\0').split_once(':'));
+            let (user, password) = pair.ok_or_else(|| CredentialsError::Entry(key.to_owned()))?;
+            return Ok(Some(Login { user: user.to_owned(), password: password.to_owned() }));
+        }
+        Ok(match (&self.username, &self.password) {
+            (Some(user), Some(password)) => Some(Login { user: user.clone(), password: password.clone() }),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    fn login(config: &Value, reference: &str) -> Result<Option<String>, CredentialsError> {
+        let credentials = Credentials::from_docker_config(config.to_string().as_bytes()).unwrap();
+        let login = credentials.login(&reference.parse().unwrap())?;
+        Ok(login.map(|login| format!("{}/{}", login.user, login.password)))
+    }
+
+    #[test]
+    fn the_longest_key_wins_and_ends_at_a_slash() {
+        let config = json!({"auths": {
+            "https://r.io/v1/": {"auth": STANDARD.encode("a:b:c")},
+            "r.io/team": {"username": "t", "password": "p"},
+            "https://index.docker.io/v1/": {"auth": STANDARD.encode("d:e")},
+        }});
+        assert_eq!(login(&config, "r.io/x").unwrap().as_deref(), Some("a/b:c"));
+        assert_eq!(login(&config, "r.io/team/x").unwrap().as_deref(), Some("t/p"));
+        assert_eq!(login(&config, "r.io/teammate").unwrap().as_deref(), Some("a/b:c"));
+        assert_eq!(login(&config, "docker.io/x/y").unwrap().as_deref(), Some("d/e"));
+        assert_eq!(login(&config, "r.io.evil.com/x").unwrap(), None);
+    }
+
+    #[test]
+    fn what_would_need_a_program_is_refused() {
+        let error = login(&json!({"credHelpers": {"r.io": "ecr-login"}}), "r.io/x").unwrap_err().to_string();
+        assert!(error.contains("ecr-login") && error.contains("--docker-config"), "{error}");
+        let config = json!({"auths": {"r.io": {}}, "credsStore": "desktop"});
+        assert!(matches!(login(&config, "r.io/x"), Err(CredentialsError::Helper { .. })));
+        assert_eq!(login(&config, "other.io/x").unwrap(), None);
+        let config = json!({"auths": {"r.io": {"auth": "e30=", "identitytoken": "x"}}});
+        assert!(matches!(login(&config, "r.io/x"), Err(CredentialsError::IdentityToken(_))));
+        let config = json!({"auths": {"r.io": {"auth": "no base64"}}});
+        assert!(matches!(login(&config, "r.io/x"), Err(CredentialsError::Entry(_))));
+    }
+
+    #[test]
+    fn a_pull_secret_is_a_docker_config() {
+        let config = json!({"auths": {"r.io": {"username": "u", "password": "p"}}});
+        let secret = json!({"data": {".dockerconfigjson": STANDARD.encode(config.to_string())}});
+        let credentials = Credentials::from_pull_secret(&secret).unwrap();
+        assert_eq!(credentials.login(&"r.io/x".parse().unwrap()).unwrap().unwrap().user, "u");
+        assert!(Credentials::from_pull_secret(&json!({"data": {}})).is_err());
+    }
+}

@@ -1,0 +1,317 @@
+//! Where connections may go, by the addresses that a host's name has. What is checked is what is connected to, so that
+//! a name that has another address a moment later gains nothing. Decides nothing about trust.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use http::{Uri, uri::Authority};
+use hyper_util::{
+    client::legacy::connect::{HttpConnector, dns::Name},
+    rt::TokioIo,
+};
+use ipnet::IpNet;
+use tokio::net::{TcpStream, lookup_host};
+use tower::{Service, service_fn};
+
+/// Until a connection stands.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Where a registry may be, and where it may send to.
+#[derive(Debug, Clone, Default)]
+pub enum Reach {
+    /// Anywhere: whoever names the registry is the one whose network it is.
+    #[default]
+    Anywhere,
+    /// At public addresses, with TLS, and what is allowed besides: others name the registry.
+    Public(Arc<Allowed>),
+}
+
+/// What an admin allows to those who name registries. Registries are written as in references, `HOST` or `HOST:PORT`.
+#[derive(Debug, Clone, Default)]
+pub struct Allowed {
+    /// Registries that may have addresses that are not public. One may send to another.
+    pub private: BTreeSet<String>,
+    /// Of these, the registries that may be spoken to without TLS.
+    pub insecure: BTreeSet<String>,
+    /// Networks that are not public, besides those that are never public.
+    pub networks: Vec<IpNet>,
+}
+
+impl Allowed {
+    fn is_private(&self, url: &Uri) -> bool {
+        is_among(&self.private, url) || is_among(&self.insecure, url)
+    }
+
+    fn is_public(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        is_public(address) && !self.networks.iter().any(|network| network.contains(&address))
+    }
+}
+
+fn is_among(hosts: &BTreeSet<String>, url: &Uri) -> bool {
+    let Some(authority) = url.authority() else { return false };
+    let usual = if url.scheme_str() == Some("https") { 443 } else { 80 };
+    let (host, port) = (authority.host(), authority.port_u16().unwrap_or(usual));
+    let is = |known: &String| {
+        known.eq_ignore_ascii_case(&format!("{host}:{port}")) || (port == usual && known.eq_ignore_ascii_case(host))
+    };
+    hosts.iter().any(is)
+}
+
+/// Whether an address can be reached by everybody, and leads to nothing of this machine, its network or its cluster. As
+/// IANA's registries of special-purpose addresses have it; the standard library's own answer is not stable.
+fn is_public(address: IpAddr) -> bool {
+    let v4 = |high: u16, low: u16| is_public(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)).into());
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            let special = address.is_private()
+                || address.is_loopback()
+                || address.is_link_local()
+                || address.is_documentation()
+                || a == 0
+                || a >= 224
+                // Carriers' own, which clouds use inside, too.
+                || (a == 100 && b & 0xc0 == 64)
+                || (a == 192 && b == 0 && c == 0)
+                || (a == 198 && b & 0xfe == 18);
+            !special
+        }
+        IpAddr::V6(address) => match address.segments() {
+            // These stand for an address of IPv4: mapped, translated (NAT64) and tunnelled (6to4).
+            [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
+            [0x2002, high, low, ..] => v4(high, low),
+            [0x2001, b, ..] if b < 0x200 || b == 0xdb8 => false,
+            [0x3fff, b, ..] if b < 0x1000 => false,
+            [a, ..] => a & 0xe000 == 0x2000,
+        },
+    }
+}
+
+/// The host has an address, and none that is public.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is not at a public address")]
+pub(super) struct NotPublic(pub String);
+
+/// Connects to hosts within reach.
+#[derive(Debug, Clone)]
+pub(super) struct Connector {
+    reach: Reach,
+    lookup: Lookup,
+}
+
+type Lookup = fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+
+fn lookup(host: String, port: u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+    async move { Ok(lookup_host((host, port)).await?.collect()) }.boxed()
+}
+
+impl Connector {
+    /// For a registry and the hosts that it sends to. One that is not allowed to be private leads to none that is.
+    pub fn new(reach: &Reach, registry: &Uri) -> Self {
+        let reach = match reach {
+            Reach::Public(allowed) if !allowed.is_private(registry) => {
+                let networks = allowed.networks.clone();
+                Reach::Public(Arc::new(Allowed { networks, ..Allowed::default() }))
+            }
+            reach => reach.clone(),
+        };
+        Self { reach, lookup }
+    }
+
+    /// Whether TLS may be left out there.
+    pub fn may_be_plain(&self, url: &Uri) -> bool {
+        match &self.reach {
+            Reach::Anywhere => true,
+            Reach::Public(allowed) => is_among(&allowed.insecure, url),
+        }
+    }
+
+    /// The addresses that may be connected to.
+    async fn addresses(&self, url: &Uri) -> Result<Vec<SocketAddr>, Error> {
+        let host = url.authority().map(Authority::host).unwrap_or_default();
+        let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
+        let found = (self.lookup)(host.trim_matches(['[', ']']).to_owned(), port).await?;
+        let allowed = match &self.reach {
+            Reach::Public(allowed) if !allowed.is_private(url) => allowed,
+            _ => return Ok(found),
+        };
+        let public: Vec<_> = found.into_iter().filter(|address| allowed.is_public(address.ip())).collect();
+        if public.is_empty() { Err(NotPublic(host.to_owned()).into()) } else { Ok(public) }
+    }
+}
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<TcpStream>;
+    type Error = Error;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, url: Uri) -> Self::Future {
+        let connector = self.clone();
+        async move {
+            let addresses = connector.addresses(&url).await?;
+            // It asks for names again, and gets what was checked.
+            let checked =
+                service_fn(move |_: Name| std::future::ready(Ok::<_, io::Error>(addresses.clone().into_iter())));
+            let mut http = HttpConnector::new_with_resolver(checked);
+            http.set_connect_timeout(Some(CONNECT));
+            http.enforce_http(false);
+            Ok(http.call(url).await?)
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn url(text: &str) -> Uri {
+        text.parse().unwrap()
+    }
+
+    fn set(hosts: &[&str]) -> BTreeSet<String> {
+        hosts.iter().map(|host| (*host).to_owned()).collect()
+    }
+
+    // mutant: crates/bundle/src/registry/reach.rs: `address.is_link_local()` => `false`
+    #[test]
+    fn cve_2026_4789_what_is_inside_is_not_public() {
+        for inside in [
+            "127.0.0.1",
+            "127.9.9.9",
+            "0.0.0.0",
+            "10.0.0.1",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.0.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "100.127.255.255",
+            "192.0.0.192",
+            "198.18.0.1",
+            "224.0.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "::127.0.0.1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::1",
+            "2002:a00:1::1",
+            "2001:0:1::1",
+            "2001:db8::1",
+            "3fff::1",
+            "100::1",
+        ] {
+            assert!(!is_public(inside.parse().unwrap()), "{inside}");
+        }
+        for outside in [
+            "1.1.1.1",
+            "9.255.255.255",
+            "100.63.255.255",
+            "100.128.0.1",
+            "172.15.0.1",
+            "172.32.0.1",
+            "192.0.1.1",
+            "198.20.0.1",
+            "223.255.255.255",
+            "2606:4700::1111",
+            "2a00:1450::1",
+            "2002:101:101::1",
+            "64:ff9b::101:101",
+            "::ffff:1.1.1.1",
+        ] {
+            assert!(is_public(outside.parse().unwrap()), "{outside}");
+        }
+        let allowed = Allowed { networks: vec!["34.118.224.0/20".parse().unwrap()], ..Allowed::default() };
+        assert!(!allowed.is_public("34.118.224.1".parse().unwrap()));
+        assert!(!allowed.is_public("::ffff:34.118.224.1".parse().unwrap()));
+        assert!(allowed.is_public("34.118.223.1".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_host_is_allowed_with_its_port() {
+        let hosts = set(&["r.io", "registry.tools.svc:5000", "[::1]:80"]);
+        for (address, is) in [
+            ("https://r.io/v2/", true),
+            ("https://R.io:443/v2/", true),
+            ("http://r.io/v2/", true),
+            ("https://r.io:6443/v2/", false),
+            ("https://x.r.io/v2/", false),
+            ("https://r.io.evil.com/v2/", false),
+            ("http://registry.tools.svc:5000/v2/", true),
+            ("http://registry.tools.svc/v2/", false),
+            ("http://[::1]/v2/", true),
+            ("https://r.io@evil.com/v2/", false),
+        ] {
+            assert_eq!(is_among(&hosts, &url(address)), is, "{address}");
+        }
+    }
+
+    // mutant: crates/bundle/src/registry/reach.rs: `Reach::Public(allowed) if !allowed.is_private(registry) => {` => `Reach::Public(allowed) if false => {`
+    #[tokio::test]
+    async fn cve_2026_4789_a_registry_outside_leads_to_none_that_is_allowed_inside() {
+        let private = set(&["127.0.0.1:5000", "127.0.0.1:9000"]);
+        let reach = Reach::Public(Arc::new(Allowed { insecure: private, ..Allowed::default() }));
+        let (outside, inside) = (url("https://1.1.1.1/v2/"), url("http://127.0.0.1:5000/v2/"));
+        let other = url("http://127.0.0.1:9000/layer");
+        let connector = Connector::new(&reach, &inside);
+        assert!(connector.addresses(&other).await.is_ok() && connector.may_be_plain(&other));
+        let connector = Connector::new(&reach, &outside);
+        assert!(connector.addresses(&other).await.unwrap_err().is::<NotPublic>() && !connector.may_be_plain(&other));
+        assert!(connector.addresses(&inside).await.is_err());
+        assert!(connector.addresses(&outside).await.is_ok());
+    }
+
+    // mutant: crates/bundle/src/registry/reach.rs: `.filter(|address| allowed.is_public(address.ip()))` => `.filter(|_| true)`
+    #[tokio::test]
+    async fn a_name_with_several_addresses_leads_to_the_public_ones() {
+        fn both(_: String, port: u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+            let addresses =
+                ["10.0.0.1", "1.1.1.1", "::1"].map(|address| SocketAddr::new(address.parse().unwrap(), port));
+            std::future::ready(Ok(addresses.to_vec())).boxed()
+        }
+        let connector = Connector { reach: Reach::Public(Arc::default()), lookup: both };
+        let found = connector.addresses(&url("https://both.example.com/")).await.unwrap();
+        assert_eq!(found, ["1.1.1.1:443".parse().unwrap()]);
+    }
+
+    /// A name whose server has a public address for whoever checks it, and another one for whoever connects.
+    // mutant: crates/bundle/src/registry/reach.rs: `HttpConnector::new_with_resolver(checked)` => `{ drop(checked); HttpConnector::new() }`
+    #[tokio::test]
+    async fn the_address_that_was_checked_is_connected_to() {
+        static FIRST: std::sync::OnceLock<SocketAddr> = std::sync::OnceLock::new();
+        fn once(_: String, _: u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+            std::future::ready(Ok(FIRST.get().copied().into_iter().collect())).boxed()
+        }
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        FIRST.set(listener.local_addr().unwrap()).unwrap();
+        let mut connector = Connector { reach: Reach::Anywhere, lookup: once };
+        // Whoever looks it up again finds nothing.
+        let port = listener.local_addr().unwrap().port();
+        let stream = connector.call(url(&format!("http://rebound.invalid:{port}/"))).await.unwrap();
+        assert_eq!(stream.inner().peer_addr().unwrap(), listener.local_addr().unwrap());
+    }
+}

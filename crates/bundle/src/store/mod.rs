@@ -1,0 +1,449 @@
+//! Keeps layers on disk by their digests, whole ones and begun ones. Never hands out a byte that it did not check. A tenant
+//! has a store of its own in it, so that nobody gets at layers by the logins of another, and none spoils another's.
+
+mod room;
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Seek as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use boathook_core::fair::{Pool, Tenant};
+
+use super::{BundleError, Descriptor, Digest, digest::Sum};
+use room::{Room, TENANTS, UnderWay};
+
+const BLOBS: &str = "blobs/sha256";
+const PARTIAL: &str = "partial";
+pub(super) const LAST: &str = "last";
+/// Digits of digests that stand for something else than bytes.
+const DIGITS: usize = 32;
+/// What a download that nobody goes on with is kept for.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+
+/// Why a layer can't be kept or had.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system's word.
+    #[error("{} can't be used as a store of bundles: choose another directory, or fix its rights", .path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// No room.
+    #[error(
+        "there is no room for {bytes} bytes more: the store holds {max}, and others use less of it; remove bundles of this \
+         namespace, or make them smaller"
+    )]
+    Full {
+        /// What was asked for.
+        bytes: u64,
+        /// All that the store may hold.
+        max: u64,
+    },
+    /// More bytes than were announced.
+    #[error("layer {layer} is longer than the {size} bytes that its manifest says: the registry is broken or lies")]
+    TooLong {
+        /// The layer.
+        layer: String,
+        /// Its bytes.
+        size: u64,
+    },
+    /// Fewer bytes than were announced.
+    #[error("layer {layer} ended after {got} of {size} bytes: try again, what is there is kept")]
+    TooShort {
+        /// The layer.
+        layer: String,
+        /// What there is.
+        got: u64,
+        /// Its bytes.
+        size: u64,
+    },
+    /// Other bytes than were announced.
+    #[error("layer {layer} was tampered with or damaged: its digest is {got}, and the manifest says {want}")]
+    Digest {
+        /// The layer.
+        layer: String,
+        /// What there is.
+        got: Digest,
+        /// What there should be.
+        want: Digest,
+    },
+}
+
+/// A directory of layers. Several processes may share it.
+#[derive(Debug, Clone)]
+pub struct Store {
+    /// The directory of all.
+    base: PathBuf,
+    /// The directory of the one that this is for.
+    root: PathBuf,
+    tenant: Option<Tenant>,
+    bound: Option<Bound>,
+    under_way: UnderWay,
+}
+
+/// How much the store of tenants may hold.
+#[derive(Debug, Clone)]
+struct Bound {
+    max: u64,
+    /// Of that, what pulls may bring at the same time: three quarters, so that who fills it takes no more than that from
+    /// what others have.
+    pulls: Pool,
+}
+
+impl Store {
+    /// Opens a store; makes the directory, for its owner alone, if it is missing.
+    pub fn open(root: &Path) -> Result<Self, StoreError> {
+        let (base, root) = (root.to_owned(), root.to_owned());
+        let store = Self { base, root, tenant: None, bound: None, under_way: UnderWay::default() };
+        store.directory(BLOBS)?;
+        store.directory(PARTIAL)?;
+        Ok(store)
+    }
+
+    /// Makes room before each pull of a tenant, so that it holds no more than so many bytes at any time.
+    #[must_use]
+    pub fn bounded(self, max: u64) -> Self {
+        Self { bound: Some(Bound { max, pulls: Pool::new(max / 4 * 3) }), ..self }
+    }
+
+    /// A tenant's own store in this one.
+    #[must_use]
+    pub fn of(&self, tenant: &Tenant) -> Self {
+        let root = self.base.join(TENANTS).join(short(&tenant.to_string()));
+        Self { root, tenant: Some(tenant.clone()), ..self.clone() }
+    }
+
+    /// One of its directories, which is made if it is missing.
+    pub(super) fn directory(&self, name: &str) -> Result<PathBuf, StoreError> {
+        let path = self.root.join(name);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(failed(&path))?;
+        Ok(path)
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Room for those of the layers that are not there, as soon as the pulls of other tenants leave it.
+    pub(super) async fn room(&self, layers: Vec<Descriptor>) -> Result<Room, BundleError> {
+        let (Some(Bound { max, pulls }), Some(tenant)) = (self.bound.clone(), &self.tenant) else {
+            return Ok(Room::default());
+        };
+        let store = self.clone();
+        let bytes = blocking(move || Ok::<_, StoreError>(store.missing(&layers))).await?;
+        if bytes == 0 {
+            return Ok(Room::default());
+        }
+        let share = pulls.take(tenant, bytes).await.map_err(|_| StoreError::Full { bytes, max })?;
+        let store = self.clone();
+        let room = blocking(move || store.under_way.room(&store.base, &store.root, bytes, max)).await?;
+        Ok(room.0.with(share))
+    }
+
+    /// Bytes of the layers that are not there. Reads none.
+    fn missing(&self, layers: &[Descriptor]) -> u64 {
+        let mut missing = 0_u64;
+        for layer in layers {
+            match File::open(self.blob(&layer.digest)) {
+                Ok(file) if file.metadata().is_ok_and(|data| data.len() == layer.size) => {
+                    // So that it does not go for the others.
+                    let _ = file.set_modified(SystemTime::now());
+                }
+                _ => missing = missing.saturating_add(layer.size),
+            }
+        }
+        missing
+    }
+
+    fn blob(&self, digest: &Digest) -> PathBuf {
+        self.root.join(BLOBS).join(digest.hex())
+    }
+
+    /// The file of a layer, if it is there and still what it was. A damaged one is removed. Reads all of it.
+    pub fn get(&self, layer: &Descriptor) -> Result<Option<PathBuf>, StoreError> {
+        let path = self.blob(&layer.digest);
+        let failed = |source| StoreError::Io { path: path.clone(), source };
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let (sum, len) = sum_of(&mut file).map_err(failed)?;
+        if len == layer.size && sum.finish() == layer.digest {
+            // The time of last use, for `collect`; a store that can't be written still serves.
+            let _ = file.set_modified(SystemTime::now());
+            return Ok(Some(path));
+        }
+        fs::remove_file(&path).map_err(failed)?;
+        Ok(None)
+    }
+
+    /// Begins to write a layer, or goes on where a pull from the same place stopped.
+    pub(super) fn begin(&self, layer: &Descriptor, place: &str) -> Result<Partial, StoreError> {
+        self.directory(BLOBS)?;
+        let directory = self.directory(PARTIAL)?;
+        let shared = directory.join(format!("{}-{}", short(place), layer.digest.hex()));
+        let open = |path: &Path, new: bool| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create_new(new).create(true).mode(0o600).open(path)
+        };
+        let mut file = open(&shared, false).map_err(failed(&shared))?;
+        // Somebody else is at it: two writers would mix their bytes, so this one begins for itself. The same holds when
+        // that one has just finished, and the path is another file's or nobody's now.
+        let mut path = shared;
+        if file.try_lock().is_err() || !is_at(&file, &path) {
+            (file, path) = own_file(&directory, layer)?;
+        }
+        let (sum, len) = sum_of(&mut file).map_err(failed(&path))?;
+        let target = self.blob(&layer.digest);
+        let mut partial = Partial { file, path, target, sum, len, resumed: len > 0, layer: layer.clone() };
+        if len > layer.size {
+            partial.restart()?;
+        }
+        Ok(partial)
+    }
+
+    /// Removes layers, begun ones among them, until the rest is within `max` bytes: of those who use most, the ones
+    /// used longest ago. And downloads that nobody went on with for a day. Gives the bytes that were freed.
+    pub fn collect(&self, max: u64, now: SystemTime) -> Result<u64, StoreError> {
+        let mut freed = 0;
+        for (path, used, size) in files(&self.root.join(PARTIAL))? {
+            if now.duration_since(used).is_ok_and(|age| age > ABANDONED) && fs::remove_file(path).is_ok() {
+                freed += size;
+            }
+        }
+        Ok(freed + self.under_way.room(&self.base, &self.root, 0, max)?.1)
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
+    let path = path.to_owned();
+    move |source| StoreError::Io { path, source }
+}
+
+/// A file name that stands for a text.
+fn short(text: &str) -> String {
+    Digest::of(text.as_bytes()).hex().chars().take(DIGITS).collect()
+}
+
+/// A file that nobody else writes to.
+fn own_file(directory: &Path, layer: &Descriptor) -> Result<(File, PathBuf), StoreError> {
+    let own = tempfile::Builder::new().prefix(layer.digest.hex()).tempfile_in(directory);
+    let (file, path) = own.and_then(|own| own.keep().map_err(|error| error.error)).map_err(failed(directory))?;
+    // It counts as being written.
+    file.try_lock().map_err(|error| failed(&path)(error.into()))?;
+    Ok((file, path))
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+fn files(directory: &Path) -> Result<Vec<(PathBuf, SystemTime, u64)>, StoreError> {
+    let list = || -> io::Result<Vec<_>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            // Another process may remove it meanwhile.
+            if let Ok(data) = entry.metadata() {
+                found.push((entry.path(), data.modified()?, data.len()));
+            }
+        }
+        Ok(found)
+    };
+    list().map_err(|source| StoreError::Io { path: directory.to_owned(), source })
+}
+
+/// Reads to the end.
+fn sum_of(file: &mut File) -> io::Result<(Sum, u64)> {
+    let (mut sum, mut len) = (Sum::default(), 0_u64);
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let read = file.read(&mut buffer)?;
+        let Some(piece) = buffer.get(..read).filter(|piece| !piece.is_empty()) else { return Ok((sum, len)) };
+        sum.update(piece);
+        len += piece.len() as u64;
+    }
+}
+
+/// A layer that is being written.
+#[derive(Debug)]
+pub(super) struct Partial {
+    file: File,
+    path: PathBuf,
+    target: PathBuf,
+    sum: Sum,
+    len: u64,
+    /// Its beginning is what another pull left.
+    resumed: bool,
+    layer: Descriptor,
+}
+
+impl Partial {
+    /// Bytes that are there.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Forgets what is there.
+    pub fn restart(&mut self) -> Result<(), StoreError> {
+        self.file.set_len(0).and_then(|()| self.file.rewind()).map_err(failed(&self.path))?;
+        (self.sum, self.len, self.resumed) = (Sum::default(), 0, false);
+        Ok(())
+    }
+
+    /// Begins again in a file of its own, if what is wrong may be what was there before. Whether it does.
+    pub fn renew(&mut self) -> Result<bool, StoreError> {
+        if !self.resumed {
+            return Ok(false);
+        }
+        let directory = self.path.parent().unwrap_or(&self.path);
+        (self.file, self.path) = own_file(directory, &self.layer)?;
+        (self.sum, self.len, self.resumed) = (Sum::default(), 0, false);
+        Ok(true)
+    }
+
+    /// Writes on.
+    pub fn write(&mut self, piece: &[u8]) -> Result<(), StoreError> {
+        let len = self.len.saturating_add(piece.len() as u64);
+        if len > self.layer.size {
+            self.restart()?;
+            return Err(StoreError::TooLong { layer: self.layer.title().to_owned(), size: self.layer.size });
+        }
+        self.file.write_all(piece).map_err(failed(&self.path))?;
+        self.sum.update(piece);
+        self.len = len;
+        Ok(())
+    }
+
+    /// Checks the whole and puts it among the layers. What is too short stays for the next time; what is wrong goes.
+    /// Waits for the disk.
+    pub fn finish(&mut self) -> Result<PathBuf, StoreError> {
+        let layer = self.layer.title().to_owned();
+        if self.len < self.layer.size {
+            return Err(StoreError::TooShort { layer, got: self.len, size: self.layer.size });
+        }
+        let got = self.sum.clone().finish();
+        if got != self.layer.digest {
+            fs::remove_file(&self.path).map_err(failed(&self.path))?;
+            return Err(StoreError::Digest { layer, got, want: self.layer.digest.clone() });
+        }
+        self.file.sync_all().and_then(|()| fs::rename(&self.path, &self.target)).map_err(failed(&self.path))?;
+        Ok(self.target.clone())
+    }
+}
+
+/// Hashing a large file takes its time.
+pub(super) async fn blocking<T: Send + 'static, E: Into<BundleError> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, BundleError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result.map_err(Into::into),
+        Err(error) => Err(BundleError::Interrupted(error.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        (dir, store)
+    }
+
+    fn put(store: &Store, bytes: &[u8]) -> (Descriptor, PathBuf) {
+        let layer = Descriptor::of("x", bytes);
+        let mut partial = store.begin(&layer, "r.io").unwrap();
+        partial.write(bytes).unwrap();
+        (layer, partial.finish().unwrap())
+    }
+
+    #[test]
+    fn goes_on_where_it_stopped() {
+        let (_dir, store) = store();
+        let layer = Descriptor::of("x", b"hello");
+        let mut first = store.begin(&layer, "r.io").unwrap();
+        first.write(b"hel").unwrap();
+        assert!(matches!(first.finish(), Err(StoreError::TooShort { got: 3, size: 5, .. })));
+        drop(first);
+        assert!(store.get(&layer).unwrap().is_none());
+        let mut second = store.begin(&layer, "r.io").unwrap();
+        assert_eq!(second.len(), 3);
+        second.write(b"lo").unwrap();
+        assert_eq!(fs::read(second.finish().unwrap()).unwrap(), b"hello");
+        assert!(store.get(&layer).unwrap().is_some());
+    }
+
+    #[test]
+    fn wrong_bytes_leave_nothing_behind() {
+        let (_dir, store) = store();
+        let layer = Descriptor::of("x", b"hello");
+        let mut partial = store.begin(&layer, "r.io").unwrap();
+        partial.write(b"jello").unwrap();
+        assert!(matches!(partial.finish(), Err(StoreError::Digest { .. })));
+        let mut partial = store.begin(&layer, "r.io").unwrap();
+        assert_eq!(partial.len(), 0);
+        assert!(matches!(partial.write(b"hello!"), Err(StoreError::TooLong { .. })));
+    }
+
+    #[test]
+    fn two_writers_of_one_layer_do_not_mix() {
+        let (_dir, store) = store();
+        let layer = Descriptor::of("x", b"hello");
+        let (mut a, mut b) = (store.begin(&layer, "r.io").unwrap(), store.begin(&layer, "r.io").unwrap());
+        a.write(b"hel").unwrap();
+        b.write(b"hello").unwrap();
+        a.write(b"lo").unwrap();
+        a.finish().unwrap();
+        b.finish().unwrap();
+        assert_eq!(fs::read(store.get(&layer).unwrap().unwrap()).unwrap(), b"hello");
+    }
+
+    #[test]
+    fn a_damaged_layer_is_not_handed_out() {
+        let (_dir, store) = store();
+        let (layer, path) = put(&store, b"hello");
+        fs::write(&path, b"jello").unwrap();
+        assert_eq!(store.get(&layer).unwrap(), None);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_longest_unused_goes_first() {
+        let (_dir, store) = store();
+        let now = SystemTime::now();
+        let (old, path) = put(&store, b"aaaaa");
+        File::options().write(true).open(path).unwrap().set_modified(now - Duration::from_secs(60)).unwrap();
+        let (new, _) = put(&store, b"bbbbb");
+        assert_eq!(store.collect(5, now).unwrap(), 5);
+        assert!(store.get(&old).unwrap().is_none());
+        assert!(store.get(&new).unwrap().is_some());
+        assert_eq!(store.collect(5, now).unwrap(), 0);
+    }
+
+    #[test]
+    fn abandoned_downloads_go() {
+        let (_dir, store) = store();
+        let layer = Descriptor::of("x", b"hello");
+        store.begin(&layer, "r.io").unwrap().write(b"he").unwrap();
+        let now = SystemTime::now();
+        assert_eq!(store.collect(100, now).unwrap(), 0);
+        assert_eq!(store.collect(100, now + ABANDONED * 2).unwrap(), 2);
+        assert_eq!(store.begin(&layer, "r.io").unwrap().len(), 0);
+    }
+}

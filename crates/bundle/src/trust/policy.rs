@@ -1,0 +1,354 @@
+//! Policies of trust: which bundles are allowed, by where they come from. Reads and chooses; checks no signature.
+
+use std::path::{Path, PathBuf};
+
+use boathook_core::model::Permission;
+use serde::Deserialize;
+
+use super::{Digest, KeyError, PublicKey};
+use crate::InvalidDigest;
+
+const API_VERSION: &str = "boathook.dev/v1alpha1";
+const KIND: &str = "BundlePolicy";
+
+/// A policy that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// Not of the form.
+    #[error("{} can't be read as a policy", .path.display())]
+    Unreadable {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: yaml_serde::Error,
+    },
+    /// No file.
+    #[error("{} can't be read", .path.display())]
+    File {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Another document.
+    #[error("{}: it is {found}, and a policy is {API_VERSION} {KIND}", .path.display())]
+    Kind {
+        /// The path.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+    },
+    /// A key that can't be used.
+    #[error("{at}: key {name:?} can't be used")]
+    Key {
+        /// The place, as it was named.
+        at: String,
+
+        /// The name.
+        name: String,
+        /// Why.
+        #[source]
+        source: KeyError,
+    },
+    /// A digest that is none.
+    #[error("{at}: a digest can't be used")]
+    Digest {
+        /// The place, as it was named.
+        at: String,
+        /// Why.
+        #[source]
+        source: InvalidDigest,
+    },
+    /// A rule that can't be meant so.
+    #[error("{at}: {why}")]
+    Rule {
+        /// The place, as it was named.
+        at: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// A key with the name that texts call it by.
+#[derive(Debug, Clone)]
+pub struct NamedKey {
+    /// Its name.
+    pub name: String,
+    /// The key.
+    pub key: PublicKey,
+    /// What its owner may ask for; absent: everything.
+    pub may: Option<Vec<Permission>>,
+}
+
+/// What somebody wants of a bundle.
+#[derive(Debug, Clone, Default)]
+pub struct Demand {
+    /// Digests that are trusted without a signature.
+    pub digests: Vec<Digest>,
+    /// Keys that must have signed any other.
+    pub keys: Vec<NamedKey>,
+    /// How many of them.
+    pub minimum: usize,
+    /// A signature counts only for the tag that it was made for.
+    pub tag_must_match: bool,
+}
+
+/// What is needed of bundles from one source.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rule {
+    pub pattern: String,
+    pub digests: Vec<Digest>,
+    pub keys: Vec<NamedKey>,
+    pub minimum: usize,
+    pub tag_must_match: bool,
+    pub unsigned: bool,
+    pub may: Option<Vec<Permission>>,
+}
+
+/// Which bundles are trusted.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    rules: Vec<Rule>,
+}
+
+impl Policy {
+    /// Trusts everything: for tools that look at bundles and do not run them.
+    pub fn unchecked() -> Self {
+        Self { rules: vec![Rule { pattern: "*".to_owned(), unsigned: true, ..Rule::default() }] }
+    }
+
+    /// Trusts these digests, and what one of these keys signed, wherever it is.
+    pub fn of(digests: Vec<Digest>, keys: Vec<NamedKey>) -> Self {
+        Self { rules: vec![Rule { pattern: "*".to_owned(), digests, keys, minimum: 1, ..Rule::default() }] }
+    }
+
+    /// Trusts what the demand says, wherever it is.
+    pub fn demanding(demand: Demand) -> Self {
+        let Demand { digests, keys, minimum, tag_must_match } = demand;
+        let rule = Rule { pattern: "*".to_owned(), digests, keys, minimum, tag_must_match, unsigned: false, may: None };
+        Self { rules: vec![rule] }
+    }
+
+    /// Whether there is a rule for a source, `HOST/REPOSITORY`: without one, nobody need ask the registry.
+    pub fn covers(&self, source: &str) -> bool {
+        self.rule(source).is_some()
+    }
+
+    /// The registries that its rules name.
+    pub fn registries(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().filter_map(|rule| Some(rule.pattern.split_once('/')?.0))
+    }
+
+    /// Reads a policy; the files of keys are beside it.
+    pub fn read(path: &Path) -> Result<Self, PolicyError> {
+        let text = file(path)?;
+        let document: Document =
+            yaml_serde::from_str(&text).map_err(|source| PolicyError::Unreadable { path: path.to_owned(), source })?;
+        if (document.api_version.as_str(), document.kind.as_str()) != (API_VERSION, KIND) {
+            let found = format!("{} {}", document.api_version, document.kind);
+            return Err(PolicyError::Kind { path: path.to_owned(), found });
+        }
+        let rules = document.sources.into_iter().enumerate().map(|(n, source)| {
+            let at = format!("{}: sources[{n}]", path.display());
+            source.rule(&at, path.parent().unwrap_or(Path::new(".")))
+        });
+        Ok(Self { rules: rules.collect::<Result<_, _>>()? })
+    }
+
+    /// The most specific rule for a source: an exact one, then the longest beginning.
+    pub(super) fn rule(&self, source: &str) -> Option<&Rule> {
+        self.rules
+            .iter()
+            .filter(|rule| fits(&rule.pattern, source))
+            .max_by_key(|rule| (!rule.pattern.ends_with('*'), rule.pattern.len()))
+    }
+}
+
+/// `*` alone fits all; at the end, after a `/`, it fits everything below.
+fn fits(pattern: &str, source: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => source.starts_with(beginning),
+        None => pattern == source,
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Document {
+    api_version: String,
+    kind: String,
+    sources: Vec<Source>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Source {
+    r#match: String,
+    #[serde(default)]
+    digests: Vec<String>,
+    #[serde(default)]
+    keys: Vec<Key>,
+    #[serde(default)]
+    minimum: Option<usize>,
+    #[serde(default)]
+    tag_must_match: bool,
+    #[serde(default)]
+    unsigned: bool,
+    #[serde(default)]
+    may: Option<Vec<May>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Key {
+    name: String,
+    #[serde(default)]
+    key: Option<String>,
+    #[serde(default)]
+    file: Option<PathBuf>,
+    #[serde(default)]
+    may: Option<Vec<May>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct May {
+    api_groups: Vec<String>,
+    resources: Vec<String>,
+    verbs: Vec<String>,
+    #[serde(default)]
+    resource_names: Vec<String>,
+    #[serde(default)]
+    namespaces: Vec<String>,
+}
+
+impl From<May> for Permission {
+    fn from(may: May) -> Self {
+        Self {
+            api_groups: may.api_groups,
+            resources: may.resources,
+            verbs: may.verbs,
+            resource_names: may.resource_names,
+            namespaces: may.namespaces,
+        }
+    }
+}
+
+fn ceiling(may: Option<Vec<May>>) -> Option<Vec<Permission>> {
+    may.map(|list| list.into_iter().map(Into::into).collect())
+}
+
+impl Source {
+    fn rule(self, at: &str, base: &Path) -> Result<Rule, PolicyError> {
+        let wrong = |why: &str| PolicyError::Rule { at: at.to_owned(), why: why.to_owned() };
+        let star = self.r#match.find('*');
+        let at_the_end = self.r#match == "*" || self.r#match.strip_suffix("/*").is_some_and(|rest| !rest.contains('*'));
+        if star.is_some() && !at_the_end {
+            return Err(wrong("in `match`, a * stands alone or at the end after a /: HOST/TEAM/*"));
+        }
+        let checked = !self.digests.is_empty() || !self.keys.is_empty();
+        match (checked, self.unsigned) {
+            (false, false) => return Err(wrong("nothing is allowed: add `digests`, `keys`, or `unsigned: true`")),
+            (true, true) => {
+                return Err(wrong("`unsigned: true` makes `digests` and `keys` useless: remove one of them"));
+            }
+            _ => {}
+        }
+        let minimum = self.minimum.unwrap_or(1);
+        if minimum == 0 || (minimum > self.keys.len() && !self.keys.is_empty()) {
+            return Err(wrong("`minimum` must be at least 1, and not more than there are keys"));
+        }
+        let digests = self.digests.iter().map(|text| Digest::parse(text)).collect::<Result<_, _>>();
+        let mut keys: Vec<NamedKey> = Vec::new();
+        for key in self.keys {
+            let key = key.read(at, base)?;
+            // One owner must not count as two.
+            if keys.iter().any(|other| other.key == key.key || other.name == key.name) {
+                return Err(wrong(&format!("key {:?} is there twice", key.name)));
+            }
+            keys.push(key);
+        }
+        Ok(Rule {
+            pattern: self.r#match,
+            digests: digests.map_err(|source| PolicyError::Digest { at: at.to_owned(), source })?,
+            keys,
+            minimum,
+            tag_must_match: self.tag_must_match,
+            unsigned: self.unsigned,
+            may: ceiling(self.may),
+        })
+    }
+}
+
+impl Key {
+    fn read(self, at: &str, base: &Path) -> Result<NamedKey, PolicyError> {
+        let pem = match (self.key, self.file) {
+            (Some(pem), None) => pem,
+            (None, Some(path)) => file(&base.join(path))?,
+            _ => {
+                let why = format!("key {:?} needs `key` with its PEM, or `file`, and not both", self.name);
+                return Err(PolicyError::Rule { at: at.to_owned(), why });
+            }
+        };
+        let key = PublicKey::from_pem(&pem).map_err(|source| PolicyError::Key {
+            at: at.to_owned(),
+            name: self.name.clone(),
+            source,
+        })?;
+        Ok(NamedKey { name: self.name, key, may: ceiling(self.may) })
+    }
+}
+
+fn file(path: &Path) -> Result<String, PolicyError> {
+    std::fs::read_to_string(path).map_err(|source| PolicyError::File { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn read(text: &str) -> Result<Policy, PolicyError> {
+        let dir = tempfile::tempdir().unwrap();
+        let key = include_str!("../../../../tests/fixtures/keys/p256.pub");
+        std::fs::write(dir.path().join("team.pub"), key).unwrap();
+        let path = dir.path().join("policy.yaml");
+        std::fs::write(&path, format!("apiVersion: boathook.dev/v1alpha1\nkind: BundlePolicy\nsources:\n{text}"))
+            .unwrap();
+        Policy::read(&path)
+    }
+
+    #[test]
+    fn the_most_specific_source_decides() {
+        let policy = read("- {match: '*', unsigned: true}\n- {match: r.io/team/*, unsigned: true}\n- {match: r.io/team/a, unsigned: true}\n").unwrap();
+        let of = |source| policy.rule(source).map(|rule| rule.pattern.clone()).unwrap();
+        assert_eq!(of("r.io/team/a"), "r.io/team/a");
+        assert_eq!(of("r.io/team/a/b"), "r.io/team/*");
+        assert_eq!(of("r.io/team-evil/a"), "*");
+        assert!(read("- {match: r.io/team/*, unsigned: true}\n").unwrap().rule("r.io/team-evil/a").is_none());
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_where() {
+        for (text, what) in [
+            ("- {match: r.io/a}\n", "sources[0]: nothing is allowed"),
+            ("- {match: r.io/a*, unsigned: true}\n", "stands alone"),
+            ("- {match: r.io/a, digests: [sha256:1]}\n", "a digest can't be used"),
+            ("- {match: r.io/a, keys: [{name: x}]}\n", "needs `key`"),
+            ("- {match: r.io/a, keys: [{name: x, key: y}]}\n", "key \"x\" can't be used"),
+            (
+                "- {match: r.io/a, keys: [{name: x, file: team.pub}, {name: y, file: team.pub}]}\n",
+                "\"y\" is there twice",
+            ),
+            ("- {match: r.io/a, keys: [{name: x, file: team.pub}], minimum: 2}\n", "`minimum`"),
+            ("- {match: r.io/a, keys: [{name: x, file: gone.pub}]}\n", "gone.pub can't be read"),
+            ("- {match: r.io/a, unsigned: true, keys: [{name: x, file: team.pub}]}\n", "useless"),
+            ("- {match: r.io/a, unsinged: true}\n", "can't be read as a policy"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(what), "{text}: {error}");
+        }
+    }
+}

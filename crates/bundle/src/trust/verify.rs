@@ -1,0 +1,167 @@
+//! Holds a bundle against a policy: digests, signatures, then what it asks for. Brings no layer.
+
+use boathook_core::model::Permission;
+use bytes::Bytes;
+
+use super::{BundledHook, Contents, Digest, NamedKey, Policy, TrustError, evidence};
+use crate::{BundleError, Place};
+
+/// Why a bundle is trusted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verified {
+    /// Its digest is on the list.
+    pub by_digest: bool,
+    /// Names of the keys that signed it, and whose owners may ask for what it asks for.
+    pub by_keys: Vec<String>,
+}
+
+impl Verified {
+    /// Nothing was asked of it.
+    pub fn is_unchecked(&self) -> bool {
+        !self.by_digest && self.by_keys.is_empty()
+    }
+}
+
+/// A bundle whose origin is trusted; what it asks for was not looked at yet.
+#[derive(Debug)]
+pub(crate) struct Trusted {
+    digest: Digest,
+    by_digest: bool,
+    signers: Vec<NamedKey>,
+    minimum: usize,
+    wanted: String,
+    may: Option<Vec<Permission>>,
+}
+
+/// Whether a manifest's origin is trusted.
+pub(crate) async fn verify(
+    at: &Place,
+    digest: &Digest,
+    manifest: &Bytes,
+    policy: &Policy,
+) -> Result<Trusted, BundleError> {
+    let refused = |source| BundleError::Trust { at: at.name(), source };
+    let source = at.source();
+    let rule = policy.rule(&source).ok_or_else(|| refused(TrustError::NoRule(source)))?;
+    let names: Vec<_> = rule.keys.iter().map(|key| format!("{:?}", key.name)).collect();
+    let mut trusted = Trusted {
+        digest: digest.clone(),
+        by_digest: rule.digests.contains(digest),
+        signers: Vec::new(),
+        minimum: rule.minimum,
+        wanted: names.join(", "),
+        may: rule.may.clone(),
+    };
+    if trusted.by_digest || rule.unsigned {
+        trusted.minimum = 0;
+        return Ok(trusted);
+    }
+    if rule.keys.is_empty() {
+        return Err(refused(TrustError::NotListed { digest: digest.clone(), listed: rule.digests.len() }));
+    }
+    let found = evidence::collect(at, digest, manifest).await?;
+    let tag = at.tag().filter(|_| rule.tag_must_match);
+    trusted.signers = signers(&found, &rule.keys, digest, tag, &trusted.wanted).map_err(refused)?;
+    trusted.enough(trusted.signers.iter().map(|key| key.name.clone()).collect()).map_err(refused)?;
+    Ok(trusted)
+}
+
+/// The keys that signed this digest, and this tag where it counts. If there are none, the reason that says most.
+fn signers(
+    found: &[evidence::Evidence],
+    keys: &[NamedKey],
+    digest: &Digest,
+    tag: Option<&str>,
+    wanted: &str,
+) -> Result<Vec<NamedKey>, TrustError> {
+    let (wanted, digest) = (wanted.to_owned(), digest.clone());
+    if found.is_empty() {
+        return Err(TrustError::Unsigned { digest, wanted });
+    }
+    let mut signers = Vec::new();
+    let mut reason = TrustError::WrongKey { digest: digest.clone(), found: found.len(), wanted };
+    for key in keys {
+        for one in found.iter().filter(|one| one.is_by(&key.key)) {
+            let other =
+                |signed: Option<&String>| signed.cloned().unwrap_or_else(|| "nothing that can be read".to_owned());
+            if !one.digests.iter().any(|signed| signed == digest.as_str()) {
+                let signed = other(one.digests.first());
+                reason = TrustError::OtherDigest { key: key.name.clone(), signed, digest: digest.clone() };
+            } else if let Some(tag) = tag.filter(|tag| one.tag.as_deref() != Some(tag)) {
+                let signed = one.tag.clone().unwrap_or_else(|| "none".to_owned());
+                let (key, tag) = (key.name.clone(), tag.to_owned());
+                reason = TrustError::OtherTag { key, signed, tag, digest: digest.clone() };
+            } else {
+                signers.push(key.clone());
+                break;
+            }
+        }
+    }
+    if signers.is_empty() { Err(reason) } else { Ok(signers) }
+}
+
+impl Trusted {
+    fn enough(&self, got: Vec<String>) -> Result<(), TrustError> {
+        if got.len() >= self.minimum {
+            return Ok(());
+        }
+        let (digest, minimum, wanted) = (self.digest.clone(), self.minimum, self.wanted.clone());
+        Err(TrustError::TooFew { digest, got, minimum, wanted })
+    }
+
+    /// Holds what the hooks ask for against the ceilings. A signer whose ceiling is too low does not count.
+    pub fn within(self, contents: &Contents) -> Result<Verified, TrustError> {
+        contents.hooks.iter().try_for_each(bounded)?;
+        // For all hooks and all ceilings: this is done in one go, and a stranger writes the config.
+        let mut left = Permission::MAX_WORK;
+        if let Some(may) = &self.may {
+            all_within(&contents.hooks, may, "this source", &mut left)?;
+        }
+        let mut by_keys = Vec::new();
+        let mut first = None;
+        for signer in &self.signers {
+            let who = format!("the owner of key {:?}", signer.name);
+            match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who, &mut left)) {
+                Ok(()) => by_keys.push(signer.name.clone()),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        match first {
+            Some(error) if by_keys.len() < self.minimum => Err(error),
+            _ => Ok(Verified { by_digest: self.by_digest, by_keys }),
+        }
+    }
+}
+
+fn all_within(hooks: &[BundledHook], may: &[Permission], who: &str, left: &mut usize) -> Result<(), TrustError> {
+    for hook in hooks {
+        let Some(asked) = &hook.permissions else {
+            return Err(TrustError::Silent { hook: hook.name.to_string(), who: who.to_owned() });
+        };
+        let Some(missing) = Permission::first_missing(asked, may, left) else {
+            let remedy = "write fewer words in the rules, or pack fewer hooks into one bundle";
+            return Err(too_much(hook, format!("for more combinations of words than one bundle may have: {remedy}")));
+        };
+        if let Some(first) = missing.first() {
+            let remedy = "raise `may` in the policy, or ask for less";
+            return Err(too_much(hook, format!("to {first}, which is more than {who} may ask for: {remedy}")));
+        }
+    }
+    Ok(())
+}
+
+/// What is packed by somebody else's tool did not come out of a document.
+fn bounded(hook: &BundledHook) -> Result<(), TrustError> {
+    let Some((list, items)) = hook.permissions.as_deref().and_then(Permission::too_long) else { return Ok(()) };
+    let most = Permission::MAX_ITEMS;
+    let remedy = "make several rules or hooks of it";
+    Err(too_much(
+        hook,
+        format!("for too much: there are {items} items in its {list}, and {most} are allowed: {remedy}"),
+    ))
+}
+
+fn too_much(hook: &BundledHook, beyond: String) -> TrustError {
+    TrustError::TooMuch { hook: hook.name.to_string(), beyond }
+}

@@ -1,0 +1,146 @@
+//! Types of values: as `type()` gives them, and as the checker derives them from a schema.
+//!
+//! Never holds values.
+
+use std::sync::Arc;
+
+use kube_cel::cel::objects::Opaque;
+use serde_json::Value as Json;
+
+use super::list::items;
+use super::values::escape;
+use super::{Value, ops};
+
+/// A type as a value.
+#[derive(Debug, PartialEq, Eq)]
+struct Denoted(&'static str);
+
+impl Opaque for Denoted {
+    fn runtime_type_name(&self) -> &str {
+        "type"
+    }
+}
+
+const NAMES: &[&str] = &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+
+/// The type that a bare name stands for.
+pub(super) fn denoted(name: &str) -> Option<Value> {
+    NAMES.iter().find(|known| **known == name).map(|name| Value::Opaque(Arc::new(Denoted(name))))
+}
+
+/// The type of a value.
+pub(super) fn of(value: &Value) -> Value {
+    let name = match value {
+        Value::Bool(_) => "bool",
+        Value::Bytes(_) => "bytes",
+        Value::Float(_) => "double",
+        Value::Int(_) => "int",
+        Value::Map(_) => "map",
+        Value::Null => "null_type",
+        Value::String(_) => "string",
+        Value::UInt(_) => "uint",
+        Value::Timestamp(_) => "google.protobuf.Timestamp",
+        Value::Duration(_) => "google.protobuf.Duration",
+        other if items(other).is_some() => "list",
+        other if ops::as_optional(other).is_some() => "optional_type",
+        _ => "type",
+    };
+    Value::Opaque(Arc::new(Denoted(name)))
+}
+
+/// What is known of a value before it is there.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ty<'s> {
+    /// Anything.
+    Dyn,
+    /// A scalar, by its name.
+    Plain(&'static str),
+    List(Box<Ty<'s>>),
+    Map(Box<Ty<'s>>),
+    /// An object of a schema; its fields are declared, at the root those of metadata besides.
+    Object {
+        schema: &'s Json,
+        root: bool,
+    },
+    /// The metadata that rules may speak of.
+    Metadata,
+    Optional(Box<Ty<'s>>),
+}
+
+impl<'s> Ty<'s> {
+    /// The type of a schema's values.
+    pub fn of(schema: &'s Json, root: bool) -> Self {
+        let on = |key: &str| schema.get(key) == Some(&Json::Bool(true));
+        if on("x-kubernetes-int-or-string") {
+            return Self::Dyn;
+        }
+        match schema["type"].as_str().unwrap_or_default() {
+            "boolean" => Self::Plain("bool"),
+            "integer" => Self::Plain("int"),
+            "number" => Self::Plain("double"),
+            "string" => Self::Plain(match schema["format"].as_str().unwrap_or_default() {
+                "byte" => "bytes",
+                "date" | "date-time" => "timestamp",
+                "duration" => "duration",
+                _ => "string",
+            }),
+            "array" => Self::List(Box::new(schema.get("items").map_or(Self::Dyn, |items| Self::of(items, false)))),
+            "object" => match schema.get("additionalProperties").filter(|v| v.is_object()) {
+                Some(values) => Self::Map(Box::new(Self::of(values, false))),
+                None => Self::Object { schema, root: root || on("x-kubernetes-embedded-resource") },
+            },
+            _ => Self::Dyn,
+        }
+    }
+
+    /// The type of a field; `Err` when there is none of this name.
+    pub(super) fn field(&self, name: &str) -> Result<Self, ()> {
+        match self {
+            Self::Object { schema, root } => {
+                match name {
+                    "apiVersion" | "kind" if *root => return Ok(Self::Plain("string")),
+                    "metadata" if *root => return Ok(Self::Metadata),
+                    _ => {}
+                }
+                let properties = schema.get("properties").and_then(Json::as_object);
+                let found = properties.into_iter().flatten().find(|(key, _)| escape(key) == name);
+                found.map(|(_, schema)| Self::of(schema, false)).ok_or(())
+            }
+            Self::Metadata if matches!(name, "name" | "generateName") => Ok(Self::Plain("string")),
+            Self::Metadata => Err(()),
+            Self::Map(values) => Ok((**values).clone()),
+            Self::Optional(inner) => Ok(Self::Optional(Box::new(inner.field(name)?))),
+            Self::Dyn => Ok(Self::Dyn),
+            Self::Plain(_) | Self::List(_) => Err(()),
+        }
+    }
+
+    /// As error texts name it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Dyn => "dyn".to_owned(),
+            Self::Plain("timestamp") => "google.protobuf.Timestamp".to_owned(),
+            Self::Plain("duration") => "google.protobuf.Duration".to_owned(),
+            Self::Plain(name) => (*name).to_owned(),
+            Self::List(item) => format!("list({})", item.name()),
+            Self::Map(value) => format!("map(string, {})", value.name()),
+            Self::Object { .. } | Self::Metadata => "object".to_owned(),
+            Self::Optional(inner) => format!("optional_type({})", inner.name()),
+        }
+    }
+
+    /// Whether values of both types may be compared for equality.
+    pub(super) fn comparable(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Plain(a), Self::Plain(b)) => a == b,
+            (Self::List(a), Self::List(b)) | (Self::Map(a), Self::Map(b)) | (Self::Optional(a), Self::Optional(b)) => {
+                a.comparable(b)
+            }
+            (Self::Plain(_), Self::List(_) | Self::Map(_) | Self::Object { .. }) => false,
+            (Self::List(_) | Self::Map(_) | Self::Object { .. }, Self::Plain(_)) => false,
+            (Self::List(_), Self::Map(_) | Self::Object { .. }) => false,
+            (Self::Map(_) | Self::Object { .. }, Self::List(_)) => false,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Compiles a jq program: checks its shape, has jaq parse and resolve it, and says where it is wrong.
+//!
+//! Never runs a program. Parsing recurses, so it happens on a thread with a stack for the deepest
+//! program that is let through.
+
+use std::collections::BTreeSet;
+
+use jaq_core::{
+    Bind, Compiler, Ctx, Vars,
+    load::{self, Arena, File, Loader},
+    native,
+};
+use jaq_json::Val;
+
+use super::{
+    analysis::{self, Cost},
+    error::CompileError,
+    input,
+    parents::{self, Data},
+    prelude, roots,
+    syntax::{self, Refusal},
+};
+
+/// Enough for [`syntax::MAX_CHAIN`] levels with unoptimised frames; touched pages only are used.
+const STACK: usize = 64 * 1024 * 1024;
+
+/// What jaq runs.
+pub struct Compiled {
+    filter: jaq_core::Filter<Data>,
+    /// The top-level fields that it can see, if not all.
+    roots: Option<BTreeSet<Box<str>>>,
+}
+
+/// Compiles the program; with its cost if it is linear.
+pub fn compile(program: &str) -> Result<(Compiled, Option<Cost>), CompileError> {
+    syntax::check(program).map_err(|refusal| match refusal {
+        Refusal::Size => CompileError::whole(format!("the program is longer than {} bytes", syntax::MAX_PROGRAM)),
+        Refusal::Nesting(at) => {
+            CompileError::at(program, at, format!("more than {} brackets inside each other", syntax::MAX_NESTING))
+        }
+        Refusal::Chain => CompileError::whole(format!("more than {} operators in one expression", syntax::MAX_CHAIN)),
+    })?;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("jq-compile".into()).stack_size(STACK);
+        let thread = thread
+            .spawn_scoped(scope, || parse(program))
+            .map_err(|error| CompileError::whole(format!("no thread to compile on: {error}")))?;
+        thread.join().unwrap_or_else(|_| Err(CompileError::whole("jq's compiler crashed on this program")))
+    })
+}
+
+fn parse(program: &str) -> Result<(Compiled, Option<Cost>), CompileError> {
+    let filter = link(program)?;
+    let term = load::parse(program, |parser| parser.term());
+    let cost = term.as_ref().and_then(analysis::cost);
+    let roots = term.as_ref().and_then(roots::roots);
+    // What was written compiles, so what stands for it does; its errors would show the wrong places.
+    let instead = term.as_ref().and_then(|term| parents::rewrite(program, term)).and_then(|text| link(&text).ok());
+    Ok((Compiled { filter: instead.unwrap_or(filter), roots }, cost))
+}
+
+fn link(program: &str) -> Result<jaq_core::Filter<Data>, CompileError> {
+    let arena = Arena::default();
+    let (defs, names) = prelude::needed(program);
+    let loader = Loader::new(defs);
+    let modules =
+        loader.load(&arena, File { code: program, path: () }).map_err(|errors| load_error(program, errors))?;
+    Compiler::default()
+        .with_funs(funs().filter(|(name, ..)| names.as_ref().is_none_or(|names| names.contains(name))))
+        .with_global_vars(["$ENV"])
+        .compile(modules)
+        .map_err(|errors| undefined(program, errors))
+}
+
+/// jaq's natives, without the process's environment.
+fn funs() -> impl Iterator<Item = native::Fun<Data>> {
+    let env: native::Filter<jaq_core::RunPtr<Data>> = ("env", native::v(0), |_| native::bome(Ok(no_env())));
+    let all = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    all.filter(|(name, args, _): &native::Fun<Data>| !is_env(name, args))
+        .chain([native::run::<Data>(env)])
+        .chain(parents::funs())
+}
+
+fn is_env(name: &str, args: &[Bind]) -> bool {
+    name == "env" && args.is_empty()
+}
+
+fn no_env() -> Val {
+    Val::obj(jaq_json::Map::default())
+}
+
+impl Compiled {
+    /// What it sees of an object.
+    pub fn read(&self, json: &str) -> serde_json::Result<Val> {
+        input::read(json, self.roots.as_ref())
+    }
+
+    /// Whether it can see no other top-level fields than these.
+    pub fn reads_only(&self, fields: &[&str]) -> bool {
+        self.roots.as_ref().is_some_and(|roots| roots.iter().all(|root| fields.contains(&&**root)))
+    }
+
+    /// The outputs for an input, lazily.
+    pub fn run(&self, input: Val) -> impl Iterator<Item = jaq_core::ValX<'_, Val>> {
+        let context = Ctx::<Data>::new(&self.filter.lut, Vars::new([no_env()]));
+        self.filter.id.run((context, input))
+    }
+}
+
+fn load_error(program: &str, errors: load::Errors<&str, ()>) -> CompileError {
+    let first = errors.into_iter().next().map(|(_, error)| error);
+    match first {
+        Some(load::Error::Lex(errors)) => match errors.into_iter().next() {
+            Some((load::lex::Expect::Delim(open), _)) => CompileError::whole(format!("{open} is never closed")),
+            Some((expected, rest)) => {
+                CompileError::at(program, offset(program, rest), format!("expected {}", expected.as_str()))
+            }
+            None => CompileError::whole("not jq"),
+        },
+        Some(load::Error::Parse(errors)) => match errors.into_iter().next() {
+            Some((expected, found)) => {
+                let found_text = if found.is_empty() { "the end".to_owned() } else { format!("{:?}", shorten(found)) };
+                let message = format!("expected {}, found {found_text}", expected.as_str());
+                CompileError::at(program, offset(program, found), message)
+            }
+            None => CompileError::whole("not jq"),
+        },
+        Some(load::Error::Io(errors)) => match errors.into_iter().next() {
+            Some((path, _)) => {
+                CompileError::at(program, offset(program, path), "a filter cannot import or include other files")
+            }
+            None => CompileError::whole("a filter cannot import or include other files"),
+        },
+        None => CompileError::whole("not jq"),
+    }
+}
+
+fn undefined(program: &str, errors: jaq_core::compile::Errors<&str, ()>) -> CompileError {
+    let first = errors.into_iter().flat_map(|(_, errors)| errors).next();
+    let Some((name, kind)) = first else { return CompileError::whole("not jq") };
+    let arity = match &kind {
+        jaq_core::compile::Undefined::Filter(arity) => format!(" with {arity} arguments"),
+        _ => String::new(),
+    };
+    CompileError::at(program, offset(program, name), format!("there is no {} {name}{arity}", kind.as_str()))
+}
+
+/// Where a part of the program starts.
+fn offset(program: &str, part: &str) -> usize {
+    (part.as_ptr() as usize)
+        .checked_sub(program.as_ptr() as usize)
+        .filter(|at| *at <= program.len())
+        .unwrap_or_default()
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(20).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    fn error(program: &str) -> String {
+        match compile(program) {
+            Ok(_) => panic!("{program} compiles"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn errors_say_where() {
+        assert_eq!(error(".a |\n  foo(1)"), "line 2, column 3: there is no filter foo with 1 arguments");
+        assert_eq!(error(".a | $x"), "line 1, column 6: there is no variable $x");
+        assert_eq!(error("if . then"), "line 1, column 10: expected term, found the end");
+        assert_eq!(error(".a ]"), "line 1, column 4: expected token");
+        assert_eq!(error("{a: .b"), "{ is never closed");
+        assert_eq!(error(""), "line 1, column 1: expected term, found the end");
+        assert_eq!(error("input"), "line 1, column 1: there is no filter input with 0 arguments");
+        assert_eq!(error("import \"a\" as a; ."), "line 1, column 9: a filter cannot import or include other files");
+    }
+
+    #[test]
+    fn the_deepest_programs_compile_or_are_refused() {
+        assert!(compile(&format!("{}.{}", "[".repeat(99), "]".repeat(99))).is_ok());
+        assert!(compile(&["."; 990].join("|")).is_ok());
+        assert!(compile(&["."; 990].join("+")).is_ok());
+        assert!(compile(&format!("{}.", "try ".repeat(990))).is_ok());
+        assert!(compile(&format!("{}.", "- ".repeat(990))).is_ok());
+        assert!(compile(&". as $x | ".repeat(600)).is_err());
+        assert_eq!(error(&"[".repeat(60_000)), "line 1, column 101: more than 100 brackets inside each other");
+    }
+
+    fn is_linear(program: &str) -> bool {
+        compile(program).unwrap().1.is_some()
+    }
+
+    #[test]
+    fn what_provably_ends_soon() {
+        for program in [
+            ".",
+            ".metadata.labels",
+            ".metadata.labels[\"app.kubernetes.io/name\"]",
+            ".spec.containers[].image",
+            "[.spec.containers[] | {name, image: .image}]",
+            "[.spec.containers[] | select(.image | startswith(\"x\")) | .name]",
+            "{name: .metadata.name, labels: .metadata.labels, node: .spec.nodeName, phase: .status.phase}",
+            ".spec.replicas == .status.readyReplicas",
+            ".status.conditions[]? | select(.type == \"Ready\" and .status == \"True\") | .status",
+            "any(.status.conditions[]; .type == \"Ready\")",
+            ".data | keys",
+            ".metadata.annotations // {} | to_entries | map(select(.key | startswith(\"x/\"))) | from_entries",
+            ".metadata.labels | with_entries(select(.value == \"y\"))",
+            ".spec.taints | map(.key) | join(\",\")",
+            "if .spec.x then .spec.y elif .a then 1 else \"none\" end",
+            "\"\\(.metadata.namespace)/\\(.metadata.name)\"",
+            "try error(\"x\") catch null",
+            ".metadata.name as $n | .spec | {n: $n, s: .x}",
+            ". as {metadata: {name: $n, labels: $l}} | [$n, $l]",
+            "(.a, .b) as $x | [$x, .]",
+            "del(.metadata.managedFields, .status)",
+            ".spec.replicas = 3",
+            ".metadata.labels.x = \"y\" | .metadata.annotations[\"a/b\"] = \"c\"",
+            ".spec.containers[].image |= ascii_downcase",
+            ".data |= map_values(@base64)",
+            ".spec.replicas += 1",
+            "sort_by(.name | tostring)",
+            "$ENV",
+            "now",
+            "[.items[] | .a + \"x\"]",
+            ".[2:4]",
+            "select(.status.phase | IN(\"Running\", \"Pending\"))",
+        ] {
+            assert!(is_linear(program), "{program}");
+        }
+    }
+
+    #[test]
+    fn large_objects_have_to_fit_too() {
+        let cost = compile("[.spec.containers[] | {name, image: .image}]").unwrap().1.unwrap();
+        assert!(cost.fits(5_000), "{cost:?}");
+        assert!(!cost.fits(3_000_000), "{cost:?}");
+        assert!(compile(".metadata.labels").unwrap().1.unwrap().fits(3_000_000));
+    }
+
+    #[test]
+    fn what_may_not() {
+        for program in [
+            "def f: f; f",
+            "range(3)",
+            "[limit(3; repeat(1))]",
+            "..",
+            "reduce .[] as $x (0; . + $x)",
+            "[.a[] as $x | .b[] | [$x, .]]",
+            "[.a[] as $x | [$x, .b]]",
+            ". as $o | .a[] | {o: $o, x: .}",
+            "{a: .x[], b: .y[]}",
+            "[.a[] + .b[]]",
+            "[.a[], .b[]] | [.[] as $x | .[] as $y | 1]",
+            "[select(.a[] == 1)]",
+            "[if .a[] then . else 1 end]",
+            "\"\\(.a[]) \\(.b[])\"",
+            "\"x\" * .n",
+            ".a * .b",
+            ".a - .b",
+            ".a[.b]",
+            "sort",
+            "sort_by(.name)",
+            "unique",
+            "from_entries | keys",
+            "{(.a): 1} | keys",
+            "{(.a): 1} | map_values(1) | keys",
+            "sort_by(abs)",
+            "test(\"a\")",
+            "IN(.[])",
+            "env",
+            "fromjson",
+            "tonumber",
+            "walk(.)",
+            "(.a, .a) |= [., .]",
+            ".a[] = .b",
+            ".a |= (.., .)",
+            "try error(.) catch .",
+            "contains(.b)",
+            ".a | contains({b: 1})",
+            "label $x | ., break $x",
+            "input_line_number?, 1",
+        ] {
+            if let Ok((_, cost)) = compile(program) {
+                assert!(cost.is_none(), "{program}");
+            }
+        }
+        for (step, times) in
+            [("[.,.]", 40), (". + .", 40), ("tojson", 20), (". as $x | [$x, $x]", 40), ("[.[], .[]]", 40)]
+        {
+            assert!(!is_linear(&vec![step; times].join(" | ")), "{step} × {times}");
+        }
+        assert!(!is_linear(&vec!["."; 300].join(" + ")));
+        let copies: Vec<_> = (0..300).map(|n| format!("k{n}: .")).collect();
+        assert!(!is_linear(&format!("{{{}}}", copies.join(", "))));
+    }
+}

@@ -1,0 +1,25 @@
+//! jq programs: compiling them, and running them so that none can hang or exhaust the host.
+//!
+//! Programs that provably end soon run in this process; all others run in a worker process that is
+//! killed when its CPU time is used up. Knows nothing of bindings.
+
+mod analysis;
+mod bound;
+mod compile;
+mod error;
+mod form;
+mod input;
+mod parents;
+mod prelude;
+mod roots;
+mod run;
+#[cfg(test)]
+mod soundness;
+mod syntax;
+mod walk;
+mod write;
+
+pub use analysis::Cost;
+pub use compile::{Compiled, compile};
+pub use error::{CompileError, FilterError, FilterLimit};
+pub use run::{MAX_RESULT, Outputs, run};

@@ -1,0 +1,204 @@
+//! Tests that bounds hold: random linear programs on random input never give more than predicted.
+
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::{analysis::most_output, compile, run};
+
+/// Programs of what the analysis knows, linear or not.
+fn program() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just(".".to_owned()),
+        Just(".a".to_owned()),
+        Just(".[]?".to_owned()),
+        Just(".a?.b?".to_owned()),
+        Just(".[0]?".to_owned()),
+        Just("1".to_owned()),
+        Just("\"s\\n\\u0001\"".to_owned()),
+        Just("null".to_owned()),
+        Just("$v".to_owned()),
+        Just("[]".to_owned()),
+        Just("empty".to_owned()),
+    ];
+    leaf.prop_recursive(5, 24, 3, |inner| {
+        let one = inner.clone();
+        let two = (inner.clone(), inner.clone());
+        let three = (inner.clone(), inner.clone(), inner);
+        prop_oneof![
+            two.clone().prop_map(|(a, b)| format!("({a} | {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a}, {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a} + {b})?")),
+            two.clone().prop_map(|(a, b)| format!("({a} / {b})?")),
+            two.clone().prop_map(|(a, b)| format!("({a} // {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a} == {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a} < {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a} - {b})?")),
+            two.clone().prop_map(|(a, b)| format!("({a} % {b})?")),
+            two.clone().prop_map(|(a, b)| format!("({a} or {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a} and {b})")),
+            two.clone().prop_map(|(a, b)| format!("any({a}; {b})?")),
+            two.clone().prop_map(|(a, b)| format!("all({a}; {b})?")),
+            two.clone().prop_map(|(a, b)| format!("(({a}) | .[{b}]?)")),
+            two.clone().prop_map(|(a, b)| format!("(({a}) | .[{b}:]?)")),
+            two.clone().prop_map(|(a, b)| format!("(({a}) | .a = {b})?")),
+            two.clone().prop_map(|(a, b)| format!("{{k: {a}, (({b}) | tostring): 1}}")),
+            two.clone().prop_map(|(a, b)| format!("\"x\\({a})y\\({b})\"")),
+            two.clone().prop_map(|(a, b)| format!("({a} as $v | {b})")),
+            two.clone().prop_map(|(a, b)| format!("({a} as [$v, $w] | [$w, {b}])?")),
+            two.clone().prop_map(|(a, b)| format!("try ({a} | error) catch 1, {b}")),
+            two.clone().prop_map(|(a, b)| format!("(({a}) | .a.b? |= {b})?")),
+            two.clone().prop_map(|(a, b)| format!("(({a}) | .[]? |= {b})?")),
+            two.prop_map(|(a, b)| format!("(({a}) | .a += {b})?")),
+            three.prop_map(|(a, b, c)| format!("if {a} then {b} else {c} end")),
+            one.clone().prop_map(|a| format!("[{a}]")),
+            one.clone().prop_map(|a| format!("(-{a})?")),
+            (one.clone(), builtin()).prop_map(|(a, f)| format!("(({a}) | {f})?")),
+            (one, with_argument()).prop_map(|(a, f)| f.replace("ARG", &a)),
+        ]
+    })
+}
+
+fn builtin() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "keys",
+        "keys_unsorted",
+        "to_entries",
+        "from_entries",
+        "add",
+        "reverse",
+        "length",
+        "tojson",
+        "tostring",
+        "@base64",
+        "@uri",
+        "@html",
+        "@sh",
+        "@json",
+        "ascii_upcase",
+        "type",
+        "abs",
+        "floor",
+        "not",
+        "values",
+        "strings",
+        "first",
+        "any",
+        "join(\"--\")",
+        "split(\"a\")",
+        "del(.a, .b)",
+        "sort_by(tostring)",
+        "group_by(tostring)",
+        "unique_by(tojson)",
+        "has(\"a\")",
+        "ltrimstr(\"a\")",
+        "error",
+        "empty",
+        "last",
+        "max_by(length)",
+    ])
+}
+
+fn with_argument() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "(map(ARG))?",
+        "(map_values(ARG))?",
+        "(with_entries(ARG))?",
+        "select(ARG)",
+        "any(ARG)?",
+        "first(ARG)",
+        "limit(2; ARG)",
+        "[ARG] | add?",
+        "isempty(ARG)",
+        "(add(ARG))?",
+        "all(ARG)?",
+        "last(ARG)",
+        "nth(1; ARG)?",
+        "IN(ARG)",
+        "has(ARG)?",
+        "contains(ARG)?",
+        "startswith(ARG)?",
+        "ltrimstr(ARG)?",
+        "split(ARG)?",
+        "join(ARG)?",
+        "error(ARG)?",
+        "min_by(ARG)?",
+    ])
+}
+
+fn json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i32>().prop_map(Into::into),
+        "[a<'\"\\\\\n\u{1}é]{0,6}".prop_map(Into::into),
+    ];
+    leaf.prop_recursive(4, 40, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Into::into),
+            prop::collection::btree_map(prop::sample::select(vec!["a", "b", "key", "name", "value"]), inner, 0..5)
+                .prop_map(|map| serde_json::to_value(map).unwrap()),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_output_is_larger_than_its_bound(program in program(), input in json()) {
+        let program = format!(".a? as $v | {program}");
+        let Ok((compiled, Some(_))) = compile(&program) else { return Ok(()) };
+        let input = input.to_string();
+        if let Ok(outputs) = run(&compiled, &input) {
+            let size: usize = outputs.values().map(str::len).sum();
+            let term = jaq_core::load::parse(&program, |parser| parser.term()).unwrap();
+            // `null` is counted as one byte, and is four.
+            let bound = most_output(&term, input.len() as u64).unwrap().saturating_mul(4);
+            prop_assert!(size as u64 <= bound, "{size} > {bound}: {program} on {input}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// What `roots` leaves out is not missed. Naming the whole input makes a program see all of it.
+    #[test]
+    fn fields_that_are_not_read_are_not_seen(program in program(), input in json()) {
+        let program = format!(".a? as $v | {program}");
+        let Ok((compiled, Some(_))) = compile(&program) else { return Ok(()) };
+        let (seeing_all, _) = compile(&format!(". as $all | {program}")).unwrap();
+        let input = serde_json::json!({"a": input, "b": [1, {"a": 2}], "key": "k"}).to_string();
+        let show = |result: Result<super::Outputs, super::FilterError>| match result {
+            Ok(outputs) => outputs.combined().to_string(),
+            Err(error) => error.to_string(),
+        };
+        prop_assert_eq!(show(run(&compiled, &input)), show(run(&seeing_all, &input)), "{}", program);
+    }
+}
+
+/// `or` and `and` do not ask their right side when the left one decides.
+// mutant: crates/core/src/filter/jq/analysis/mod.rs: `count: r.count.max(&one())` => `count: r.count.clone()`
+#[test]
+fn a_side_that_is_not_asked_makes_no_output_free() {
+    for answer in ["true or empty", "false and empty"] {
+        let twice = format!("[.[] | ({answer}), ({answer})]");
+        let (_, cost) = compile(&format!("[1] | {}", vec![twice; 20].join(" | "))).unwrap();
+        assert!(cost.is_none_or(|cost| !cost.fits(1)), "{answer}: {cost:?}");
+    }
+}
+
+/// A share of the random programs is linear; else the test above tests nothing.
+#[test]
+fn many_random_programs_are_linear() {
+    use proptest::{strategy::ValueTree as _, test_runner::TestRunner};
+    let mut runner = TestRunner::deterministic();
+    let linear = (0..300)
+        .filter(|_| {
+            let text = format!(".a? as $v | {}", program().new_tree(&mut runner).unwrap().current());
+            matches!(compile(&text), Ok((_, Some(_))))
+        })
+        .count();
+    assert!(linear > 100, "{linear} of 300");
+}

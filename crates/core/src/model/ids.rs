@@ -1,0 +1,294 @@
+//! Names: of hooks, bindings, queues, runs and objects. Parsed once, then trusted.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::BundleId;
+
+/// A name that Boathook can't accept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{what} name {name:?} is not valid: use 1 to {max} characters out of letters, digits, '-', '_', '.', beginning with a letter or digit"
+)]
+pub struct InvalidName {
+    what: &'static str,
+    name: String,
+    max: usize,
+}
+
+/// A hook's name: its component's file name without `.wasm`. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HookName(Arc<str>);
+
+impl HookName {
+    /// The longest name: it becomes a part of field managers and metric labels.
+    pub const MAX: usize = 63;
+
+    /// Parses a name.
+    pub fn new(name: &str) -> Result<Self, InvalidName> {
+        let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
+        if first && name.len() <= Self::MAX && name.chars().all(valid) {
+            Ok(Self(name.into()))
+        } else {
+            Err(InvalidName { what: "hook", name: name.to_owned(), max: Self::MAX })
+        }
+    }
+
+    /// What a bundle's hook is called in the operator: `HOOK.BUNDLE.NAMESPACE`, or `HOOK.BUNDLE` for a bundle without
+    /// a namespace. No two hooks of bundles have the same: where that would be too long, or a part has a dot of its own,
+    /// parts are cut, dots in them become dashes, and a digest of the whole follows.
+    pub fn in_bundle(&self, bundle: &BundleId) -> Self {
+        let parts = [Some(self.as_str()), Some(bundle.name.as_str()), bundle.namespace.as_deref()];
+        let plain: Vec<&str> = parts.into_iter().flatten().collect();
+        let text = plain.join(".");
+        if text.len() <= Self::MAX && plain.iter().all(|part| !part.contains('.')) {
+            return Self(text.into());
+        }
+        // `/` is in no name.
+        let digest = digest(&plain.join("/"));
+        // Always four parts, which the plain form never has.
+        let cut = |part: &str, max: usize| {
+            let cut: String = part.chars().take(max).map(|c| if c == '.' { '-' } else { c }).collect();
+            cut.trim_end_matches(['-', '_']).to_owned()
+        };
+        let namespace = bundle.namespace.as_deref().unwrap_or("bundle");
+        let (hook, bundle, namespace) = (cut(self.as_str(), 12), cut(&bundle.name, 8), cut(namespace, 8));
+        Self(format!("{hook}.{bundle}.{namespace}.{digest}").into())
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name as a part of an object's name in Kubernetes, and of a webhook's path: a DNS subdomain. One that is none
+    /// gets a part of its hash, so that no two hooks have the same, and none can be given a name to have another's.
+    pub fn subdomain(&self) -> String {
+        let plain = self.0.to_ascii_lowercase().replace('_', "-");
+        let fits = |part: &str| !part.is_empty() && !part.starts_with('-') && !part.ends_with('-');
+        if *plain == *self.0 && plain.split('.').all(fits) {
+            return plain;
+        }
+        let readable = plain.replace('.', "-");
+        format!("{}-{}", readable.trim_end_matches('-'), digest(&self.0))
+    }
+
+    /// The name of its webhook configurations.
+    pub fn configuration(&self) -> String {
+        format!("boathook-{}", self.subdomain())
+    }
+}
+
+/// 128 bits in hex: a tenant chooses names, and must not find one with another's digest.
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl fmt::Display for HookName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A binding of a hook. Authors need not name bindings apart: the second one called `kubernetes` is
+/// `kubernetes#2` wherever one must be told from the other. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BindingName {
+    unique: Arc<str>,
+    /// Bytes of `unique` that are the name.
+    name: usize,
+}
+
+impl BindingName {
+    /// Takes any text: shell-operator allows it.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        let unique = name.into();
+        Self { name: unique.len(), unique }
+    }
+
+    /// The `n`th binding of this name in its document, counted from 1.
+    pub fn nth(name: &str, n: usize) -> Self {
+        let unique = if n <= 1 { name.into() } else { format!("{name}#{n}").into() };
+        Self { unique, name: name.len() }
+    }
+
+    /// The `name` in the document, which contexts show.
+    pub fn as_str(&self) -> &str {
+        self.unique.get(..self.name).unwrap_or(&self.unique)
+    }
+
+    /// The text that no other binding of its kind has in this hook: for snapshots, logs, metrics.
+    pub fn unique(&self) -> &str {
+        &self.unique
+    }
+}
+
+impl fmt::Display for BindingName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.unique)
+    }
+}
+
+/// An ordered line of triggers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum QueueName {
+    /// The hook's own queue, the default: no other hook can block it.
+    Own(HookName),
+    /// A queue that hooks share by name; names are global. `main` is one of them.
+    Shared(Arc<str>),
+}
+
+impl QueueName {
+    /// The queue `main`, where `onStartup` runs are kept in order.
+    pub fn main() -> Self {
+        Self::Shared("main".into())
+    }
+
+    /// The queue of this name that only hooks of one bundle are in: `BUNDLE:NAME`. A hook's own queue stays, under the
+    /// hook's name in the operator.
+    pub fn in_bundle(&self, bundle: &BundleId) -> Self {
+        match self {
+            Self::Own(hook) => Self::Own(hook.clone()),
+            Self::Shared(name) => Self::Shared(format!("{bundle}:{name}").into()),
+        }
+    }
+}
+
+impl fmt::Display for QueueName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(hook) => write!(f, "hook/{hook}"),
+            Self::Shared(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Identifies one run of a hook in logs and audit records; unique within and between processes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RunId(Arc<str>);
+
+impl RunId {
+    /// From a prefix that is unique to the process and a number that is unique in it.
+    pub fn new(process: &str, number: u64) -> Self {
+        Self(format!("{process}-{number}").into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An object's place among those of its kind; ordered by namespace, then name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectKey {
+    /// Absent for cluster-scoped objects.
+    pub namespace: Option<Arc<str>>,
+    /// `metadata.name`.
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}
+
+/// Names one object of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectRef {
+    /// `v1`, `apps/v1`.
+    pub api_version: String,
+    /// `Secret`.
+    pub kind: String,
+    /// Absent for cluster-scoped objects.
+    pub namespace: Option<String>,
+    /// `metadata.name`.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.api_version, self.kind)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn named(hook: &str, bundle: &str, namespace: Option<&str>) -> String {
+        let id = BundleId { namespace: namespace.map(str::to_owned), name: bundle.to_owned() };
+        HookName::new(hook).unwrap().in_bundle(&id).to_string()
+    }
+
+    #[test]
+    fn hooks_of_bundles_are_named_by_all_three() {
+        assert_eq!(named("sync", "team", Some("prod")), "sync.team.prod");
+        assert_eq!(named("sync", "team", None), "sync.team");
+        let long = named("sync", &"b".repeat(60), Some("prod"));
+        assert!(long.starts_with("sync.bbbbbbbb.prod.") && long.len() <= HookName::MAX, "{long}");
+        assert!(named("a.b", "c", Some("d")).starts_with("a-b.c.d."));
+        let longest = named(&"h".repeat(63), &"b".repeat(60), Some(&"n".repeat(63)));
+        assert_eq!(longest.len(), HookName::MAX);
+    }
+
+    // mutant: crates/core/src/model/ids.rs: `.take(16).map(|byte| format!("{byte:02x}"))` => `.take(4).map(|byte| format!("{byte:02x}"))`
+    #[test]
+    fn digests_in_names_have_128_bits() {
+        let odd = HookName::new("Odd_One.").unwrap().subdomain();
+        let (readable, digest) = odd.rsplit_once('-').unwrap();
+        assert_eq!((readable, digest.len()), ("odd-one", 32));
+        let long = named("sync", &"b".repeat(60), Some("prod"));
+        assert_eq!(long.rsplit_once('.').unwrap().1.len(), 32);
+    }
+
+    fn name() -> impl Strategy<Value = String> {
+        prop_oneof!["[ab.]{1,3}", "[ab-]{1,70}", "[a-b.]{1,30}"]
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_hooks_of_bundles_have_the_same_name(
+            a in ("[ab][ab._-]{0,62}", name(), proptest::option::of("[ab][ab-]{0,62}")),
+            b in ("[ab][ab._-]{0,62}", name(), proptest::option::of("[ab][ab-]{0,62}")),
+        ) {
+            let of = |(hook, bundle, namespace): &(String, String, Option<String>)| {
+                named(hook, bundle, namespace.as_deref())
+            };
+            prop_assert!(HookName::new(&of(&a)).is_ok(), "{}", of(&a));
+            prop_assert_eq!(of(&a) == of(&b), a == b, "{} {}", of(&a), of(&b));
+        }
+
+        #[test]
+        fn not_even_short_ones(
+            a in ("[ab][ab.]{0,2}", "[ab][ab.]{0,2}", proptest::option::of("[ab]{1,2}")),
+            b in ("[ab][ab.]{0,2}", "[ab][ab.]{0,2}", proptest::option::of("[ab]{1,2}")),
+        ) {
+            let of = |(hook, bundle, namespace): &(String, String, Option<String>)| {
+                named(hook, bundle, namespace.as_deref())
+            };
+            prop_assert_eq!(of(&a) == of(&b), a == b, "{} {}", of(&a), of(&b));
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! What may be done, in the words of RBAC's PolicyRule, and whether one set of rules is within another. Pure; in doubt
+//! something is missing.
+
+use std::{collections::HashSet, fmt, iter};
+
+use serde::{Deserialize, Serialize};
+
+/// A rule that lacks more pieces than this is missing as a whole: pieces are for people to read.
+const MAX_PIECES: usize = 256;
+
+/// One entry of `permissions.kubernetes[]`, in the words of RBAC's PolicyRule. Within one list,
+/// `*` stands for all.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Permission {
+    /// `""` is the core group.
+    pub api_groups: Vec<String>,
+    /// Plural names; a subresource is `pods/eviction`, all of them `pods/*`.
+    pub resources: Vec<String>,
+    /// `get`, `list`, `create`, `update`, `patch`, `delete` for its calls; of what is granted also `watch`, `validate`,
+    /// `mutate`, `convert`.
+    pub verbs: Vec<String>,
+    /// Empty: all names.
+    pub resource_names: Vec<String>,
+    /// Empty: all namespaces, and cluster-scoped objects.
+    pub namespaces: Vec<String>,
+}
+
+impl Permission {
+    /// How often one combination of words is held against one rule. Documents come from hooks, and a few thousand words
+    /// in a rule's five lists make more combinations than anybody can look at. What is beyond the bound is missing.
+    pub const MAX_WORK: usize = 1_000_000;
+    /// Rules of a hook, and words of a list. The reader of documents has the same bound.
+    pub const MAX_ITEMS: usize = 1000;
+
+    /// The list with too many items, and how many it has. A bundle's config comes past the reader of documents.
+    pub fn too_long(rules: &[Self]) -> Option<(&'static str, usize)> {
+        let lists = rules.iter().flat_map(|rule| {
+            [
+                ("apiGroups", rule.api_groups.len()),
+                ("resources", rule.resources.len()),
+                ("verbs", rule.verbs.len()),
+                ("resourceNames", rule.resource_names.len()),
+                ("namespaces", rule.namespaces.len()),
+            ]
+        });
+        iter::once(("permissions", rules.len())).chain(lists).find(|(_, items)| *items > Self::MAX_ITEMS)
+    }
+
+    /// What the first rule lacks that no single grant covers. Empty: all is granted. For questions that share a budget of
+    /// at most [`Self::MAX_WORK`]; `None`: it is used up.
+    pub fn first_missing(asked: &[Self], granted: &[Self], left: &mut usize) -> Option<Vec<Self>> {
+        // To read the grants is work, too.
+        *left = left.checked_sub(granted.len())?;
+        let granted: Vec<Grant<'_>> = granted.iter().map(Grant::of).collect();
+        for asked in asked {
+            let missing = missing_of(asked, &granted, left)?;
+            if !missing.is_empty() {
+                return Some(missing);
+            }
+        }
+        Some(Vec::new())
+    }
+}
+
+/// One line: `create, patch deployments of apps in a, b`.
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let group = |group: &String| if group.is_empty() { "core".to_owned() } else { group.clone() };
+        let (verbs, resources) = (self.verbs.join(", "), self.resources.join(", "));
+        write!(f, "{verbs} {resources}")?;
+        if self.api_groups.iter().any(|group| !group.is_empty()) {
+            let groups: Vec<_> = self.api_groups.iter().map(group).collect();
+            write!(f, " of {}", groups.join(", "))?;
+        }
+        if !self.resource_names.is_empty() {
+            write!(f, " named {}", self.resource_names.join(", "))?;
+        }
+        if !self.namespaces.is_empty() {
+            write!(f, " in {}", self.namespaces.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// The rules that are asked for and that no single grant covers. Empty: all is granted.
+pub fn missing(asked: &[Permission], granted: &[Permission]) -> Vec<Permission> {
+    let granted: Vec<Grant<'_>> = granted.iter().map(Grant::of).collect();
+    let mut left = Permission::MAX_WORK;
+    let whole = |asked: &Permission| vec![asked.clone()];
+    asked.iter().flat_map(|asked| missing_of(asked, &granted, &mut left).unwrap_or_else(|| whole(asked))).collect()
+}
+
+/// What of it is within a namespace: objects of all namespaces become those of this one.
+pub fn confine(permissions: &[Permission], namespace: &str) -> Vec<Permission> {
+    let reaches = |permission: &&Permission| {
+        permission.namespaces.is_empty() || permission.namespaces.iter().any(|one| one == namespace)
+    };
+    let within = |permission: &Permission| Permission { namespaces: vec![namespace.to_owned()], ..permission.clone() };
+    permissions.iter().filter(reaches).map(within).collect()
+}
+
+/// `None`: it takes more work than is left.
+fn missing_of(asked: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Option<Vec<Permission>> {
+    let (mut missing, mut all) = (Vec::new(), true);
+    let (names, namespaces) = (or_all(&asked.resource_names), or_all(&asked.namespaces));
+    for group in &asked.api_groups {
+        for resource in &asked.resources {
+            for &name in &names {
+                for &namespace in &namespaces {
+                    let place = Place { group, resource, name, namespace };
+                    let work = asked.verbs.len().max(1).saturating_mul(granted.len().max(1));
+                    *left = left.checked_sub(work)?;
+                    if missing.len() >= MAX_PIECES {
+                        return Some(vec![asked.clone()]);
+                    }
+                    let lacks = |verb: &&String| !granted.iter().any(|grant| grant.covers(verb, &place));
+                    let verbs: Vec<String> = asked.verbs.iter().filter(lacks).cloned().collect();
+                    all &= verbs.len() == asked.verbs.len();
+                    if !verbs.is_empty() {
+                        missing.push(place.permission(verbs));
+                    }
+                }
+            }
+        }
+    }
+    // As its author wrote it, rather than taken to pieces.
+    if all && !missing.is_empty() { Some(vec![asked.clone()]) } else { Some(missing) }
+}
+
+fn or_all(list: &[String]) -> Vec<Option<&str>> {
+    if list.is_empty() { vec![None] } else { list.iter().map(|word| Some(word.as_str())).collect() }
+}
+
+/// One word of each list but the verbs.
+struct Place<'a> {
+    group: &'a str,
+    resource: &'a str,
+    /// Absent: all.
+    name: Option<&'a str>,
+    /// Absent: all, and cluster-scoped objects.
+    namespace: Option<&'a str>,
+}
+
+impl Place<'_> {
+    fn permission(&self, verbs: Vec<String>) -> Permission {
+        let list = |word: Option<&str>| word.map(str::to_owned).into_iter().collect();
+        Permission {
+            api_groups: vec![self.group.to_owned()],
+            resources: vec![self.resource.to_owned()],
+            verbs,
+            resource_names: list(self.name),
+            namespaces: list(self.namespace),
+        }
+    }
+}
+
+/// One list of a rule, to be asked often.
+struct Words<'a>(HashSet<&'a str>);
+
+impl<'a> Words<'a> {
+    fn of(list: &'a [String]) -> Self {
+        Self(list.iter().map(String::as_str).collect())
+    }
+
+    fn has_or_star(&self, word: &str) -> bool {
+        self.0.contains("*") || self.0.contains(word)
+    }
+
+    /// Of a list that stands for all when it is empty.
+    fn all_or_has(&self, word: Option<&str>) -> bool {
+        self.0.is_empty() || word.is_some_and(|word| self.0.contains(word))
+    }
+}
+
+/// A rule of what is granted.
+struct Grant<'a> {
+    groups: Words<'a>,
+    resources: Words<'a>,
+    /// `pods` of `pods/*`, `*` of `*/*`.
+    all_of: Words<'a>,
+    /// `scale` of `*/scale`.
+    of_all: Words<'a>,
+    verbs: Words<'a>,
+    names: Words<'a>,
+    namespaces: Words<'a>,
+}
+
+impl<'a> Grant<'a> {
+    fn of(rule: &'a Permission) -> Self {
+        let parts = || rule.resources.iter().filter_map(|resource| resource.split_once('/'));
+        Self {
+            groups: Words::of(&rule.api_groups),
+            resources: Words::of(&rule.resources),
+            all_of: Words(parts().filter(|(_, sub)| *sub == "*").map(|(resource, _)| resource).collect()),
+            of_all: Words(parts().filter(|(resource, _)| *resource == "*").map(|(_, sub)| sub).collect()),
+            verbs: Words::of(&rule.verbs),
+            names: Words::of(&rule.resource_names),
+            namespaces: Words::of(&rule.namespaces),
+        }
+    }
+
+    fn covers(&self, verb: &str, place: &Place<'_>) -> bool {
+        self.groups.has_or_star(place.group)
+            && self.verbs.has_or_star(verb)
+            && self.covers_resource(place.resource)
+            && self.names.all_or_has(place.name)
+            && self.namespaces.all_or_has(place.namespace)
+    }
+
+    /// `*` is everything, `pods` is without its subresources, and `pods/*` is these alone.
+    fn covers_resource(&self, resource: &str) -> bool {
+        self.resources.has_or_star(resource)
+            || resource
+                .split_once('/')
+                .is_some_and(|(resource, sub)| self.all_of.has_or_star(resource) || self.of_all.has_or_star(sub))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn permission(words: usize) -> Permission {
+        let many = |what: &str| (0..words).map(|n| format!("{what}{n}")).collect::<Vec<_>>();
+        Permission {
+            api_groups: many("g"),
+            resources: many("r"),
+            verbs: vec!["get".to_owned()],
+            resource_names: many("n"),
+            namespaces: many("s"),
+        }
+    }
+
+    fn all() -> Permission {
+        let star = || vec!["*".to_owned()];
+        let (resource_names, namespaces) = (Vec::new(), Vec::new());
+        Permission { api_groups: star(), resources: star(), verbs: star(), resource_names, namespaces }
+    }
+
+    // mutant: crates/core/src/model/permission.rs: `*left = left.checked_sub(work)?;` => `*left = left.saturating_sub(work);`
+    #[test]
+    fn more_combinations_than_the_bound_are_missing_whatever_is_granted() {
+        let (wide, all) = (permission(40), all());
+        assert_eq!(missing(std::slice::from_ref(&wide), std::slice::from_ref(&all)), [wide]);
+        assert_eq!(missing(&[permission(4)], &[all]), []);
+    }
+
+    // mutant: crates/core/src/model/permission.rs: `missing.len() >= MAX_PIECES` => `missing.len() > 1_000_000`
+    #[test]
+    fn a_rule_that_lacks_many_pieces_is_missing_as_a_whole() {
+        let (asked, first) = (permission(20), permission(1));
+        assert_eq!(missing(std::slice::from_ref(&asked), &[first]), [asked]);
+    }
+
+    // mutant: crates/core/src/model/permission.rs: `*left = left.checked_sub(granted.len())?;` => ``
+    #[test]
+    fn questions_share_a_budget_and_reading_the_grants_is_in_it() {
+        let (asked, grants) = ([permission(4)], vec![all(); 10]);
+        let one = 10 + 256 * 10;
+        let mut left = 2 * one;
+        for _ in 0..2 {
+            assert_eq!(Permission::first_missing(&asked, &grants, &mut left), Some(Vec::new()));
+        }
+        assert_eq!((left, Permission::first_missing(&asked, &grants, &mut left)), (0, None));
+        assert_eq!(Permission::first_missing(&asked, &[], &mut 256), Some(asked.to_vec()));
+    }
+
+    // mutant: crates/core/src/model/permission.rs: `.find(|(_, items)| *items > Self::MAX_ITEMS)` => `.find(|_| false)`
+    #[test]
+    fn rules_and_words_are_bounded_as_in_documents() {
+        let list = |words: usize| vec![Permission { verbs: vec!["get".to_owned(); words], ..permission(1) }];
+        assert_eq!(Permission::too_long(&list(1000)), None);
+        assert_eq!(Permission::too_long(&list(1001)), Some(("verbs", 1001)));
+        assert_eq!(Permission::too_long(&vec![permission(1); 1000]), None);
+        assert_eq!(Permission::too_long(&vec![permission(1); 1001]), Some(("permissions", 1001)));
+    }
+
+    #[test]
+    fn rules_beyond_the_bound_are_given_back_and_never_taken_to_pieces() {
+        let asked = vec![permission(1000); 3];
+        assert_eq!(missing(&asked, &[]), asked);
+    }
+}

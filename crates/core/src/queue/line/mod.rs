@@ -1,0 +1,312 @@
+//! One queue of either kind, and its length. Never decides between queues.
+
+mod keyed;
+mod serial;
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    time::Instant,
+};
+
+use crate::{
+    fair::Tenant,
+    model::{HookName, JobId, QueueName},
+};
+
+use super::{
+    QueueConfig,
+    collapse::Index,
+    gate::{Hold, Hook, Hooks},
+    item::{Batch, Batches, Item, ObjectId},
+    revise::Keep,
+    shares::Shares,
+};
+use keyed::Keyed;
+use serial::Serial;
+
+/// What a line looks at when it is asked for a job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) hooks: &'a Hooks,
+    pub(super) batches: &'a Batches,
+    pub(super) config: &'a QueueConfig,
+    pub(super) shares: &'a Shares,
+    pub(super) now: Instant,
+}
+
+impl View<'_> {
+    pub(super) fn is_paused(&self, hook: &HookName) -> bool {
+        self.hooks.get(hook).is_some_and(Hook::stands_still)
+    }
+
+    /// Why no job can begin with this trigger: gates first, then tokens, then slots.
+    pub(super) fn hinders(&self, first: &Item) -> Option<Taken> {
+        let name = &first.trigger.hook;
+        let hook = self.hooks.get(name)?;
+        let gated = hook.holds_back(first, &[]).then(|| Taken::Gated(name.clone()));
+        gated.or_else(|| self.too_early(name, hook))
+    }
+
+    /// Why this job's next try can't begin.
+    pub(super) fn hinders_again(&self, batch: &Batch) -> Option<Taken> {
+        let hook = self.hooks.get(&batch.hook)?;
+        let gated = hook.lacks(&batch.items).map(|_| Taken::Gated(batch.hook.clone()));
+        gated.or_else(|| self.too_early(&batch.hook, hook))
+    }
+
+    fn too_early(&self, name: &HookName, hook: &Hook) -> Option<Taken> {
+        let early = hook.token_due(self.now).map(|due| Taken::TooEarly(name.clone(), due));
+        let no_share = || (!self.shares.may_begin(&hook.tenant)).then(|| Taken::NoShare(hook.tenant.clone()));
+        early.or_else(no_share)
+    }
+
+    /// Whether others pass this trigger in a queue that they share.
+    pub(super) fn is_passed(&self, item: &Item) -> bool {
+        let waits = |hook: &Hook| hook.stands_still() || hook.hold(item, &[]).is_some_and(Hold::is_outside);
+        self.hooks.get(&item.trigger.hook).is_some_and(waits)
+    }
+
+    /// Whether others pass this failed job in a queue that they share; `due`: its next try may begin.
+    pub(super) fn is_job_passed(&self, id: JobId, due: bool) -> bool {
+        let Some(batch) = self.batches.get(&id) else { return false };
+        let waits = |hook: &Hook| hook.stands_still() || due && hook.lacks(&batch.items).is_some();
+        self.hooks.get(&batch.hook).is_some_and(waits)
+    }
+}
+
+/// A line's answer.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// Nothing can run before something else happens in this line.
+    Nothing,
+    /// The first trigger waits for this hook's gate, or for the end of its pause.
+    Gated(HookName),
+    /// The first trigger, or job, waits for this hook's next token.
+    TooEarly(HookName, Instant),
+    /// The first trigger, or job, is of this tenant, which has its share of the run slots.
+    NoShare(Tenant),
+    /// A new job.
+    New(Vec<Item>),
+    /// A job's next try, with those that join it.
+    Retry(JobId, Vec<Item>),
+}
+
+/// What became of a pushed item.
+#[derive(Debug)]
+pub(super) struct Placed {
+    /// Folded into one that waits.
+    pub(super) folded: bool,
+    /// It waits beyond the bound, because it folds with nothing.
+    pub(super) beyond: bool,
+    /// Those that were folded into others on this occasion.
+    pub(super) gone: Vec<Item>,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Serial(Serial),
+    Keyed(Keyed),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) name: QueueName,
+    /// Whose turn it is when the line is asked. A line of several tenants has turns of its own, and each job takes its
+    /// hook's share all the same.
+    tenant: Tenant,
+    mixed: bool,
+    /// It is to be asked again when this tenant may begin a job.
+    pub(super) unshared: Option<Tenant>,
+    pub(super) concurrency: usize,
+    /// It stands in the round of lines to ask.
+    pub(super) asked_for: bool,
+    /// Waiting for their first run.
+    pub(super) length: usize,
+    /// Payload of those.
+    pub(super) bytes: usize,
+    /// Jobs running, or waiting for their next try.
+    pub(super) jobs: usize,
+    /// Triggers folded into others since the line exists.
+    pub(super) folded: u64,
+    /// Triggers let in beyond the bound since the line exists.
+    pub(super) beyond: u64,
+    pub(super) kind: Kind,
+    /// Of what is folded.
+    pub(super) index: Option<Index>,
+    /// All is folded: the line is over its bound, or has not fallen to half of it.
+    pub(super) whole: bool,
+    /// Tenants whose triggers are folded.
+    pub(super) pressed: BTreeSet<Tenant>,
+}
+
+impl Line {
+    pub(super) fn new(name: QueueName, tenant: Tenant, concurrency: usize) -> Self {
+        let kind = if concurrency > 1 {
+            Kind::Keyed(Keyed::new(concurrency))
+        } else {
+            Kind::Serial(Serial::new(matches!(name, QueueName::Shared(_))))
+        };
+        Self {
+            name,
+            tenant,
+            mixed: false,
+            unshared: None,
+            concurrency,
+            asked_for: false,
+            length: 0,
+            bytes: 0,
+            jobs: 0,
+            folded: 0,
+            beyond: 0,
+            kind,
+            index: None,
+            whole: false,
+            pressed: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    /// A trigger of this tenant's comes.
+    pub(super) fn belongs_to(&mut self, tenant: &Tenant) {
+        if self.tenant != *tenant && !self.mixed {
+            self.mixed = true;
+            // No hook's name has a slash.
+            self.tenant = Tenant::hook(&format!("queue/{}", self.name));
+            self.asked_for = false;
+        }
+    }
+
+    /// Whether triggers of this tenant's may be here.
+    pub(super) fn has_triggers_of(&self, tenant: &Tenant) -> bool {
+        self.mixed || self.tenant == *tenant
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == 0 && self.jobs == 0
+    }
+
+    pub(super) fn take(&mut self, view: View<'_>) -> Taken {
+        if let QueueName::Own(owner) = &self.name
+            && view.is_paused(owner)
+        {
+            return Taken::Gated(owner.clone());
+        }
+        let taken = match &mut self.kind {
+            Kind::Serial(line) => line.take(view),
+            Kind::Keyed(line) => line.take(view),
+        };
+        match &taken {
+            Taken::New(items) => {
+                self.jobs += 1;
+                self.left(items, view.config);
+            }
+            Taken::Retry(_, items) => self.left(items, view.config),
+            Taken::Nothing | Taken::Gated(_) | Taken::TooEarly(..) | Taken::NoShare(_) => {}
+        }
+        taken
+    }
+
+    /// The job is no longer running; it waits, or is about to end.
+    pub(super) fn stopped(&mut self) {
+        if let Kind::Keyed(line) = &mut self.kind {
+            line.stopped();
+        }
+    }
+
+    /// These are no longer the business of the stopped job, which holds `kept` all the same.
+    pub(super) fn released(&mut self, gone: &[Item], kept: &[Item]) {
+        if let Kind::Keyed(line) = &mut self.kind {
+            let kept: HashSet<ObjectId> = kept.iter().filter_map(Item::object).collect();
+            line.release(gone.iter().filter_map(Item::object).filter(|object| !kept.contains(object)));
+        }
+    }
+
+    /// In a shared queue, others pass the stopped job, because nothing of its hook may start.
+    pub(super) fn put_aside(&mut self, id: JobId, hook: &HookName, due: bool) {
+        if let (Kind::Serial(line), QueueName::Shared(_)) = (&mut self.kind, &self.name) {
+            line.put_aside(id, hook, due);
+        }
+    }
+
+    /// Whether others pass triggers or jobs of this hook.
+    pub(super) fn has_aside(&self, hook: &HookName) -> bool {
+        matches!(&self.kind, Kind::Serial(line) if line.has_aside(hook))
+    }
+
+    /// The first triggers of each hook that others pass.
+    pub(super) fn aside(&self) -> impl Iterator<Item = &Item> {
+        let line = match &self.kind {
+            Kind::Serial(line) => Some(line),
+            Kind::Keyed(_) => None,
+        };
+        line.into_iter().flat_map(Serial::first_aside)
+    }
+
+    /// The stopped job may run again now.
+    pub(super) fn due(&mut self, id: JobId) {
+        match &mut self.kind {
+            Kind::Serial(line) => line.due(id),
+            Kind::Keyed(line) => line.due(id),
+        }
+    }
+
+    /// The stopped job is done with.
+    pub(super) fn ended(&mut self, id: JobId, batch: &Batch) {
+        self.jobs -= 1;
+        match &mut self.kind {
+            Kind::Serial(line) => line.ended(id),
+            Kind::Keyed(line) => line.ended(id, batch),
+        }
+    }
+
+    /// Takes out what waits for its first run and is of this hook. O(n).
+    pub(super) fn remove_hook(&mut self, hook: &HookName, config: &QueueConfig) -> Vec<Item> {
+        let gone = match &mut self.kind {
+            Kind::Serial(line) => line.remove_hook(hook),
+            Kind::Keyed(line) if matches!(&self.name, QueueName::Own(owner) if owner == hook) => line.clear(),
+            Kind::Keyed(_) => Vec::new(),
+        };
+        self.left(&gone, config);
+        gone
+    }
+
+    /// Takes out what waits for its first run, is of this hook and is not to be kept. O(n log n).
+    pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>, config: &QueueConfig) -> Vec<Item> {
+        let gone = match &mut self.kind {
+            Kind::Serial(line) => line.retain(hook, keep),
+            Kind::Keyed(line) if matches!(&self.name, QueueName::Own(owner) if owner == hook) => line.retain(keep),
+            Kind::Keyed(_) => Vec::new(),
+        };
+        self.left(&gone, config);
+        gone
+    }
+
+    /// All that wait for their first run. In order, with those of paused hooks in front; where
+    /// order is kept for each object, object by object.
+    pub(super) fn items(&self) -> Box<dyn Iterator<Item = &Item> + '_> {
+        match &self.kind {
+            Kind::Serial(line) => Box::new(line.items()),
+            Kind::Keyed(line) => Box::new(line.items()),
+        }
+    }
+
+    /// The oldest that waits for its first run.
+    pub(super) fn oldest(&self) -> Option<&Item> {
+        match &self.kind {
+            Kind::Serial(line) => line.oldest(),
+            Kind::Keyed(line) => line.next(),
+        }
+    }
+
+    /// What would be taken next, if no job is in the way.
+    pub(super) fn next(&self) -> Option<&Item> {
+        match &self.kind {
+            Kind::Serial(line) => line.next(),
+            Kind::Keyed(line) => line.next(),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! One record for every write that a hook asked for, refused and interrupted ones included.
+//!
+//! It never holds anything of an object but its name.
+
+use boathook_core::{
+    effect::{Sink, State},
+    model::{CallError, Caller, HookName, RunId},
+};
+
+use super::{effects::Watched, own::UnderWay, send::Meter};
+
+/// A write, for logs and metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteRecord<'a> {
+    /// Who asked.
+    pub hook: &'a HookName,
+    /// In which run.
+    pub run: &'a RunId,
+    /// `create`, `update`, `patch` or `delete`.
+    pub verb: &'static str,
+    /// `v1 Secret ns/name`.
+    pub object: &'a str,
+    /// `status`, `eviction`, …
+    pub subresource: Option<&'a str>,
+    /// `ok`, a reason (`forbidden-by-grant`), or `interrupted` when the run ended before the call.
+    pub outcome: &'static str,
+    /// The last HTTP status; absent when there was no answer.
+    pub code: Option<u16>,
+    /// Sent with server-side dry-run.
+    pub dry_run: bool,
+    /// Requests sent.
+    pub tries: u32,
+}
+
+/// Told what happens here.
+pub trait Observer: Send + Sync + 'static {
+    /// A write has ended.
+    fn wrote(&self, _record: &WriteRecord<'_>) {}
+
+    /// Who wants to know what each write did to its object. Default nobody, which costs nothing; otherwise
+    /// objects are read once more before they are written.
+    fn effects(&self) -> Option<&dyn Sink> {
+        None
+    }
+}
+
+/// Is told in vain.
+impl Observer for () {}
+
+/// A write under way. When it is dropped, the record is made.
+pub(super) struct Audit<'a> {
+    observer: &'a dyn Observer,
+    pub caller: &'a Caller,
+    pub verb: &'static str,
+    pub object: String,
+    subresource: Option<&'a str>,
+    pub meter: Meter,
+    /// For those who want to know what the hook itself wrote.
+    pub own: Option<UnderWay>,
+    /// For those who want to know what it did.
+    pub effect: Option<Watched>,
+    outcome: &'static str,
+}
+
+impl<'a> Audit<'a> {
+    pub fn start(
+        observer: &'a dyn Observer,
+        caller: &'a Caller,
+        verb: &'static str,
+        object: String,
+        subresource: Option<&'a str>,
+    ) -> Self {
+        let (meter, own, effect, outcome) = (Meter::default(), None, None, "interrupted");
+        Self { observer, caller, verb, object, subresource, meter, own, effect, outcome }
+    }
+
+    /// The object was read as a part of the write.
+    pub fn found(&mut self, object: &str) {
+        if let Some(watched) = &mut self.effect {
+            watched.before = State::read(object);
+        }
+    }
+
+    /// Makes the record.
+    pub fn finish<T>(mut self, result: &Result<T, CallError>) {
+        self.outcome = result.as_ref().map_or_else(|error| error.reason.label(), |_| "ok");
+    }
+}
+
+impl Drop for Audit<'_> {
+    fn drop(&mut self) {
+        let record = WriteRecord {
+            hook: &self.caller.hook,
+            run: &self.caller.run,
+            verb: self.verb,
+            object: &self.object,
+            subresource: self.subresource,
+            outcome: self.outcome,
+            code: self.meter.code,
+            dry_run: self.caller.dry_run,
+            tries: self.meter.tries,
+        };
+        tracing::info!(
+            target: "audit",
+            audit = true,
+            hook = record.hook.as_str(),
+            run = record.run.as_str(),
+            verb = record.verb,
+            object = record.object,
+            subresource = record.subresource,
+            outcome = record.outcome,
+            code = record.code,
+            dry_run = record.dry_run,
+            tries = record.tries,
+            "audit"
+        );
+        self.observer.wrote(&record);
+        if let (Some(sink), Some(watched)) = (self.observer.effects(), self.effect.take()) {
+            sink.effect(watched.into_effect(self.caller, self.verb, self.subresource));
+        }
+    }
+}

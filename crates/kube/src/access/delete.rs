@@ -1,0 +1,179 @@
+//! Deletes objects, and waits for them to be gone.
+//!
+//! A deletion with a uid is repeated after a lost answer, and then "not found" is success. One
+//! without is not: the next object of that name could be another.
+
+use std::time::Duration;
+
+use boathook_core::model::{CallError, CallReason, Caller, Delete, Propagation};
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{
+    Access,
+    audit::Audit,
+    errors,
+    read::object,
+    request::{Head, Named, Place},
+    write::wire,
+};
+
+const MAX_WAIT: Duration = Duration::from_secs(600);
+const FIRST_POLL: Duration = Duration::from_millis(20);
+const MAX_POLL: Duration = Duration::from_secs(1);
+
+impl Access {
+    pub(super) async fn delete(
+        &self,
+        caller: &Caller,
+        delete: &Delete,
+        audit: &mut Audit<'_>,
+    ) -> Result<Option<String>, CallError> {
+        let place = self.place(Named::object(&delete.target, None)).await?;
+        let verbs: &[&str] = if delete.wait.is_some() { &["delete", "get"] } else { &["delete"] };
+        place.require(caller, verbs)?;
+        self.look(&place, audit).await;
+        let what = format!("delete {}", place.named);
+        let uri = place.uri(if caller.dry_run { "dryRun=All" } else { "" });
+        let request = wire(Method::DELETE, uri, &options(delete, caller.dry_run), delete.uid.is_some());
+        let answer = match self.sender.send(Some(caller), &what, &request, &mut audit.meter).await {
+            Ok(body) => object(&what, &body)?,
+            Err(error) if error.reason == CallReason::NotFound && (delete.ignore_missing || audit.meter.uncertain) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        // What comes now, others do.
+        if let (Some(own), Some(uid)) = (audit.own.take(), uid_of(&answer)) {
+            own.deleted(&uid, &answer);
+        }
+        if let Some(wait) = delete.wait.filter(|_| !caller.dry_run) {
+            let uid = delete.uid.clone().or_else(|| uid_of(&answer));
+            self.wait_until_gone(&place, uid.as_deref(), wait.min(MAX_WAIT), &answer, audit).await?;
+        }
+        Ok(is_object(&answer).then_some(answer))
+    }
+
+    async fn wait_until_gone(
+        &self,
+        place: &Place<'_>,
+        uid: Option<&str>,
+        wait: Duration,
+        deleted: &str,
+        audit: &mut Audit<'_>,
+    ) -> Result<(), CallError> {
+        let what = format!("wait for the end of {}", place.named);
+        let deadline = Instant::now() + wait;
+        let mut pause = FIRST_POLL;
+        let mut last = deleted.to_owned();
+        loop {
+            let get = self.fetch(audit.caller, &what, place.uri(""), &mut audit.meter);
+            let read = tokio::time::timeout_at(deadline, get).await;
+            match read {
+                Ok(Err(error)) if error.reason == CallReason::NotFound => return Ok(()),
+                Ok(Err(error)) => return Err(error),
+                Ok(Ok(seen)) if uid.is_some() && Head::read(&seen)?.uid() != uid => return Ok(()),
+                Ok(Ok(seen)) => last = seen,
+                Err(_) => {}
+            }
+            if Instant::now() + pause > deadline {
+                return Err(still_there(&what, wait, &last));
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 3 / 2).min(MAX_POLL);
+        }
+    }
+}
+
+/// The body of the request. With a body, the server reads dry-run here.
+fn options(delete: &Delete, dry_run: bool) -> String {
+    let propagation = match delete.propagation {
+        Propagation::Background => "Background",
+        Propagation::Foreground => "Foreground",
+        Propagation::Orphan => "Orphan",
+    };
+    let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation});
+    let mut set = |key: &str, value: Value| {
+        if let Some(options) = options.as_object_mut() {
+            options.insert(key.to_owned(), value);
+        }
+    };
+    match (&delete.uid, &delete.resource_version) {
+        (None, None) => {}
+        (Some(uid), None) => set("preconditions", json!({"uid": uid})),
+        (None, Some(version)) => set("preconditions", json!({"resourceVersion": version})),
+        (Some(uid), Some(version)) => set("preconditions", json!({"uid": uid, "resourceVersion": version})),
+    }
+    if dry_run {
+        set("dryRun", json!(["All"]));
+    }
+    options.to_string()
+}
+
+/// The server answers with the object while finalizers hold it, with a `Status` when it is gone.
+fn is_object(answer: &str) -> bool {
+    serde_json::from_str::<Value>(answer)
+        .is_ok_and(|answer| answer.get("kind").and_then(Value::as_str) != Some("Status"))
+}
+
+fn uid_of(answer: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(answer).ok()?;
+    let uid = answer.pointer("/metadata/uid").or_else(|| answer.pointer("/details/uid"))?;
+    uid.as_str().map(str::to_owned)
+}
+
+fn still_there(what: &str, wait: Duration, seen: &str) -> CallError {
+    let finalizers = serde_json::from_str::<Value>(seen)
+        .ok()
+        .and_then(|seen| seen.pointer("/metadata/finalizers").cloned())
+        .map(|finalizers| format!("; its finalizers: {}", super::text::clipped(&finalizers.to_string())))
+        .unwrap_or_default();
+    errors::refused(CallReason::Timeout, format!("{what}: still there after {wait:?}{finalizers}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use boathook_core::model::ObjectRef;
+
+    use super::*;
+
+    fn delete() -> Delete {
+        let target = ObjectRef { api_version: "v1".into(), kind: "Secret".into(), namespace: None, name: "a".into() };
+        Delete {
+            target,
+            propagation: Propagation::Background,
+            ignore_missing: false,
+            uid: None,
+            resource_version: None,
+            wait: None,
+        }
+    }
+
+    fn sent(delete: &Delete, dry_run: bool) -> Value {
+        serde_json::from_str(&options(delete, dry_run)).unwrap()
+    }
+
+    #[test]
+    fn the_options_hold_what_was_asked() {
+        let plain = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"});
+        assert_eq!(sent(&delete(), false), plain);
+        let all = Delete {
+            propagation: Propagation::Orphan,
+            uid: Some("u".into()),
+            resource_version: Some("7".into()),
+            ..delete()
+        };
+        let all = sent(&all, true);
+        assert_eq!(all.pointer("/preconditions"), Some(&json!({"uid": "u", "resourceVersion": "7"})));
+        assert_eq!((all.get("dryRun"), all.get("propagationPolicy")), (Some(&json!(["All"])), Some(&json!("Orphan"))));
+    }
+
+    #[test]
+    fn the_uid_is_found_in_both_kinds_of_answer() {
+        assert_eq!(uid_of(r#"{"kind":"Status","details":{"uid":"u"}}"#).as_deref(), Some("u"));
+        assert_eq!(uid_of(r#"{"kind":"Pod","metadata":{"uid":"u"}}"#).as_deref(), Some("u"));
+        assert_eq!(uid_of(r#"{"kind":"Status"}"#), None);
+    }
+}

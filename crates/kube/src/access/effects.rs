@@ -1,0 +1,102 @@
+//! What each write did to its object, for those who want to know: reads the object before it, and takes the
+//! answer for what it is afterwards.
+//!
+//! It never costs anything when nobody asks, and never fails a write: what can't be read is not known. Somebody else
+//! may write between the reading and the write; their change is shown as the hook's then.
+
+use boathook_core::{
+    effect::{Effect, Ending, State},
+    model::{CallError, Caller, Create, Delete, ObjectRef, Operation},
+};
+use serde_json::Value;
+
+/// What is found out about a write under way.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub object: ObjectRef,
+    /// Of a create, that succeeds only where there is nothing: absent.
+    pub before: State,
+    after: State,
+    ending: Ending,
+    note: Option<String>,
+}
+
+impl Watched {
+    pub fn new(object: ObjectRef) -> Self {
+        let after = State::Unknown("there was no answer".to_owned());
+        Self { object, before: State::Absent, after, ending: Ending::Interrupted, note: None }
+    }
+
+    /// How the write ended. `pretended`: the object exists only in the plan.
+    pub fn settle(
+        &mut self,
+        caller: &Caller,
+        operation: &Operation,
+        result: &Result<Option<String>, CallError>,
+        pretended: bool,
+    ) {
+        self.ending = Ending::of(result);
+        let Ok(answer) = result else { return };
+        let answer = answer.as_deref().map(State::read);
+        match (operation, answer) {
+            (Operation::Delete(delete), answer) => self.after = after_deletion(caller, delete, answer),
+            (Operation::Create(Create { subresource: Some(_), object, .. }), Some(_)) => {
+                self.after = State::read(object)
+            }
+            (Operation::Create(create), None) => {
+                self.after = State::Absent;
+                self.note = Some(format!("it is there already, and is kept: ifExists is {:?}", create.if_exists));
+            }
+            (_, Some(answer)) => self.after = answer,
+            (_, None) => self.after = State::Absent,
+        }
+        if let (None, Operation::Patch(_) | Operation::Delete(_), State::Absent) = (&self.note, operation, &self.before)
+        {
+            self.note = match (&self.after, pretended) {
+                (State::Absent, true) => {
+                    Some("the plan only pretends to create it: what this would do to it is not known".to_owned())
+                }
+                (State::Absent, false) => Some("there is no such object, which is no failure here".to_owned()),
+                _ => None,
+            };
+        }
+        if let Some(name) =
+            self.after.object().and_then(|object| object.pointer("/metadata/name")).and_then(Value::as_str)
+            && self.object.name.ends_with('*')
+        {
+            self.object.name = name.to_owned();
+        }
+    }
+
+    /// How a Kubernetes Event that was sent with this body ended.
+    pub fn emitted(&mut self, body: &str, result: &Result<(), CallError>) {
+        self.ending = Ending::of(result);
+        self.after = State::read(body);
+    }
+
+    /// All that was found out.
+    pub fn into_effect(self, caller: &Caller, verb: &'static str, subresource: Option<&str>) -> Effect {
+        Effect {
+            hook: caller.hook.clone(),
+            run: caller.run.clone(),
+            verb,
+            object: self.object,
+            subresource: subresource.map(str::to_owned),
+            before: self.before,
+            after: self.after,
+            ending: self.ending,
+            note: self.note,
+            dry_run: caller.dry_run,
+        }
+    }
+}
+
+/// An object whose end is only asked for is still there; of others, some kinds are answered with their last state.
+fn after_deletion(caller: &Caller, delete: &Delete, answer: Option<State>) -> State {
+    let waited = delete.wait.is_some() && !caller.dry_run;
+    let ends = |object: &Value| object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());
+    match answer {
+        Some(State::Present(object)) if !waited && ends(&object) => State::Present(object),
+        _ => State::Absent,
+    }
+}

@@ -1,0 +1,120 @@
+//! Whether a hook's permissions allow a request: RBAC's rules, and namespaces. Pure.
+//!
+//! It never guesses: what no permission names is refused.
+//!
+//! Differences from RBAC, all of them narrower or more explicit:
+//! - `namespaces` restricts a permission to objects in these namespaces. It then allows neither
+//!   cluster-scoped objects nor lists over all namespaces. `*` has no special meaning there.
+//! - `pods/*` allows every subresource of pods, but not pods; `*` allows all, subresources included.
+//! - A create is checked by the name in its body, so `resourceNames` can allow it; with
+//!   `generateName` there is no name, and a permission with `resourceNames` does not apply.
+
+use boathook_core::model::{HookName, Permission};
+
+use super::text::quoted;
+
+/// Where a request reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach<'a> {
+    /// A cluster-scoped object, or a list of them.
+    Cluster,
+    /// A list over all namespaces.
+    AllNamespaces,
+    /// One namespace.
+    Namespace(&'a str),
+}
+
+/// What a request asks for, apart from its verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Subject<'a> {
+    /// Empty for the core group.
+    pub group: &'a str,
+    /// Plural.
+    pub resource: &'a str,
+    pub subresource: Option<&'a str>,
+    pub reach: Reach<'a>,
+    /// Absent for lists and for names that the server generates.
+    pub name: Option<&'a str>,
+}
+
+/// Whether one of the permissions allows the request.
+pub(super) fn allows(permissions: &[Permission], verb: &str, subject: &Subject<'_>) -> bool {
+    permissions.iter().any(|permission| permits(permission, verb, subject))
+}
+
+fn permits(permission: &Permission, verb: &str, subject: &Subject<'_>) -> bool {
+    any_or_star(&permission.verbs, verb)
+        && any_or_star(&permission.api_groups, subject.group)
+        && permission.resources.iter().any(|rule| names_resource(rule, subject))
+        && names_object(&permission.resource_names, subject.name)
+        && reaches(&permission.namespaces, subject.reach)
+}
+
+fn any_or_star(rules: &[String], wanted: &str) -> bool {
+    rules.iter().any(|rule| rule == "*" || rule == wanted)
+}
+
+fn names_resource(rule: &str, subject: &Subject<'_>) -> bool {
+    if rule == "*" {
+        return true;
+    }
+    let star_or = |part: &str, wanted: &str| part == "*" || part == wanted;
+    match (rule.split_once('/'), subject.subresource) {
+        (None, None) => rule == subject.resource,
+        (Some((resource, sub)), Some(wanted)) => star_or(resource, subject.resource) && star_or(sub, wanted),
+        _ => false,
+    }
+}
+
+fn names_object(rules: &[String], name: Option<&str>) -> bool {
+    rules.is_empty() || name.is_some_and(|name| rules.iter().any(|rule| rule == name))
+}
+
+fn reaches(rules: &[String], reach: Reach<'_>) -> bool {
+    match reach {
+        _ if rules.is_empty() => true,
+        Reach::Namespace(namespace) => rules.iter().any(|rule| rule == namespace),
+        Reach::Cluster | Reach::AllNamespaces => false,
+    }
+}
+
+/// The text of a refusal: hook, verbs, object, and the permission that would allow it.
+pub(super) fn refusal(hook: &HookName, verbs: &[&str], subject: &Subject<'_>) -> String {
+    let name = subject.name.map(|name| format!(" {name:?}")).unwrap_or_default();
+    let place = match subject.reach {
+        Reach::Cluster => String::new(),
+        Reach::AllNamespaces => " in all namespaces".to_owned(),
+        Reach::Namespace(namespace) => format!(" in namespace {namespace:?}"),
+    };
+    format!(
+        "hook {:?} may not {} {}{name}{place}: add {} to permissions.kubernetes",
+        hook.as_str(),
+        verbs.join(", "),
+        resource_text(subject),
+        permission_text(verbs, subject),
+    )
+}
+
+fn resource_text(subject: &Subject<'_>) -> String {
+    match subject.subresource {
+        Some(subresource) => format!("{}/{subresource}", subject.resource),
+        None => subject.resource.to_owned(),
+    }
+}
+
+/// The narrowest permission without names, as one line of YAML.
+fn permission_text(verbs: &[&str], subject: &Subject<'_>) -> String {
+    let namespaces = match subject.reach {
+        Reach::Namespace(namespace) => format!(", namespaces: [{}]", quoted(namespace)),
+        Reach::Cluster | Reach::AllNamespaces => String::new(),
+    };
+    format!(
+        "{{apiGroups: [{}], resources: [{}], verbs: [{}]{namespaces}}}",
+        quoted(subject.group),
+        quoted(&resource_text(subject)),
+        verbs.join(", "),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! What a write is about, before it is checked: an operation, its target and its verb.
+
+use boathook_core::model::{CallError, HookName, ObjectRef, Operation, Patch, PatchBody};
+
+use super::request::{Head, Named};
+
+/// An operation, and the identity out of its body where it has one.
+pub(super) struct Intent<'a> {
+    pub operation: &'a Operation,
+    pub head: Result<Head, CallError>,
+}
+
+impl<'a> Intent<'a> {
+    pub fn read(operation: &'a Operation) -> Self {
+        let head = match operation {
+            Operation::Create(create) => Head::read(&create.object),
+            Operation::Update(update) => Head::read(&update.object),
+            Operation::Patch(Patch { body: PatchBody::Apply { object, .. }, .. }) => Head::read(object),
+            Operation::Patch(_) | Operation::Delete(_) => Ok(Head::default()),
+        };
+        Self { operation, head }
+    }
+
+    pub fn verb(&self) -> &'static str {
+        match self.operation {
+            Operation::Create(_) => "create",
+            Operation::Patch(Patch { body: PatchBody::Jq(_), .. }) | Operation::Update(_) => "update",
+            Operation::Patch(_) => "patch",
+            Operation::Delete(_) => "delete",
+        }
+    }
+
+    /// What it names besides its body.
+    pub fn target(&self) -> Option<&'a ObjectRef> {
+        match self.operation {
+            Operation::Create(create) => create.subresource.as_ref().map(|(_, target)| target),
+            Operation::Patch(patch) => Some(&patch.target),
+            Operation::Delete(delete) => Some(&delete.target),
+            Operation::Update(_) => None,
+        }
+    }
+
+    pub fn object(&self) -> String {
+        match (self.target(), &self.head) {
+            (Some(target), _) => Named::object(target, None).to_string(),
+            (None, Ok(head)) => head.describe(),
+            (None, Err(_)) => "? ?".to_owned(),
+        }
+    }
+
+    pub fn subresource(&self) -> Option<&'a str> {
+        match self.operation {
+            Operation::Create(create) => create.subresource.as_ref().map(|(name, _)| name.as_str()),
+            Operation::Update(update) => update.subresource.as_deref(),
+            Operation::Patch(patch) => patch.subresource.as_deref(),
+            Operation::Delete(_) => None,
+        }
+    }
+
+    /// The object, with `?` for what is not known of it.
+    pub fn reference(&self) -> ObjectRef {
+        match (self.target(), &self.head) {
+            (Some(target), _) => target.clone(),
+            (None, Ok(head)) => head.reference(),
+            (None, Err(_)) => {
+                let unknown = || "?".to_owned();
+                ObjectRef { api_version: unknown(), kind: unknown(), namespace: None, name: unknown() }
+            }
+        }
+    }
+}
+
+/// The name under which the API server remembers which fields a hook has set.
+pub(super) fn field_manager(hook: &HookName) -> String {
+    format!("boathook.dev/{hook}")
+}

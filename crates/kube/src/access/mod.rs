@@ -1,0 +1,148 @@
+//! Stage 5: a hook's calls to Kubernetes, checked against its grants before anything is sent.
+//!
+//! It never decides what a hook is granted, never runs a hook, and never logs an object's content.
+//!
+//! ```text
+//!  call ─▶ request (names, body, kind) ─▶ grants (pure) ─▶ send (tries, retry, bounds) ─▶ API server
+//!                                            └─ refused ─┐        └─ errors (code → reason)
+//!                                     audit ◀────────────┴─ one record for each write
+//! ```
+
+mod answer;
+mod audit;
+mod batch;
+mod create;
+mod delete;
+mod effects;
+mod errors;
+mod events;
+mod grants;
+mod intent;
+mod jq;
+mod own;
+mod pretend;
+mod read;
+mod request;
+mod retry;
+mod rights;
+mod send;
+mod text;
+mod update;
+mod write;
+
+use std::{sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
+
+pub use audit::{Observer, WriteRecord};
+pub use own::{Followed, OwnWrites};
+pub use rights::Right;
+
+use boathook_core::model::HookName;
+
+use crate::{discovery::Discovery, election::Leadership};
+
+/// Bounds of the calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessConfig {
+    /// How long one try of one request may take, answer included. Default 10 s.
+    pub request_timeout: Duration,
+    /// How often a request is repeated at most. Default 5.
+    pub retries: u32,
+    /// When the API server asks for a longer pause than this, the call fails at once instead of
+    /// waiting. Default 5 s, half of a run's default time, so that the hook learns of it.
+    pub max_retry_after: Duration,
+    /// Operations of one batch in flight at the same time, at least 1. Default 16.
+    pub batch_concurrency: usize,
+    /// Largest request body and largest answer about one object, in bytes. Default 4 MiB; the API
+    /// server itself takes 3 MiB.
+    pub max_object_bytes: usize,
+    /// Largest page of a list, in bytes as the server sends it. Default 32 MiB.
+    pub max_list_bytes: usize,
+    /// `reportingInstance` of Kubernetes Events, such as the pod's name. Default `boathook`.
+    pub reporting_instance: String,
+}
+
+impl Default for AccessConfig {
+    fn default() -> Self {
+        const MIB: usize = 1024 * 1024;
+        Self {
+            request_timeout: Duration::from_secs(10),
+            retries: 5,
+            max_retry_after: Duration::from_secs(5),
+            batch_concurrency: 16,
+            max_object_bytes: 4 * MIB,
+            max_list_bytes: 32 * MIB,
+            reporting_instance: "boathook".to_owned(),
+        }
+    }
+}
+
+/// Runs the jq programs of hooks somewhere they can't hang the host.
+pub trait JqRunner: Send + Sync + 'static {
+    /// Runs `program` on `object` (JSON) and gives its one result as JSON, or says what is wrong.
+    fn run(&self, hook: &HookName, program: &str, object: String) -> BoxFuture<'_, Result<String, String>>;
+}
+
+/// Executes the calls of all hooks. Cheap to clone.
+#[derive(Clone)]
+pub struct Access {
+    sender: send::Sender,
+    discovery: Arc<Discovery>,
+    jq: Arc<dyn JqRunner>,
+    config: AccessConfig,
+    observer: Arc<dyn Observer>,
+    own: Arc<OwnWrites>,
+    pretended: Arc<pretend::Pretended>,
+}
+
+impl Access {
+    /// Nothing is sent yet.
+    ///
+    /// `client` must be built with `kube::Config::default_retry` off: retries are decided here, by
+    /// whether an operation may be repeated, and kube's own would repeat a create after a 504.
+    pub fn new(
+        client: kube::Client,
+        discovery: Arc<Discovery>,
+        jq: Arc<dyn JqRunner>,
+        config: AccessConfig,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
+        let sender = send::Sender::new(client, &config);
+        Self { sender, discovery, jq, config, observer, own: Arc::default(), pretended: Arc::default() }
+    }
+
+    /// The same, for those who may write only as long as they lead: no write is sent after that, nor waited for.
+    pub fn fenced(&self, leadership: Leadership) -> Self {
+        Self { sender: self.sender.fenced(leadership), ..self.clone() }
+    }
+
+    /// What hooks wrote.
+    pub fn own_writes(&self) -> &Arc<OwnWrites> {
+        &self.own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use boathook_core::model::{CallError, Caller, EmitEvent, ListQuery, ObjectRef, Operation};
+
+    use super::*;
+
+    /// Calls are awaited inside runs, which move between threads. It is enough that this compiles.
+    #[allow(dead_code)]
+    fn every_call_can_move_between_threads<'a>(
+        access: &'a Access,
+        caller: &'a Caller,
+        (target, query): (&'a ObjectRef, &'a ListQuery),
+        operations: &'a [Operation],
+        event: &'a EmitEvent,
+    ) -> Vec<BoxFuture<'a, Result<(), CallError>>> {
+        vec![
+            Box::pin(async move { access.get(caller, target, None).await.map(drop) }),
+            Box::pin(async move { access.list(caller, query).await.map(drop) }),
+            Box::pin(async move { access.batch(caller, operations).await.pop().map_or(Ok(()), |done| done.map(drop)) }),
+            Box::pin(async move { access.emit_event(caller, event).await }),
+        ]
+    }
+}

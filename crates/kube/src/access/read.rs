@@ -1,0 +1,112 @@
+//! The calls `get` and `list`.
+//!
+//! They never write, and leave no audit record.
+
+use boathook_core::model::{CallError, CallReason, Caller, ListQuery, ObjectRef, Page};
+
+use super::{
+    Access, answer, errors,
+    request::Named,
+    send::{Meter, Wire},
+    text::encoded,
+};
+
+/// Objects in a page when the hook does not say.
+const PAGE: u32 = 500;
+
+impl Access {
+    /// Reads one object, or a subresource of it. Verb `get`.
+    pub async fn get(
+        &self,
+        caller: &Caller,
+        target: &ObjectRef,
+        subresource: Option<&str>,
+    ) -> Result<String, CallError> {
+        let place = self.place(Named::object(target, subresource)).await?;
+        place.require(caller, &["get"])?;
+        let read = self.fetch(caller, &format!("get {}", place.named), place.uri(""), &mut Meter::default()).await;
+        read.map_err(|error| self.pretended.explain(caller, target, error))
+    }
+
+    /// Reads one page of objects. Verb `list`.
+    pub async fn list(&self, caller: &Caller, query: &ListQuery) -> Result<Page, CallError> {
+        let named = Named {
+            api_version: &query.api_version,
+            kind: &query.kind,
+            namespace: query.namespace.as_deref().filter(|namespace| !namespace.is_empty()),
+            name: None,
+            subresource: None,
+        };
+        let what = format!("list {named}");
+        if query.limit == Some(0) {
+            return Err(errors::invalid(format!("{what}: a limit of 0 is no page; use at least 1")));
+        }
+        let place = self.collection(named).await?;
+        place.require_list(caller, query.field_selector.as_deref())?;
+        let wire = Wire { list: true, ..Wire::get(place.uri(&list_query(query))) };
+        let body = self.sender.send(Some(caller), &what, &wire, &mut Meter::default()).await?;
+        std::str::from_utf8(&body)
+            .map_err(|error| error.to_string())
+            .and_then(|text| answer::page(text, named.api_version, named.kind).map_err(|error| error.to_string()))
+            .map_err(|error| not_readable(&what, &error))
+    }
+
+    /// A GET whose answer is an object.
+    pub(super) async fn fetch(
+        &self,
+        caller: &Caller,
+        what: &str,
+        uri: String,
+        meter: &mut Meter,
+    ) -> Result<String, CallError> {
+        let body = self.sender.send(Some(caller), what, &Wire::get(uri), meter).await?;
+        object(what, &body)
+    }
+}
+
+fn list_query(query: &ListQuery) -> String {
+    let limit = query.limit.unwrap_or(PAGE).to_string();
+    let given = |value: &'_ Option<String>| value.clone().filter(|value| !value.is_empty());
+    let pairs = [
+        ("labelSelector", given(&query.label_selector)),
+        ("fieldSelector", given(&query.field_selector)),
+        ("limit", Some(limit)),
+        ("continue", given(&query.continue_token)),
+    ];
+    encoded(pairs.iter().filter_map(|(key, value)| Some((*key, value.as_deref()?))))
+}
+
+/// An answer as the hook gets it.
+pub(super) fn object(what: &str, body: &[u8]) -> Result<String, CallError> {
+    std::str::from_utf8(body)
+        .map_err(|error| error.to_string())
+        .and_then(|text| answer::object(text).map_err(|error| error.to_string()))
+        .map_err(|error| not_readable(what, &error))
+}
+
+fn not_readable(what: &str, error: &str) -> CallError {
+    errors::refused(CallReason::Other, format!("{what}: the answer is not the JSON of an object: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_asks_for_a_page() {
+        let mut query = ListQuery {
+            api_version: "v1".into(),
+            kind: "Pod".into(),
+            namespace: None,
+            label_selector: None,
+            field_selector: Some(String::new()),
+            limit: None,
+            continue_token: None,
+        };
+        assert_eq!(list_query(&query), "limit=500");
+        query.label_selector = Some("app=web".into());
+        query.limit = Some(2);
+        query.continue_token = Some("a/b=".into());
+        assert_eq!(list_query(&query), "labelSelector=app%3Dweb&limit=2&continue=a%2Fb%3D");
+    }
+}

@@ -1,0 +1,113 @@
+//! Whether a ServiceAccount is there, and what it may do, as the API server says. It asks for the operator, never as the
+//! ServiceAccount, and answers nothing itself.
+
+use boathook_core::model::{CallError, CallReason, Identity, Permission, Resource};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{
+    Access, errors,
+    send::{Meter, Wire},
+    write::wire,
+};
+
+const PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+/// Questions under way at the same time.
+const AT_A_TIME: usize = 8;
+
+/// A right to do something with objects.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Right {
+    /// `list`, `watch`.
+    pub verbs: Vec<String>,
+    /// Empty for the core group; `*` for all.
+    pub group: String,
+    /// Plural, or `pods/status`; `*` for all.
+    pub resource: String,
+    /// Absent: all namespaces, or a cluster-scoped kind.
+    pub namespace: Option<String>,
+    /// Absent: all names.
+    pub name: Option<String>,
+}
+
+impl Right {
+    fn lacking(&self, verbs: Vec<String>) -> Permission {
+        Permission {
+            api_groups: vec![self.group.clone()],
+            resources: vec![self.resource.clone()],
+            verbs,
+            resource_names: self.name.iter().cloned().collect(),
+            namespaces: self.namespace.iter().cloned().collect(),
+        }
+    }
+}
+
+impl Access {
+    /// Whether there is such a ServiceAccount. An error means that the API server did not say.
+    pub async fn is_there(&self, identity: &Identity) -> Result<bool, CallError> {
+        let accounts = Resource {
+            group: String::new(),
+            version: "v1".to_owned(),
+            kind: "ServiceAccount".to_owned(),
+            plural: "serviceaccounts".to_owned(),
+            namespaced: true,
+        };
+        let wire = Wire::get(accounts.path(Some(&identity.namespace), Some(&identity.service_account), None));
+        let what = format!("look whether there is a {identity}");
+        match self.sender.send(None, &what, &wire, &mut Meter::default()).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.reason == CallReason::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Those of the rights that the ServiceAccount lacks. An error means that the API server did not say.
+    pub async fn lacks(&self, identity: &Identity, rights: &[Right]) -> Result<Vec<Permission>, CallError> {
+        let asked: Vec<(Right, Vec<String>)> = stream::iter(rights.to_vec())
+            .map(|right| async move {
+                let mut lacking = Vec::new();
+                for verb in &right.verbs {
+                    if !self.may(identity, verb, &right).await? {
+                        lacking.push(verb.clone());
+                    }
+                }
+                Ok::<_, CallError>((right, lacking))
+            })
+            .buffered(AT_A_TIME)
+            .try_collect()
+            .await?;
+        let lacking = asked.into_iter().filter(|(_, lacking)| !lacking.is_empty());
+        Ok(lacking.map(|(right, verbs)| right.lacking(verbs)).collect())
+    }
+
+    async fn may(&self, identity: &Identity, verb: &str, right: &Right) -> Result<bool, CallError> {
+        let what = format!("ask whether {identity} may {verb} {}", right.resource);
+        let wire = Wire { asks: true, ..wire(Method::POST, PATH.to_owned(), &review(identity, verb, right), true) };
+        let body = self.sender.send(None, &what, &wire, &mut Meter::default()).await?;
+        let answer: Value = serde_json::from_slice(&body)
+            .map_err(|error| errors::invalid(format!("{what}: the answer can't be read: {error}")))?;
+        Ok(answer.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or_default())
+    }
+}
+
+fn review(identity: &Identity, verb: &str, right: &Right) -> String {
+    let (resource, subresource) = right.resource.split_once('/').unwrap_or((&right.resource, ""));
+    json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": identity.user(),
+            "groups": identity.groups(),
+            "resourceAttributes": {
+                "group": right.group,
+                "resource": resource,
+                "subresource": subresource,
+                "namespace": right.namespace.as_deref().unwrap_or_default(),
+                "name": right.name.as_deref().unwrap_or_default(),
+                "verb": verb,
+            },
+        },
+    })
+    .to_string()
+}

@@ -1,0 +1,305 @@
+//! Sends one request, more than once where that is safe, within time and size bounds.
+//!
+//! It never checks grants; who calls it has done so.
+
+use std::{error::Error as StdError, time::Duration};
+
+use boathook_core::model::{Allowance, CallError, CallReason, Caller, Identity};
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, header, request};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kube::client::Body;
+use tokio::time::Instant;
+
+use super::{
+    AccessConfig,
+    errors::{self, Status},
+    retry::{self, Next, Policy, Symptom},
+};
+use crate::election::{Leadership, NotLeading};
+
+/// A body that says no more than an error needs; a longer one is not read.
+const MAX_ERROR_BYTES: usize = 256 * 1024;
+
+/// An answer is there as it came, in a buffer that grew, and as what is made of it.
+const COPIES: usize = 3;
+
+/// One request.
+#[derive(Debug, Clone)]
+pub(super) struct Wire {
+    pub method: Method,
+    /// Path and query, percent-encoded.
+    pub uri: String,
+    pub content_type: &'static str,
+    pub body: Bytes,
+    /// Having it happen twice is as good as once.
+    pub repeatable: bool,
+    /// A list has another size bound.
+    pub list: bool,
+    /// It changes nothing, whatever its method.
+    pub asks: bool,
+}
+
+impl Wire {
+    /// A request without a body.
+    pub fn get(uri: String) -> Self {
+        let body = Bytes::new();
+        Self { method: Method::GET, uri, content_type: JSON, body, repeatable: true, list: false, asks: true }
+    }
+}
+
+/// The only place where this header comes from: what a hook passes is a path's or a body's. The API server adds a
+/// ServiceAccount's groups itself; to name them would take the right to impersonate groups, of any name.
+fn impersonating(request: request::Builder, identity: Option<&Identity>) -> request::Builder {
+    match identity {
+        Some(identity) => request.header("Impersonate-User", identity.user()),
+        None => request,
+    }
+}
+
+pub(super) const JSON: &str = "application/json";
+
+/// What the requests of one call added up to.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Meter {
+    /// Requests sent.
+    pub tries: u32,
+    /// The last HTTP status.
+    pub code: Option<u16>,
+    /// A try failed that may have had its effect.
+    pub uncertain: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct Sender {
+    client: kube::Client,
+    leadership: Leadership,
+    timeout: Duration,
+    policy: Policy,
+    max_object_bytes: usize,
+    max_list_bytes: usize,
+}
+
+enum Fault {
+    Answered {
+        code: u16,
+        retry_after: Option<Duration>,
+        body: Bytes,
+    },
+    NotConnected(String),
+    Lost(String),
+    TimedOut,
+    TooLarge,
+    /// The caller has no more memory.
+    Crowded,
+    Unsendable(http::Error),
+    /// Another operator may lead.
+    Fenced(NotLeading),
+}
+
+impl Sender {
+    pub fn new(client: kube::Client, config: &AccessConfig) -> Self {
+        Self {
+            client,
+            leadership: Leadership::alone(),
+            timeout: config.request_timeout,
+            policy: Policy { retries: config.retries, max_retry_after: config.max_retry_after },
+            max_object_bytes: config.max_object_bytes,
+            max_list_bytes: config.max_list_bytes,
+        }
+    }
+
+    pub fn fenced(&self, leadership: Leadership) -> Self {
+        Self { leadership, ..self.clone() }
+    }
+
+    /// Sends until there is an answer that counts, for a caller or else for the operator itself. `what` names verb and object
+    /// in errors.
+    pub async fn send(
+        &self,
+        caller: Option<&Caller>,
+        what: &str,
+        wire: &Wire,
+        meter: &mut Meter,
+    ) -> Result<Bytes, CallError> {
+        if wire.body.len() > self.max_object_bytes {
+            return Err(errors::refused(
+                CallReason::TooLarge,
+                format!(
+                    "{what}: the body has {} bytes, more than the {} allowed",
+                    wire.body.len(),
+                    self.max_object_bytes
+                ),
+            ));
+        }
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let fault = match self.once(caller, wire, meter).await {
+                Ok(body) => return Ok(body),
+                Err(fault) => fault,
+            };
+            match retry::decide(fault.symptom(), wire.repeatable, tried, self.policy, rand::random()) {
+                Next::GiveUp => return Err(self.explain(what, wire, fault)),
+                Next::Repeat { after, uncertain } => {
+                    tracing::debug!(call = what, tried, ?after, uncertain, "repeating a request to the API server");
+                    meter.uncertain |= uncertain;
+                    tokio::time::sleep(after).await;
+                }
+            }
+        }
+    }
+
+    async fn once(&self, caller: Option<&Caller>, wire: &Wire, meter: &mut Meter) -> Result<Bytes, Fault> {
+        meter.code = None;
+        let end = match wire.asks {
+            true => None,
+            false => self.leadership.check().map_err(Fault::Fenced)?,
+        };
+        meter.tries += 1;
+        let request = impersonating(Request::builder(), caller.and_then(|caller| caller.identity.as_deref()))
+            .method(&wire.method)
+            .uri(&wire.uri)
+            .header(header::ACCEPT, JSON)
+            .header(header::CONTENT_TYPE, wire.content_type)
+            .body(Body::from(wire.body.clone()))
+            .map_err(Fault::Unsendable)?;
+        let usual = Instant::now() + self.timeout;
+        tokio::time::timeout_at(
+            end.map_or(usual, |end| end.min(usual)),
+            self.exchange(request, self.bound(wire), caller, meter),
+        )
+        .await
+        .unwrap_or(Err(Fault::TimedOut))
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Body>,
+        bound: usize,
+        caller: Option<&Caller>,
+        meter: &mut Meter,
+    ) -> Result<Bytes, Fault> {
+        let memory = caller.map(|caller| caller.memory.clone()).unwrap_or_default();
+        let (head, body) = self.client.send(request).await.map_err(|error| Fault::from_client(&error))?.into_parts();
+        let code = head.status.as_u16();
+        meter.code = Some(code);
+        if head.status.is_success() {
+            return read(body, bound, &memory).await;
+        }
+        // The status alone says enough when the rest can't be read.
+        let body = read(body, MAX_ERROR_BYTES, &memory).await.unwrap_or_default();
+        let retry_after = retry_after(&head.headers, &body);
+        Err(Fault::Answered { code, retry_after, body })
+    }
+
+    fn bound(&self, wire: &Wire) -> usize {
+        if wire.list { self.max_list_bytes } else { self.max_object_bytes }
+    }
+
+    fn explain(&self, what: &str, wire: &Wire, fault: Fault) -> CallError {
+        let maybe = !wire.repeatable && retry::may_have_happened(fault.symptom());
+        let maybe = if maybe { "; it may have happened" } else { "" };
+        let (reason, text) = match fault {
+            Fault::Answered { code, body, .. } => {
+                let error = errors::answered(what, code, &body);
+                return CallError { message: format!("{}{maybe}", error.message), ..error };
+            }
+            Fault::NotConnected(error) => {
+                (CallReason::Unavailable, format!("the API server can't be reached: {error}"))
+            }
+            Fault::Lost(error) => (CallReason::Unavailable, format!("the connection was lost: {error}")),
+            Fault::TimedOut => (CallReason::Timeout, format!("no answer within {:?}", self.timeout)),
+            Fault::TooLarge => {
+                let hint = if wire.list { "; ask for fewer with `limit`" } else { "" };
+                (CallReason::TooLarge, format!("the answer has more than the {} bytes allowed{hint}", self.bound(wire)))
+            }
+            Fault::Crowded => (
+                CallReason::Unavailable,
+                "the answer was not read: the memory that all runs share is used up at the moment; try again later, or \
+                 ask for less at a time"
+                    .to_owned(),
+            ),
+            Fault::Fenced(error) => (CallReason::Unavailable, format!("not sent: {error}")),
+            Fault::Unsendable(error) => (CallReason::Invalid, format!("it makes no HTTP request: {error}")),
+        };
+        errors::refused(reason, format!("{what}: {text}{maybe}"))
+    }
+}
+
+impl Fault {
+    fn from_client(error: &kube::Error) -> Self {
+        let text = innermost(error);
+        if never_connected(error) { Self::NotConnected(text) } else { Self::Lost(text) }
+    }
+
+    fn symptom(&self) -> Symptom {
+        match self {
+            Self::Answered { code, retry_after, .. } => Symptom::Answered { code: *code, retry_after: *retry_after },
+            Self::NotConnected(_) => Symptom::NotConnected,
+            Self::Lost(_) => Symptom::Lost,
+            Self::TimedOut => Symptom::TimedOut,
+            Self::TooLarge | Self::Crowded | Self::Unsendable(_) | Self::Fenced(_) => Symptom::Hopeless,
+        }
+    }
+}
+
+/// Reads an answer piece by piece, within the caller's memory.
+async fn read(body: Body, bound: usize, memory: &Allowance) -> Result<Bytes, Fault> {
+    let mut body = Limited::new(body, bound);
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(error) if error.is::<LengthLimitError>() => return Err(Fault::TooLarge),
+            Err(error) => return Err(Fault::Lost(innermost(error.as_ref()))),
+        };
+        if let Some(piece) = frame.data_ref() {
+            if !memory.charge(COPIES * piece.len()) {
+                return Err(Fault::Crowded);
+            }
+            whole.extend_from_slice(piece);
+        }
+    }
+    Ok(whole.into())
+}
+
+fn retry_after(headers: &HeaderMap, body: &[u8]) -> Option<Duration> {
+    let header = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    header.or_else(|| Status::read(body)?.retry_after()).map(Duration::from_secs)
+}
+
+fn never_connected(error: &kube::Error) -> bool {
+    // Without credentials, nothing was sent either.
+    matches!(error, kube::Error::Auth(_))
+        || sources(error).any(|source| {
+            source.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(|error| error.is_connect())
+        })
+}
+
+fn innermost(error: &(dyn StdError + 'static)) -> String {
+    sources(error).last().unwrap_or(error).to_string()
+}
+
+fn sources<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn headers(identity: Option<&Identity>) -> Vec<String> {
+        let request = impersonating(Request::builder(), identity).body(()).unwrap();
+        request.headers().iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
+    }
+
+    // mutant: crates/kube/src/access/send.rs: `request.header("Impersonate-User", identity.user())` => `request.header("Impersonate-User", identity.user()).header("Impersonate-Group", "system:masters")`
+    #[test]
+    fn a_service_account_is_sent_by_name_alone() {
+        let identity = Identity { namespace: "prod".to_owned(), service_account: "hook".to_owned() };
+        assert_eq!(headers(Some(&identity)), ["impersonate-user: system:serviceaccount:prod:hook"]);
+        assert_eq!(headers(None), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,125 @@
+//! The call `write`: executes an operation, and makes its audit record.
+//!
+//! What each kind of operation sends is in the files named after them.
+
+use boathook_core::{
+    effect::State,
+    model::{CallError, CallReason, Caller, ObjectRef, Operation, PatchBody},
+};
+use bytes::Bytes;
+use http::Method;
+
+use super::{
+    Access,
+    audit::Audit,
+    effects::Watched,
+    errors,
+    intent::{Intent, field_manager},
+    read::object,
+    request::Place,
+    send::{JSON, Meter, Wire},
+    text::encoded,
+};
+
+impl Access {
+    /// Begins to watch a write, if anybody wants to know.
+    pub(super) fn watched(&self, object: impl FnOnce() -> ObjectRef) -> Option<Watched> {
+        self.observer.effects().map(|_| Watched::new(object()))
+    }
+
+    /// Reads the object before it is written.
+    pub(super) async fn look(&self, place: &Place<'_>, audit: &mut Audit<'_>) {
+        let caller = audit.caller;
+        let Some(watched) = &mut audit.effect else { return };
+        let read = self.fetch(caller, &format!("get {}", place.named), place.uri(""), &mut Meter::default()).await;
+        watched.before = match read {
+            Ok(object) => State::read(&object),
+            Err(error) if error.reason == CallReason::NotFound => State::Absent,
+            Err(error) => State::Unknown(error.message),
+        };
+    }
+
+    /// Writes. The object as the server answered it; absent where there was nothing to write.
+    pub async fn write(&self, caller: &Caller, operation: &Operation) -> Result<Option<String>, CallError> {
+        self.execute(caller, Intent::read(operation)).await
+    }
+
+    pub(super) async fn execute(&self, caller: &Caller, intent: Intent<'_>) -> Result<Option<String>, CallError> {
+        let (verb, object) = (intent.verb(), intent.object());
+        let mut audit = Audit::start(&*self.observer, caller, verb, object, intent.subresource());
+        audit.own = self.own.begin(caller, &intent);
+        audit.effect = self.watched(|| intent.reference());
+        let (operation, target) = (intent.operation, caller.dry_run.then(|| intent.reference()));
+        let mut result = self.dispatch(caller, intent, &mut audit).await;
+        if let Some(target) = &target {
+            result = result.map_err(|error| self.pretended.explain(caller, target, error));
+        }
+        if let Some(watched) = &mut audit.effect {
+            let pretended = target.as_ref().is_some_and(|target| self.pretended.needed_by(caller, target).is_some());
+            watched.settle(caller, operation, &result, pretended);
+        }
+        if let (Some(target), Ok(Some(_))) = (target, &result) {
+            self.pretend(caller, operation, target, audit.effect.as_ref());
+        }
+        audit.finish(&result);
+        result
+    }
+
+    async fn dispatch(
+        &self,
+        caller: &Caller,
+        intent: Intent<'_>,
+        audit: &mut Audit<'_>,
+    ) -> Result<Option<String>, CallError> {
+        let head = intent.head.map_err(|error| CallError { message: format!("{}: {error}", audit.verb), ..error })?;
+        match intent.operation {
+            Operation::Create(create) => self.create(caller, create, &head, audit).await,
+            Operation::Update(update) => self.update(caller, update, &head, audit).await,
+            Operation::Patch(patch) => match &patch.body {
+                PatchBody::Jq(program) => self.patch_by_jq(caller, patch, program, audit).await,
+                _ => self.patch(caller, patch, &head, audit).await,
+            },
+            Operation::Delete(delete) => self.delete(caller, delete, audit).await,
+        }
+    }
+
+    /// Sends a body and reads the object in the answer.
+    pub(super) async fn store(
+        &self,
+        what: &str,
+        wire: &Wire,
+        audit: &mut Audit<'_>,
+    ) -> Result<Option<String>, CallError> {
+        let body = self.sender.send(Some(audit.caller), what, wire, &mut audit.meter).await?;
+        let object = object(what, &body)?;
+        if let Some(own) = &audit.own {
+            own.wrote(wire, &object);
+        }
+        Ok(Some(object))
+    }
+}
+
+/// A write of a JSON body.
+pub(super) fn wire(method: Method, uri: String, body: &str, repeatable: bool) -> Wire {
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    Wire { method, uri, content_type: JSON, body, repeatable, list: false, asks: false }
+}
+
+/// The query of every write but a deletion.
+pub(super) fn write_query(caller: &Caller, manager: Option<&str>, force: Option<bool>) -> String {
+    let own = field_manager(&caller.hook);
+    let manager = Some(("fieldManager", manager.unwrap_or(&own)));
+    let force = force.map(|force| ("force", if force { "true" } else { "false" }));
+    let dry_run = caller.dry_run.then_some(("dryRun", "All"));
+    encoded([manager, force, dry_run].into_iter().flatten())
+}
+
+/// Refuses a field manager that the API server would refuse.
+pub(super) fn check_manager(manager: &str) -> Result<(), CallError> {
+    let valid = (1..=128).contains(&manager.len()) && !manager.chars().any(char::is_control);
+    if valid {
+        Ok(())
+    } else {
+        Err(errors::invalid("the field manager is not valid: use 1 to 128 printable characters"))
+    }
+}

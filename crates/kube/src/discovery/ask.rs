@@ -1,0 +1,124 @@
+//! The questions that discovery asks, each with a deadline. Remembers nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{Request, header::ACCEPT};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
+use kube::{
+    Client,
+    core::discovery::v2::{ACCEPT_AGGREGATED_DISCOVERY_V2, APIGroupDiscovery},
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use tokio::time::timeout;
+
+use super::{
+    DiscoveryError,
+    served::{self, Resources, Served},
+};
+
+/// For one answer: an aggregated API server that takes requests and gives none is an ordinary fault.
+pub(super) const ANSWER: Duration = Duration::from_secs(10);
+
+/// One group in the version that the server prefers.
+pub(super) struct Group {
+    /// `v1` or `apps/v1`.
+    pub api_version: String,
+    /// What it serves, if that came with the list of groups.
+    pub resources: Option<Resources>,
+    /// It says by itself what it serves. Otherwise the API server has tried, and got no answer.
+    pub asked_for: bool,
+}
+
+/// What a version serves; nothing if the server has no such version.
+pub(super) async fn version(client: &Client, api_version: &str) -> Result<Vec<Served>, DiscoveryError> {
+    if !is_api_version(api_version) {
+        return Ok(Vec::new());
+    }
+    let path = if api_version.contains('/') { format!("/apis/{api_version}") } else { format!("/api/{api_version}") };
+    match get::<APIResourceList>(client, &path, "application/json").await {
+        Ok(list) => Ok(served::from_list(list)),
+        Err(DiscoveryError::Unavailable(error)) if is_404(&error) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_404(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// Both forms of the answer. Servers before Kubernetes 1.27 know only the second one.
+#[derive(Deserialize)]
+struct Groups {
+    #[serde(default)]
+    items: Vec<APIGroupDiscovery>,
+    #[serde(default)]
+    groups: Vec<APIGroup>,
+}
+
+/// All groups, the core group first.
+pub(super) async fn groups(client: &Client) -> Result<Vec<Group>, DiscoveryError> {
+    let all = |path| get::<Groups>(client, path, ACCEPT_AGGREGATED_DISCOVERY_V2);
+    let (core, others) = futures::try_join!(all("/api"), all("/apis"))?;
+    let mut found: Vec<Group> = core.items.into_iter().filter_map(aggregated).collect();
+    if found.is_empty() {
+        found.push(Group { api_version: "v1".to_owned(), resources: None, asked_for: true });
+    }
+    found.extend(others.items.into_iter().filter_map(aggregated));
+    found.extend(others.groups.into_iter().filter_map(plain));
+    Ok(found)
+}
+
+fn plain(group: APIGroup) -> Option<Group> {
+    let version = group.preferred_version.or_else(|| group.versions.into_iter().next())?;
+    Some(Group { api_version: version.group_version, resources: None, asked_for: true })
+}
+
+fn aggregated(group: APIGroupDiscovery) -> Option<Group> {
+    let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
+    // The first one is preferred.
+    let preferred = group.versions.into_iter().next()?;
+    let version = preferred.version.clone()?;
+    let api_version = if name.is_empty() { version } else { format!("{name}/{version}") };
+    // What is stale is the last that the API server heard, if it ever heard anything.
+    let stale = preferred.freshness.as_deref() == Some("Stale");
+    let resources = served::from_discovery(&name, preferred);
+    let resources = (!stale || !resources.is_empty()).then(|| Arc::from(resources));
+    Some(Group { api_version, resources, asked_for: false })
+}
+
+async fn get<T: DeserializeOwned>(client: &Client, path: &str, accept: &str) -> Result<T, DiscoveryError> {
+    let unavailable = |error| DiscoveryError::Unavailable(Arc::new(error));
+    let request = Request::get(path).header(ACCEPT, accept).body(Vec::new());
+    let request = request.map_err(|error| unavailable(kube::Error::HttpError(error)))?;
+    match timeout(ANSWER, client.request(request)).await {
+        Ok(answer) => answer.map_err(unavailable),
+        Err(_) => Err(DiscoveryError::Silent(ANSWER)),
+    }
+}
+
+/// `version` or `group/version` in the characters that Kubernetes allows there. A hook chooses
+/// this text, and it becomes a part of a URL.
+fn is_api_version(text: &str) -> bool {
+    let mut parts = text.split('/');
+    let valid = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with(['.', '-'])
+            && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-'))
+    };
+    parts.next().is_some_and(valid) && parts.next().is_none_or(valid) && parts.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_api_version;
+
+    #[test]
+    fn only_a_version_becomes_a_part_of_a_url() {
+        for good in ["v1", "apps/v1", "networking.k8s.io/v1", "stable.example-1.com/v1beta1"] {
+            assert!(is_api_version(good), "{good}");
+        }
+        for bad in ["", "/", "v1/", "/v1", "a/b/c", "../api/v1", "v1?x=y", "apps/v1#", "Apps/v1", "apps/..", "a b/v1"] {
+            assert!(!is_api_version(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Remembers what the API server said it serves. Asks at most once at a time for the same, and never keeps anybody
+//! waiting who asks for something that is known.
+//!
+//! What was known is believed on when nobody can be asked: an API server that is away, or one group of it, must not
+//! take away kinds that were found.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::{StreamExt as _, stream};
+use kube::Client;
+use tokio::time::Instant;
+
+use super::{
+    DiscoveryError,
+    ask::{self, Group},
+    flights::Flights,
+    served::Resources,
+};
+
+/// Hooks choose what is asked for. Beyond so many versions, those that the server does not have
+/// are forgotten.
+const MAX_VERSIONS: usize = 512;
+/// Versions of a server without aggregated discovery that are asked for at the same time.
+const AT_A_TIME: usize = 8;
+
+/// Cheap to clone: those who wait for an answer share it.
+#[derive(Clone)]
+pub(super) struct Cache {
+    client: Client,
+    refresh_after: Duration,
+    known: Arc<Mutex<Known>>,
+    versions: Flights<String, Resources>,
+    groups: Flights<(), Arc<[Group]>>,
+}
+
+#[derive(Default)]
+struct Known {
+    versions: HashMap<String, Entry<Resources>>,
+    groups: Option<Entry<Arc<[Group]>>>,
+}
+
+#[derive(Clone)]
+struct Entry<T> {
+    what: T,
+    asked: Instant,
+    /// There is reason to think that it is no longer so.
+    doubtful: bool,
+}
+
+impl<T: Clone> Entry<T> {
+    fn new(what: T) -> Self {
+        Self { what, asked: Instant::now(), doubtful: false }
+    }
+
+    fn if_at_most_as_old(&self, age: Duration) -> Option<T> {
+        (!self.doubtful && self.asked.elapsed() < age).then(|| self.what.clone())
+    }
+}
+
+/// What the preferred versions of all groups serve, the core group before the others.
+pub(super) struct Everything {
+    /// Of each group that said it, or whose answer is remembered.
+    pub versions: Vec<Resources>,
+    /// Groups that do not answer, and of which nothing is known.
+    pub silent: Vec<String>,
+}
+
+impl Cache {
+    pub fn new(client: Client, refresh_after: Duration) -> Self {
+        let (versions, groups) = (Flights::default(), Flights::default());
+        Self { client, refresh_after, known: Arc::default(), versions, groups }
+    }
+
+    /// Never held while anybody is asked.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `api_version` serves, as it was when last asked. Empty if the server has no such
+    /// version.
+    pub async fn resources(&self, api_version: &str) -> Result<Resources, DiscoveryError> {
+        let asked = self.at_most_as_old(api_version, Duration::MAX).await;
+        asked.or_else(|error| self.remembered(api_version).ok_or(error))
+    }
+
+    /// The same, asked anew unless that was done a moment ago.
+    pub async fn refreshed(&self, api_version: &str) -> Result<Resources, DiscoveryError> {
+        self.at_most_as_old(api_version, self.refresh_after).await
+    }
+
+    fn remembered(&self, api_version: &str) -> Option<Resources> {
+        self.known().versions.get(api_version).map(|entry| entry.what.clone())
+    }
+
+    async fn at_most_as_old(&self, api_version: &str, age: Duration) -> Result<Resources, DiscoveryError> {
+        let known = self.known().versions.get(api_version).and_then(|entry| entry.if_at_most_as_old(age));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let (cache, version) = (self.clone(), api_version.to_owned());
+        let ask = move |number| async move {
+            let resources: Resources = ask::version(&cache.client, &version).await?.into();
+            let mut known = cache.known();
+            // After a doubt, an answer to an earlier question counts for those who asked it alone.
+            if cache.versions.landed(&version, number) {
+                known.keep(version, resources.clone());
+            }
+            Ok::<_, DiscoveryError>(resources)
+        };
+        self.versions.join(api_version.to_owned(), ask).await
+    }
+
+    /// Whatever is known of it may be wrong by now.
+    pub fn doubt(&self, api_version: &str) {
+        self.doubt_groups(|group| group == group_of(api_version));
+    }
+
+    /// The same, of all versions of some groups. The core group is the empty one.
+    pub fn doubt_groups(&self, doubted: impl Fn(&str) -> bool) {
+        let mut known = self.known();
+        let of_groups = known.versions.iter_mut().filter(|(version, _)| doubted(group_of(version)));
+        of_groups.for_each(|(_, entry)| entry.doubtful = true);
+        known.groups.iter_mut().for_each(|entry| entry.doubtful = true);
+        self.versions.forget(|version| doubted(group_of(version)));
+        self.groups.forget(|()| true);
+    }
+
+    /// What all preferred versions serve, asked anew unless that was done a moment ago, or, without `fresh`, ever.
+    pub async fn everything(&self, fresh: bool) -> Result<Everything, DiscoveryError> {
+        let age = if fresh { self.refresh_after } else { Duration::MAX };
+        let groups = match self.groups(age).await {
+            Ok(groups) => groups,
+            Err(error) => match self.known().groups.clone().filter(|_| !fresh) {
+                Some(known) => known.what,
+                None => return Err(error),
+            },
+        };
+        let each = |group: &Group| {
+            let (cache, version, said) = (self.clone(), group.api_version.clone(), group.resources.clone());
+            let asked_for = group.asked_for;
+            async move {
+                match said {
+                    Some(said) => Ok(said),
+                    // The API server has just said that it does not answer.
+                    None if !asked_for => cache.remembered(&version).ok_or(version),
+                    None if fresh => cache.refreshed(&version).await.map_err(|_| version),
+                    None => cache.resources(&version).await.map_err(|_| version),
+                }
+            }
+        };
+        let asked: Vec<_> = groups.iter().map(each).collect();
+        let asked: Vec<_> = stream::iter(asked).buffered(AT_A_TIME).collect().await;
+        let (mut versions, mut silent) = (Vec::new(), Vec::new());
+        for answer in asked {
+            match answer {
+                Ok(resources) => versions.push(resources),
+                Err(version) => silent.push(version),
+            }
+        }
+        Ok(Everything { versions, silent })
+    }
+
+    async fn groups(&self, age: Duration) -> Result<Arc<[Group]>, DiscoveryError> {
+        let known = self.known().groups.as_ref().and_then(|entry| entry.if_at_most_as_old(age));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let cache = self.clone();
+        let ask = move |number| async move {
+            let groups: Arc<[Group]> = ask::groups(&cache.client).await?.into();
+            let mut known = cache.known();
+            if cache.groups.landed(&(), number) {
+                for group in groups.iter() {
+                    if let Some(resources) = &group.resources {
+                        known.keep(group.api_version.clone(), resources.clone());
+                    }
+                }
+                known.groups = Some(Entry::new(groups.clone()));
+            }
+            Ok::<_, DiscoveryError>(groups)
+        };
+        self.groups.join((), ask).await
+    }
+}
+
+impl Known {
+    fn keep(&mut self, api_version: String, resources: Resources) {
+        if self.versions.len() >= MAX_VERSIONS {
+            self.versions.retain(|_, entry| !entry.what.is_empty());
+        }
+        self.versions.insert(api_version, Entry::new(resources));
+    }
+}
+
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}

@@ -1,0 +1,54 @@
+//! What all parts of one stream share. Holds; does nothing.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use boathook_core::fair::{Pool, Share, Tenant};
+use futures::{StreamExt as _, stream::FuturesUnordered};
+use tokio::sync::Notify;
+
+use super::{Observer, Selection, StreamConfig, stats::Board, wire::Kind};
+
+/// API versions (`apps/v1`) whose server is known not to list as a part of a watch.
+#[derive(Debug, Default)]
+pub(super) struct PagedOnly(Mutex<HashSet<String>>);
+
+impl PagedOnly {
+    pub fn holds(&self, api_version: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(api_version)
+    }
+
+    pub fn add(&self, api_version: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(api_version);
+    }
+}
+
+pub(super) struct Context {
+    pub client: kube::Client,
+    pub config: Arc<StreamConfig>,
+    pub selection: Selection,
+    pub kind: Kind,
+    pub observer: Arc<dyn Observer>,
+    pub paged_only: Arc<PagedOnly>,
+    /// Lists at the same time.
+    pub lists: Pool,
+    pub board: Arc<Board>,
+    /// Cuts the delay before the next list short.
+    pub hurry: Arc<Notify>,
+}
+
+impl Context {
+    /// A turn to list, as soon as one of these tenants gets one.
+    pub async fn turn(&self, tenants: &[Tenant]) -> Option<Share> {
+        let mut turns: FuturesUnordered<_> = tenants.iter().map(|tenant| self.lists.take(tenant, 1)).collect();
+        turns.next().await?.ok()
+    }
+
+    /// What the next watch asks for; spread, so that watches do not end together.
+    pub fn watch_timeout(&self) -> Duration {
+        self.config.watch_timeout.mul_f64(rand::random_range(0.9..=1.1))
+    }
+}

@@ -1,0 +1,232 @@
+//! One list, delivered to those who need it as it comes: page by page, or as the first part of a
+//! watch. Holds one page or line at a time, and never retries.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use boathook_core::{
+    fair::{Share, Tenant},
+    model::Change,
+};
+use bytes::BytesMut;
+use tokio::time::{Instant, timeout};
+
+use super::{
+    connection::{self, Lines},
+    context::Context,
+    error::{RequestError, chain},
+    outlet::{Delivery, Outlet},
+    past::Witness,
+    request,
+    wire::{self, Line},
+};
+
+/// The longest that one list keeps others waiting.
+const TURN: Duration = Duration::from_secs(5);
+
+/// A list whose first answer is there.
+#[derive(Debug)]
+pub(super) struct Opened {
+    source: Source,
+    started: Instant,
+    asked_at: String,
+    turn: Option<Share>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Pages { first: BytesMut, limit: usize },
+    Watch(Lines),
+}
+
+/// A list that is over.
+#[derive(Debug)]
+pub(super) struct Listed {
+    /// Who got all of it, or, after an error, needs another.
+    pub outlets: Vec<Outlet>,
+    /// Who did not take it in time.
+    pub behind: Vec<Outlet>,
+    /// Where the watch of the others stood when the list was asked for.
+    pub asked_at: String,
+    pub result: Result<Complete, RequestError>,
+}
+
+/// A list that was delivered.
+#[derive(Debug)]
+pub(super) struct Complete {
+    /// What it shows.
+    pub version: String,
+    /// The watch that goes on from it, if the list was a part of one.
+    pub watch: Option<Lines>,
+    /// The object in it that was changed last.
+    pub witness: Option<Witness>,
+}
+
+/// Asks for a list when it is the turn of one of these tenants, while the watch stands at `asked_at`.
+pub(super) async fn open(context: &Context, asked_at: String, tenants: &[Tenant]) -> Result<Opened, RequestError> {
+    let turn = context.turn(tenants).await;
+    let started = Instant::now();
+    let (source, turn) = in_turn(turn, first_answer(context)).await;
+    let source = source?;
+    context.board.heard(0);
+    Ok(Opened { source, started, asked_at, turn })
+}
+
+async fn first_answer(context: &Context) -> Result<Source, RequestError> {
+    if let Some(lines) = open_watch(context).await? {
+        return Ok(Source::Watch(lines));
+    }
+    let (first, limit) = page(context, None, context.config.page_size).await?;
+    Ok(Source::Pages { first, limit })
+}
+
+/// Does this in a turn. What takes long, for a server that is silent or a subscriber that is slow, gives it up on the way.
+async fn in_turn<T>(turn: Option<Share>, work: impl Future<Output = T>) -> (T, Option<Share>) {
+    let mut work = pin!(work);
+    match timeout(TURN, &mut work).await {
+        Ok(done) => (done, turn),
+        Err(_) => {
+            drop(turn);
+            (work.await, None)
+        }
+    }
+}
+
+async fn open_watch(context: &Context) -> Result<Option<Lines>, RequestError> {
+    let api_version = context.selection.resource.api_version();
+    if !context.config.streaming_lists || context.paged_only.holds(&api_version) {
+        return Ok(None);
+    }
+    let request = request::streaming_list(&context.selection, context.watch_timeout())?;
+    let config = &context.config;
+    match Lines::open(&context.client, request, config.list_silence, config.max_line_bytes).await {
+        Ok(lines) => Ok(Some(lines)),
+        Err(error) if error.refuses_streaming() => {
+            context.paged_only.add(api_version);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A page, smaller if it is too long, and the size that worked.
+async fn page(context: &Context, token: Option<&str>, limit: usize) -> Result<(BytesMut, usize), RequestError> {
+    let config = &context.config;
+    let mut limit = limit.max(1);
+    loop {
+        let request = request::page(&context.selection, limit, token)?;
+        match connection::whole(&context.client, request, config.list_silence, config.max_page_bytes).await {
+            Err(RequestError::TooLong(_)) if limit > 1 => limit = (limit / 8).max(1),
+            Err(error) => return Err(error),
+            Ok(bytes) => return Ok((bytes, limit)),
+        }
+    }
+}
+
+/// Delivers a list. With `patient`, the subscribers set the pace; otherwise those who are slower
+/// than the others for too long are left behind.
+pub(super) async fn deliver(context: Arc<Context>, opened: Opened, outlets: Vec<Outlet>, patient: bool) -> Listed {
+    let mut group = Group { context: &context, outlets, behind: Vec::new(), patient, objects: 0, witness: None };
+    let (result, turn) = in_turn(opened.turn, group.run(opened.source)).await;
+    drop(turn);
+    let Group { outlets, behind, objects, .. } = group;
+    if result.is_ok() && !outlets.is_empty() {
+        context.board.listed();
+        context.observer.on_list(&context.selection, objects, opened.started.elapsed());
+    }
+    Listed { outlets, behind, asked_at: opened.asked_at, result }
+}
+
+struct Group<'a> {
+    context: &'a Context,
+    outlets: Vec<Outlet>,
+    behind: Vec<Outlet>,
+    patient: bool,
+    objects: u64,
+    witness: Option<Witness>,
+}
+
+impl Group<'_> {
+    async fn run(&mut self, source: Source) -> Result<Complete, RequestError> {
+        self.send(&Change::ListStarted).await;
+        let complete = match source {
+            Source::Pages { first, limit } => self.pages(first, limit).await?,
+            Source::Watch(lines) => self.watch(lines).await?,
+        };
+        self.send(&Change::ListDone).await;
+        Ok(complete)
+    }
+
+    async fn pages(&mut self, first: BytesMut, mut limit: usize) -> Result<Complete, RequestError> {
+        let mut bytes = first;
+        loop {
+            let page = wire::page(&bytes)?;
+            for item in &page.items {
+                match self.context.kind.object(item.get()) {
+                    Ok(object) => self.object(Change::Upsert(object)).await,
+                    Err(error) => self.context.observer.on_invalid_object(&self.context.selection, &chain(&error)),
+                }
+            }
+            let (version, token) = (page.version, page.token);
+            let Some(token) = token.filter(|_| !self.outlets.is_empty()) else {
+                return Ok(Complete { version, watch: None, witness: self.witness.take() });
+            };
+            drop(bytes);
+            (bytes, limit) = self::page(self.context, Some(&token), limit).await?;
+        }
+    }
+
+    async fn watch(&mut self, mut lines: Lines) -> Result<Complete, RequestError> {
+        while !self.outlets.is_empty() {
+            let bytes = match lines.next().await {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => return Err(RequestError::HalfList),
+                Err(error) => return Err(self.doubt_streaming(error)),
+            };
+            match wire::line(&bytes, &self.context.kind) {
+                Ok(Line::Upsert(object)) => self.object(Change::Upsert(object)).await,
+                Ok(Line::Delete(object)) => self.object(Change::Delete(object)).await,
+                Ok(Line::Bookmark { list_done: false, .. }) => {}
+                Ok(Line::Bookmark { list_done: true, version }) => {
+                    lines.set_silence(self.context.config.silence);
+                    return Ok(Complete { version, watch: Some(lines), witness: self.witness.take() });
+                }
+                Ok(Line::Failed(error)) => return Err(error),
+                Err(error) => self.context.observer.on_invalid_object(&self.context.selection, &chain(&error)),
+            }
+        }
+        Err(RequestError::HalfList)
+    }
+
+    /// A server that ignores the parameter sends the objects, and then waits for changes.
+    fn doubt_streaming(&self, error: RequestError) -> RequestError {
+        if matches!(error, RequestError::Silent(_)) {
+            self.context.paged_only.add(self.context.selection.resource.api_version());
+        }
+        error
+    }
+
+    async fn object(&mut self, change: Change) {
+        if let Change::Upsert(object) = &change {
+            self.witness = Witness::later(self.witness.take(), Witness::new(object, false));
+        }
+        self.objects = self.objects.saturating_add(1);
+        self.context.board.heard(1);
+        self.send(&change).await;
+    }
+
+    async fn send(&mut self, change: &Change) {
+        let mut next = 0;
+        while let Some(outlet) = self.outlets.get_mut(next) {
+            let delivery = if self.patient {
+                outlet.deliver_patiently(change.clone()).await
+            } else {
+                outlet.deliver(change.clone(), self.context.config.grace).await
+            };
+            match delivery {
+                Delivery::Done => next += 1,
+                Delivery::Gone => drop(self.outlets.swap_remove(next)),
+                Delivery::Lagging => self.behind.push(self.outlets.swap_remove(next)),
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Whether the API server went back in time, as when etcd was restored from a snapshot. It tells nobody, and once its
+//! writes have passed the version that a watch knows, the watch goes on over the gap as if nothing had happened.
+//!
+//! So before a watch goes on where another one ended, one object is looked at, the last one that was heard of: a
+//! history that goes on from there has no older version of it, and none without it unless its deletion comes by the
+//! watch.
+
+use std::sync::Arc;
+
+use boathook_core::model::{Object, ObjectKey};
+
+use super::{
+    connection,
+    context::Context,
+    error::RequestError,
+    position::number,
+    request,
+    wire::{self, Line},
+};
+
+/// The last change that was heard.
+#[derive(Debug, Clone)]
+pub(super) struct Witness {
+    object: Arc<Object>,
+    version: u64,
+    deleted: bool,
+}
+
+impl Witness {
+    /// None if the server's versions are no numbers.
+    pub fn new(object: &Arc<Object>, deleted: bool) -> Option<Self> {
+        let version = number(&object.resource_version)?;
+        Some(Self { object: object.clone(), version, deleted })
+    }
+
+    /// The later one of two.
+    pub fn later(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) if one.version > other.version => Some(one),
+            (one, other) => other.or(one),
+        }
+    }
+}
+
+/// The object is not there, so that its deletion comes before this version has passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Missing {
+    key: ObjectKey,
+    by: u64,
+}
+
+impl Missing {
+    /// Whether a line of the watch is the deletion; `Err` when it would have had to come before.
+    pub fn settled_by(&self, line: &Line) -> Result<bool, u64> {
+        let version = match line {
+            Line::Delete(object) | Line::Upsert(object) if object.key == self.key => return Ok(true),
+            Line::Delete(object) | Line::Upsert(object) => &*object.resource_version,
+            Line::Bookmark { version, .. } => version.as_str(),
+            Line::Failed(_) => return Ok(false),
+        };
+        match number(version) {
+            Some(version) if version >= self.by => Err(version),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Looks before a watch goes on at `position`, where another one ended. What has to come by the watch, if something
+/// has to.
+pub(super) async fn look(
+    context: &Context,
+    position: &str,
+    witness: Option<&Witness>,
+) -> Result<Option<Missing>, RequestError> {
+    let Some(known) = number(position) else { return Ok(None) };
+    let key = witness.map(|witness| &witness.object.key);
+    let request = request::look(&context.selection, key)?;
+    let config = &context.config;
+    let bytes = match connection::whole(&context.client, request, config.list_silence, config.max_page_bytes).await {
+        Ok(bytes) => bytes,
+        // Who may watch and not do this has to do without.
+        Err(RequestError::Status { code: 400..=428, .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let page = wire::page(&bytes)?;
+    let Some(head) = number(&page.version) else { return Ok(None) };
+    let found = page.items.iter().filter_map(|item| context.kind.object(item.get()).ok());
+    let found =
+        found.filter(|object| key.is_none_or(|key| object.key == *key)).find_map(|object| Witness::new(&object, false));
+    judge(known, head, witness, found.map(|found| found.version))
+}
+
+/// Pure. `now` is the version of the witness's object, if it is there.
+fn judge(known: u64, head: u64, witness: Option<&Witness>, now: Option<u64>) -> Result<Option<Missing>, RequestError> {
+    if head < known {
+        return Err(RequestError::WentBack { known, found: head });
+    }
+    match (witness, now) {
+        (None, _) => Ok(None),
+        (Some(witness), Some(now)) if now < witness.version => {
+            Err(RequestError::WentBack { known: witness.version, found: now })
+        }
+        (Some(witness), None) if !witness.deleted => {
+            Ok(Some(Missing { key: witness.object.key.clone(), by: head.max(known.saturating_add(1)) }))
+        }
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn object(name: &str, version: &str) -> Arc<Object> {
+        let json = format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}}}}"#);
+        Arc::new(Object::from_json(&json, &"v1".into(), &"ConfigMap".into()).unwrap())
+    }
+
+    #[test]
+    fn an_older_head_or_an_older_object_is_the_past() {
+        let a = Witness::new(&object("a", "90"), false).unwrap();
+        let gone = Witness { deleted: true, ..a.clone() };
+        let back = |witness: Option<&Witness>, head, now| match judge(100, head, witness, now) {
+            Err(RequestError::WentBack { known, found }) => Some((known, found)),
+            Err(error) => unreachable!("{error}"),
+            Ok(_) => None,
+        };
+        for witness in [None, Some(&a), Some(&gone)] {
+            assert_eq!(back(witness, 99, Some(90)), Some((100, 99)));
+            assert_eq!(back(witness, 100, Some(90)), None);
+            assert_eq!(back(witness, 200, Some(150)), None);
+        }
+        // The head has passed what was known; the object was written before the gap.
+        assert_eq!(back(Some(&a), 200, Some(80)), Some((90, 80)));
+        assert_eq!(back(Some(&gone), 200, Some(80)), Some((90, 80)), "its deletion never happened");
+        assert_eq!(judge(100, 200, Some(&gone), None).unwrap(), None);
+        let missing = judge(100, 200, Some(&a), None).unwrap().unwrap();
+        assert_eq!(missing, Missing { key: a.object.key.clone(), by: 200 });
+    }
+
+    #[test]
+    fn an_object_that_is_gone_is_told_of_before_the_head_has_passed() {
+        let missing = Missing { key: object("a", "1").key.clone(), by: 200 };
+        let bookmark = |version: &str| Line::Bookmark { version: version.to_owned(), list_done: false };
+        assert_eq!(missing.settled_by(&Line::Upsert(object("b", "150"))), Ok(false));
+        assert_eq!(missing.settled_by(&bookmark("199")), Ok(false));
+        assert_eq!(missing.settled_by(&Line::Delete(object("a", "200"))), Ok(true));
+        assert_eq!(missing.settled_by(&bookmark("200")), Err(200));
+        assert_eq!(missing.settled_by(&Line::Upsert(object("b", "201"))), Err(201));
+    }
+}

@@ -1,0 +1,134 @@
+//! When the clock strikes: the ticks of one crontab. Keeps nothing over a restart, and never makes
+//! up for more than one tick at a time.
+
+mod jumps;
+mod plan;
+
+use std::time::Duration;
+
+use boathook_core::model::{Crontab, CrontabError, MissedRuns, Tick};
+use futures::{Stream, stream};
+use jiff::{Timestamp, tz::TimeZone};
+pub use jumps::tell_jumps;
+use plan::{Plan, Step};
+use tokio::sync::watch;
+
+/// Missed ticks are counted up to this: a week of minutes.
+const MAX_MISSED: u32 = 10_080;
+
+/// A crontab with its zone.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    crontab: Crontab,
+    zone: TimeZone,
+    missed_runs: MissedRuns,
+    jitter: Duration,
+}
+
+/// A tick, and when it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Due {
+    at: Timestamp,
+    given: Timestamp,
+}
+
+impl Schedule {
+    /// From the texts of a document. Without `zone` and without a `TZ=` in the crontab, the
+    /// process's zone. Each tick is given later than planned by a random time up to `jitter`, and in any
+    /// case before the next one is due.
+    pub fn new(
+        crontab: &str,
+        zone: Option<&str>,
+        missed_runs: MissedRuns,
+        jitter: Duration,
+    ) -> Result<Self, CrontabError> {
+        let zone = zone.map(Crontab::zone).transpose()?.unwrap_or_else(TimeZone::system);
+        Ok(Self { crontab: Crontab::parse(crontab)?, zone, missed_runs, jitter })
+    }
+
+    /// Ticks, as they come, by `clock`. The stream ends only if there will never be another.
+    ///
+    /// Ticks that could not be given in time (the machine slept, the clock was set forward, or
+    /// nobody asked the stream) are counted in the next one's `missed`, up to 10 080. With
+    /// [`MissedRuns::Once`] the last of them is given at once, however late. What was missed before the
+    /// stream was made, as while the operator was down, is not known to it.
+    ///
+    /// A tick comes whether or not the run of the one before is over: it waits in the binding's queue, where
+    /// runs of a hook never overlap, and neighbours become one run.
+    ///
+    /// `jumps` says that `clock` was set; without that, it is noticed within a minute.
+    pub fn ticks(
+        self,
+        clock: impl Fn() -> Timestamp + Send + 'static,
+        jumps: watch::Receiver<()>,
+    ) -> impl Stream<Item = Tick> + Send {
+        self.ticks_by(clock, jumps, || rand::random_range(0.0..1.0))
+    }
+
+    /// `chance` gives numbers out of 0..1.
+    fn ticks_by(
+        self,
+        clock: impl Fn() -> Timestamp + Send + 'static,
+        jumps: watch::Receiver<()>,
+        mut chance: impl FnMut() -> f64 + Send + 'static,
+    ) -> impl Stream<Item = Tick> + Send {
+        let plan = Plan::new(self, clock(), chance());
+        stream::unfold((plan, clock, jumps, chance), |(mut plan, clock, mut jumps, mut chance)| async move {
+            loop {
+                match plan.step(clock(), &mut chance) {
+                    Step::Sleep(time) => tokio::select! {
+                        () = tokio::time::sleep(time) => {}
+                        Ok(()) = jumps.changed() => {}
+                    },
+                    Step::Strike(tick) => return Some((tick, (plan, clock, jumps, chance))),
+                    Step::End => return None,
+                }
+            }
+        })
+    }
+
+    fn next_after(&self, at: Timestamp) -> Option<Timestamp> {
+        self.crontab.next_after(at, &self.zone)
+    }
+
+    /// The next tick after `at`. With a jitter longer than the time between ticks, it is anywhere in that.
+    fn due_after(&self, at: Timestamp, chance: f64) -> Option<Due> {
+        let at = self.next_after(at)?;
+        if self.jitter.is_zero() {
+            return Some(Due { at, given: at });
+        }
+        let room = self.next_after(at).and_then(|next| Duration::try_from(next.duration_since(at)).ok());
+        let delay = room.map_or(self.jitter, |room| room.min(self.jitter)).mul_f64(chance.clamp(0.0, 0.999));
+        Some(Due { at, given: at.checked_add(delay).unwrap_or(at) })
+    }
+
+    /// The last tick up to `now`, of which `first` is one, and how many there are from `first` on.
+    fn due(&self, first: Timestamp, now: Timestamp) -> (Timestamp, u32) {
+        let (mut last, mut count) = (first, 1);
+        while let Some(next) = self.next_after(last).filter(|next| *next <= now) {
+            if count > MAX_MISSED {
+                return (self.last_between(last, now), count);
+            }
+            last = next;
+            count += 1;
+        }
+        (last, count)
+    }
+
+    /// The last tick up to `now`, by halves: `tick` may be years back.
+    fn last_between(&self, mut tick: Timestamp, now: Timestamp) -> Timestamp {
+        let mut none_after = now;
+        while none_after.as_second() - tick.as_second() > 1 {
+            let middle = tick.as_second().midpoint(none_after.as_second());
+            let Ok(middle) = Timestamp::from_second(middle) else { break };
+            match self.next_after(middle).filter(|next| *next <= now) {
+                Some(next) => tick = next,
+                None => none_after = middle,
+            }
+        }
+        tick
+    }
+}
+
+#[cfg(test)]
+mod tests;

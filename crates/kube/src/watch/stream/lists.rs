@@ -1,0 +1,117 @@
+//! Who gets a list, and how the stream goes on when it is complete. Asks for nothing itself.
+
+use std::{mem, time::Duration};
+
+use boathook_core::model::Change;
+use tokio::time::Instant;
+
+use super::{Done, Stream, Watch};
+use crate::watch::{
+    error::RequestError,
+    list::{self, Complete, Listed, Opened},
+    outlet::{Delivery, Outlet},
+    position::{self, Resume},
+};
+
+impl Stream {
+    /// Gives a list to those who wait, and to those for whom one is due: to all of them but the slow, or to
+    /// one of the slow.
+    pub(super) fn deliver(&mut self, opened: Opened) {
+        self.waiting.retain(|outlet| !outlet.is_gone());
+        // Not before the list is there: while the server gives none, they stay on the watch.
+        let now = Instant::now();
+        self.waiting.extend(self.active.extract_if(.., |outlet| outlet.is_due(now)));
+        let (slow, mut outlets): (Vec<_>, Vec<_>) = mem::take(&mut self.waiting).into_iter().partition(|o| o.slow);
+        self.waiting = slow;
+        let patient = outlets.is_empty();
+        if patient {
+            outlets.extend(self.waiting.pop());
+        }
+        for outlet in &mut outlets {
+            outlet.told_unserved = false;
+        }
+        if !outlets.is_empty() {
+            self.delivering += 1;
+            let context = self.context.clone();
+            self.tasks.spawn(async move { Done::Listed(list::deliver(context, opened, outlets, patient).await) });
+        }
+    }
+
+    pub(super) async fn listed(&mut self, listed: Listed) {
+        self.delivering = self.delivering.saturating_sub(1);
+        for outlet in listed.behind {
+            self.leave_behind(outlet);
+        }
+        match listed.result {
+            _ if listed.outlets.is_empty() => {}
+            Ok(complete) => self.go_on(listed.outlets, complete, &listed.asked_at),
+            Err(error) => {
+                self.waiting.extend(listed.outlets);
+                self.list_failed(&error).await;
+            }
+        }
+    }
+
+    pub(super) fn go_on(&mut self, outlets: Vec<Outlet>, list: Complete, asked_at: &str) {
+        self.list_backoff.reset();
+        self.unserved = false;
+        let watch = (!self.active.is_empty()).then_some(self.position.as_str());
+        let resume = position::resume(watch, asked_at, &list.version);
+        match resume {
+            Resume::Keep => {}
+            Resume::FromList => self.note_what_is_seen(),
+            Resume::FromListAndRelist => self.waiting.append(&mut self.active),
+        }
+        let seen = position::number(&list.version).unwrap_or(0);
+        let (now, stretch) = (Instant::now(), rand::random_range(1.0..1.05));
+        for mut outlet in outlets {
+            outlet.listed(seen, now, stretch);
+            self.active.push(outlet);
+        }
+        if resume != Resume::Keep {
+            self.watch_off(Duration::ZERO);
+            // Whatever was known before, this is true now.
+            (self.doubt, self.missing, self.witness) = (false, None, list.witness);
+            self.position = list.version;
+            if let Some(lines) = list.watch {
+                self.watch = Watch::open(lines);
+            }
+        }
+    }
+
+    pub(super) fn note_what_is_seen(&mut self) {
+        let at = position::number(&self.position).unwrap_or(0);
+        for outlet in &mut self.active {
+            outlet.seen = outlet.seen.max(at);
+        }
+    }
+
+    pub(super) async fn list_failed(&mut self, error: &RequestError) {
+        let chance = rand::random_range(0.0..1.0);
+        let delay = self.delay(error, |stream| stream.list_backoff.next(chance));
+        self.list_not_before = Instant::now() + delay;
+        if error.is_unserved() {
+            self.tell_unserved().await;
+        }
+    }
+
+    /// Once to each; to those who are on a watch only when that has ended too.
+    async fn tell_unserved(&mut self) {
+        if !mem::replace(&mut self.unserved, true) {
+            self.context.observer.on_unserved(&self.context.selection);
+        }
+        for mut outlet in mem::take(&mut self.waiting) {
+            if !outlet.told_unserved {
+                match outlet.deliver(Change::Unserved, self.context.config.grace).await {
+                    Delivery::Done => outlet.told_unserved = true,
+                    Delivery::Gone => continue,
+                    Delivery::Lagging => {
+                        self.leave_behind(outlet);
+                        continue;
+                    }
+                }
+            }
+            self.waiting.push(outlet);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! One stream: a list for those who need one, a watch for all. Holds no object.
+//!
+//! Each subscriber is in one place: `waiting` for a list, in a task that delivers one or waits until
+//! it has caught up, or `active` on the watch. Lists are delivered by tasks of their own, so that
+//! the watch goes on beside them. Errors never end a stream; only its last subscriber does.
+
+mod changes;
+mod lists;
+mod recovery;
+
+use std::{collections::BTreeSet, panic::resume_unwind, sync::Arc};
+
+use boathook_core::fair::Tenant;
+use bytes::BytesMut;
+use futures::future::pending;
+use tokio::{
+    sync::mpsc::UnboundedReceiver,
+    task::{AbortHandle, JoinSet},
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    backoff::Backoff,
+    connection::Lines,
+    context::Context,
+    error::RequestError,
+    list::{self, Listed, Opened},
+    outlet::Outlet,
+    past::{self, Missing, Witness},
+    request,
+    stats::StreamState,
+};
+
+/// Runs a stream until it is aborted. New subscribers come through `joins`. Panics if one of its tasks
+/// did.
+pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Outlet>) {
+    let mut stream = Stream::new(context, joins);
+    loop {
+        stream.start_what_is_due();
+        stream.context.board.set_state(stream.state());
+        let due = stream.next_due();
+        tokio::select! {
+            joined = stream.joins.recv() => match joined {
+                Some(outlet) => stream.joined(outlet),
+                None => return,
+            },
+            Some(done) = stream.tasks.join_next() => match done {
+                Ok(done) => stream.done(done).await,
+                // What it held is lost: the whole stream begins anew.
+                Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+                Err(_) => {}
+            },
+            line = stream.watch.next_line() => stream.heard(line).await,
+            () = wait_until(due) => {}
+        }
+    }
+}
+
+struct Stream {
+    context: Arc<Context>,
+    joins: UnboundedReceiver<Outlet>,
+    tasks: JoinSet<Done>,
+    waiting: Vec<Outlet>,
+    active: Vec<Outlet>,
+    /// A list is being asked for; those who join share it.
+    opening: bool,
+    /// Lists on their way.
+    delivering: usize,
+    list_backoff: Backoff,
+    list_not_before: Instant,
+    watch: Watch,
+    watch_backoff: Backoff,
+    watch_not_before: Instant,
+    /// Tells the latest try to connect from those before.
+    attempt: u64,
+    /// The version that the watch goes on from.
+    position: String,
+    /// History was lost, and no watch has worked since.
+    expired: bool,
+    /// The server did not know the kind, and no list has worked since.
+    unserved: bool,
+    /// Watches in a row that were silent from beginning to end.
+    silences: u32,
+    /// So many of them mean a list.
+    patience: u32,
+    /// A watch ended, and nobody knows to which server the next one leads.
+    doubt: bool,
+    witness: Option<Witness>,
+    /// What the watch has to tell, or the server went back in time.
+    missing: Option<Missing>,
+}
+
+enum Watch {
+    Off,
+    Connecting(AbortHandle),
+    Open { lines: Lines, since: Instant, fresh: bool },
+}
+
+impl Watch {
+    fn open(lines: Lines) -> Self {
+        Self::Open { lines, since: Instant::now(), fresh: true }
+    }
+
+    /// Cancel-safe.
+    async fn next_line(&mut self) -> Result<Option<BytesMut>, RequestError> {
+        match self {
+            Self::Open { lines, .. } => lines.next().await,
+            _ => pending().await,
+        }
+    }
+}
+
+enum Done {
+    Opened { hurried: bool, result: Result<Opened, RequestError> },
+    Listed(Listed),
+    Drained(Outlet),
+    Connected { attempt: u64, result: Result<(Lines, Option<Missing>), RequestError> },
+}
+
+impl Stream {
+    fn new(context: Arc<Context>, joins: UnboundedReceiver<Outlet>) -> Self {
+        let backoff = Backoff::new(context.config.backoff_initial, context.config.backoff_max);
+        Self {
+            context,
+            joins,
+            tasks: JoinSet::new(),
+            waiting: Vec::new(),
+            active: Vec::new(),
+            opening: false,
+            delivering: 0,
+            list_backoff: backoff.clone(),
+            list_not_before: Instant::now(),
+            watch: Watch::Off,
+            watch_backoff: backoff,
+            watch_not_before: Instant::now(),
+            attempt: 0,
+            position: String::new(),
+            expired: false,
+            unserved: false,
+            silences: 0,
+            patience: recovery::FIRST_PATIENCE,
+            doubt: false,
+            witness: None,
+            missing: None,
+        }
+    }
+
+    fn state(&self) -> StreamState {
+        match self.watch {
+            Watch::Open { .. } if !self.active.is_empty() => StreamState::Watching,
+            _ if self.delivering > 0 => StreamState::Listing,
+            _ if self.unserved => StreamState::Unserved,
+            _ => StreamState::Trying,
+        }
+    }
+
+    fn joined(&mut self, outlet: Outlet) {
+        self.waiting.push(outlet);
+        if self.unserved {
+            // Who comes now has a reason to believe that it is served again.
+            self.context.hurry.notify_one();
+        }
+    }
+
+    fn start_what_is_due(&mut self) {
+        self.waiting.retain(|outlet| !outlet.is_gone());
+        let now = Instant::now();
+        if !self.opening && (!self.waiting.is_empty() || self.active.iter().any(|outlet| outlet.is_due(now))) {
+            self.opening = true;
+            let (context, at) = (self.context.clone(), self.list_not_before);
+            let (asked_at, tenants) = (self.position.clone(), self.tenants(now));
+            // However much hurry there is, no faster than this.
+            let earliest = at.min(Instant::now() + context.config.backoff_initial);
+            self.tasks.spawn(async move {
+                sleep_until(earliest).await;
+                let hurried = tokio::select! {
+                    biased;
+                    () = sleep_until(at) => false,
+                    () = context.hurry.notified() => true,
+                };
+                Done::Opened { hurried, result: list::open(&context, asked_at, &tenants).await }
+            });
+        }
+        if matches!(self.watch, Watch::Off) && !self.active.is_empty() {
+            self.connect();
+        }
+    }
+
+    /// Those who need a list now.
+    fn tenants(&self, now: Instant) -> Vec<Tenant> {
+        let due = self.active.iter().filter(|outlet| outlet.is_due(now));
+        let tenants: BTreeSet<_> = self.waiting.iter().chain(due).map(|outlet| outlet.tenant.clone()).collect();
+        tenants.into_iter().collect()
+    }
+
+    /// When the next list is due for someone who needs none yet.
+    fn next_due(&self) -> Option<Instant> {
+        if self.opening { None } else { self.active.iter().filter_map(|outlet| outlet.due).min() }
+    }
+
+    fn connect(&mut self) {
+        self.attempt += 1;
+        let (context, at) = (self.context.clone(), self.watch_not_before);
+        let (attempt, position) = (self.attempt, self.position.clone());
+        let (doubt, witness) = (self.doubt, self.witness.clone());
+        self.watch = Watch::Connecting(self.tasks.spawn(async move {
+            sleep_until(at).await;
+            let open = async {
+                let missing = if doubt { past::look(&context, &position, witness.as_ref()).await? } else { None };
+                Ok::<_, RequestError>((open_watch(&context, &position).await?, missing))
+            };
+            Done::Connected { attempt, result: open.await }
+        }));
+    }
+
+    async fn done(&mut self, done: Done) {
+        match done {
+            Done::Opened { hurried, result } => {
+                self.opening = false;
+                if hurried {
+                    self.list_backoff.reset();
+                }
+                match result {
+                    Ok(opened) => self.deliver(opened),
+                    Err(error) => self.list_failed(&error).await,
+                }
+            }
+            Done::Listed(listed) => self.listed(listed).await,
+            Done::Drained(outlet) => self.waiting.push(outlet),
+            Done::Connected { attempt, .. } if attempt != self.attempt => {}
+            Done::Connected { result: Ok((lines, missing)), .. } => {
+                (self.doubt, self.missing) = (false, missing.or(self.missing.take()));
+                self.context.board.heard(0);
+                self.watch = Watch::open(lines);
+            }
+            Done::Connected { result: Err(error), .. } => self.watch_failed(&error),
+        }
+    }
+}
+
+async fn wait_until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
+    }
+}
+
+async fn open_watch(context: &Context, position: &str) -> Result<Lines, RequestError> {
+    let request = request::watch(&context.selection, position, context.watch_timeout())?;
+    Lines::open(&context.client, request, context.config.silence, context.config.max_line_bytes).await
+}

@@ -1,0 +1,229 @@
+//! What is asked under which path. Never knows the answers: [`Operator`] does.
+//!
+//! | path | answer |
+//! | --- | --- |
+//! | `GET /` | that it is alive |
+//! | `GET /hooks`, `/queues`, `/runs`, `/dead-letters`, `/log-level` | the view |
+//! | `GET /hooks/NAME/snapshots` | a page of each binding's objects |
+//! | `POST /hooks/NAME/pause`, `resume`, `quarantine`, `release`, `reload` | nothing, when done |
+//! | `POST /dead-letters/retry`, `/dead-letters/drop` | how many |
+//! | `POST /log-level` | the new level |
+//! | `GET /queue/list`, `/queue/main`, `/hook/list`, `/hook/NAME/snapshots`, `/config/list`, `POST /config/set` | as shell-operator |
+//!
+//! Views end in `.json` (the default), `.yaml` or `.text`.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Form, Json, Router,
+    extract::{
+        Path, Query, State,
+        rejection::{FormRejection, JsonRejection},
+    },
+    http::{Method, StatusCode, Uri},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::{
+    answer::{Format, data, plain, split, view},
+    operator::{Letters, Operator, Refused, Shared, SnapshotQuery},
+    views::{Count, Parameter, QueueView, QueuesView, SetLogLevel},
+};
+
+/// All paths.
+pub(super) fn routes(operator: Shared) -> Router {
+    Router::new()
+        .route("/", get(async || "boathook: alive\n"))
+        .route("/{file}", get(top))
+        .route("/log-level", get(log_level).post(set_log_level))
+        .route("/dead-letters/{action}", post(letters))
+        .route("/hooks/{name}/{action}", get(snapshots).post(command))
+        .route("/hook/{file}", get(hook_list))
+        .route("/hook/{name}/{file}", get(shell_snapshots))
+        .route("/queue/{file}", get(queue))
+        .route("/config/set", post(config_set))
+        .route("/config/{file}", get(config_list))
+        .fallback(unknown)
+        .method_not_allowed_fallback(not_so)
+        .with_state(operator)
+}
+
+type Answer = Result<Response, Refused>;
+
+fn running(operator: &Shared) -> Result<Arc<dyn Operator>, Refused> {
+    operator.get().ok_or(Refused::Starting)?.upgrade().ok_or(Refused::Ending)
+}
+
+fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refused> {
+    Query::try_from_uri(uri).map(|Query(query)| query).map_err(|error| Refused::Bad(error.body_text()))
+}
+
+fn nowhere(uri: &Uri) -> Refused {
+    Refused::UnknownPath(uri.path().to_owned())
+}
+
+async fn unknown(uri: Uri) -> Refused {
+    nowhere(&uri)
+}
+
+async fn not_so(method: Method, uri: Uri) -> Response {
+    plain(StatusCode::METHOD_NOT_ALLOWED, format!("{} does not take {method}\n", uri.path()))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OfHook {
+    hook: Option<String>,
+    #[serde(default)]
+    failed: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ShowEmpty {
+    #[serde(default)]
+    show_empty: bool,
+}
+
+async fn top(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri) -> Answer {
+    let (name, format) = split(&file)?;
+    let operator = running(&operator)?;
+    match name {
+        "hooks" => query::<Nothing>(&uri).map(|Nothing {}| view(&operator.hooks(), format)),
+        "queues" => queues(operator.as_ref(), &uri, format),
+        "runs" => {
+            let asked: OfHook = query(&uri)?;
+            Ok(view(&operator.runs(asked.hook.as_deref(), asked.failed)?, format))
+        }
+        "dead-letters" => {
+            let asked: OfHook = query(&uri)?;
+            Ok(view(&operator.dead_letters(asked.hook.as_deref())?, format))
+        }
+        "log-level" => Ok(view(&operator.log_level()?, format)),
+        _ => Err(nowhere(&uri)),
+    }
+}
+
+fn queues(operator: &dyn Operator, uri: &Uri, format: Format) -> Answer {
+    let ShowEmpty { show_empty } = query(uri)?;
+    let queues = operator.queues();
+    let shown = if show_empty { queues } else { QueuesView { empty: Vec::new(), ..queues } };
+    Ok(view(&shown, format))
+}
+
+async fn log_level(State(operator): State<Shared>) -> Answer {
+    Ok(view(&running(&operator)?.log_level()?, Format::Json))
+}
+
+async fn set_log_level(State(operator): State<Shared>, body: Result<Json<SetLogLevel>, JsonRejection>) -> Answer {
+    let Json(SetLogLevel { level, lasts }) = body.map_err(|error| Refused::Bad(error.body_text()))?;
+    let lasts = lasts.as_deref().map(duration).transpose()?;
+    Ok(view(&running(&operator)?.set_log_level(&level, lasts)?, Format::Json))
+}
+
+fn duration(text: &str) -> Result<Duration, Refused> {
+    let parsed = humantime::parse_duration(text);
+    parsed.map_err(|error| Refused::Bad(format!("{text:?} is no duration like 10m: {error}")))
+}
+
+async fn letters(
+    State(operator): State<Shared>,
+    Path(action): Path<String>,
+    uri: Uri,
+    body: Result<Json<Letters>, JsonRejection>,
+) -> Answer {
+    let Json(letters) = body.map_err(|error| Refused::Bad(error.body_text()))?;
+    letters.check()?;
+    let operator = running(&operator)?;
+    match action.as_str() {
+        "retry" => Ok(data(&operator.retry_dead(&letters)?, Format::Json)),
+        "drop" => Ok(data(&Count { count: operator.drop_dead(&letters)? }, Format::Json)),
+        _ => Err(nowhere(&uri)),
+    }
+}
+
+async fn snapshots(State(operator): State<Shared>, Path((hook, file)): Path<(String, String)>, uri: Uri) -> Answer {
+    let ("snapshots", format) = split(&file)? else { return Err(nowhere(&uri)) };
+    let asked: SnapshotQuery = query(&uri)?;
+    Ok(view(&running(&operator)?.snapshots(&hook, &asked)?, format))
+}
+
+async fn command(State(operator): State<Shared>, Path((hook, action)): Path<(String, String)>, uri: Uri) -> Answer {
+    let operator = running(&operator)?;
+    let done = match action.as_str() {
+        "pause" => operator.pause(&hook),
+        "resume" => operator.resume(&hook),
+        "quarantine" => operator.quarantine(&hook).await,
+        "release" => operator.release(&hook).await,
+        "reload" => operator.reload(&hook).await,
+        _ => return Err(nowhere(&uri)),
+    };
+    done?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn hook_list(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri) -> Answer {
+    let ("list", format) = split(&file)? else { return Err(nowhere(&uri)) };
+    let names: Vec<_> = running(&operator)?.hooks().hooks.into_iter().map(|hook| hook.name).collect();
+    Ok(match format {
+        Format::Text => plain(StatusCode::OK, names.iter().map(|name| format!("{name}\n")).collect()),
+        _ => data(&names, format),
+    })
+}
+
+async fn shell_snapshots(
+    State(operator): State<Shared>,
+    Path((hook, file)): Path<(String, String)>,
+    uri: Uri,
+) -> Answer {
+    let ("snapshots", format) = split(&file)? else { return Err(nowhere(&uri)) };
+    let found = running(&operator)?.snapshots(&hook, &query(&uri)?)?;
+    Ok(if format == Format::Text { view(&found, format) } else { data(&found.bindings, format) })
+}
+
+async fn queue(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri) -> Answer {
+    let (name, format) = split(&file)?;
+    let operator = running(&operator)?;
+    match name {
+        "list" => queues(operator.as_ref(), &uri, format),
+        "main" => Ok(view(&operator.queues().queue("main").cloned().unwrap_or_else(no_tasks), format)),
+        _ => Err(nowhere(&uri)),
+    }
+}
+
+/// It always exists, even before its first task.
+fn no_tasks() -> QueueView {
+    QueueView { name: "main".to_owned(), ..Default::default() }
+}
+
+async fn config_list(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri) -> Answer {
+    let ("list", format) = split(&file)? else { return Err(nowhere(&uri)) };
+    let level = running(&operator)?.log_level()?;
+    Ok(match format {
+        Format::Text => view(&level, format),
+        _ => data(&[Parameter::from(level)], format),
+    })
+}
+
+#[derive(Deserialize)]
+struct SetParameter {
+    name: String,
+    value: String,
+    duration: Option<String>,
+}
+
+async fn config_set(State(operator): State<Shared>, form: Result<Form<SetParameter>, FormRejection>) -> Answer {
+    let Form(SetParameter { name, value, duration: lasts }) = form.map_err(|error| Refused::Bad(error.body_text()))?;
+    if name != "log.level" {
+        return Err(Refused::Bad(format!("there is no parameter {name:?}: there is log.level")));
+    }
+    let lasts = lasts.as_deref().filter(|text| !text.is_empty()).map(duration).transpose()?;
+    let level = running(&operator)?.set_log_level(&value, lasts)?;
+    Ok(data(&Parameter::from(level), Format::Json))
+}

@@ -1,0 +1,127 @@
+//! What an answer does to objects, for those who watch: told like a write, as `mutate` and `convert`. Never changes an
+//! answer; what can't be compared is told as unknown.
+
+use boathook_core::{
+    effect::{Effect, Ending, State},
+    model::{HookName, Mutation, ObjectRef, RunId},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Objects of a conversion that are told of.
+const SHOWN: usize = 3;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request {
+    object: Option<Value>,
+    sub_resource: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+/// What a mutating hook makes of the object of an AdmissionRequest. None when that has no object.
+pub(super) fn mutation(
+    (hook, run): (&HookName, &RunId),
+    request: &str,
+    mutation: &Mutation,
+    dry_run: bool,
+) -> Option<Effect> {
+    let Request { object, sub_resource, namespace, name } = serde_json::from_str(request).ok()?;
+    let before = object?;
+    let mut object = reference(&before);
+    object.namespace = object.namespace.or(namespace.filter(|text| !text.is_empty()));
+    if object.name.is_empty() {
+        // Of `generateName`: the API server makes it up later on.
+        object.name = name.filter(|text| !text.is_empty()).unwrap_or_else(|| "?".to_owned());
+    }
+    let after = mutated(&before, mutation).map_or_else(State::Unknown, State::Present);
+    let subresource = sub_resource.filter(|text| !text.is_empty());
+    Some(Effect { subresource, dry_run, ..effect((hook, run), "mutate", object, State::Present(before), after) })
+}
+
+/// The first objects of a conversion.
+pub(super) fn conversions(of: (&HookName, &RunId), before: &[String], after: &[String]) -> Vec<Effect> {
+    let pairs = before.iter().zip(after).take(SHOWN);
+    let effects = pairs.map(|(before, after)| {
+        let (before, after) = (State::read(before), State::read(after));
+        effect(of, "convert", reference(before.object().unwrap_or(&Value::Null)), before, after)
+    });
+    effects.collect()
+}
+
+fn effect(
+    (hook, run): (&HookName, &RunId),
+    verb: &'static str,
+    object: ObjectRef,
+    before: State,
+    after: State,
+) -> Effect {
+    Effect {
+        hook: hook.clone(),
+        run: run.clone(),
+        verb,
+        object,
+        subresource: None,
+        before,
+        after,
+        ending: Ending::Done,
+        note: None,
+        dry_run: false,
+    }
+}
+
+fn mutated(object: &Value, mutation: &Mutation) -> Result<Value, String> {
+    match mutation {
+        Mutation::Unchanged => Ok(object.clone()),
+        Mutation::Object(text) => serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}")),
+        Mutation::JsonPatch(text) => {
+            let patch: json_patch::Patch =
+                serde_json::from_str(text).map_err(|error| format!("the patch can't be read: {error}"))?;
+            let mut object = object.clone();
+            json_patch::patch(&mut object, &patch).map_err(|error| format!("the patch does not fit: {error}"))?;
+            Ok(object)
+        }
+    }
+}
+
+fn reference(object: &Value) -> ObjectRef {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    ObjectRef {
+        api_version: text("/apiVersion").unwrap_or_default(),
+        kind: text("/kind").unwrap_or_default(),
+        namespace: text("/metadata/namespace"),
+        name: text("/metadata/name").unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use boathook_core::effect::Action;
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(object: Value, mutation: &Mutation) -> Option<Effect> {
+        let request = json!({"namespace": "web", "name": "", "subResource": "", "object": object}).to_string();
+        let (hook, run) = (HookName::new("h").unwrap(), RunId::new("p", 1));
+        super::mutation((&hook, &run), &request, mutation, true)
+    }
+
+    #[test]
+    fn a_patch_is_told_as_what_it_does() {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}});
+        let patch = json!([{"op": "add", "path": "/metadata/labels", "value": {"team": "shop"}}]).to_string();
+        let effect = told(pod.clone(), &Mutation::JsonPatch(patch)).unwrap();
+        assert_eq!(
+            (effect.verb, effect.object.to_string(), effect.dry_run),
+            ("mutate", "v1 Pod web/?".to_owned(), true)
+        );
+        let paths: Vec<_> = effect.changes().iter().map(|change| change.path.to_string()).collect();
+        assert_eq!(paths, ["metadata.labels"]);
+        let misfit = json!([{"op": "remove", "path": "/spec"}]).to_string();
+        assert_eq!(told(pod, &Mutation::JsonPatch(misfit)).unwrap().action(), Action::Unknown);
+        assert!(told(Value::Null, &Mutation::Object("{}".to_owned())).is_none(), "there is nothing to change");
+    }
+}

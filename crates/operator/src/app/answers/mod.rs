@@ -1,0 +1,215 @@
+//! Answers the API server's questions by hooks: who is asked, within which time, and what is told of it.
+//!
+//! An answer waits in no queue. A denial is only ever the hook's own: whatever else goes wrong has no answer, and
+//! the webhook's `failurePolicy` decides.
+//!
+//! Writes of a hook under review are its grants' business, as in a run. In a dry run they are dry runs, too; with
+//! `sideEffects: None`, the hook's author has promised that there are none.
+
+mod chains;
+mod convert;
+mod effects;
+mod ledger;
+mod review;
+mod scope;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use boathook_core::{
+    effect::{Effect, Sink},
+    model::{AdmissionKind, BindingName, HookName, Reviewed, RunId},
+};
+use boathook_sandbox::{Host, RunReport, Sandbox};
+use futures::{FutureExt as _, future::BoxFuture};
+use tokio::time::timeout;
+use tracing::warn;
+
+use super::{health::Health, history::History, hooks::Hook, host::Operator, roster::Roster};
+use crate::{
+    record::{Asked, Given, Recorder, secrets::bindings_of_secrets},
+    telemetry::Metrics,
+    webhook::{AdmissionRequest, Answerer, ConversionRequest, Converted, Unanswered},
+};
+use chains::Chains;
+
+/// What answers are made with, and who is told of them.
+pub(super) struct Parts {
+    pub roster: Arc<Roster>,
+    pub sandbox: Arc<Sandbox>,
+    pub operator: Arc<Operator>,
+    pub health: Arc<Health>,
+    pub metrics: Arc<Metrics>,
+    pub history: Arc<History>,
+    pub recorder: Option<Arc<Recorder>>,
+    /// Writes are dry runs.
+    pub plan: bool,
+    /// Namespaces that webhooks leave out.
+    pub left_out: Vec<String>,
+    /// Is told what answers do to objects.
+    pub effects: Option<Arc<dyn Sink>>,
+}
+
+/// Answers by hooks.
+pub(super) struct Answers {
+    parts: Parts,
+    /// Distinguishes this process's run ids from those of others.
+    process: String,
+    number: AtomicU64,
+    chains: Mutex<Known>,
+}
+
+/// The conversions of definitions, as long as the hooks are the same.
+#[derive(Default)]
+struct Known {
+    generation: u64,
+    chains: HashMap<String, Arc<Chains>>,
+}
+
+impl Answers {
+    pub fn new(parts: Parts) -> Self {
+        let process = format!("{:08x}", rand::random::<u32>());
+        Self { parts, process, number: AtomicU64::new(1), chains: Mutex::default() }
+    }
+
+    /// Those who watch, if any, are told.
+    fn tell<E: IntoIterator<Item = Effect>>(&self, effects: impl FnOnce() -> E) {
+        if let Some(sink) = &self.parts.effects {
+            effects().into_iter().for_each(|effect| sink.effect(effect));
+        }
+    }
+
+    fn next_run(&self) -> RunId {
+        RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The hook, unless it does not answer at the moment.
+    fn hook(&self, name: &str) -> Result<Arc<Hook>, Unanswered> {
+        self.parts.roster.hook_at(name).ok_or_else(|| {
+            if self.parts.roster.is_quarantined_at(name) {
+                Unanswered::NotReady(format!("hook {name} is quarantined: it does not run"))
+            } else if self.parts.health.sources().may_have_more() {
+                Unanswered::NotReady(format!("there is no hook {name} yet: not all bundles are loaded"))
+            } else {
+                Unanswered::Unknown(format!("there is no hook {name}"))
+            }
+        })
+    }
+
+    /// A hook that does not know the objects of its snapshots yet would answer out of nothing, so it is waited for.
+    async fn listed(
+        &self,
+        hook: &HookName,
+        binding: &BindingName,
+        needs: &[BindingName],
+        patience: Duration,
+    ) -> Result<(), Unanswered> {
+        let mut changes = self.parts.health.changes();
+        let wait = async {
+            while !self.parts.health.incomplete(hook, needs).is_empty() {
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        // Half of the time is left for the answer.
+        let _ = timeout(patience / 2, wait).await;
+        let incomplete = self.parts.health.incomplete(hook, needs);
+        let Some(first) = incomplete.first() else { return Ok(()) };
+        let text =
+            format!("hook {hook} can't answer for {binding} yet: its binding {first} does not know all of its objects");
+        Err(Unanswered::NotReady(text))
+    }
+
+    /// Asks the hook within its time, and has that recorded if it is to be.
+    async fn asked<Q, T, F>(
+        &self,
+        hook: &Hook,
+        binding: &BindingName,
+        question: Q,
+        patience: Duration,
+        call: impl FnOnce(Q, Arc<dyn Host>) -> F,
+    ) -> Result<RunReport<T>, Unanswered>
+    where
+        Q: Clone + Into<Asked>,
+        T: Clone + Into<Given>,
+        F: Future<Output = RunReport<T>>,
+    {
+        let (operator, about) = (self.parts.operator.clone(), (&hook.spec.name, binding));
+        let Some(recorder) = &self.parts.recorder else {
+            return bounded(about, patience, call(question, operator)).await;
+        };
+        let secrets = bindings_of_secrets(&hook.spec);
+        let begun = recorder.begin(operator, hook.component.digest(), secrets, question.clone());
+        let ended = bounded(about, patience, call(question, begun.host())).await;
+        if let Ok(report) = &ended {
+            begun.end(report);
+        }
+        ended
+    }
+
+    /// The conversions of a definition, over all hooks.
+    fn chains(&self, crd: &str) -> Option<Arc<Chains>> {
+        let mut known = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        // First: hooks that come later than this make it old.
+        let generation = self.parts.roster.generation();
+        if known.generation != generation {
+            *known = Known { generation, chains: HashMap::new() };
+        }
+        if let Some(chains) = known.chains.get(crd) {
+            return Some(chains.clone());
+        }
+        let hooks = self.parts.roster.live();
+        let chains = Arc::new(Chains::new(crd, hooks.iter().map(|hook| &hook.spec))?);
+        known.chains.insert(crd.to_owned(), chains.clone());
+        Some(chains)
+    }
+}
+
+impl Answerer for Answers {
+    fn review(
+        &self,
+        kind: AdmissionKind,
+        hook: &str,
+        binding: &str,
+        request: AdmissionRequest,
+        patience: Duration,
+    ) -> BoxFuture<'_, Result<Reviewed, Unanswered>> {
+        let found = self.bound(kind, hook, binding);
+        async move {
+            let (hook, binding) = found?;
+            if !request.by_hand {
+                self.in_scope(&hook, &binding, &request)?;
+            }
+            self.decided(&hook, &binding, request, patience).await
+        }
+        .boxed()
+    }
+
+    fn convert(&self, request: ConversionRequest, patience: Duration) -> BoxFuture<'_, Result<Converted, Unanswered>> {
+        self.converted(request, patience).boxed()
+    }
+
+    fn unusable(&self, kind: AdmissionKind, hook: &str, binding: &str, why: &str) {
+        warn!(hook, binding, kind = kind.as_str(), error = why, "the answer can't be used");
+    }
+}
+
+/// Until the time is over; the run ends with it. A new version of the hook ends no answer of the old one: these are
+/// short, and whoever asked waits.
+async fn bounded<T>(
+    (hook, binding): (&HookName, &BindingName),
+    patience: Duration,
+    run: impl Future<Output = RunReport<T>>,
+) -> Result<RunReport<T>, Unanswered> {
+    timeout(patience, run).await.map_err(|_| {
+        let seconds = patience.as_secs_f64();
+        Unanswered::Deadline(format!("hook {hook}, binding {binding}: no answer within {seconds:.1} s"))
+    })
+}

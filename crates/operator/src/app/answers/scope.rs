@@ -1,0 +1,249 @@
+//! Whether the API server would ask a binding such a question, by all that can be known without the namespace's labels:
+//! rules, the namespace's name, and that the request speaks of the object that it has. Pure.
+//!
+//! What the API server sends is always within it. A question that is not was made up, or is of a registration of
+//! before; a hook that answered it could be made to write on behalf of objects that are none of its business.
+
+use boathook_core::model::{AdmissionBinding, Requested};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Every namespace has this label with its own name.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Request {
+    kind: Kind,
+    resource: Resource,
+    sub_resource: Option<String>,
+    name: Option<String>,
+    namespace: Option<String>,
+    operation: String,
+    object: Option<Object>,
+    old_object: Option<Object>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Kind {
+    kind: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Resource {
+    group: String,
+    version: String,
+    resource: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Object {
+    kind: Option<String>,
+    metadata: Option<Metadata>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    name: Option<String>,
+    namespace: Option<String>,
+}
+
+/// `left_out` are the namespaces that a binding is not asked about unless it includes those of the system. The error
+/// says what is out of scope.
+pub(super) fn check(binding: &AdmissionBinding, left_out: &[String], request: &str) -> Result<(), String> {
+    let request: Request = serde_json::from_str(request).map_err(|error| format!("can't be read: {error}"))?;
+    let (sub, own_namespace) = (text(&request.sub_resource), text(&request.namespace));
+    let Resource { group, version, resource } = &request.resource;
+    let is_namespace = group.is_empty() && resource == "namespaces";
+    let operation = &request.operation;
+    let what = || match sub {
+        "" => format!("{operation} of {resource} in {group}/{version}"),
+        sub => format!("{operation} of {resource}/{sub} in {group}/{version}"),
+    };
+    let namespaced = !is_namespace && !own_namespace.is_empty();
+    let requested = Requested { group, version, resource, subresource: sub, operation, namespaced };
+    if !binding.rules.iter().any(|rule| rule.matches(&requested)) {
+        return Err(format!("is {}, for which the binding has no rule", what()));
+    }
+    request.is_of_one_object(sub.is_empty(), is_namespace)?;
+    let namespace = if is_namespace { request.name() } else { own_namespace };
+    let asked = namespace.is_empty() || in_namespace(binding, left_out, namespace);
+    if asked { Ok(()) } else { Err(format!("is about namespace {namespace:?}, about which the binding is not asked")) }
+}
+
+fn text(text: &Option<String>) -> &str {
+    text.as_deref().unwrap_or_default()
+}
+
+impl Request {
+    fn objects(&self) -> impl Iterator<Item = &Object> {
+        [&self.object, &self.old_object].into_iter().flatten()
+    }
+
+    /// Of a namespace that is being created, the object alone may have the name.
+    fn name(&self) -> &str {
+        let own = self.objects().filter_map(|object| Some(text(&object.metadata.as_ref()?.name)));
+        [text(&self.name)].into_iter().chain(own).find(|name| !name.is_empty()).unwrap_or_default()
+    }
+
+    /// The hook looks at the object, and the rules at the request. Objects of subresources are of another kind, and
+    /// some have no name.
+    fn is_of_one_object(&self, whole: bool, is_namespace: bool) -> Result<(), String> {
+        let differs = |said: &str, has: &str| !has.is_empty() && said != has;
+        for Object { kind, metadata } in self.objects().filter(|_| whole) {
+            let metadata = metadata.as_ref();
+            let name = metadata.map_or("", |metadata| text(&metadata.name));
+            let namespace = metadata.map_or("", |metadata| text(&metadata.namespace));
+            let named = !text(&self.name).is_empty() && differs(text(&self.name), name);
+            let placed = !is_namespace && differs(text(&self.namespace), namespace);
+            if named || placed || differs(&self.kind.kind, text(kind)) {
+                return Err("names another object than the one that it has".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As far as the namespace's name decides.
+fn in_namespace(binding: &AdmissionBinding, left_out: &[String], namespace: &str) -> bool {
+    if !binding.include_system && left_out.iter().any(|name| name == namespace) {
+        return false;
+    }
+    let Some(selector) = &binding.namespace_selector else { return true };
+    let label = selector.pointer("/matchLabels").and_then(|labels| labels.get(NAMESPACE_NAME));
+    let expressions = selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten();
+    let mut own = expressions.filter(|expression| expression.get("key").is_some_and(|key| key == NAMESPACE_NAME));
+    let holds = |expression: &Value| {
+        let values = expression.get("values").and_then(Value::as_array);
+        let listed = values.is_some_and(|values| values.iter().any(|value| value == namespace));
+        match expression.get("operator").and_then(Value::as_str) {
+            Some("In") => listed,
+            Some("NotIn") => !listed,
+            Some("DoesNotExist") => false,
+            _ => true,
+        }
+    };
+    label.is_none_or(|label| label == namespace) && own.all(holds)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use boathook_core::{hooks::parse, model::HookName};
+    use serde_json::json;
+
+    use super::*;
+
+    fn binding(rule: &str, more: &str) -> AdmissionBinding {
+        let document =
+            format!("{{configVersion: v1, kubernetesValidating: [{{name: a.b.c, rules: [{{{rule}}}]{more}}}]}}");
+        parse(&HookName::new("h").unwrap(), &document, &|_| Ok(())).unwrap().admission.remove(0)
+    }
+
+    fn rule(groups: &str, resources: &str, operations: &str) -> String {
+        format!("apiGroups: ['{groups}'], apiVersions: [v1], resources: ['{resources}'], operations: [{operations}]")
+    }
+
+    fn request(resource: &str, more: Value) -> Value {
+        let mut request = json!({
+            "uid": "u", "operation": "CREATE", "namespace": "team", "name": "x",
+            "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+            "resource": {"group": "", "version": "v1", "resource": resource},
+            "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "team", "name": "x"}},
+        });
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        request
+    }
+
+    fn asked(binding: &AdmissionBinding, request: &Value) -> bool {
+        check(binding, &["kube-system".to_owned(), "ops".to_owned()], &request.to_string()).is_ok()
+    }
+
+    #[test]
+    fn rules_are_those_of_the_api_server() {
+        for (of, resource, more, expected) in [
+            (rule("", "configmaps", "CREATE"), "configmaps", json!({}), true),
+            (rule("", "configmaps", "CREATE"), "secrets", json!({}), false),
+            (rule("", "configmaps", "UPDATE"), "configmaps", json!({}), false),
+            (rule("apps", "configmaps", "CREATE"), "configmaps", json!({}), false),
+            (rule("", "*", "'*'"), "secrets", json!({}), true),
+            (rule("", "pods", "CREATE"), "pods", json!({"subResource": "eviction"}), false),
+            (rule("", "*", "CREATE"), "pods", json!({"subResource": "eviction"}), false),
+            (rule("", "pods/*", "CREATE"), "pods", json!({"subResource": "eviction"}), true),
+            (rule("", "*/eviction", "CREATE"), "pods", json!({"subResource": "eviction"}), true),
+            (rule("", "*/*", "CREATE"), "pods", json!({}), true),
+            (rule("", "configmaps", "CREATE") + ", scope: Cluster", "configmaps", json!({}), false),
+            (rule("", "configmaps", "CREATE"), "", json!({"resource": null}), false),
+        ] {
+            assert_eq!(asked(&binding(&of, ""), &request(resource, more.clone())), expected, "{of} {resource} {more}");
+        }
+        let other = json!({"resource": {"group": "", "version": "v2", "resource": "configmaps"}});
+        assert!(!asked(&binding(&rule("", "configmaps", "CREATE"), ""), &request("configmaps", other)));
+    }
+
+    #[test]
+    fn namespaces_are_held_against_the_selector_as_far_as_their_name_goes() {
+        let all = rule("", "*/*", "CREATE");
+        let selector = |text: &str| format!(", namespace: {{labelSelector: {text}}}");
+        let only = |operator: &str| {
+            selector(&format!(
+                "{{matchExpressions: [{{key: {NAMESPACE_NAME}, operator: {operator}, values: [team]}}]}}"
+            ))
+        };
+        let in_namespace = |binding: &AdmissionBinding, namespace: &str| {
+            let object = json!({"kind": "ConfigMap", "metadata": {"namespace": namespace, "name": "x"}});
+            asked(binding, &request("configmaps", json!({"namespace": namespace, "object": object})))
+        };
+        for (more, namespace, expected) in [
+            (String::new(), "team", true),
+            (String::new(), "ops", false),
+            (String::new(), "kube-system", false),
+            (", namespace: {includeSystem: true}".to_owned(), "ops", true),
+            (only("In"), "team", true),
+            (only("In"), "other", false),
+            (only("NotIn"), "team", false),
+            (only("NotIn"), "other", true),
+            (selector(&format!("{{matchLabels: {{{NAMESPACE_NAME}: team}}}}")), "other", false),
+            (selector("{matchLabels: {nobody: knows}}"), "other", true),
+        ] {
+            assert_eq!(in_namespace(&binding(&all, &more), namespace), expected, "{more} {namespace}");
+        }
+        // A namespace is in none, and is known by its own name.
+        let of = |name: &str| {
+            let kind = json!({"group": "", "version": "v1", "kind": "Namespace"});
+            let object = json!({"kind": "Namespace", "metadata": {"name": name}});
+            request("namespaces", json!({"name": null, "namespace": name, "kind": kind, "object": object}))
+        };
+        assert!(asked(&binding(&all, &only("In")), &of("team")) && !asked(&binding(&all, &only("In")), &of("other")));
+        let cluster = binding(&(all.clone() + ", scope: Cluster"), "");
+        assert!(asked(&cluster, &of("team")));
+    }
+
+    #[test]
+    fn the_object_is_the_one_that_is_named() {
+        let of = binding(&rule("", "*/*", "CREATE"), "");
+        let with = |object: Value| request("configmaps", json!({ "object": object }));
+        for object in [
+            json!({"kind": "Secret", "metadata": {"namespace": "team", "name": "x"}}),
+            json!({"kind": "ConfigMap", "metadata": {"namespace": "kube-system", "name": "x"}}),
+            json!({"kind": "ConfigMap", "metadata": {"namespace": "team", "name": "other"}}),
+        ] {
+            assert!(!asked(&of, &with(object.clone())), "{object}");
+            let old = request("configmaps", json!({"oldObject": object, "object": null}));
+            assert!(!asked(&of, &old), "{old}");
+        }
+        for object in [json!({"kind": "ConfigMap"}), json!({"metadata": null}), json!({"metadata": {"name": "x"}})] {
+            assert!(asked(&of, &with(object.clone())), "{object}");
+        }
+        // Its name is made up later.
+        let generated = json!({"kind": "ConfigMap", "metadata": {"generateName": "x-", "namespace": "team"}});
+        assert!(asked(&of, &request("configmaps", json!({"name": null, "object": generated}))));
+        // A scale is no Deployment.
+        let scale = json!({"kind": "Scale", "metadata": {"name": "y"}});
+        assert!(asked(&of, &request("configmaps", json!({"subResource": "scale", "object": scale}))));
+    }
+}

@@ -1,0 +1,355 @@
+//! What one binding is told, in order: that its kind was found, what its streams say, that its turn
+//! to go live has come, that its kind is gone.
+//!
+//! Never looks at an object; [`filter::Binding`](boathook_core::filter::Binding) decides what a change means.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use boathook_core::{
+    fair::Tenant,
+    filter::{BindingStatus, Input, SourceId},
+    model::{Change, HookName, KubernetesBinding, Resource, error_chain},
+};
+use boathook_kube::{
+    discovery::{Changes, DiscoveryError},
+    election::Leadership,
+};
+use futures::{
+    FutureExt as _, Stream,
+    future::{BoxFuture, pending},
+    stream,
+};
+use tokio::{
+    sync::Notify,
+    time::{Instant, Interval, interval_at, sleep_until},
+};
+use tracing::{info, warn};
+
+use super::{
+    super::{
+        Stages,
+        barrier::Barrier,
+        watching::{self, NotWatched},
+    },
+    follow::{Following, Heard, Subscriber},
+};
+
+/// Between two looks for a kind that is not there, or for an API server that does not answer.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Between two looks whether the API server refuses the binding its objects, until they were listed.
+const LOOK_FOR_REFUSAL: Duration = Duration::from_secs(1);
+/// What a standby sees is taken to be told of by the leader after once or twice this time: twice the longest time for
+/// which a leader may be gone without anybody knowing.
+const TOLD_ELSEWHERE: Duration = Duration::from_secs(600);
+
+/// The binding, and what it lives among.
+pub(super) struct Place {
+    pub stages: Arc<Stages>,
+    pub hook: HookName,
+    pub tenant: Tenant,
+    pub spec: Arc<KubernetesBinding>,
+    pub barrier: Arc<Barrier>,
+    /// The binding needs another list.
+    pub relist: Arc<Notify>,
+}
+
+impl Place {
+    async fn find(&self) -> Result<Arc<Resource>, DiscoveryError> {
+        self.stages.discovery.find(self.spec.api_version.as_deref(), &self.spec.kind).await
+    }
+}
+
+/// When to ask for the kind again.
+struct Pace {
+    at: Instant,
+    wait: Duration,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { at: Instant::now(), wait: FIRST_WAIT }
+    }
+
+    fn put_off(&mut self) {
+        self.at = Instant::now() + self.wait;
+        self.wait = (self.wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// Makes a binding's inputs.
+pub(super) struct Feed {
+    place: Place,
+    subscriber: Subscriber,
+    ready: VecDeque<Input>,
+    /// None: the kind is looked for.
+    following: Option<Following>,
+    pace: Pace,
+    /// Says that the kind may be served by now.
+    news: Option<Changes>,
+    /// Why the kind is not there, as was said last.
+    said: String,
+    /// The binding was told that its kind is not served.
+    unserved: bool,
+    /// Sources that were told so by the API server, which perhaps serves the kind again by now.
+    doubtful: HashSet<SourceId>,
+    next_source: SourceId,
+    turn: BoxFuture<'static, ()>,
+    elsewhere: Interval,
+    status: Arc<BindingStatus>,
+    refusal: Interval,
+    /// The others of its hook go on without it, for this reason.
+    refused: Option<String>,
+}
+
+impl Feed {
+    pub fn new(place: Place, status: Arc<BindingStatus>, metadata_only: bool) -> Self {
+        let turn = turn(place.stages.leadership.clone(), place.barrier.clone(), &place.spec);
+        let (streams, tenant) = (place.stages.streams.clone(), place.tenant.clone());
+        let subscriber = Subscriber { streams, tenant, spec: place.spec.clone(), metadata_only };
+        Self {
+            subscriber,
+            ready: VecDeque::new(),
+            following: None,
+            pace: Pace::new(),
+            news: None,
+            said: String::new(),
+            unserved: false,
+            doubtful: HashSet::new(),
+            next_source: 0,
+            turn: turn.boxed(),
+            elsewhere: interval_at(Instant::now() + TOLD_ELSEWHERE, TOLD_ELSEWHERE),
+            status,
+            refusal: interval_at(Instant::now() + LOOK_FOR_REFUSAL, LOOK_FOR_REFUSAL),
+            refused: None,
+            place,
+        }
+    }
+
+    /// The inputs, without end.
+    pub fn into_stream(self) -> impl Stream<Item = Input> + Send {
+        stream::unfold(self, |mut feed| async {
+            let input = feed.next().await;
+            Some((input, feed))
+        })
+    }
+
+    async fn next(&mut self) -> Input {
+        loop {
+            if let Some(input) = self.ready.pop_front() {
+                return input;
+            }
+            let Some(following) = &mut self.following else {
+                self.look().await;
+                continue;
+            };
+            let leadership = &self.place.stages.leadership;
+            tokio::select! {
+                () = &mut self.turn => {
+                    self.turn = pending().boxed();
+                    return Input::Admitted;
+                }
+                heard = following.hear() => match heard {
+                    Heard::Sources(inputs) => self.ready.extend(inputs),
+                    Heard::Change(source, change) => self.heard(source, change),
+                },
+                _ = self.elsewhere.tick(), if leadership.is_standby() => {
+                    if leadership.led_by_another() {
+                        return Input::ToldElsewhere;
+                    }
+                }
+                () = sleep_until(self.pace.at), if !self.doubtful.is_empty() => self.look_again().await,
+                () = self.place.relist.notified() => following.relist(),
+                _ = self.refusal.tick(), if !self.status.is_listed() => self.look_for_refusal(),
+            }
+        }
+    }
+
+    fn heard(&mut self, source: SourceId, change: Change) {
+        match change {
+            Change::Unserved => {
+                if self.doubtful.is_empty() {
+                    self.pace = Pace::new();
+                }
+                self.doubtful.insert(source);
+                return;
+            }
+            Change::ListStarted => drop(self.doubtful.remove(&source)),
+            _ => {}
+        }
+        self.ready.push_back(Input::Change(source, change));
+    }
+
+    /// Looks for the kind once, in time; says once what it waits for.
+    async fn look(&mut self) {
+        self.time_to_look().await;
+        let _turn = self.place.stages.streams.turn(&self.place.tenant).await;
+        match self.place.find().await {
+            Ok(resource) => match watching::check(&self.place.stages, &self.place.spec, &resource).await {
+                Ok(()) => {
+                    let Place { hook, spec, .. } = &self.place;
+                    info!(%hook, binding = %spec.name, %resource, "binding enabled");
+                    self.follow(resource);
+                }
+                Err(reason) => self.kept_out(&reason),
+            },
+            Err(error) => self.missing(&error),
+        }
+    }
+
+    async fn time_to_look(&mut self) {
+        let Some(news) = &mut self.news else { return sleep_until(self.pace.at).await };
+        tokio::select! {
+            () = sleep_until(self.pace.at) => {}
+            () = news.next() => self.pace = Pace::new(),
+        }
+    }
+
+    /// The API server said of a source that there is no such kind. Discovery says whether that is so,
+    /// or whether the kind is elsewhere now.
+    async fn look_again(&mut self) {
+        let Some(before) = self.following.as_ref().map(|following| following.resource().clone()) else { return };
+        self.place.stages.discovery.doubt(&before.api_version());
+        match self.place.find().await {
+            // Perhaps it is about to come, or to go: the streams try on, and we ask again.
+            Ok(resource) if resource == before => {
+                self.place.stages.streams.retry_unserved();
+                self.pace.put_off();
+            }
+            Ok(resource) if watching::check(&self.place.stages, &self.place.spec, &resource).await.is_err() => {
+                self.pace.put_off();
+            }
+            Ok(resource) => {
+                let Place { hook, spec, .. } = &self.place;
+                info!(%hook, binding = %spec.name, %before, %resource, "binding moves: its kind is served elsewhere");
+                self.follow(resource);
+            }
+            Err(error @ DiscoveryError::Unknown { .. }) => {
+                self.next_source = self.following.take().map_or(self.next_source, |following| following.next());
+                self.doubtful.clear();
+                self.missing(&error);
+            }
+            Err(DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) | DiscoveryError::Partial { .. }) => {
+                self.pace.put_off();
+            }
+        }
+    }
+
+    fn follow(&mut self, resource: Arc<Resource>) {
+        // Numbers are never used again.
+        let first = self.following.as_ref().map_or(self.next_source, Following::next);
+        let (following, inputs) = Following::start(self.subscriber.clone(), resource, first);
+        self.following = Some(following);
+        self.ready.extend(inputs);
+        self.doubtful.clear();
+        self.unserved = false;
+        self.news = None;
+        self.said.clear();
+        self.refused = None;
+        self.place.stages.health.enabled(&self.place.hook, &self.place.spec.name);
+    }
+
+    /// A kind that the operator may not list: that is this hook's affair. Its other bindings go on without this one,
+    /// as without a kind that is not served. But there may be objects, so that nothing runs with an empty snapshot.
+    fn look_for_refusal(&mut self) {
+        let refused = self.following.as_ref().and_then(Following::refused);
+        let Place { stages, hook, spec, .. } = &self.place;
+        let Some(selection) = refused else {
+            if self.refused.take().is_some() {
+                stages.health.enabled(hook, &spec.name);
+            }
+            return;
+        };
+        let server = &stages.server;
+        let reason = format!("the API server at {server} does not let the operator list and watch {selection}");
+        if self.refused.as_ref() != Some(&reason) {
+            warn!(%hook, binding = %spec.name, reason, "binding pending: give the operator a role for this, see boathook rbac");
+            self.give_up_waiting(&reason);
+            self.refused = Some(reason);
+        }
+    }
+
+    /// Nobody knows when it is listed: only what includes its snapshot waits.
+    fn give_up_waiting(&self, reason: &str) {
+        let Place { stages, hook, spec, barrier, .. } = &self.place;
+        stages.health.pending(hook, &spec.name, reason);
+        stages.queue.excuse(hook, &spec.name);
+        barrier.excused(&spec.name);
+    }
+
+    /// Its bundle's bounds keep it from watching; that may change.
+    fn kept_out(&mut self, why: &NotWatched) {
+        self.pace.put_off();
+        let reason = error_chain(why);
+        match why {
+            NotWatched::ClusterScoped { .. } | NotWatched::Misnamed { .. } | NotWatched::Forbidden { .. } => {
+                self.give_up_waiting(&reason)
+            }
+            NotWatched::Unknown { .. } => {
+                self.place.stages.health.pending(&self.place.hook, &self.place.spec.name, &reason)
+            }
+        }
+        let Place { hook, spec, .. } = &self.place;
+        if reason != self.said {
+            warn!(%hook, binding = %spec.name, reason, "binding pending: its bundle may not watch this");
+            self.said = reason;
+        }
+    }
+
+    fn missing(&mut self, error: &DiscoveryError) {
+        self.pace.put_off();
+        let reason = error_chain(error);
+        let Place { stages, hook, spec, barrier, .. } = &self.place;
+        match error {
+            DiscoveryError::Unknown { .. } => stages.health.unserved(hook, &spec.name, &reason),
+            DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) => {
+                stages.health.pending(hook, &spec.name, &reason);
+            }
+            // As with a kind that may not be watched.
+            DiscoveryError::Partial { .. } => self.give_up_waiting(&reason),
+        }
+        if matches!(error, DiscoveryError::Unknown { .. }) && !std::mem::replace(&mut self.unserved, true) {
+            self.news = Some(stages.discovery.changes());
+            // There are no objects of a kind that is not served.
+            self.ready.push_back(Input::Unserved);
+            stages.queue.listed(hook, &spec.name);
+            stages.queue.complete(hook, &spec.name);
+            barrier.excused(&spec.name);
+        }
+        if reason != self.said {
+            report(&self.place, error, &reason);
+            self.said = reason;
+        }
+    }
+}
+
+/// A standby's bindings know their objects and tell nothing of them. When it leads, they go live as at a start.
+fn turn(leadership: Leadership, barrier: Arc<Barrier>, spec: &KubernetesBinding) -> impl Future<Output = ()> + use<> {
+    let (binding, waits) = (spec.name.clone(), spec.wait_for_synchronization);
+    async move {
+        leadership.gained().await;
+        if waits {
+            barrier.turn(&binding).await;
+        }
+    }
+}
+
+fn report(place: &Place, error: &DiscoveryError, reason: &str) {
+    let Place { stages, hook, spec, .. } = place;
+    match error {
+        DiscoveryError::Unknown { .. } => {
+            warn!(%hook, binding = %spec.name, reason, "binding pending: it starts when the kind is served");
+        }
+        DiscoveryError::Partial { .. } => {
+            warn!(%hook, binding = %spec.name, reason, "binding pending: it starts when its API group answers");
+        }
+        DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) => {
+            let server = &stages.server;
+            warn!(%hook, binding = %spec.name, server, reason, "API server unreachable: trying until it answers");
+        }
+    }
+}

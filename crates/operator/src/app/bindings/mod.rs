@@ -1,0 +1,151 @@
+//! Keeps one `kubernetes` binding going: lets the filter stage make triggers of what the feed tells
+//! it, and tells queue and barrier how far it is.
+//!
+//! | file | its job |
+//! | --- | --- |
+//! | `feed` | the binding's inputs: finding its kind, its streams, its turn |
+//! | `follow` | the streams, namespace by namespace |
+//! | `namespaces` | which namespaces have the labels; pure |
+//! | `own` | what the hook itself wrote |
+//!
+//! Never decides what is a trigger.
+
+mod feed;
+mod follow;
+mod namespaces;
+mod own;
+
+use std::sync::Arc;
+
+use boathook_core::{
+    fair::{Share, Tenant},
+    filter::{self, Binding, Driver, Output, OwnChanges, Room},
+    memory::{BINDING, UNIT, WATCH},
+    model::{HookName, KubernetesBinding},
+};
+use futures::future::OptionFuture;
+use tokio::sync::{Notify, watch};
+use tracing::warn;
+
+use self::{
+    feed::{Feed, Place},
+    own::Own,
+};
+use super::{Stages, barrier::Barrier, observers::Times, swap};
+use crate::telemetry::metrics::RunLabels;
+
+/// Runs until it is dropped. Its triggers are on the terms that its entry in the document has at that time;
+/// nothing else of the entry may change.
+pub(super) async fn keep(
+    stages: Arc<Stages>,
+    hook: HookName,
+    tenant: Tenant,
+    terms: watch::Receiver<KubernetesBinding>,
+    barrier: Arc<Barrier>,
+) {
+    let spec = terms.borrow().clone();
+    // From the beginning, so that a pending binding has an empty snapshot.
+    let publisher = stages.snapshots.publisher(&hook, &spec.name);
+    let compiled = spec.jq_filter.as_deref().map(|text| stages.evaluator.compile(&tenant, text));
+    let filter = match OptionFuture::from(compiled).await.transpose() {
+        Ok(filter) => filter,
+        // The document's check lets no such filter through.
+        Err(error) => return stages.health.pending(&hook, &spec.name, &error.to_string()),
+    };
+    let Some(room) = room(&stages, &hook, &tenant, &spec, &barrier).await else { return };
+    let relist = Arc::new(Notify::new());
+    let (queue, status) = (stages.queue.clone(), stages.health.enabled(&hook, &spec.name));
+    let labels = RunLabels { hook: &hook, binding: &spec.name, queue: &spec.queue };
+    let timings = Times(stages.operator.metrics.binding_timings(labels));
+    let listed = {
+        let (status, barrier) = (status.clone(), barrier.clone());
+        let (hook, binding, health) = (hook.clone(), spec.name.clone(), stages.health.clone());
+        let queue = queue.clone();
+        async move {
+            status.listed().await;
+            health.listed(&hook, &binding);
+            barrier.listed(&binding);
+            status.synchronised().await;
+            // Not before: the synchronizations of a group, which all wait for this, would run one by one.
+            queue.listed(&hook, &binding);
+            barrier.live(&binding);
+        }
+    };
+    let writes = stages.operator.access.own_writes().clone();
+    let own = spec.ignore_own_writes.then(|| writes.follow(&hook));
+    let binding = Binding::new(hook.clone(), spec.clone());
+    let binding = if stages.leadership.is_alone() { binding } else { binding.held_back() };
+    let metadata_only = filter::uses_only_metadata(spec.content, filter.as_ref());
+    let driver = Driver {
+        room: Room::of(room),
+        relist: relist.clone(),
+        publisher,
+        status,
+        evaluator: stages.evaluator.clone(),
+        own: own.as_ref().map(|_| Arc::new(Own(writes)) as Arc<dyn OwnChanges>),
+        filter,
+        binding,
+        timings: Some(Box::new(timings)),
+        out: {
+            let (hook, binding, health) = (hook.clone(), spec.name.clone(), stages.health.clone());
+            // In this order, so that no run that begins now includes what it should have waited for.
+            move |output| match output {
+                Output::Complete => {
+                    queue.complete(&hook, &binding);
+                    health.complete(&hook, &binding, true);
+                }
+                Output::Incomplete => {
+                    queue.incomplete(&hook, &binding);
+                    health.complete(&hook, &binding, false);
+                }
+                Output::Trigger(mut trigger) => {
+                    swap::put_on_terms(&mut trigger, &terms.borrow());
+                    queue.push(trigger);
+                }
+            }
+        },
+    };
+    let status = driver.status.clone();
+    let place = Place { stages, hook, tenant, spec: Arc::new(spec), barrier, relist };
+    let inputs = Box::pin(Feed::new(place, status, metadata_only).into_stream());
+    tokio::join!(filter::drive(driver, inputs), listed);
+    drop(own);
+}
+
+/// What this binding counts as, in watches: those that it has, and as much as it takes itself. Namespaces that come by
+/// label are not counted: only a bundle that its admin trusts beyond its own namespace sees more than one.
+fn watches(spec: &KubernetesBinding) -> u64 {
+    let namespaces = if spec.namespace_labels.is_some() { 1 } else { spec.namespaces.len().max(1) };
+    BINDING / WATCH + (spec.names.len().max(1) as u64).saturating_mul(namespaces as u64)
+}
+
+/// Waits until the tenant has room for what this binding takes without an object. Others of its hook go on meanwhile, as
+/// without a kind that is not served. `None`: there never is room.
+async fn room(
+    stages: &Stages,
+    hook: &HookName,
+    tenant: &Tenant,
+    spec: &KubernetesBinding,
+    barrier: &Barrier,
+) -> Option<Share> {
+    let (pool, watches) = (&stages.kept, watches(spec));
+    let units = watches.saturating_mul(WATCH / UNIT);
+    if let Some(share) = pool.try_take(tenant, units) {
+        return Some(share);
+    }
+    let pending = |reason: &str| {
+        warn!(%hook, binding = %spec.name, reason, "binding pending: there is no room for it");
+        stages.health.pending(hook, &spec.name, reason);
+        stages.queue.excuse(hook, &spec.name);
+        barrier.excused(&spec.name);
+    };
+    let remedy = "use fewer bindings, names and namespaces, or give the operator more memory (--memory-limit)";
+    if units > pool.most() {
+        let most = pool.most() / (WATCH / UNIT);
+        pending(&format!("it takes as much as {watches} watches, and one tenant has {most} of them at most: {remedy}"));
+        return None;
+    }
+    let (used, all) = (pool.used(tenant), pool.capacity());
+    pending(&format!("the bindings of {tenant} keep as much as their share is, {used} KiB of {all}: {remedy}"));
+    pool.take(tenant, units).await.ok()
+}

@@ -1,0 +1,279 @@
+//! Whether a bundle's settings are what its hooks can read.
+//!
+//! A schema is a tenant's, and following one can take any time, memory and stack. So it is followed in a process of its own
+//! (`schema.rs`), which is ended at its bounds. Never follows a schema in this process.
+
+mod schema;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+pub use self::schema::serve;
+use boathook_core::{
+    child::{Bounds, Cause, Failed, Work},
+    fair::Tenant,
+    filter::Evaluator,
+    model::BundleId,
+};
+
+/// Bytes of settings.
+const MAX_SETTINGS: usize = 256 * 1024;
+/// Bytes of their schema.
+const MAX_SCHEMA: usize = 256 * 1024;
+/// Verdicts that are remembered.
+const MAX_KNOWN: usize = 4096;
+/// After a check without a verdict, the same one waits this long, and twice as long each further time.
+const FIRST_WAIT: Duration = Duration::from_secs(10);
+/// It never waits longer.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+/// A worker's code, its own data and buffers for question and answer, beside what the schema takes.
+const BASE: u64 = 24 * 1024 * 1024;
+
+/// How settings are checked against a bundle's schema.
+#[derive(Debug, Clone)]
+pub struct SettingsConfig {
+    /// The program to start; it has to end in [`serve`].
+    pub command: PathBuf,
+    /// Its arguments. Default `settings-worker`.
+    pub args: Vec<String>,
+    /// Memory of one check, in bytes. Default 168 MiB.
+    pub memory: u64,
+    /// CPU time of one check, in whole seconds. Default 2 s.
+    pub cpu: Duration,
+    /// The longest check. Default 20 s.
+    pub deadline: Duration,
+}
+
+impl SettingsConfig {
+    /// The defaults, with this command.
+    pub fn new(command: impl Into<PathBuf>) -> Self {
+        Self {
+            command: command.into(),
+            args: vec!["settings-worker".to_owned()],
+            memory: boathook_core::memory::WORKER - schema::STACK as u64 - BASE,
+            cpu: Duration::from_secs(2),
+            deadline: Duration::from_secs(20),
+        }
+    }
+
+    /// The defaults, with this process's own executable.
+    pub fn of_this_process() -> io::Result<Self> {
+        Ok(Self::new(std::env::current_exe()?))
+    }
+}
+
+/// Checks settings, and remembers what came of it.
+pub(super) struct Checker {
+    config: SettingsConfig,
+    /// A check takes the place of a filter's worker.
+    places: Arc<Evaluator>,
+    known: Mutex<Known>,
+}
+
+/// What came of following a schema.
+enum Verdict {
+    Fits,
+    Refused(String),
+    /// Nobody knows: the check did not come to its end.
+    Unknown(String),
+}
+
+impl Checker {
+    pub fn new(config: SettingsConfig, places: Arc<Evaluator>) -> Self {
+        Self { config, places, known: Mutex::default() }
+    }
+
+    /// The settings as hooks get them, in one line; or what is wrong, and where.
+    pub async fn check(&self, id: &BundleId, settings: Option<&str>, schema: Option<&str>) -> Result<String, String> {
+        let settings = one_line(settings)?;
+        let Some(schema) = schema else { return Ok(settings) };
+        if schema.len() > MAX_SCHEMA {
+            return Err(broken(&format!("it has {} bytes, and {MAX_SCHEMA} are allowed", schema.len())));
+        }
+        let digest = digest(&settings, schema);
+        if let Some(verdict) = self.known().verdict(&digest, Instant::now()) {
+            return verdict.map(|()| settings);
+        }
+        let _place = self.places.place(&tenant(id)).await;
+        // The same settings may have been checked meanwhile.
+        if let Some(verdict) = self.known().verdict(&digest, Instant::now()) {
+            return verdict.map(|()| settings);
+        }
+        let verdict = self.follow(&settings, schema).await;
+        self.known().keep(digest, verdict, Instant::now()).map(|()| settings)
+    }
+
+    async fn follow(&self, settings: &str, schema: &str) -> Verdict {
+        let question = schema::Question { settings: settings.to_owned(), schema: schema.to_owned() };
+        let question = match serde_json::to_vec(&question) {
+            Ok(question) => question,
+            Err(error) => return Verdict::Unknown(error.to_string()),
+        };
+        let config = &self.config;
+        let memory = config.memory.saturating_add(schema::STACK as u64).saturating_add(BASE);
+        let work = Work {
+            command: &config.command,
+            args: &config.args,
+            bounds: Bounds { memory, cpu: Some(config.cpu.as_secs().max(1)), time: None },
+            deadline: config.deadline,
+            max_output: 0,
+        };
+        match work.ask(&question).await {
+            Ok(_) => Verdict::Fits,
+            Err(Failed::Refused(why)) => Verdict::Refused(why),
+            Err(Failed::Ended(cause @ (Cause::Time | Cause::Memory | Cause::Stack))) => {
+                let took = match cause {
+                    Cause::Time => format!("{:?} of CPU time or {:?}", config.cpu, config.deadline),
+                    Cause::Memory => format!("{} bytes of memory", config.memory),
+                    _ => format!("{} bytes of stack", schema::STACK),
+                };
+                Verdict::Unknown(broken(&format!(
+                    "to check the settings takes more than {took}: use fewer references ($ref) that lead to each other"
+                )))
+            }
+            Err(Failed::Ended(cause)) => {
+                Verdict::Unknown(format!("they can't be checked, and are tried again: {cause}"))
+            }
+            Err(Failed::Start(error)) => {
+                Verdict::Unknown(format!("they can't be checked, and are tried again: {error}"))
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn tenant(id: &BundleId) -> Tenant {
+    match &id.namespace {
+        Some(namespace) => Tenant::namespace(namespace),
+        None => Tenant::hook(&id.name),
+    }
+}
+
+/// The problem is the schema's.
+fn broken(why: &str) -> String {
+    format!("the bundle's settings.schema.json can't be used: {why}")
+}
+
+fn one_line(settings: Option<&str>) -> Result<String, String> {
+    let text = settings.unwrap_or("{}");
+    if text.len() > MAX_SETTINGS {
+        return Err(format!("they have {} bytes, and {MAX_SETTINGS} are allowed", text.len()));
+    }
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("they are no JSON: {error}"))?;
+    if !value.is_object() {
+        return Err("they must be a JSON object, with the settings' names as its keys".to_owned());
+    }
+    Ok(value.to_string())
+}
+
+type Digest = [u8; 32];
+
+fn digest(settings: &str, schema: &str) -> Digest {
+    let parts = Sha256::new().chain_update(settings.len().to_le_bytes()).chain_update(settings);
+    parts.chain_update(schema).finalize().into()
+}
+
+/// Verdicts by what they are about. A HookBundle is looked at again all the time, and a bad one costs once.
+#[derive(Default)]
+struct Known {
+    verdicts: HashMap<Digest, Remembered>,
+    /// Oldest first.
+    order: VecDeque<Digest>,
+}
+
+struct Remembered {
+    verdict: Result<(), String>,
+    /// Absent: for good.
+    until: Option<Instant>,
+    /// Checks in a row that did not come to their end.
+    failures: u32,
+}
+
+impl Known {
+    fn verdict(&self, digest: &Digest, now: Instant) -> Option<Result<(), String>> {
+        let known = self.verdicts.get(digest)?;
+        known.until.is_none_or(|until| now < until).then(|| known.verdict.clone())
+    }
+
+    fn keep(&mut self, digest: Digest, verdict: Verdict, now: Instant) -> Result<(), String> {
+        let before = self.verdicts.get(&digest).map(|known| known.failures);
+        let remembered = match verdict {
+            Verdict::Fits => Remembered { verdict: Ok(()), until: None, failures: 0 },
+            Verdict::Refused(why) => Remembered { verdict: Err(why), until: None, failures: 0 },
+            Verdict::Unknown(why) => {
+                let failures = before.unwrap_or(0);
+                let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_WAIT);
+                Remembered { verdict: Err(why), until: Some(now + wait), failures: failures.saturating_add(1) }
+            }
+        };
+        let told = remembered.verdict.clone();
+        if before.is_none() {
+            self.order.push_back(digest);
+            if self.order.len() > MAX_KNOWN
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.verdicts.remove(&oldest);
+            }
+        }
+        self.verdicts.insert(digest, remembered);
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn settings_are_an_object() {
+        assert_eq!(one_line(None).unwrap(), "{}");
+        assert_eq!(one_line(Some("{\"b\": 1,\n\"a\": [2]}")).unwrap(), r#"{"b":1,"a":[2]}"#);
+        assert!(one_line(Some("[]")).unwrap_err().contains("a JSON object"));
+        assert!(one_line(Some("{")).unwrap_err().contains("no JSON"));
+        assert!(one_line(Some(&format!("{{\"a\": {:?}}}", "x".repeat(MAX_SETTINGS)))).is_err());
+    }
+
+    #[test]
+    fn a_verdict_is_for_good_and_what_nobody_knows_is_asked_again_ever_later() {
+        let (mut known, start) = (Known::default(), Instant::now());
+        let (fits, bad, slow) = (digest("{}", "a"), digest("{}", "b"), digest("{}", "c"));
+        assert_eq!(known.verdict(&fits, start), None);
+        known.keep(fits, Verdict::Fits, start).unwrap();
+        known.keep(bad, Verdict::Refused("no".to_owned()), start).unwrap_err();
+        let later = start + LONGEST_WAIT * 10;
+        assert_eq!(
+            (known.verdict(&fits, later), known.verdict(&bad, later)),
+            (Some(Ok(())), Some(Err("no".to_owned())))
+        );
+        let mut now = start;
+        for wait in [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600].map(Duration::from_secs) {
+            known.keep(slow, Verdict::Unknown("slow".to_owned()), now).unwrap_err();
+            now += wait;
+            assert!(known.verdict(&slow, now - Duration::from_millis(1)).is_some(), "{wait:?}");
+            assert_eq!(known.verdict(&slow, now), None, "{wait:?}");
+        }
+    }
+
+    #[test]
+    fn so_many_verdicts_are_kept() {
+        let (mut known, now) = (Known::default(), Instant::now());
+        for number in 0..MAX_KNOWN + 10 {
+            known.keep(digest("{}", &number.to_string()), Verdict::Fits, now).unwrap();
+        }
+        assert_eq!((known.verdicts.len(), known.order.len()), (MAX_KNOWN, MAX_KNOWN));
+        assert_eq!(known.verdict(&digest("{}", "9"), now), None);
+        assert_eq!(known.verdict(&digest("{}", "10"), now), Some(Ok(())));
+    }
+}

@@ -1,0 +1,285 @@
+//! The tasks of one hook: one for each of its bindings and schedules. Keeps them, begins them anew after a
+//! panic, and exchanges some when another version takes the hook's place. Knows nothing of what they do.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use boathook_core::{
+    model::{BindingName, HookName, KubernetesBinding},
+    tasks::Task,
+};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::{AbortHandle, JoinError, JoinSet},
+};
+use tracing::error;
+
+use super::{Stages, barrier::Barrier, bindings, hooks::Hook, schedules, swap::Plan};
+
+/// Between a panic in a hook's task and the new start of its bindings.
+const AFTER_PANIC: Duration = Duration::from_secs(5);
+
+/// The tasks of one hook, which end when this is dropped.
+pub(super) struct Crew {
+    /// First, so that it is ended before its orders end.
+    task: Task<()>,
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+/// To exchange some tasks.
+struct Order {
+    plan: Arc<Plan>,
+    /// Those that the plan does not keep have ended.
+    stopped: oneshot::Sender<()>,
+    /// The hook to go on with. Without one, the old one goes on whole.
+    go_on: oneshot::Receiver<Arc<Hook>>,
+}
+
+/// Some tasks have ended, and wait for a hook to go on with.
+pub(super) struct Stopped(oneshot::Sender<Arc<Hook>>);
+
+impl Stopped {
+    /// The others begin as this hook has them.
+    pub fn go_on(self, hook: Arc<Hook>) {
+        // A crew that is gone needs no hook.
+        let _ = self.0.send(hook);
+    }
+}
+
+impl Crew {
+    /// Begins all tasks of a hook; its lists are expected already.
+    pub fn start(stages: Arc<Stages>, hook: Arc<Hook>) -> Self {
+        let (orders, inlet) = mpsc::unbounded_channel();
+        let name = format!("hook {}", hook.spec.name);
+        let tasks = stages.tasks.clone();
+        Self { task: tasks.spawn(name, keep(Members::start(stages, hook), inlet)), orders }
+    }
+
+    /// Ends those that the plan does not keep. `None` when the crew is gone.
+    pub fn stop(&self, plan: Arc<Plan>) -> impl Future<Output = Option<Stopped>> + Send + use<> {
+        let (stopped, ended) = oneshot::channel();
+        let (to, go_on) = oneshot::channel();
+        let sent = self.orders.send(Order { plan, stopped, go_on });
+        async move {
+            sent.ok()?;
+            ended.await.ok()?;
+            Some(Stopped(to))
+        }
+    }
+
+    /// Has all end soon.
+    pub fn abort(&self) {
+        self.task.abort();
+    }
+
+    /// Ends all.
+    pub async fn end(self) {
+        self.abort();
+        // Whatever else ended it was told of.
+        let _ = self.task.await;
+    }
+}
+
+/// A task of a binding, and the binding's entry in the document.
+struct Watching {
+    task: AbortHandle,
+    terms: watch::Sender<KubernetesBinding>,
+}
+
+struct Members {
+    stages: Arc<Stages>,
+    hook: Arc<Hook>,
+    barrier: Arc<Barrier>,
+    tasks: JoinSet<()>,
+    bindings: HashMap<BindingName, Watching>,
+    schedules: HashMap<BindingName, AbortHandle>,
+}
+
+impl Members {
+    fn start(stages: Arc<Stages>, hook: Arc<Hook>) -> Self {
+        let barrier = Arc::new(Barrier::new(&hook.spec));
+        let (bindings, schedules) = (HashMap::new(), HashMap::new());
+        let mut members = Self { stages, hook, barrier, tasks: JoinSet::new(), bindings, schedules };
+        members.begin_missing();
+        members
+    }
+
+    /// Begins what the hook has and what is not there.
+    fn begin_missing(&mut self) {
+        let hook = self.hook.clone();
+        for binding in hook.spec.kubernetes.iter() {
+            if let Some(known) = self.bindings.get(&binding.name) {
+                known.terms.send_replace(binding.clone());
+                continue;
+            }
+            let (terms, followed) = watch::channel(binding.clone());
+            let (name, tenant) = (hook.spec.name.clone(), hook.tenant());
+            let keep = bindings::keep(self.stages.clone(), name, tenant.clone(), followed, self.barrier.clone());
+            let task = self.tasks.spawn(self.stages.streams.pace().paced(tenant, keep));
+            self.bindings.insert(binding.name.clone(), Watching { task, terms });
+        }
+        for schedule in hook.spec.schedules.iter().filter(|_| self.stages.schedules_tick) {
+            if self.schedules.contains_key(&schedule.name) {
+                continue;
+            }
+            let ticks = schedules::keep(
+                self.stages.queue.clone(),
+                hook.spec.name.clone(),
+                schedule.clone(),
+                self.stages.jumps.subscribe(),
+            );
+            let (leadership, barrier) = (self.stages.leadership.clone(), self.barrier.clone());
+            let task = self.tasks.spawn(async move {
+                leadership.gained().await;
+                barrier.passed().await;
+                ticks.await;
+            });
+            self.schedules.insert(schedule.name.clone(), task);
+        }
+    }
+}
+
+impl Team for Members {
+    type Order = Order;
+
+    fn name(&self) -> &HookName {
+        &self.hook.spec.name
+    }
+
+    fn tasks(&mut self) -> &mut JoinSet<()> {
+        &mut self.tasks
+    }
+
+    fn begin_anew(&mut self) {
+        expect(&self.stages, &self.hook, |_| true);
+        *self = Self::start(self.stages.clone(), self.hook.clone());
+    }
+
+    async fn exchange(&mut self, order: Order) -> Result<(), JoinError> {
+        let Order { plan, stopped, go_on } = order;
+        let bindings = self.bindings.extract_if(|name, _| !plan.watching.contains(name)).map(|(_, known)| known.task);
+        let schedules = self.schedules.extract_if(|name, _| !plan.ticking.contains(name)).map(|(_, task)| task);
+        let ending: Vec<_> = bindings.chain(schedules).collect();
+        ending.iter().for_each(AbortHandle::abort);
+        let mut panicked = Ok(());
+        while !ending.iter().all(AbortHandle::is_finished)
+            && let Some(ended) = self.tasks.join_next().await
+        {
+            panicked = panicked.and(ended.or_else(|error| if error.is_panic() { Err(error) } else { Ok(()) }));
+        }
+        // Whoever ordered may be gone.
+        let _ = stopped.send(());
+        match go_on.await {
+            Ok(hook) => self.hook = hook,
+            // The bindings that were stopped begin as they did at the start.
+            Err(_) => expect(&self.stages, &self.hook, |name| !plan.watching.contains(name)),
+        }
+        self.barrier.replace(&self.hook.spec, |name| plan.watching.contains(name));
+        self.begin_missing();
+        panicked
+    }
+}
+
+/// The bindings are about to list their objects.
+pub(super) fn expect(stages: &Stages, hook: &Hook, begins: impl Fn(&BindingName) -> bool) {
+    stages.health.replace(&hook.spec, hook.is_tenants(), |name| !begins(name));
+    for binding in hook.spec.kubernetes.iter().filter(|binding| begins(&binding.name)) {
+        stages.queue.expect_list(&hook.spec.name, binding.name.clone());
+    }
+}
+
+/// Tasks that are kept together.
+trait Team {
+    type Order;
+
+    fn name(&self) -> &HookName;
+
+    fn tasks(&mut self) -> &mut JoinSet<()>;
+
+    /// After all tasks have ended.
+    fn begin_anew(&mut self);
+
+    /// The error is that of a task which panicked meanwhile.
+    fn exchange(&mut self, order: Self::Order) -> impl Future<Output = Result<(), JoinError>> + Send;
+}
+
+/// After a panic in one task, all begin anew: a synchronization brings the hook up to date.
+async fn keep<T: Team>(mut team: T, mut orders: mpsc::UnboundedReceiver<T::Order>) {
+    loop {
+        let ended = tokio::select! {
+            Some(ended) = team.tasks().join_next() => ended,
+            order = orders.recv() => match order {
+                Some(order) => team.exchange(order).await,
+                None => return,
+            },
+        };
+        let Err(panicked) = ended else { continue };
+        if !panicked.is_panic() {
+            continue;
+        }
+        error!(hook = %team.name(), error = %panicked, "a task of the hook panicked: its bindings start again");
+        team.tasks().shutdown().await;
+        tokio::time::sleep(AFTER_PANIC).await;
+        team.begin_anew();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    struct Fragile {
+        name: HookName,
+        tasks: JoinSet<()>,
+        starts: watch::Sender<usize>,
+        neighbour: Arc<()>,
+    }
+
+    impl Fragile {
+        fn begin(&mut self) {
+            let (round, neighbour) = (*self.starts.borrow(), self.neighbour.clone());
+            self.starts.send_modify(|starts| *starts += 1);
+            self.tasks.spawn(async move {
+                assert!(round >= 2, "as the test wants it");
+            });
+            self.tasks.spawn(async move {
+                let _held = neighbour;
+                std::future::pending().await
+            });
+        }
+    }
+
+    impl Team for Fragile {
+        type Order = ();
+
+        fn name(&self) -> &HookName {
+            &self.name
+        }
+
+        fn tasks(&mut self) -> &mut JoinSet<()> {
+            &mut self.tasks
+        }
+
+        fn begin_anew(&mut self) {
+            assert_eq!(Arc::strong_count(&self.neighbour), 1, "the neighbours ended before");
+            self.begin();
+        }
+
+        async fn exchange(&mut self, (): ()) -> Result<(), JoinError> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_panic_all_tasks_start_anew() {
+        let (starts, mut seen) = watch::channel(0);
+        let name = HookName::new("h").unwrap();
+        let mut team = Fragile { name, tasks: JoinSet::new(), starts, neighbour: Arc::default() };
+        team.begin();
+        let (orders, inlet) = mpsc::unbounded_channel();
+        let kept = tokio::spawn(keep(team, inlet));
+        seen.wait_for(|starts| *starts == 3).await.unwrap();
+        drop(orders);
+        kept.await.unwrap();
+    }
+}

@@ -1,0 +1,314 @@
+//! Tells of failed runs by Kubernetes Events, on the object that the hook's document names, else on its HookBundle or
+//! the operator's own Namespace. One Event stands for all failures with the same text: its series
+//! counts them. Never holds up a run: what can't be sent in time is dropped. Never lends a hook the operator's rights:
+//! who acts as a ServiceAccount has its Events sent as that one.
+
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
+    num::NonZeroU32,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use boathook_core::{
+    model::{
+        BindingName, BundleId, CallError, CallReason, Caller, Failure, HookName, ObjectRef, Operation, Patch,
+        PatchBody, Permission, RunId,
+    },
+    queue::{Finished, Verdict},
+};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tracing::{debug, warn};
+
+use super::{Hook, host::Operator, roster::Roster};
+
+/// Failures that wait to be told of.
+const WAITING: usize = 256;
+/// Texts whose Events are remembered.
+const REMEMBERED: usize = 512;
+/// The count of an Event is brought up to date after this time at the earliest.
+const UPDATE_AFTER: Duration = Duration::from_secs(30);
+/// New Events of one hook: so many at once, and one more each minute.
+const BURST: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
+const REFILL: Duration = Duration::from_secs(60);
+const MAX_NOTE: usize = 1024;
+
+/// Where failures are reported. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Outlet(mpsc::Sender<Note>);
+
+/// What goes on in one Event.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Note {
+    hook: HookName,
+    binding: BindingName,
+    /// One word in CamelCase.
+    reason: &'static str,
+    text: String,
+}
+
+impl Outlet {
+    pub fn new() -> (Self, Inlet) {
+        let (to, from) = mpsc::channel(WAITING);
+        (Self(to), Inlet(from))
+    }
+
+    /// A run ended; its failure is told of, unless it counts as success.
+    pub fn finished(&self, finished: &Finished) {
+        let (reason, failure, text) = match &finished.verdict {
+            Verdict::Retry { failure, .. } => ("RunFailed", failure, "it is tried again"),
+            Verdict::GivenUp { failure, .. } => ("TriggersGivenUp", failure, "its triggers are dead letters now"),
+            _ => return,
+        };
+        let note = Note {
+            hook: finished.hook.clone(),
+            binding: finished.binding.clone(),
+            reason,
+            text: describe(finished, failure, text),
+        };
+        // Full: the API server takes none at the moment, and later failures will be told of.
+        let _ = self.0.try_send(note);
+    }
+}
+
+/// Without the run and the attempt, so that the same failure has the same text.
+fn describe(finished: &Finished, failure: &Failure, what_next: &str) -> String {
+    let Finished { hook, binding, .. } = finished;
+    let kind = failure.kind.label();
+    let text = format!("hook {hook}, binding {binding}: {kind}: {}; {what_next}", failure.message);
+    text.get(..text.floor_char_boundary(MAX_NOTE)).unwrap_or_default().to_owned()
+}
+
+/// The other end.
+pub(super) struct Inlet(mpsc::Receiver<Note>);
+
+/// Sends Events until it is dropped.
+pub(super) async fn send(mut inlet: Inlet, operator: Arc<Operator>, roster: Arc<Roster>, namespace: String) {
+    let mut series = AllSeries::default();
+    let mut refused = HashSet::new();
+    while let Some(note) = inlet.0.recv().await {
+        // Of one that is gone, nobody knows any more as whom to tell.
+        let Some(hook) = roster.hook(&note.hook) else { continue };
+        let Some(event) = series.count(&note, Instant::now(), Timestamp::now()) else { continue };
+        let event = event.object(&note, regarding(&hook, &namespace));
+        match apply(&operator, &hook, event).await {
+            Ok(()) => {
+                refused.remove(&note.hook);
+            }
+            Err(error) if error.reason == CallReason::ForbiddenByCluster && refused.insert(note.hook.clone()) => {
+                let identity = hook.bundled.as_ref().and_then(|bundled| bundled.identity.as_deref());
+                let who = identity.map_or_else(|| "the operator".to_owned(), ToString::to_string);
+                warn!(hook = %note.hook, error = %error.message, "failures can't be shown as Kubernetes Events: {who} may not create and patch events.events.k8s.io");
+            }
+            Err(error) => debug!(hook = %note.hook, error = %error.message, "an Event could not be sent"),
+        }
+        if refused.len() > REMEMBERED {
+            refused.clear();
+        }
+    }
+}
+
+/// The object that Events of this hook are attached to.
+fn regarding(hook: &Hook, namespace: &str) -> ObjectRef {
+    if let Some(named) = &hook.spec.failure_events {
+        return named.clone();
+    }
+    match hook.bundled.as_ref().map(|bundled| &bundled.bundle) {
+        Some(BundleId { namespace: Some(namespace), name }) => ObjectRef {
+            api_version: "boathook.dev/v1alpha1".to_owned(),
+            kind: "HookBundle".to_owned(),
+            namespace: Some(namespace.clone()),
+            name: name.clone(),
+        },
+        _ => own_namespace(namespace),
+    }
+}
+
+/// With its own name as namespace, so that the Event lives there and not in `default`.
+fn own_namespace(name: &str) -> ObjectRef {
+    ObjectRef {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        namespace: Some(name.to_owned()),
+        name: name.to_owned(),
+    }
+}
+
+/// Server-side apply: the first creates the Event, the next ones count.
+async fn apply(operator: &Operator, hook: &Hook, event: Value) -> Result<(), CallError> {
+    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let target = ObjectRef {
+        api_version: "events.k8s.io/v1".to_owned(),
+        kind: "Event".to_owned(),
+        namespace: Some(text("/metadata/namespace")),
+        name: text("/metadata/name"),
+    };
+    let body = PatchBody::Apply { object: event.to_string(), force: true, field_manager: Some("boathook".to_owned()) };
+    let permission = Permission {
+        api_groups: vec!["events.k8s.io".to_owned()],
+        resources: vec!["events".to_owned()],
+        verbs: vec!["create".to_owned(), "patch".to_owned()],
+        resource_names: Vec::new(),
+        namespaces: Vec::new(),
+    };
+    let caller = Caller { permissions: Arc::new([permission]), ..hook.caller(RunId::new("event", 0), false) };
+    let operation = Operation::Patch(Patch { target, body, subresource: None, ignore_missing: false });
+    operator.access.write(&caller, &operation).await.map(drop)
+}
+
+/// How often each text was said. Pure.
+#[derive(Default)]
+struct AllSeries {
+    known: HashMap<Note, Series>,
+    /// When each hook's allowance of new Events is full again.
+    full_at: HashMap<HookName, Instant>,
+}
+
+#[derive(Debug, Clone)]
+struct Series {
+    first: Timestamp,
+    last: Timestamp,
+    count: u32,
+    sent: Instant,
+}
+
+impl AllSeries {
+    /// Counts one more; the series, if it should be sent now.
+    fn count(&mut self, note: &Note, now: Instant, wall: Timestamp) -> Option<Series> {
+        if let Some(series) = self.known.get_mut(note) {
+            series.count = series.count.saturating_add(1);
+            series.last = wall;
+            let due = now.saturating_duration_since(series.sent) >= UPDATE_AFTER;
+            return due.then(|| {
+                series.sent = now;
+                series.clone()
+            });
+        }
+        if !self.allow(&note.hook, now) {
+            return None;
+        }
+        self.make_room();
+        let series = Series { first: wall, last: wall, count: 1, sent: now };
+        self.known.insert(note.clone(), series.clone());
+        Some(series)
+    }
+
+    fn allow(&mut self, hook: &HookName, now: Instant) -> bool {
+        let full_at = self.full_at.get(hook).map_or(now, |at| (*at).max(now)) + REFILL;
+        let allowed = full_at.saturating_duration_since(now) <= REFILL * BURST.get();
+        if allowed {
+            self.full_at.retain(|_, at| *at > now);
+            self.full_at.insert(hook.clone(), full_at);
+        }
+        allowed
+    }
+
+    fn make_room(&mut self) {
+        if self.known.len() >= REMEMBERED
+            && let Some(oldest) = self.known.iter().min_by_key(|(_, series)| series.sent).map(|(note, _)| note.clone())
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}
+
+impl Series {
+    fn object(&self, note: &Note, regarding: ObjectRef) -> Value {
+        let namespace = regarding.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        let mut event = json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": self.name(note), "namespace": namespace},
+            "eventTime": format!("{:.6}", self.first),
+            "type": "Warning",
+            "reason": note.reason,
+            "action": "Run",
+            "note": note.text,
+            "regarding": {"apiVersion": regarding.api_version, "kind": regarding.kind, "name": regarding.name},
+            "reportingController": "boathook.dev/boathook",
+            "reportingInstance": "boathook",
+        });
+        if let Some(namespace) = regarding.namespace {
+            set(&mut event, "/regarding", "namespace", namespace.into());
+        }
+        if self.count > 1 {
+            let series = json!({"count": self.count, "lastObservedTime": format!("{:.6}", self.last)});
+            set(&mut event, "", "series", series);
+        }
+        event
+    }
+
+    /// The same for the same text in this process; another one after a restart.
+    fn name(&self, note: &Note) -> String {
+        let mut hasher = DefaultHasher::new();
+        (note, self.first.as_nanosecond()).hash(&mut hasher);
+        format!("boathook.{:016x}", hasher.finish())
+    }
+}
+
+fn set(event: &mut Value, pointer: &str, key: &str, value: Value) {
+    if let Some(object) = event.pointer_mut(pointer).and_then(Value::as_object_mut) {
+        object.insert(key.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+
+    fn note(hook: &str, text: &str) -> Note {
+        Note {
+            hook: HookName::new(hook).unwrap(),
+            binding: BindingName::new("b"),
+            reason: "RunFailed",
+            text: text.to_owned(),
+        }
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn the_same_failure_is_one_event_that_counts() {
+        let (mut all, start) = (AllSeries::default(), Instant::now());
+        let wall = |n: i64| Timestamp::from_second(1_790_000_000 + n).unwrap();
+        let first = all.count(&note("h", "boom"), start, wall(0)).unwrap();
+        for n in 1..30 {
+            assert!(all.count(&note("h", "boom"), start + SECOND * n, wall(i64::from(n))).is_none());
+        }
+        let later = all.count(&note("h", "boom"), start + SECOND * 30, wall(30)).unwrap();
+        assert_eq!(later.count, 31);
+        let about = own_namespace("ops");
+        let (a, b) = (first.object(&note("h", "boom"), about.clone()), later.object(&note("h", "boom"), about));
+        assert_eq!(a["metadata"], b["metadata"]);
+        assert_eq!(a["eventTime"], b["eventTime"], "it can't be changed");
+        assert_eq!(b["series"]["count"], 31);
+        assert_eq!(a.get("series"), None);
+        assert_eq!(b["metadata"]["namespace"], "ops");
+    }
+
+    #[test]
+    fn a_hook_has_so_many_new_events_and_its_neighbour_has_its_own() {
+        let (mut all, start, wall) = (AllSeries::default(), Instant::now(), Timestamp::UNIX_EPOCH);
+        let sent = |all: &mut AllSeries, hook: &str, n: u32, at| {
+            (0..n).filter(|i| all.count(&note(hook, &format!("{at:?} {i}")), at, wall).is_some()).count()
+        };
+        assert_eq!(sent(&mut all, "h", 50, start), 10);
+        assert_eq!(sent(&mut all, "g", 50, start), 10);
+        assert_eq!(sent(&mut all, "h", 50, start + SECOND * 150), 2);
+        assert_eq!(sent(&mut all, "h", 50, start + SECOND * 100_000), 10);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let (mut all, start) = (AllSeries::default(), Instant::now());
+        for n in 0..2_000_u32 {
+            let at = start + REFILL * n;
+            assert!(all.count(&note("h", &n.to_string()), at, Timestamp::UNIX_EPOCH).is_some(), "{n}");
+        }
+        assert_eq!((all.known.len(), all.full_at.len()), (REMEMBERED, 1));
+    }
+}

@@ -1,0 +1,381 @@
+//! Starts and stops hooks, one by one: loads them, quarantines and releases, has one version take the place
+//! of another. Knows nothing of what their tasks do.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use boathook_core::{
+    fair::Tenant,
+    hooks::{DirectoryError, HookFile, read_directory, with_hooks_below},
+    memory::{SERIES, UNIT},
+    model::{HookName, HookSpec, error_chain},
+};
+use boathook_kube::discovery::DiscoveryError;
+use boathook_sandbox::Sandbox;
+use jiff::Timestamp;
+use tracing::{error, info, warn};
+
+use super::{
+    Stages, account,
+    crew::{self, Crew},
+    hooks::{self, Bundled, Hook, load_file},
+    judge::{self, Held, Origin},
+    ms,
+    roster::{Registrations, Roster},
+    schedules,
+    scope::{Terms, granted, narrow, scope},
+    watching,
+};
+use crate::telemetry::{Metrics, metrics::CompileSource};
+
+/// A hook that can't be released from its quarantine.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    /// It runs, or was never there.
+    #[error("hook {0} is not quarantined")]
+    NotQuarantined(String),
+    /// It is as bad as before.
+    #[error("hook {name} stays quarantined")]
+    Still {
+        /// Its name.
+        name: String,
+        /// Why.
+        #[source]
+        reason: Held,
+    },
+}
+
+/// All hooks: those of a directory, and those of bundles.
+pub struct Fleet {
+    pub(super) directory: Option<PathBuf>,
+    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) roster: Arc<Roster>,
+    pub(super) stages: Arc<Stages>,
+    running: Mutex<BTreeMap<HookName, Crew>>,
+    /// Of hooks of bundles, by their names in the operator.
+    origins: Mutex<BTreeMap<String, Arc<Origin>>>,
+    /// One version at a time takes the place of another.
+    pub(super) swapping: tokio::sync::Mutex<()>,
+    /// How long a run may take to end when its hook is replaced.
+    pub(super) grace_period: Duration,
+}
+
+impl Fleet {
+    pub(super) fn new(
+        directory: Option<PathBuf>,
+        sandbox: Arc<Sandbox>,
+        metrics: Arc<Metrics>,
+        roster: Arc<Roster>,
+        stages: Arc<Stages>,
+        grace_period: Duration,
+    ) -> Self {
+        let (running, swapping) = (Mutex::default(), tokio::sync::Mutex::default());
+        let origins = Mutex::default();
+        Self { directory, sandbox, metrics, roster, stages, running, origins, swapping, grace_period }
+    }
+
+    /// Loads all hooks of the directory, one after the other; compiling takes all cores and much
+    /// memory as it is. A bad hook is quarantined, and the others go on.
+    pub async fn load(&self) -> Result<(), DirectoryError> {
+        let files = self.directory.as_deref().map(read_directory).transpose()?.unwrap_or_default();
+        if let Some(directory) = self.directory.as_deref().filter(|_| files.is_empty()) {
+            let below = with_hooks_below(directory);
+            warn!(
+                directory = %directory.display(),
+                below = (!below.is_empty()).then(|| debug(below)),
+                "the hooks directory has no hook: put NAME.wasm files into it, or name another directory with --hooks"
+            );
+        }
+        for file in files {
+            let (name, path) = (file.stem(), file.path.clone());
+            match load_file(file, &self.sandbox).await {
+                Ok(hook) => self.loaded(hook),
+                Err(reason) => {
+                    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    let reason = error_chain(&reason);
+                    error!(file, reason, "hook quarantined: it does not run, others do");
+                    self.roster.quarantine(&name, reason, Registrations::Stay);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn loaded(&self, hook: Hook) {
+        self.report_loaded(&hook);
+        self.roster.admit(Arc::new(hook));
+    }
+
+    pub(super) fn report_loaded(&self, hook: &Hook) {
+        let component = &hook.component;
+        let source = if component.from_cache() { CompileSource::Cached } else { CompileSource::Compiled };
+        self.metrics.hook_compiled(source, component.compile_time());
+        let name = &hook.spec.name;
+        info!(
+            hook = %name,
+            digest = %component.digest(),
+            bytes = component.size(),
+            compile_ms = ms(component.compile_time()),
+            from_cache = component.from_cache(),
+            "hook loaded"
+        );
+        for warning in &hook.spec.warnings {
+            warn!(hook = %name, warning, "the hook's document should be changed");
+        }
+    }
+
+    /// Starts all hooks that were loaded: start-up runs in their order, then bindings and schedules,
+    /// in parallel.
+    pub fn start(&self) {
+        let hooks = self.roster.live();
+        self.start_these(&hooks);
+        info!(hooks = hooks.len(), quarantined = self.roster.quarantined().len(), "hooks started");
+    }
+
+    /// Starts a hook that is not at work, as at the operator's start.
+    pub(super) fn begin(&self, hook: Hook) {
+        self.begin_all(vec![hook]);
+    }
+
+    /// Starts hooks that are not at work, as at the operator's start: start-up runs in their order.
+    pub(super) fn begin_all(&self, hooks: Vec<Hook>) {
+        let names: Vec<_> = hooks.iter().map(|hook| hook.spec.name.clone()).collect();
+        hooks.into_iter().for_each(|hook| self.loaded(hook));
+        let hooks: Vec<_> = names.iter().filter_map(|name| self.roster.hook(name)).collect();
+        self.start_these(&hooks);
+    }
+
+    /// Stops a hook of a bundle, which may not run for now.
+    pub(super) async fn hold(&self, name: &HookName, held: &Held) {
+        let (reason, registrations) = (error_chain(held), held.registrations());
+        let out = || match held {
+            Held::Suspended => self.roster.remove(name.as_str()),
+            _ => self.roster.quarantine(name.as_str(), reason.clone(), registrations),
+        };
+        self.stop(name, out).await;
+        if !matches!(held, Held::Suspended) {
+            warn!(hook = %name, reason, "hook held: it does not run, others do");
+        }
+    }
+
+    /// Stops a hook of a bundle, which is gone for good.
+    pub(super) async fn forget(&self, name: &HookName) {
+        self.stop(name, || self.roster.remove(name.as_str())).await;
+        self.origins().remove(name.as_str());
+        self.stages.history.forget(name);
+        info!(hook = %name, "hook removed");
+    }
+
+    /// Where a hook of a bundle is from.
+    pub(super) fn remember(&self, origin: Arc<Origin>) {
+        self.origins().insert(origin.name.to_string(), origin);
+    }
+
+    /// Whether a bundle brought a hook of this name.
+    pub(super) fn is_bundled(&self, name: &str) -> bool {
+        self.origins().contains_key(name)
+    }
+
+    fn origins(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Origin>>> {
+        self.origins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets what runs of it end, and takes it out of the roster by `out`, in one step: a hook that is in neither list
+    /// for a moment would lose its registrations. Its triggers are dropped.
+    async fn stop(&self, name: &HookName, out: impl Fn()) {
+        let Some(hook) = self.roster.hook(name) else {
+            out();
+            return self.stages.health.forget(name);
+        };
+        let (_held, _) = self.quieted(&hook).await;
+        drop(self.running().remove(name));
+        out();
+        self.drop_traces(name);
+    }
+
+    /// Of a hook that does not run. How many triggers it had.
+    pub(super) fn drop_traces(&self, name: &HookName) -> usize {
+        let triggers = self.stages.queue.remove_hook(name);
+        self.stages.health.forget(name);
+        self.stages.operator.hook_metrics.forget(name);
+        self.metrics.forget_hook(name);
+        triggers
+    }
+
+    /// Has the metrics know the bindings of a hook, and whose they are.
+    pub(super) fn describe(&self, hook: &Hook) {
+        let room = || self.stages.kept.nothing(&hook.tenant());
+        self.metrics.hook_described(&hook.spec, room(), SERIES / UNIT);
+        self.stages.operator.hook_metrics.settle(&hook.spec.name, room());
+    }
+
+    fn start_these(&self, hooks: &[Arc<Hook>]) {
+        for hook in hooks {
+            self.describe(hook);
+            self.stages.queue.add_hook(hook.spec.name.clone(), hook.terms());
+            if self.stages.hold {
+                self.stages.queue.pause(&hook.spec.name);
+            }
+        }
+        // First: the places of synchronizations come after all of them.
+        schedules::push_startups(hooks, &self.stages.queue);
+        hooks.iter().for_each(|hook| crew::expect(&self.stages, hook, |_| true));
+        for hook in hooks {
+            let crew = Crew::start(self.stages.clone(), hook.clone());
+            self.running().insert(hook.spec.name.clone(), crew);
+        }
+    }
+
+    pub(super) fn running(&self) -> MutexGuard<'_, BTreeMap<HookName, Crew>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a hook out until it is released or the operator starts anew: its triggers are dropped, and
+    /// a run that is under way may end. False if there is no such hook at work.
+    pub fn quarantine(&self, name: &HookName, reason: &str) -> bool {
+        if self.roster.hook(name).is_none() {
+            return false;
+        }
+        // First, so that no task of it starts anything more.
+        drop(self.running().remove(name));
+        self.roster.quarantine(name.as_str(), reason.to_owned(), Registrations::Go);
+        let triggers = self.drop_traces(name);
+        warn!(hook = %name, reason, triggers, "hook quarantined: it does not run, others do");
+        true
+    }
+
+    /// Has what a hook that can't be loaded has registered taken back. False when nothing of it stays.
+    pub fn withdraw(&self, name: &str) -> bool {
+        let withdrawn = self.roster.withdraw(name);
+        if withdrawn {
+            info!(hook = name, "an admin withdrew what the quarantined hook has registered");
+            HookName::new(name).iter().for_each(|name| self.stages.health.forget(name));
+        }
+        withdrawn
+    }
+
+    /// Loads a quarantined hook again from its file, and starts it as at the operator's start.
+    pub async fn release(&self, name: &str) -> Result<(), ReleaseError> {
+        let origin = self.origins().get(name).cloned();
+        let _one_at_a_time = match &origin {
+            Some(origin) => origin.changing.lock().await,
+            None => self.swapping.lock().await,
+        };
+        if !self.roster.is_quarantined(name) {
+            return Err(ReleaseError::NotQuarantined(name.to_owned()));
+        }
+        match self.load_again(name).await {
+            Ok(hook) => {
+                let hook_name = hook.spec.name.clone();
+                self.begin(hook);
+                info!(hook = %hook_name, "hook released");
+                Ok(())
+            }
+            Err(reason) => {
+                self.roster.quarantine(name, error_chain(&reason), Registrations::Stay);
+                Err(ReleaseError::Still { name: name.to_owned(), reason })
+            }
+        }
+    }
+
+    /// Loads a bundle's hook, and decides whether it may start.
+    pub(super) async fn judge(&self, origin: &Origin) -> Result<Hook, Held> {
+        let Origin { name, source, terms, .. } = origin;
+        let bytes = judge::read(source).await?;
+        let namespace = terms.bundle.namespace.as_deref();
+        let tenant = namespace.map_or_else(|| Tenant::hook(name.as_str()), Tenant::namespace);
+        let hook = hooks::load_for(&tenant, name, &bytes, &self.sandbox).await?;
+        let asked = hook.spec.asks();
+        if source.said.as_ref().is_some_and(|said| *said != asked) {
+            return Err(Held::Understated);
+        }
+        let spec = scope(hook.spec, terms)?;
+        granted(&narrow(asked, terms), terms).map_err(Held::Ungranted)?;
+        let permissions = narrow(spec.permissions.iter().cloned(), terms);
+        let spec = HookSpec { permissions: permissions.into(), ..spec };
+        self.check_rights(&spec, terms).await?;
+        let Terms { bundle, identity, settings, .. } = &**terms;
+        let bundled = Bundled { bundle: bundle.clone(), identity: identity.clone(), settings: settings.clone() };
+        Ok(Hook { bundled: Some(bundled), ..Hook::new(spec, hook.component) })
+    }
+
+    /// Whether the hook's ServiceAccount is there, and has the rights that its bindings take. A kind that is not served
+    /// yet is asked for when it is.
+    pub(super) async fn check_rights(&self, spec: &HookSpec, terms: &Terms) -> Result<(), Held> {
+        if let Some(identity) = &terms.identity {
+            account::check(&self.stages, identity, &narrow(spec.asks_to_answer(), terms)).await?;
+        }
+        for binding in &spec.kubernetes {
+            if binding.may_watch == Default::default() {
+                continue;
+            }
+            let found = self.stages.discovery.find(binding.api_version.as_deref(), &binding.kind).await;
+            let resource = match found {
+                Ok(resource) => resource,
+                Err(DiscoveryError::Unknown { .. }) => continue,
+                Err(error) => return Err(Held::Discovery(error)),
+            };
+            let held = |reason| Held::NotWatched { binding: binding.name.to_string(), reason };
+            watching::check(&self.stages, binding, &resource).await.map_err(held)?;
+        }
+        Ok(())
+    }
+
+    async fn load_again(&self, name: &str) -> Result<Hook, Held> {
+        let origin = self.origins().get(name).cloned();
+        if let Some(origin) = origin {
+            return self.judge(&origin).await;
+        }
+        let path = self.directory.clone().unwrap_or_default().join(format!("{name}.wasm"));
+        Ok(load_file(HookFile::of(path), &self.sandbox).await?)
+    }
+
+    /// Hooks that do not run, with the reason.
+    pub fn quarantined(&self) -> Vec<(String, String)> {
+        self.roster.quarantined()
+    }
+
+    /// Has the schedules of this name strike; how many there are.
+    pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
+        let Some(hook) = self.roster.hook(hook) else { return 0 };
+        let named = hook.spec.schedules.iter().filter(|binding| binding.name.as_str() == schedule);
+        named.inspect(|binding| schedules::strike(&self.stages.queue, hook.spec.name.clone(), binding)).count()
+    }
+
+    /// Has the hook's schedules strike at each of their times after one and up to another, in order, now.
+    /// At most `most` times; false if there were more.
+    pub fn tick_within(&self, hook: &HookName, after: Timestamp, until: Timestamp, most: usize) -> bool {
+        let Some(hook) = self.roster.hook(hook) else { return true };
+        let mut strikes: Vec<_> = (hook.spec.schedules.iter())
+            .flat_map(|binding| schedules::times(binding, after, until).take(most + 1).map(move |at| (at, binding)))
+            .collect();
+        strikes.sort_by_key(|(at, _)| *at);
+        for (at, binding) in strikes.iter().take(most) {
+            schedules::strike_at(&self.stages.queue, hook.spec.name.clone(), binding, *at);
+        }
+        strikes.len() <= most
+    }
+
+    /// Runs the triggers of the hook's last run again; tells before how many there are.
+    pub fn run_again(&self, name: &HookName, tell: impl FnOnce(usize)) {
+        let triggers = self.roster.hook(name).map(|hook| self.stages.last.of(&hook.spec)).unwrap_or_default();
+        tell(triggers.len());
+        for trigger in triggers {
+            self.stages.queue.push(trigger);
+        }
+    }
+
+    /// Ends the tasks of all hooks.
+    pub async fn shutdown(&self) {
+        let running = std::mem::take(&mut *self.running());
+        running.values().for_each(Crew::abort);
+        for crew in running.into_values() {
+            crew.end().await;
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Loads one hook: compiles it, asks it for its document, checks that. Starts nothing.
+
+use std::sync::Arc;
+
+use boathook_core::{
+    fair::Tenant,
+    filter,
+    hooks::{DocumentError, HookFile, parse},
+    model::{
+        AdmissionKind::{Mutating, Validating},
+        BindingName, BundleId, Caller, Failure, HookName, HookSpec, Identity, InvalidName, RunId, ScriptFunction,
+        Source,
+    },
+    queue::HookTerms,
+};
+use boathook_sandbox::{LoadError, LoadedHook, Sandbox};
+use tokio_util::sync::CancellationToken;
+
+/// A hook that can run.
+pub struct Hook {
+    /// Its configuration.
+    pub spec: HookSpec,
+    /// Its component.
+    pub component: LoadedHook,
+    /// Ends its runs: another version is to take its place.
+    pub interrupt: CancellationToken,
+    /// What it has of its bundle, if it is in one.
+    pub bundled: Option<Bundled>,
+}
+
+/// What a hook has of its bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundled {
+    /// The bundle.
+    pub bundle: BundleId,
+    /// Whom its calls are made as.
+    pub identity: Option<Arc<Identity>>,
+    /// A JSON object.
+    pub settings: Arc<str>,
+}
+
+impl Hook {
+    /// Of what `load` gave, outside of any bundle.
+    pub(super) fn new(spec: HookSpec, component: LoadedHook) -> Self {
+        Self { spec, component, interrupt: CancellationToken::new(), bundled: None }
+    }
+
+    /// The same version once more, to take the place of another.
+    pub(super) fn again(&self) -> Self {
+        let bundled = self.bundled.clone();
+        Self { bundled, ..Self::new(self.spec.clone(), self.component.clone()) }
+    }
+
+    /// How the queues run it: with the other hooks of its namespace it has one share of the run slots.
+    pub fn terms(&self) -> HookTerms {
+        HookTerms { tenant: Some(self.tenant()), ..(&self.spec).into() }
+    }
+
+    /// With whom it shares what the process has only so much of.
+    pub fn tenant(&self) -> Tenant {
+        let namespace = self.bundled.as_ref().and_then(|bundled| bundled.bundle.namespace.as_deref());
+        namespace.map_or_else(|| Tenant::hook(self.spec.name.as_str()), Tenant::namespace)
+    }
+
+    /// Where it is from.
+    pub fn source(&self) -> Source {
+        self.bundled.as_ref().map_or(Source::Directory, |bundled| Source::Bundle(bundled.bundle.clone()))
+    }
+
+    /// Whether it is a HookBundle's, and not the admin's.
+    pub fn is_tenants(&self) -> bool {
+        self.bundled.as_ref().is_some_and(|bundled| bundled.bundle.namespace.is_some())
+    }
+
+    /// Who makes the host calls of a run.
+    pub fn caller(&self, run: RunId, dry_run: bool) -> Caller {
+        let caller = Caller::new(self.spec.name.clone(), run, self.spec.permissions.clone(), dry_run);
+        match &self.bundled {
+            Some(Bundled { identity, settings, .. }) => {
+                Caller { identity: identity.clone(), settings: settings.clone(), ..caller }
+            }
+            None => caller,
+        }
+    }
+}
+
+/// Why a hook is not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Quarantine {
+    /// The file's name is no hook's name.
+    #[error("the file can't be a hook")]
+    Name(#[from] InvalidName),
+    /// The file can't be read.
+    #[error("the file can't be read")]
+    Unreadable(#[source] std::io::Error),
+    /// It is no component that can be used.
+    #[error("the component can't be used")]
+    Component(#[from] LoadError),
+    /// `config` failed.
+    #[error("its config function failed: {0}")]
+    Config(Failure),
+    /// The document binds what the component can't answer.
+    #[error("{key} needs the export {export}, which the component does not have (it is built for another world)")]
+    Export {
+        /// The key of the document.
+        key: &'static str,
+        /// What is missing.
+        export: &'static str,
+    },
+    /// A script with functions for single bindings has none for one, or one for none.
+    #[error("its functions and its bindings do not fit together: {}", .0.join("; "))]
+    Functions(Vec<String>),
+    /// `config` returned a bad document.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// The operator ends, or its reader of documents has a defect.
+    #[error("its configuration was not read to the end")]
+    Unread(#[source] tokio::task::JoinError),
+}
+
+/// Loads the hook in a file.
+pub(super) async fn load_file(file: HookFile, sandbox: &Sandbox) -> Result<Hook, Quarantine> {
+    let name = file.name?;
+    let bytes = tokio::fs::read(&file.path).await.map_err(Quarantine::Unreadable)?;
+    load(&name, &bytes, sandbox).await
+}
+
+/// Loads one hook of the admin's from its component.
+pub async fn load(name: &HookName, bytes: &[u8], sandbox: &Sandbox) -> Result<Hook, Quarantine> {
+    load_for(&Tenant::hook(name.as_str()), name, bytes, sandbox).await
+}
+
+/// Loads one hook from its component, in its tenant's turn.
+pub(super) async fn load_for(
+    tenant: &Tenant,
+    name: &HookName,
+    bytes: &[u8],
+    sandbox: &Sandbox,
+) -> Result<Hook, Quarantine> {
+    let component = sandbox.load_for(tenant, name, bytes).await?;
+    let document = sandbox.config(&component).await.map_err(Quarantine::Config)?;
+    let spec = read(name, document).await?;
+    check_exports(&spec, &component)?;
+    let misfits = component.functions().map(|functions| misfits(&spec, functions)).unwrap_or_default();
+    if !misfits.is_empty() {
+        return Err(Quarantine::Functions(misfits));
+    }
+    Ok(Hook::new(spec, component))
+}
+
+/// Reads the document on no thread of the runtime: to compile its filters and conditions takes a while.
+async fn read(name: &HookName, document: String) -> Result<HookSpec, Quarantine> {
+    let name = name.clone();
+    let work = move || {
+        let check = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
+        let mut spec = parse(&name, &document, &check)?;
+        let conditions = bad_conditions(&spec);
+        spec.warnings.extend(conditions);
+        Ok(spec)
+    };
+    tokio::task::spawn_blocking(work).await.map_err(Quarantine::Unread)?
+}
+
+/// Functions without their binding, and bindings without their function.
+fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
+    use ScriptFunction as F;
+    let name = |binding: &BindingName| binding.as_str().to_owned();
+    let (mut wanted, mut possible) = (Vec::new(), vec![F::Run]);
+    wanted.extend(spec.on_startup.is_some().then_some(F::Startup));
+    for binding in &spec.schedules {
+        wanted.push(
+            binding.group.as_ref().map_or_else(|| F::Schedule(name(&binding.name)), |it| F::Group(it.to_string())),
+        );
+    }
+    for binding in &spec.kubernetes {
+        let (event, synchronization) = (F::Event(name(&binding.name)), F::Synchronization(name(&binding.name)));
+        possible.extend([event.clone(), synchronization.clone()]);
+        match &binding.group {
+            Some(group) => wanted.push(F::Group(group.to_string())),
+            None => {
+                wanted.extend((!binding.events.is_empty()).then_some(event));
+                wanted.extend(binding.on_synchronization.then_some(synchronization));
+            }
+        }
+    }
+    for binding in &spec.admission {
+        wanted.push(match binding.kind {
+            Validating => F::Validating(name(&binding.name)),
+            Mutating => F::Mutating(name(&binding.name)),
+        });
+    }
+    wanted.extend(spec.conversions.iter().map(|binding| F::Conversion(name(&binding.name))));
+    let unbound = functions.iter().filter(|function| !possible.contains(function) && !wanted.contains(function));
+    let mut misfits: Vec<_> =
+        unbound.map(|function| format!("{function}: the configuration has no such binding")).collect();
+    let whole = functions.contains(&F::Run);
+    let mut told = Vec::new();
+    for function in wanted {
+        let answers = matches!(function, F::Validating(_) | F::Mutating(_) | F::Conversion(_));
+        if functions.contains(&function) || (whole && !answers) || told.contains(&function) {
+            continue;
+        }
+        let remedy = match &function {
+            F::Event(_) => "the binding's events need; without them, set executeHookOnEvent to []",
+            F::Synchronization(_) => "the binding's start needs; else set executeHookOnSynchronization to false",
+            _ => "the configuration needs",
+        };
+        misfits.push(format!("no function is {function}, which {remedy}"));
+        told.push(function);
+    }
+    misfits
+}
+
+/// The conditions of webhooks that do not compile. The API server refuses to register them; it alone knows what its
+/// version understands, so that a hook is loaded all the same.
+pub fn bad_conditions(spec: &HookSpec) -> Vec<String> {
+    let each = spec.admission.iter().flat_map(|binding| binding.match_conditions.iter().map(move |one| (binding, one)));
+    let wrong = each.filter_map(|(binding, condition)| {
+        let why = boathook_cel::match_condition(condition.expression.trim()).err()?;
+        Some(format!("{}: matchConditions {:?}: {why}", binding.name, condition.name))
+    });
+    wrong.collect()
+}
+
+fn check_exports(spec: &HookSpec, component: &LoadedHook) -> Result<(), Quarantine> {
+    let binds = |kind| spec.admission.iter().any(|binding| binding.kind == kind);
+    let needed = [
+        ("kubernetesValidating", "boathook:hook/validating", binds(Validating), component.reviews(Validating)),
+        ("kubernetesMutating", "boathook:hook/mutating", binds(Mutating), component.reviews(Mutating)),
+        (
+            "kubernetesCustomResourceConversion",
+            "boathook:hook/conversion",
+            !spec.conversions.is_empty(),
+            component.converts(),
+        ),
+    ];
+    let missing = needed.into_iter().find(|(_, _, bound, exported)| *bound && !exported);
+    missing.map_or(Ok(()), |(key, export, ..)| Err(Quarantine::Export { key, export }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use ScriptFunction as F;
+
+    use super::*;
+
+    fn misfits(document: &str, functions: &[ScriptFunction]) -> Vec<String> {
+        let document = format!("configVersion: v1\n{document}");
+        super::misfits(&parse(&HookName::new("h").unwrap(), &document, &|_| Ok(())).unwrap(), functions)
+    }
+
+    // mutant: crates/operator/src/app/hooks.rs: `tokio::task::spawn_blocking(work).await.map_err(Quarantine::Unread)?` => `work()`
+    #[tokio::test]
+    async fn large_filters_are_compiled_while_others_go_on() {
+        let large = ["\\(.a)"; 5000].concat();
+        let document = format!("{{configVersion: v1, kubernetes: [{{kind: Pod, jqFilter: '\"{large}\"'}}]}}");
+        let name = HookName::new("h").unwrap();
+        let mut read = std::pin::pin!(read(&name, document));
+        // It has given the thread back.
+        assert!(futures::poll!(&mut read).is_pending());
+        assert!(read.await.unwrap().kubernetes[0].jq_filter.is_some());
+    }
+
+    #[test]
+    fn a_function_and_its_binding_need_each_other() {
+        let one = "kubernetes: [{name: deployments, apiVersion: apps/v1, kind: Deployment, executeHookOnSynchronization: false}]";
+        assert_eq!(
+            misfits(one, &[F::Event("deployment".into())]),
+            [
+                "@on_event(\"deployment\"): the configuration has no such binding",
+                "no function is @on_event(\"deployments\"), which the binding's events need; without them, set \
+                 executeHookOnEvent to []",
+            ]
+        );
+        assert_eq!(misfits(one, &[F::Event("deployments".into())]), [""; 0]);
+        assert_eq!(misfits(one, &[F::Run]), [""; 0]);
+        assert_eq!(misfits(one, &[F::Event("deployments".into()), F::Synchronization("deployments".into())]), [""; 0]);
+        assert_eq!(misfits(one, &[F::Event("deployments".into()), F::Startup]).len(), 1);
+    }
+
+    #[test]
+    fn names_by_default_and_groups_count_too() {
+        let all = "onStartup: 1
+schedule: [{crontab: '* * * * *'}, {name: nightly, crontab: '0 1 * * *', group: g}]
+kubernetes: [{kind: Pod, group: g}, {kind: Node}]
+kubernetesValidating: [{name: a.b.c, rules: [{operations: ['*'], apiGroups: [''], apiVersions: [v1], resources: [pods]}]}]";
+        let functions = [
+            F::Startup,
+            F::Schedule("schedule".into()),
+            F::Group("g".into()),
+            F::Event("kubernetes".into()),
+            F::Synchronization("kubernetes".into()),
+            F::Validating("a.b.c".into()),
+        ];
+        assert_eq!(misfits(all, &functions), [""; 0]);
+        for left_out in 0..functions.len() {
+            let rest = functions.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, it)| it.clone());
+            let rest: Vec<_> = rest.collect();
+            let found = misfits(all, &rest);
+            assert!(found.len() == 1 && found.concat().contains(&functions[left_out].to_string()), "{found:?}");
+        }
+        // A function for a whole run does not answer reviews.
+        assert_eq!(misfits(all, &[F::Run]).len(), 1);
+    }
+}

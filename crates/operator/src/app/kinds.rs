@@ -1,0 +1,162 @@
+//! Tells discovery at once when CustomResourceDefinitions come, change or go, so that bindings that wait
+//! for their kind need not ask in vain.
+//!
+//! Follows them only while a binding waits, and only their metadata: the name tells the group. Kinds of
+//! aggregated API servers are not followed, since they hardly ever come and go; those who wait for one
+//! look again in intervals, as they do where the operator may not watch definitions.
+
+use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
+
+use boathook_core::model::{Change, Resource};
+use boathook_kube::watch::{Selection, Subscription, WatchErrorKind};
+use futures::StreamExt as _;
+use tokio::time::{Instant, interval, sleep_until, timeout};
+use tracing::{debug, warn};
+
+use super::Stages;
+
+/// A definition changes several times while it comes; news of it are told at most so often.
+const PAUSE: Duration = Duration::from_millis(300);
+/// How long definitions are followed when nobody waits any more.
+const LINGER: Duration = Duration::from_secs(60);
+/// Between two looks whether definitions may be watched.
+const GLANCE: Duration = Duration::from_millis(250);
+/// Before definitions that may not be watched are tried again.
+const AFTER_REFUSAL: Duration = Duration::from_secs(600);
+
+/// The operator may not watch definitions.
+struct Refused;
+
+/// Runs until it is dropped.
+pub(super) async fn keep(stages: Arc<Stages>) {
+    let mut said = false;
+    loop {
+        stages.discovery.awaited().await;
+        debug!("following CustomResourceDefinitions: a binding waits for its kind");
+        if let Err(Refused) = follow(&stages).await {
+            if !std::mem::replace(&mut said, true) {
+                warn!(
+                    "the operator may not list and watch customresourcedefinitions: bindings whose kind is not \
+                     served look for it every 10 s at most"
+                );
+            }
+            tokio::time::sleep(AFTER_REFUSAL).await;
+        }
+    }
+}
+
+/// Until nobody has waited for a while.
+async fn follow(stages: &Stages) -> Result<(), Refused> {
+    let mut definitions = stages.streams.subscribe(definitions());
+    let mut news = News::default();
+    let mut glance = interval(GLANCE);
+    let mut done = pin!(nobody_waits(stages));
+    loop {
+        tokio::select! {
+            change = definitions.next() => match change {
+                Some(change) => news.add(change),
+                None => return Ok(()),
+            },
+            () = sleep_until(news.not_before), if news.waiting() => news.tell(stages).await,
+            _ = glance.tick() => refused(&definitions)?,
+            () = &mut done => return Ok(()),
+        }
+    }
+}
+
+fn refused(definitions: &Subscription) -> Result<(), Refused> {
+    if definitions.trouble() == Some(WatchErrorKind::Forbidden) { Err(Refused) } else { Ok(()) }
+}
+
+/// Returns when nobody has waited for the whole of a time.
+async fn nobody_waits(stages: &Stages) {
+    loop {
+        stages.discovery.abandoned().await;
+        if timeout(LINGER, stages.discovery.awaited()).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn definitions() -> Selection {
+    let resource = Resource {
+        group: "apiextensions.k8s.io".into(),
+        version: "v1".into(),
+        kind: "CustomResourceDefinition".into(),
+        plural: "customresourcedefinitions".into(),
+        namespaced: false,
+    };
+    Selection { metadata_only: true, ..Selection::of(resource.into()) }
+}
+
+/// What was heard and not yet told.
+struct News {
+    groups: BTreeSet<String>,
+    /// A list came: nobody knows what changed before it.
+    all: bool,
+    listing: bool,
+    not_before: Instant,
+}
+
+impl Default for News {
+    fn default() -> Self {
+        Self { groups: BTreeSet::new(), all: false, listing: false, not_before: Instant::now() }
+    }
+}
+
+impl News {
+    fn add(&mut self, change: Change) {
+        match change {
+            Change::ListStarted => self.listing = true,
+            Change::ListDone => (self.listing, self.all) = (false, true),
+            Change::Unserved => self.listing = false,
+            Change::Upsert(definition) | Change::Delete(definition) if !self.listing => {
+                if let Some((_, group)) = definition.key.name.split_once('.') {
+                    self.groups.insert(group.to_owned());
+                }
+            }
+            Change::Upsert(_) | Change::Delete(_) => {}
+        }
+    }
+
+    fn waiting(&self) -> bool {
+        self.all || !self.groups.is_empty()
+    }
+
+    async fn tell(&mut self, stages: &Stages) {
+        let groups = std::mem::take(&mut self.groups);
+        let all = std::mem::take(&mut self.all);
+        stages.discovery.invalidate(|group| all || groups.contains(group));
+        stages.streams.retry_unserved();
+        self.not_before = Instant::now() + PAUSE;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use boathook_core::model::Object;
+
+    use super::*;
+
+    fn definition(name: &str) -> Arc<Object> {
+        let json = format!("{{\"metadata\":{{\"name\":\"{name}\"}}}}");
+        Arc::new(Object::from_json(&json, &"v1".into(), &"CustomResourceDefinition".into()).unwrap())
+    }
+
+    #[test]
+    fn a_list_is_news_of_everything_and_a_change_of_its_group() {
+        let mut news = News::default();
+        news.add(Change::ListStarted);
+        news.add(Change::Upsert(definition("boats.example.com")));
+        assert!(!news.waiting(), "a half list says nothing");
+        news.add(Change::ListDone);
+        assert!(news.waiting() && news.all && news.groups.is_empty());
+        let mut news = News::default();
+        news.add(Change::Upsert(definition("boats.example.com")));
+        news.add(Change::Delete(definition("ships.sea.example.com")));
+        news.add(Change::Upsert(definition("boats.example.com")));
+        assert!(!news.all);
+        assert_eq!(Vec::from_iter(&news.groups), ["example.com", "sea.example.com"]);
+    }
+}

@@ -1,0 +1,397 @@
+//! The operator: makes the stages, connects them, and takes them down again. The only module that
+//! names every stage; it holds no rule of any.
+
+mod account;
+mod admin;
+mod answers;
+mod barrier;
+mod bindings;
+mod bundles;
+mod client;
+mod connect;
+mod contact;
+mod crew;
+mod failure_events;
+mod fleet;
+mod health;
+mod history;
+mod hooks;
+mod host;
+mod judge;
+mod kinds;
+mod last;
+mod leading;
+mod observers;
+pub mod once;
+mod options;
+mod patches;
+mod plan;
+mod registrations;
+mod replace;
+mod roster;
+mod runs;
+mod schedules;
+mod scope;
+mod sources;
+mod spans;
+mod stages;
+mod swap;
+mod uninstall;
+mod watching;
+mod webhooks;
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use tracing::info;
+
+pub use hooks::{Bundled, Hook, Quarantine, bad_conditions, load};
+pub use options::{Options, RunEnded};
+
+use crate::{
+    admin::SocketError,
+    record::{self, Recorder},
+    telemetry::{
+        HookMetrics, Metrics, Readiness, Server,
+        metrics::{HookCounts, MetricsError},
+        server::{Probe, ServerError, Shown},
+    },
+    webhook::Answerer,
+};
+pub use account::BadAccount;
+use boathook_core::{
+    hooks::{DirectoryError, HookFile},
+    model::{HookName, Installer},
+    queue::{self, Drained, Runner},
+    tasks::{Task, Tasks},
+};
+use boathook_kube::{
+    election::{Candidacy, Election, Leadership},
+    watch::tell_jumps,
+};
+use boathook_sandbox::{Sandbox, SandboxError};
+
+use answers::Answers;
+use bundles::Bundles;
+pub use bundles::{SettingsConfig, serve_settings};
+use contact::Contact;
+use fleet::Fleet;
+pub use fleet::ReleaseError;
+use health::Health;
+pub use judge::Held;
+use observers::Report;
+pub use replace::{SwapError, Swapped};
+use roster::Roster;
+use runs::Runs;
+pub use sources::Awaited;
+use stages::Stages;
+pub use uninstall::{Left, UninstallError, uninstall};
+pub use watching::NotWatched;
+use webhooks::Webhooks;
+pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
+
+/// After the last run, for the records that are not written yet.
+const RECORDS_GRACE: Duration = Duration::from_secs(5);
+
+/// An operator that can't start.
+#[derive(Debug, thiserror::Error)]
+#[error("the operator can't start")]
+pub enum AppError {
+    /// The sandbox can't be made.
+    Sandbox(#[from] SandboxError),
+    /// Metrics can't be registered.
+    Metrics(#[from] MetricsError),
+    /// The health server can't listen.
+    Server(#[from] ServerError),
+    /// The admin socket can't be taken.
+    Admin(#[from] SocketError),
+    /// Runs can't be recorded.
+    Records(#[from] record::DirectoryError),
+    /// The hooks directory can't be read.
+    Hooks(#[from] DirectoryError),
+    /// Webhooks can't be served.
+    Webhooks(#[from] WebhookError),
+}
+
+/// A running operator. Dropping it ends it at once; [`App::shutdown`] lets runs end.
+pub struct App {
+    /// First, so that whatever ends with it is no defect.
+    tasks: AllTasks,
+    server: Server,
+    admin: Option<crate::admin::Server>,
+    health: Arc<Health>,
+    runner: Runner,
+    runs: Arc<Runs>,
+    stages: Arc<Stages>,
+    roster: Arc<Roster>,
+    recorder: Option<Arc<Recorder>>,
+    fleet: Arc<Fleet>,
+    bundles: Bundles,
+    answers: Arc<Answers>,
+    webhooks: Option<Webhooks>,
+    election: Option<Election>,
+    own: Vec<Task<()>>,
+    options: Options,
+}
+
+impl App {
+    /// Loads the hooks and starts everything. An API server that does not answer is waited for in
+    /// the background.
+    pub async fn start(mut options: Options) -> Result<Self, AppError> {
+        let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
+        let contact = Contact::new();
+        options.client = client::counted(options.client, metrics.clone(), contact.clone());
+        let candidacy = options.election.clone().map(Candidacy::new);
+        let leadership = candidacy.as_ref().map_or_else(Leadership::alone, Candidacy::leadership);
+        let tasks = Tasks::default();
+        let health =
+            Arc::new(Health::new(metrics.clone(), leadership.clone(), &options.awaited, tasks.clone(), contact));
+        let roster = Arc::new(Roster::default());
+        let shown = Shown {
+            metrics: metrics.clone(),
+            hook_metrics: Arc::new(HookMetrics::new(options.hook_metrics_series)),
+            probe: probe(&health, &roster),
+        };
+        let server = Server::start(options.listen, shown.clone(), &tasks).await?;
+        let admin = options.admin_socket.as_ref();
+        let mut admin = admin.map(|socket| admin::listen(socket, &tasks)).transpose()?.flatten();
+        let admin_socket = admin.as_ref().map(|admin| admin.path().display().to_string());
+        info!(listen = %server.address(), admin_socket, "listening");
+
+        options.sandbox.tasks = tasks.clone();
+        let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
+        let (failures, told) = failure_events::Outlet::new();
+        let report = Arc::new(Report::new(metrics.clone(), failures));
+        let recorder =
+            options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
+        let recorder = recorder.map(Arc::new);
+        let (runner, runs, stages) =
+            connect::connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
+        let answers = Arc::new(Answers::new(answers::Parts {
+            roster: roster.clone(),
+            sandbox: sandbox.clone(),
+            operator: stages.answering.clone(),
+            health: health.clone(),
+            metrics: metrics.clone(),
+            history: stages.history.clone(),
+            recorder: recorder.clone(),
+            plan: options.plan,
+            left_out: options.webhooks.as_ref().map(|webhooks| webhooks.left_out.clone()).unwrap_or_default(),
+            effects: options.effects.clone(),
+        }));
+        let fleet = Fleet::new(
+            options.hooks.clone(),
+            sandbox,
+            metrics.clone(),
+            roster.clone(),
+            stages.clone(),
+            options.grace_period,
+        );
+        let fleet = Arc::new(fleet);
+        fleet.load().await?;
+        fleet.start();
+        if let Some(admin) = &mut admin {
+            admin.operate(Arc::new(admin::Admin::new(
+                roster.clone(),
+                fleet.clone(),
+                stages.clone(),
+                options.log.clone(),
+            )));
+        }
+
+        let webhooks = options.webhooks.clone().filter(|_| !options.plan && !options.hold);
+        let webhooks = webhooks.map(|webhooks| webhooks::Parts {
+            client: options.client.clone(),
+            options: webhooks,
+            answers: answers.clone(),
+            roster: roster.clone(),
+            health: health.clone(),
+            metrics: metrics.clone(),
+            leadership: leadership.clone(),
+            tasks: tasks.clone(),
+        });
+        let webhooks = match webhooks {
+            Some(parts) => Some(Webhooks::start(parts).await?),
+            None => None,
+        };
+
+        let mut own = Vec::new();
+        let namespace = options.client.default_namespace().to_owned();
+        if !options.plan {
+            let events = failure_events::send(told, stages.operator.clone(), roster.clone(), namespace);
+            own.push(tasks.spawn("failure Events", events));
+        }
+        own.push(tasks.spawn("news of kinds", kinds::keep(stages.clone())));
+        let leading = leading::follow(leadership, runner.handle(), metrics.clone());
+        own.push(tasks.spawn("what follows from leading", leading));
+        // Not before: a replica that loads hooks would keep them from running.
+        let election = candidacy.map(|candidacy| candidacy.start(options.client.clone(), &tasks));
+        observers::refresh(&metrics, &stages, &roster);
+        own.push(tasks.spawn("live ticks", observers::tick(metrics)));
+        own.push(tasks.spawn("jumps of the clock", tell_jumps(jiff::Timestamp::now, stages.jumps.clone())));
+        health.started(runner.handle(), &stages);
+        Ok(Self {
+            tasks: AllTasks(tasks),
+            server,
+            admin,
+            health,
+            runner,
+            runs,
+            stages,
+            roster,
+            recorder,
+            bundles: Bundles::new(fleet.clone(), options.settings.clone()),
+            fleet,
+            answers,
+            webhooks,
+            election,
+            own,
+            options,
+        })
+    }
+
+    /// Where health and metrics are served.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Where webhooks are served, once they are.
+    pub fn webhook_address(&self) -> Option<SocketAddr> {
+        self.webhooks.as_ref().and_then(Webhooks::address)
+    }
+
+    /// Whether a hook waits for questions of the API server.
+    pub fn binds_webhooks(&self) -> bool {
+        webhooks::needed(&self.roster)
+    }
+
+    /// What is still waited for, and the hooks that do not run.
+    pub fn readiness(&self) -> Readiness {
+        Readiness { quarantined: self.fleet.quarantined(), ..self.health.readiness() }
+    }
+
+    /// The queues, to ask after them.
+    pub fn queue(&self) -> queue::Handle {
+        self.runner.handle()
+    }
+
+    /// A hook that runs.
+    pub fn hook(&self, name: &HookName) -> Option<Arc<Hook>> {
+        self.roster.hook(name)
+    }
+
+    /// Answers reviews and conversions by its hooks, as the webhook server asks them.
+    pub fn answerer(&self) -> Arc<dyn Answerer> {
+        self.answers.clone()
+    }
+
+    /// Has bundles at work besides the hooks of the directory. To be dropped before a shutdown.
+    pub fn installer(&self) -> Arc<dyn Installer> {
+        Arc::new(self.bundles.clone())
+    }
+
+    /// Has the schedules of this name strike now; with [`Options::schedules_tick`] off, their only ticks.
+    /// How many there are: none means that the hook is not at work, or binds no such schedule.
+    pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
+        self.fleet.tick(hook, schedule)
+    }
+
+    /// Lets time pass, from one moment to another, at once: what waits in queues is due by so much earlier, and
+    /// the hook's schedules strike at their times in between (in UTC where they name no zone). For tests, with
+    /// [`Options::schedules_tick`] off. At most `most` strikes; false if there were more.
+    pub fn pass(&self, hook: &HookName, from: jiff::Timestamp, to: jiff::Timestamp, most: usize) -> bool {
+        self.runner.handle().pass(Duration::try_from(to.duration_since(from)).unwrap_or_default());
+        self.fleet.tick_within(hook, from, to, most)
+    }
+
+    /// Takes a hook out; see [`App::release`]. False if there is no such hook at work.
+    pub fn quarantine(&self, hook: &HookName, reason: &str) -> bool {
+        self.fleet.quarantine(hook, reason)
+    }
+
+    /// Loads a quarantined hook again, and starts it.
+    pub async fn release(&self, hook: &str) -> Result<(), ReleaseError> {
+        self.fleet.release(hook).await
+    }
+
+    /// Runs once more what the hook's last run was told, as far as the hook still has its bindings; see
+    /// [`Options::keep_last_run`]. Tells, before the first of them can begin, how many triggers these are.
+    pub fn run_again(&self, hook: &HookName, tell: impl FnOnce(usize)) {
+        self.fleet.run_again(hook, tell);
+    }
+
+    /// Has the hook in a file `NAME.wasm` take the place of the version that is at work, or starts it if there is
+    /// none. Bindings that are the same in both documents watch on and keep what waits; others begin anew. Runs
+    /// of the old version may end within the grace period. When the new one can't be used, the old one goes on.
+    pub async fn swap(&self, path: impl Into<PathBuf>) -> Result<Swapped, SwapError> {
+        self.fleet.swap(HookFile::of(path.into())).await
+    }
+
+    /// Whether this replica leads. Once it has lost that, no hook runs by itself any more: it is to be shut down.
+    pub fn leadership(&self) -> Leadership {
+        self.stages.leadership.clone()
+    }
+
+    /// Its long-lived tasks. Once one has ended by itself, the operator only looks as if it worked: it is to be shut
+    /// down.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks.0
+    }
+
+    /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.
+    pub async fn shutdown(mut self) -> Drained {
+        // Reviews go on coming by the Service until each node knows that this Pod ends. Hooks run meanwhile, too: another
+        // replica leads only afterwards.
+        let served = self.options.webhooks.as_ref().filter(|_| self.webhooks.is_some());
+        if let Some(linger) = served.and_then(|webhooks| webhooks.reached.linger()) {
+            tokio::time::sleep(linger).await;
+        }
+        self.tasks.0.close();
+        if let Some(webhooks) = self.webhooks.take() {
+            webhooks.shutdown().await;
+        }
+        // Runs first: they read the snapshots that bindings keep.
+        let drained = self.runner.drain(self.options.grace_period).await;
+        match self.election {
+            Some(election) if drained.interrupted == 0 => election.release().await,
+            // What an interrupted run has sent may still have its effect: the Lease runs out.
+            election => drop(election),
+        }
+        self.fleet.shutdown().await;
+        if let Some(recorder) = self.recorder {
+            // What is not written in this time is not worth the wait.
+            let written = tokio::task::spawn_blocking(move || recorder.close());
+            let _ = tokio::time::timeout(RECORDS_GRACE, written).await;
+        }
+        drop(self.own);
+        if let Some(admin) = self.admin {
+            admin.shutdown().await;
+        }
+        self.server.shutdown().await;
+        drained
+    }
+}
+
+/// The tasks of an operator, which may end when it does.
+struct AllTasks(Tasks);
+
+impl Drop for AllTasks {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {
+    let (health, roster) = (health.clone(), roster.clone());
+    Arc::new(move || Readiness { quarantined: roster.quarantined(), ..health.readiness() })
+}
+
+/// The states of hooks, for their metric.
+fn count(readiness: &Readiness, quarantined: usize) -> HookCounts {
+    let ready = readiness.hooks.iter().filter(|hook| hook.missing.is_empty()).count();
+    HookCounts { loading: 0, pending: readiness.hooks.len() - ready, ready, quarantined }
+}
+
+/// For log lines: milliseconds to the microsecond.
+fn ms(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}

@@ -1,0 +1,209 @@
+//! What the stages report, as log lines and metrics. Decides nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use boathook_core::{
+    filter,
+    model::HookName,
+    queue::{self, DeadLetter, Enqueued, Finished, Pushed, QueueStats, Verdict},
+};
+use boathook_kube::watch::{self, Selection, WatchErrorKind};
+use tracing::{debug, error, info, warn};
+
+use super::{Stages, failure_events, ms, roster::Roster};
+use crate::{
+    record::RecordObserver,
+    telemetry::{
+        Metrics,
+        metrics::{BindingTimings, QueueSample, RunLabels, WatchError},
+    },
+};
+
+/// Listens to all stages.
+pub(super) struct Report {
+    metrics: Arc<Metrics>,
+    failures: failure_events::Outlet,
+}
+
+impl Report {
+    pub fn new(metrics: Arc<Metrics>, failures: failure_events::Outlet) -> Self {
+        Self { metrics, failures }
+    }
+}
+
+impl watch::Observer for Report {
+    fn on_list(&self, selection: &Selection, objects: u64, took: Duration) {
+        debug!(%selection, objects, ms = ms(took), "listed");
+    }
+
+    fn on_watch_error(&self, selection: &Selection, kind: WatchErrorKind, text: &str, retry_in: Duration) {
+        self.metrics.watch_failed(match kind {
+            WatchErrorKind::Expired => WatchError::Expired,
+            WatchErrorKind::Eof => WatchError::Eof,
+            WatchErrorKind::UnexpectedEof => WatchError::UnexpectedEof,
+            _ => WatchError::Fail,
+        });
+        let retry_ms = ms(retry_in);
+        warn!(%selection, kind = kind.as_str(), error = text, retry_ms, "watch failed: trying until it succeeds");
+    }
+
+    fn on_rebuilt(&self, selection: &Selection, silent_for: Duration) {
+        let (gvr, namespace) = place(selection);
+        self.metrics.watch_rebuilt(&gvr, namespace);
+        warn!(%selection, silent_s = silent_for.as_secs(), "watch was silent for too long: rebuilding it");
+    }
+
+    fn on_unserved(&self, selection: &Selection) {
+        info!(%selection, "kind is not served: asking again until it is");
+    }
+
+    fn on_died(&self, selection: &Selection, text: &str) {
+        error!(%selection, error = text, "a watch died by a defect: it starts again with a list");
+    }
+
+    fn on_invalid_object(&self, selection: &Selection, text: &str) {
+        error!(%selection, error = text, "an object could not be read and is left out");
+    }
+
+    fn on_lagging(&self, selection: &Selection) {
+        warn!(%selection, "a binding is too slow for its changes: it gets a new list when it has caught up");
+    }
+}
+
+impl queue::Observer for Report {
+    fn enqueued(&self, enqueued: &Enqueued) {
+        match enqueued.pushed {
+            Pushed::Queued => {}
+            Pushed::Folded => self.metrics.task_folded(&enqueued.queue),
+            Pushed::Beyond => self.metrics.task_beyond_bound(&enqueued.queue),
+            Pushed::Refused => {
+                debug!(hook = %enqueued.hook, binding = %enqueued.binding, "trigger refused: its hook is gone or the queues are closed");
+            }
+        }
+    }
+
+    fn finished(&self, finished: &Finished) {
+        let Finished { hook, binding, queue, attempt, .. } = finished;
+        let labels = RunLabels { hook, binding, queue };
+        self.metrics.task_waited(labels, finished.waited);
+        self.failures.finished(finished);
+        match &finished.verdict {
+            Verdict::Done | Verdict::Removed => {}
+            Verdict::AllowedFailure(failure) => {
+                info!(%hook, %binding, %queue, attempt, error = %failure, "failure allowed: the triggers count as done");
+            }
+            Verdict::Retry { after, given_up, .. } => {
+                given_up.iter().for_each(|_| self.metrics.task_given_up(labels));
+                info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), given_up = given_up.len(), "run will be tried again");
+            }
+            Verdict::GivenUp { failure, triggers } => {
+                triggers.iter().for_each(|_| self.metrics.task_given_up(labels));
+                error!(%hook, %binding, %queue, attempt, triggers = triggers.len(), error = %failure, "triggers given up");
+            }
+            Verdict::Interrupted => info!(%hook, %binding, %queue, "run interrupted"),
+        }
+    }
+
+    fn dead_letter_lost(&self, letter: &DeadLetter) {
+        let DeadLetter { id, hook, binding, queue, triggers, failure, .. } = letter;
+        error!(%hook, %binding, %queue, id, triggers = triggers.len(), error = %failure, "too many dead letters: the oldest is gone");
+    }
+}
+
+impl RecordObserver for Report {
+    fn written(&self, hook: &HookName, bytes: u64) {
+        self.metrics.record(hook, "written", bytes);
+    }
+
+    fn dropped(&self, hook: &HookName) {
+        self.metrics.record(hook, "dropped", 0);
+        debug!(%hook, "a run is not recorded: the writer is behind");
+    }
+
+    fn failed(&self, hook: &HookName, error: &str) {
+        self.metrics.record(hook, "failed", 0);
+        warn!(%hook, error, "record");
+    }
+}
+
+const LIVE_TICK: Duration = Duration::from_secs(10);
+
+/// Shows that the process lives, until it is dropped.
+pub(super) async fn tick(metrics: Arc<Metrics>) {
+    let mut every = tokio::time::interval(LIVE_TICK);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        every.tick().await;
+        metrics.live_tick();
+    }
+}
+
+/// Has the gauges set whenever somebody looks at the metrics.
+pub(super) fn refresh(metrics: &Metrics, stages: &Arc<Stages>, roster: &Arc<Roster>) {
+    // The stages own the metrics.
+    let (stages, roster) = (Arc::downgrade(stages), roster.clone());
+    metrics.refresh_with(move |metrics| {
+        if let Some(stages) = stages.upgrade() {
+            set_gauges(metrics, &stages, &roster);
+        }
+    });
+}
+
+fn set_gauges(metrics: &Metrics, stages: &Stages, roster: &Roster) {
+    // Not when it is told: a process that was stopped for a while is asked before it has looked at its clock.
+    if !stages.leadership.leads() {
+        metrics.does_not_lead();
+    }
+    let stats = stages.queue.stats();
+    metrics.set_dead_letters(stats.dead_letters, stats.dead_letter_bytes);
+    let queues: Vec<_> = stats.queues.into_iter().map(queue_sample).collect();
+    metrics.set_queues(&queues);
+    metrics.set_hooks(super::count(&stages.health.readiness(), roster.quarantined().len()));
+    for (hook, binding, queue, status) in stages.health.statuses() {
+        let labels = RunLabels { hook: &hook, binding: &binding, queue: &queue };
+        metrics.set_snapshot(labels, status.objects(), status.bytes(), status.late());
+        metrics.filter_errors_reached(&hook, &binding, status.filter_errors());
+    }
+    for hook in roster.live() {
+        metrics.set_hook_metric_series(&hook.spec.name, stages.operator.hook_metrics.series(&hook.spec.name));
+    }
+    let ages: Vec<_> = stages.streams.stats().iter().filter_map(watch_age).collect();
+    metrics.set_watch_ages(ages.iter().map(|(gvr, namespace, age)| (gvr.as_str(), namespace.as_str(), *age)));
+}
+
+fn watch_age(stats: &watch::StreamStats) -> Option<(String, String, Duration)> {
+    let (gvr, namespace) = place(&stats.selection);
+    Some((gvr, namespace.to_owned(), stats.last_activity?.elapsed()))
+}
+
+/// A kind as `pods.v1.` or `deployments.v1.apps`, and the namespace, empty for all.
+fn place(selection: &Selection) -> (String, &str) {
+    let resource = &selection.resource;
+    let gvr = format!("{}.{}.{}", resource.plural, resource.version, resource.group);
+    (gvr, selection.namespace.as_deref().unwrap_or_default())
+}
+
+/// Records the times of a binding.
+#[derive(Debug)]
+pub(super) struct Times(pub BindingTimings);
+
+impl filter::Timings for Times {
+    fn filtered(&self, took: Duration) {
+        self.0.filtered(took);
+    }
+
+    fn handled(&self, took: Duration) {
+        self.0.handled(took);
+    }
+}
+
+fn queue_sample(stats: QueueStats) -> QueueSample {
+    QueueSample {
+        queue: stats.queue,
+        length: stats.length,
+        bytes: stats.bytes,
+        oldest: stats.oldest,
+        running: stats.running,
+        retrying: stats.retrying,
+    }
+}

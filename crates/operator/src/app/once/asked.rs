@@ -1,0 +1,220 @@
+//! What somebody asks a hook to run for, and which of its bindings that is about. Pure.
+
+use boathook_core::model::{BindingName, HookSpec, KubernetesBinding, ScheduleBinding, StartupBinding, WatchEventKind};
+use serde_json::Value;
+
+use super::OnceError;
+
+/// One reason to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The binding's name; absent: the only one that it can be.
+    pub binding: Option<String>,
+    /// What happens.
+    pub occasion: Occasion,
+}
+
+/// What happens.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Occasion {
+    /// Whatever comes first in the binding's life: a start-up, a tick, or a synchronization.
+    Any,
+    /// The operator starts.
+    Startup,
+    /// A schedule strikes.
+    Schedule,
+    /// A binding knows all its objects.
+    Synchronization,
+    /// Bindings of this group changed.
+    Group(String),
+    /// An object changes.
+    Event {
+        /// How.
+        kind: WatchEventKind,
+        /// Which.
+        object: Wanted,
+        /// What the filter gave, if that is known; else it is asked.
+        filter_result: Option<Value>,
+    },
+}
+
+/// An object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wanted {
+    /// This one.
+    Given(Value),
+    /// One that the cluster has.
+    Named {
+        /// Absent for cluster-scoped objects; `default` for others.
+        namespace: Option<String>,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// A binding of a hook.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Bound<'s> {
+    Startup(&'s StartupBinding),
+    Schedule(&'s ScheduleBinding),
+    Kubernetes(&'s KubernetesBinding),
+}
+
+/// The name under which a start-up is asked for.
+pub(super) const STARTUP: &str = "onStartup";
+
+impl Bound<'_> {
+    fn is_called(&self, name: &str) -> bool {
+        let is = |binding: &BindingName| binding.as_str() == name || binding.unique() == name;
+        match self {
+            Self::Startup(_) => name == STARTUP,
+            Self::Schedule(binding) => is(&binding.name),
+            Self::Kubernetes(binding) => is(&binding.name),
+        }
+    }
+
+    fn group(&self) -> Option<&str> {
+        match self {
+            Self::Startup(_) => None,
+            Self::Schedule(binding) => binding.group.as_deref(),
+            Self::Kubernetes(binding) => binding.group.as_deref(),
+        }
+    }
+
+    /// It wakes the hook for nothing, and is there for its snapshot.
+    fn is_silent(&self) -> bool {
+        let silent = |binding: &KubernetesBinding| binding.events.is_empty() && !binding.on_synchronization;
+        matches!(self, Self::Kubernetes(binding) if silent(binding))
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::Startup(_) => STARTUP.to_owned(),
+            Self::Schedule(binding) => format!("{} (schedule)", binding.name),
+            Self::Kubernetes(binding) => format!("{} (kubernetes, {})", binding.name, binding.kind),
+        }
+    }
+}
+
+impl Occasion {
+    fn happens_to(&self, bound: &Bound<'_>) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Startup => matches!(bound, Bound::Startup(_)),
+            Self::Schedule => matches!(bound, Bound::Schedule(_)),
+            Self::Synchronization | Self::Event { .. } => matches!(bound, Bound::Kubernetes(_)),
+            Self::Group(group) => bound.group() == Some(group),
+        }
+    }
+
+    fn describe(&self) -> &'static str {
+        match self {
+            Self::Any => "a run",
+            Self::Startup => "a start-up",
+            Self::Schedule => "a schedule",
+            Self::Synchronization => "a synchronization",
+            Self::Group(_) => "this group",
+            Self::Event { .. } => "an event",
+        }
+    }
+}
+
+impl Asked {
+    /// Whether the hook has such a binding; the error names those that it has.
+    pub fn check(&self, spec: &HookSpec) -> Result<(), OnceError> {
+        self.bound(spec).map(drop)
+    }
+
+    pub(super) fn bound<'s>(&self, spec: &'s HookSpec) -> Result<Bound<'s>, OnceError> {
+        let all = all(spec);
+        let (hook, what) = (spec.name.clone(), self.occasion.describe());
+        let fitting = all.iter().filter(|bound| self.occasion.happens_to(bound));
+        let Some(name) = &self.binding else {
+            let mut fitting: Vec<_> = fitting.copied().collect();
+            if fitting.iter().any(|bound| !bound.is_silent()) {
+                fitting.retain(|bound| !bound.is_silent());
+            }
+            return match fitting.as_slice() {
+                [] => Err(OnceError::None { hook, what, has: list(&all) }),
+                [bound] => Ok(*bound),
+                // Any binding of a group stands for it.
+                [.., last] if matches!(self.occasion, Occasion::Group(_)) => Ok(*last),
+                several => Err(OnceError::Several { hook, has: list(several) }),
+            };
+        };
+        let named: Vec<_> = fitting.filter(|bound| bound.is_called(name)).copied().collect();
+        let error = || OnceError::NoBinding { hook, name: name.clone(), what, has: list(&all) };
+        named.first().copied().ok_or_else(error)
+    }
+}
+
+fn all(spec: &HookSpec) -> Vec<Bound<'_>> {
+    let startup = spec.on_startup.iter().map(Bound::Startup);
+    let schedules = spec.schedules.iter().map(Bound::Schedule);
+    startup.chain(schedules).chain(spec.kubernetes.iter().map(Bound::Kubernetes)).collect()
+}
+
+fn list(all: &[Bound<'_>]) -> String {
+    let names: Vec<_> = all.iter().map(Bound::describe).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use boathook_core::{hooks::parse, model::HookName};
+
+    use super::*;
+
+    fn spec(document: &str) -> HookSpec {
+        parse(&HookName::new("h").unwrap(), document, &|_| Ok(())).unwrap()
+    }
+
+    fn chosen(spec: &HookSpec, binding: Option<&str>, occasion: Occasion) -> String {
+        let asked = Asked { binding: binding.map(str::to_owned), occasion };
+        match asked.bound(spec) {
+            Ok(bound) => bound.describe(),
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    const ALL: &str = r#"{configVersion: v1, onStartup: 1,
+      schedule: [{name: tick, crontab: "* * * * *", group: g}],
+      kubernetes: [{name: pods, kind: Pod, group: g}, {name: maps, kind: ConfigMap}]}"#;
+
+    #[test]
+    fn the_only_binding_that_it_can_be_needs_no_name() {
+        let one = spec("{configVersion: v1, kubernetes: [{kind: Pod}]}");
+        assert_eq!(chosen(&one, None, Occasion::Any), "kubernetes (kubernetes, Pod)");
+        let silent = "{name: teams, kind: Namespace, executeHookOnEvent: [], executeHookOnSynchronization: false}";
+        let beside = spec(&format!("{{configVersion: v1, kubernetes: [{silent}, {{name: pods, kind: Pod}}]}}"));
+        assert_eq!(chosen(&beside, None, Occasion::Any), "pods (kubernetes, Pod)");
+        assert_eq!(chosen(&beside, Some("teams"), Occasion::Any), "teams (kubernetes, Namespace)");
+        let alone = spec(&format!("{{configVersion: v1, kubernetes: [{silent}]}}"));
+        assert_eq!(chosen(&alone, None, Occasion::Any), "teams (kubernetes, Namespace)");
+        let all = spec(ALL);
+        assert_eq!(chosen(&all, None, Occasion::Startup), "onStartup");
+        assert_eq!(chosen(&all, None, Occasion::Schedule), "tick (schedule)");
+        assert_eq!(chosen(&all, None, Occasion::Group("g".to_owned())), "pods (kubernetes, Pod)");
+        assert_eq!(chosen(&all, Some("maps"), Occasion::Any), "maps (kubernetes, ConfigMap)");
+    }
+
+    #[test]
+    fn what_can_not_be_told_names_the_choice() {
+        let all = spec(ALL);
+        let has = "onStartup, tick (schedule), pods (kubernetes, Pod), maps (kubernetes, ConfigMap)";
+        assert_eq!(
+            chosen(&all, None, Occasion::Any),
+            format!("error: hook h has several bindings; name one of them: {has}")
+        );
+        assert_eq!(
+            chosen(&all, Some("tick"), Occasion::Synchronization),
+            format!("error: hook h has no binding \"tick\" for a synchronization; it has {has}")
+        );
+        let none = spec("{configVersion: v1, onStartup: 1}");
+        assert_eq!(
+            chosen(&none, None, Occasion::Schedule),
+            "error: hook h has no binding for a schedule; it has onStartup"
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! What is to be registered at the API server, out of the hooks at work and the certificates. Registers nothing
+//! itself.
+
+use std::sync::Arc;
+
+use boathook_core::model::BindingName;
+use tokio::sync::watch;
+
+use super::{health::Health, hooks::Hook, roster::Roster};
+use crate::{
+    registration::{Registrant, Wanted},
+    webhook::{CaBundle, PathKeys},
+};
+
+/// Tells what is wanted, whenever that changes, until it is dropped.
+pub(super) async fn compose(
+    roster: Arc<Roster>,
+    health: Arc<Health>,
+    (mut bundle, mut paths): (watch::Receiver<CaBundle>, watch::Receiver<PathKeys>),
+    wanted: watch::Sender<Option<Wanted>>,
+) {
+    let mut changes = health.changes();
+    loop {
+        changes.mark_unchanged();
+        let ca = bundle.borrow_and_update().clone();
+        let ca = (!ca.is_empty()).then(|| ca.as_pem().into());
+        let key = Some(paths.borrow_and_update().registered().clone());
+        let now = Some(Wanted { ca, paths: key, ..wanted_now(&roster, &health) });
+        wanted.send_if_modified(|known| {
+            let changed = *known != now;
+            *known = now;
+            changed
+        });
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            changed = bundle.changed() => if changed.is_err() { return },
+            changed = paths.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+/// Sources are read first: the hooks of a bundle that is settled meanwhile are in the roster by then.
+pub(super) fn wanted_now(roster: &Roster, health: &Health) -> Wanted {
+    let mut pending = health.sources().pending();
+    let (live, broken) = roster.registered();
+    pending.hooks = broken;
+    let registrant = |hook: &Hook| {
+        let (spec, source) = (&hook.spec, hook.source());
+        let bindings: Vec<BindingName> = spec.kubernetes.iter().map(|binding| binding.name.clone()).collect();
+        let ready = health.unlisted(&spec.name, &bindings).is_empty();
+        let settled = !pending.has(&source);
+        Registrant { spec: Arc::new(spec.clone()), source, ready, settled }
+    };
+    let hooks = live.iter().map(|hook| registrant(hook)).collect();
+    Wanted { hooks, pending, ..Wanted::default() }
+}

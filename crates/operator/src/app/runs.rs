@@ -1,0 +1,207 @@
+//! One job: from the queue into the sandbox, with its log line and metrics.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use boathook_core::model::{
+    BindingName, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId, WatchEventKind,
+};
+use boathook_kube::election::Leadership;
+use boathook_sandbox::{Host, RunReport, RunRequest, Sandbox};
+use tracing::{
+    Instrument as _, Span,
+    field::{Empty, display},
+    info, info_span, warn,
+};
+
+use super::{
+    history::{Begun, History},
+    hooks::Hook,
+    host::Operator,
+    last::LastRuns,
+    ms, plan,
+    roster::Roster,
+};
+use crate::{
+    record::{Recorder, secrets::bindings_of_secrets},
+    telemetry::{
+        Metrics, TRACE_TARGET,
+        metrics::{RunLabels, RunResult, RunUsage},
+    },
+};
+
+/// What runs are done with, and who is told of them.
+pub struct Parts {
+    pub roster: Arc<Roster>,
+    pub sandbox: Arc<Sandbox>,
+    pub operator: Arc<Operator>,
+    pub metrics: Arc<Metrics>,
+    pub history: Arc<History>,
+    pub last: Arc<LastRuns>,
+    pub recorder: Option<Arc<Recorder>>,
+    /// Writes are dry runs.
+    pub plan: bool,
+    /// A run does not outlive it.
+    pub leadership: Leadership,
+}
+
+/// Runs jobs.
+pub struct Runs {
+    parts: Parts,
+    /// Distinguishes this process's run ids from those of others.
+    process: String,
+    number: AtomicU64,
+}
+
+/// What the end of a run is told about.
+struct Described {
+    run: RunId,
+    hook: HookName,
+    binding: BindingName,
+    queue: QueueName,
+    /// Of a run for one event: what happened, and to which object.
+    event: Option<(WatchEventKind, ObjectRef)>,
+    triggers: usize,
+    attempt: u32,
+}
+
+impl Runs {
+    pub fn new(parts: Parts) -> Self {
+        Self { parts, process: format!("{:08x}", rand::random::<u32>()), number: AtomicU64::new(1) }
+    }
+
+    /// Runs one job to its outcome.
+    pub async fn run(&self, job: Job) -> Outcome {
+        let outcome = self.report(job).await?.outcome;
+        if self.parts.plan { plan::once_only(outcome) } else { outcome }
+    }
+
+    /// Runs one job, and says how that went.
+    pub async fn report(&self, job: Job) -> Result<RunReport, Failure> {
+        let (Some(hook), Some(first)) = (self.parts.roster.hook(&job.hook), job.triggers.first()) else {
+            let message = format!("hook {} is not loaded", job.hook);
+            return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
+        };
+        let run = RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed));
+        let (allow_failure, begun) = (first.allow_failure, Begun::now(&run, &job));
+        let described = Described {
+            run: run.clone(),
+            hook: job.hook.clone(),
+            binding: first.binding.clone(),
+            queue: job.queue,
+            event: if job.triggers.len() == 1 { first.event() } else { None },
+            triggers: job.triggers.len(),
+            attempt: job.attempt,
+        };
+        let caller = hook.caller(run, self.parts.plan);
+        self.parts.last.ran(&caller.hook, &job.triggers);
+        let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
+        let span = span(&described);
+        let report = self.recorded(&hook, request).instrument(span.clone()).await;
+        ended(&span, &report.outcome);
+        let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
+        let usage = RunUsage {
+            took: report.duration,
+            cpu: report.cpu,
+            memory_peak: report.memory_peak,
+            host_calls: report.host_calls,
+        };
+        self.parts.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
+        describe(&described, &report);
+        self.parts.history.ended(begun, &report, allow_failure);
+        if report.outcome.is_ok() {
+            self.report_metrics(&described, &report.metrics);
+        }
+        Ok(report)
+    }
+
+    /// Runs, and has that recorded if it is to be.
+    async fn recorded(&self, hook: &Hook, request: RunRequest) -> RunReport {
+        let operator = self.parts.operator.clone();
+        let Some(recorder) = &self.parts.recorder else { return self.interruptible(hook, request, operator).await };
+        let secrets = bindings_of_secrets(&hook.spec);
+        let begun = recorder.begin(operator, hook.component.digest(), secrets, request.clone());
+        let report = self.interruptible(hook, request, begun.host()).await;
+        begun.end(&report);
+        report
+    }
+
+    async fn interruptible(&self, hook: &Hook, request: RunRequest, host: Arc<dyn Host>) -> RunReport {
+        let began = Instant::now();
+        tokio::select! {
+            report = self.parts.sandbox.run(&hook.component, request, host) => report,
+            () = hook.interrupt.cancelled() => {
+                let message = "the run was interrupted because a new version of the hook takes its place";
+                RunReport::interrupted(message.to_owned(), began.elapsed())
+            }
+            () = self.parts.leadership.lost() => {
+                let message = "the run was interrupted because this replica does not lead any more";
+                RunReport::interrupted(message.to_owned(), began.elapsed())
+            }
+        }
+    }
+
+    /// A hook that was taken out meanwhile reports nothing more.
+    fn report_metrics(&self, described: &Described, ops: &[MetricOp]) {
+        let Described { run, hook, binding, .. } = described;
+        if ops.is_empty() || self.parts.roster.hook(hook).is_none() {
+            return;
+        }
+        let applied = self.parts.operator.hook_metrics.apply(hook, ops);
+        if let Some(error) = applied.first {
+            let refused = applied.refused;
+            self.parts.metrics.hook_metrics_refused(hook, refused);
+            warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
+        }
+    }
+}
+
+/// One run in a trace.
+fn span(described: &Described) -> Span {
+    let Described { run, hook, binding, queue, event, triggers, attempt } = described;
+    let (event, object) = event.as_ref().map(|(kind, object)| (kind.as_str(), display(object))).unzip();
+    info_span!(
+        target: TRACE_TARGET, "run", %hook, %run, %binding, %queue, attempt, event, object, triggers,
+        outcome = Empty, otel.status_code = Empty, otel.status_description = Empty
+    )
+}
+
+fn ended(span: &Span, outcome: &Outcome) {
+    if span.is_disabled() {
+        return;
+    }
+    span.record("outcome", outcome.as_ref().map_or_else(|failure| failure.kind.label(), |()| "success"));
+    if let Err(failure) = outcome {
+        span.record("otel.status_code", "ERROR");
+        span.record("otel.status_description", failure.message.as_str());
+    }
+}
+
+fn result(outcome: &Outcome, allow_failure: bool) -> RunResult {
+    match outcome {
+        Ok(()) => RunResult::Success,
+        Err(failure) if allow_failure => RunResult::AllowedError(failure.kind),
+        Err(failure) => RunResult::Error(failure.kind),
+    }
+}
+
+fn describe(described: &Described, report: &RunReport) {
+    let Described { run, hook, binding, queue, event, triggers, attempt } = described;
+    let (event, object) = event.as_ref().map(|(kind, object)| (kind.as_str(), display(object))).unzip();
+    let ms = ms(report.duration);
+    let RunReport { memory_peak, host_calls, .. } = report;
+    match &report.outcome {
+        Ok(()) => {
+            info!(%hook, %run, %binding, %queue, attempt, event, object, triggers, ms, memory_peak, host_calls, "run succeeded");
+        }
+        Err(failure) => {
+            let (kind, error, backtrace) = (failure.kind.label(), &failure.message, failure.backtrace.as_deref());
+            warn!(%hook, %run, %binding, %queue, attempt, event, object, triggers, ms, memory_peak, host_calls, kind, error, backtrace, "run failed");
+        }
+    }
+}

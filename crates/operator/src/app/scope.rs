@@ -1,0 +1,302 @@
+//! A hook's document within the bounds of its bundle: queues of the bundle's own, one namespace if it is confined,
+//! limits, rights. Pure; what does not fit is refused, never silently left out.
+
+use std::sync::Arc;
+
+use boathook_core::model::{
+    AdmissionBinding, BundleId, HookName, HookSpec, Identity, KubernetesBinding, LimitCaps, MayWatch, Permission,
+    confine, missing,
+};
+use serde_json::{Value, json};
+
+/// Every namespace has this label with its own name.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
+/// What a bundle's hooks have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Terms {
+    pub bundle: BundleId,
+    pub identity: Option<Arc<Identity>>,
+    /// Absent: what hooks ask for.
+    pub grants: Option<Vec<Permission>>,
+    pub settings: Arc<str>,
+    pub limits: LimitCaps,
+    pub confined_to: Option<Arc<str>>,
+}
+
+/// What a confined bundle can't have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it {what}, and its bundle is confined to namespace {namespace:?}: {mend}")]
+pub struct OutOfBounds {
+    what: String,
+    namespace: String,
+    mend: &'static str,
+}
+
+/// All names can be a part of what the cluster sees.
+pub(super) fn check_names(id: &BundleId, identity: Option<&Identity>, hooks: &[HookName]) -> Result<(), InvalidBundle> {
+    let part = |part: &str| {
+        let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        part.len() <= 63 && edge(part.chars().next()) && edge(part.chars().next_back()) && part.chars().all(inner)
+    };
+    let subdomain = |name: &str| name.len() <= 253 && name.split('.').all(part);
+    let name = subdomain(&id.name) && id.namespace.as_deref().is_none_or(part);
+    let account = identity.is_none_or(|identity| part(&identity.namespace) && subdomain(&identity.service_account));
+    let mut sorted: Vec<_> = hooks.iter().collect();
+    sorted.sort();
+    let twice = sorted.windows(2).any(|pair| pair.first() == pair.last());
+    if name && account && !twice { Ok(()) } else { Err(InvalidBundle) }
+}
+
+/// A name is no DNS name, or a hook is there twice.
+#[derive(Debug)]
+pub(super) struct InvalidBundle;
+
+/// What a hook asks for, in the namespace that it is confined to: what it asks for in all namespaces, it asks for in
+/// that one.
+pub(super) fn narrow(asked: impl IntoIterator<Item = Permission>, terms: &Terms) -> Vec<Permission> {
+    let narrowed = |permission: Permission| match &terms.confined_to {
+        Some(namespace) if permission.namespaces.is_empty() => {
+            Permission { namespaces: vec![namespace.to_string()], ..permission }
+        }
+        _ => permission,
+    };
+    asked.into_iter().map(narrowed).collect()
+}
+
+/// Whether all that a hook asks for, its calls, what it watches and what it is to be asked, is granted. What it asks for
+/// in another namespace than its own by name is missing. `Err`: what is missing.
+pub(super) fn granted(asked: &[Permission], terms: &Terms) -> Result<(), Vec<Permission>> {
+    let granted = terms.grants.as_deref().unwrap_or(asked);
+    let missing = match &terms.confined_to {
+        Some(namespace) => missing(asked, &confine(granted, namespace)),
+        None => missing(asked, granted),
+    };
+    if missing.is_empty() { Ok(()) } else { Err(missing) }
+}
+
+/// The document as it runs in the bundle.
+pub(super) fn scope(mut spec: HookSpec, terms: &Terms) -> Result<HookSpec, OutOfBounds> {
+    let bundle = &terms.bundle;
+    let startup = spec.on_startup.as_mut().map(|binding| &mut binding.queue);
+    let schedules = spec.schedules.iter_mut().map(|binding| &mut binding.queue);
+    let watches = spec.kubernetes.iter_mut().map(|binding| &mut binding.queue);
+    startup.into_iter().chain(schedules).chain(watches).for_each(|queue| *queue = queue.in_bundle(bundle));
+    let may_watch =
+        MayWatch { only_in: terms.confined_to.clone(), as_identity: terms.identity.clone(), as_named: true };
+    spec.kubernetes.iter_mut().for_each(|binding| binding.may_watch = may_watch.clone());
+    spec.limits = terms.limits.cap(spec.limits);
+    spec.concurrency = terms.limits.concurrency.map_or(spec.concurrency, |cap| spec.concurrency.min(cap)).max(1);
+    if let Some(namespace) = &terms.confined_to {
+        confined(&mut spec, namespace)?;
+    }
+    Ok(spec)
+}
+
+fn confined(spec: &mut HookSpec, namespace: &str) -> Result<(), OutOfBounds> {
+    let out = |what: String, mend| OutOfBounds { what, namespace: namespace.to_owned(), mend };
+    spec.kubernetes.iter_mut().try_for_each(|binding| watch_in(binding, namespace))?;
+    spec.admission.iter_mut().try_for_each(|binding| ask_in(binding, namespace))?;
+    if let Some(binding) = spec.admission.iter().find(|binding| binding.include_system) {
+        let what = format!("is asked about the system's namespaces by {}", binding.name);
+        return Err(out(what, "leave `namespace.includeSystem` out"));
+    }
+    if let Some(conversion) = spec.conversions.first() {
+        let mend = "an admin has to let it out";
+        return Err(out(format!("converts {}, which objects of all namespaces are", conversion.crd), mend));
+    }
+    let elsewhere = |object: &boathook_core::model::ObjectRef| object.namespace.as_deref() != Some(namespace);
+    if spec.failure_events.as_ref().is_some_and(elsewhere) {
+        return Err(out("has Events attached to an object elsewhere".to_owned(), "leave `failureEvents` out"));
+    }
+    Ok(())
+}
+
+fn watch_in(binding: &mut KubernetesBinding, namespace: &str) -> Result<(), OutOfBounds> {
+    if !binding.namespaces.is_empty() && binding.namespaces.iter().any(|one| one != namespace) {
+        return Err(OutOfBounds {
+            what: format!("watches {} in namespaces {}", binding.kind, binding.namespaces.join(", ")),
+            namespace: namespace.to_owned(),
+            mend: "let the binding name that namespace or none",
+        });
+    }
+    binding.namespaces = vec![namespace.to_owned()];
+    Ok(())
+}
+
+/// It is asked about objects of the namespace alone. Objects without a namespace pass every selector of namespaces.
+fn ask_in(binding: &mut AdmissionBinding, namespace: &str) -> Result<(), OutOfBounds> {
+    for rule in &mut binding.rules {
+        if rule.scope == "Cluster" {
+            return Err(OutOfBounds {
+                what: format!("is asked about {}, which are in no namespace", rule.resources.join(", ")),
+                namespace: namespace.to_owned(),
+                mend: "leave the rule out",
+            });
+        }
+        "Namespaced".clone_into(&mut rule.scope);
+    }
+    let only = json!({"key": NAMESPACE_NAME, "operator": "In", "values": [namespace]});
+    let selector = binding.namespace_selector.get_or_insert_with(|| json!({}));
+    match selector.get_mut("matchExpressions").and_then(Value::as_array_mut) {
+        Some(expressions) => expressions.push(only),
+        None => {
+            if let Some(fields) = selector.as_object_mut() {
+                fields.insert("matchExpressions".to_owned(), json!([only]));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use boathook_core::hooks::parse;
+
+    use super::*;
+
+    fn terms(confined_to: Option<&str>) -> Terms {
+        Terms {
+            bundle: BundleId { namespace: Some("prod".to_owned()), name: "team".to_owned() },
+            identity: None,
+            grants: None,
+            settings: "{}".into(),
+            limits: LimitCaps::default(),
+            confined_to: confined_to.map(Arc::from),
+        }
+    }
+
+    fn scoped(document: &str, confined_to: Option<&str>) -> Result<HookSpec, OutOfBounds> {
+        let document = format!("{{configVersion: v1, {document}}}");
+        let spec = parse(&HookName::new("h").unwrap(), &document, &|_| Ok(())).unwrap();
+        scope(spec, &terms(confined_to))
+    }
+
+    #[test]
+    fn queues_are_the_bundles_own() {
+        let spec = scoped(
+            "onStartup: 1, schedule: [{crontab: '@daily', queue: q}], kubernetes: [{kind: Pod}, {kind: Pod, queue: q}]",
+            None,
+        )
+        .unwrap();
+        let queues = [
+            &spec.on_startup.as_ref().unwrap().queue,
+            &spec.schedules[0].queue,
+            &spec.kubernetes[0].queue,
+            &spec.kubernetes[1].queue,
+        ];
+        assert_eq!(queues.map(ToString::to_string), ["prod/team:main", "prod/team:q", "hook/h", "prod/team:q"]);
+    }
+
+    const VALIDATING: &str = "kubernetesValidating: [{name: a.b.c, rules: [{apiGroups: [''], apiVersions: [v1], \
+        resources: [pods], operations: ['*']SCOPE}]NAMESPACE}]";
+
+    #[test]
+    fn a_confined_hook_is_asked_about_its_namespace_alone() {
+        let only = json!({"key": NAMESPACE_NAME, "operator": "In", "values": ["mine"]});
+        let plain = VALIDATING.replace("SCOPE", "").replace("NAMESPACE", "");
+        let spec = scoped(&plain, Some("mine")).unwrap();
+        assert_eq!(spec.admission[0].rules[0].scope, "Namespaced");
+        assert_eq!(spec.admission[0].namespace_selector, Some(json!({"matchExpressions": [only]})));
+        let labels = ", namespace: {labelSelector: {matchLabels: {a: b}}}";
+        let narrowed = VALIDATING.replace("SCOPE", "").replace("NAMESPACE", labels);
+        let selector = scoped(&narrowed, Some("mine")).unwrap().admission[0].namespace_selector.clone().unwrap();
+        assert_eq!(selector["matchLabels"], json!({"a": "b"}));
+        assert_eq!(selector["matchExpressions"].as_array().unwrap().last(), Some(&only));
+        let cluster = VALIDATING.replace("SCOPE", ", scope: Cluster").replace("NAMESPACE", "");
+        assert!(scoped(&cluster, Some("mine")).is_err());
+        assert!(scoped(&cluster, None).is_ok());
+    }
+
+    // mutant: crates/operator/src/app/scope.rs: `if !binding.namespaces.is_empty() && binding.namespaces.iter().any(|one| one != namespace) {` => `if false {`
+    // mutant: crates/operator/src/app/scope.rs: `if let Some(conversion) = spec.conversions.first() {` => `if let Some(conversion) = spec.conversions.first().filter(|_| false) {`
+    // mutant: crates/operator/src/app/scope.rs: `if spec.failure_events.as_ref().is_some_and(elsewhere) {` => `if spec.failure_events.as_ref().is_some_and(elsewhere) && false {`
+    // mutant: crates/operator/src/app/scope.rs: `find(|binding| binding.include_system)` => `find(|_| false)`
+    #[test]
+    fn what_reaches_out_of_the_namespace_is_refused() {
+        let other = "failureEvents: {regarding: {apiVersion: v1, kind: Pod, namespace: NS, name: p}}";
+        let system = VALIDATING.replace("SCOPE", "").replace("NAMESPACE", ", namespace: {includeSystem: true}");
+        for (document, part) in [
+            ("kubernetes: [{kind: Pod, namespace: {nameSelector: {matchNames: [other]}}}]", "watches Pod"),
+            (
+                "kubernetesCustomResourceConversion: [{name: c, crdName: a.b.io, conversions: [{fromVersion: b.io/v1, \
+                 toVersion: b.io/v2}]}]",
+                "converts a.b.io",
+            ),
+            (&format!("onStartup: 1, {}", other.replace("NS", "other")), "Events"),
+            (&system, "the system's namespaces"),
+        ] {
+            let error = scoped(document, Some("mine")).unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains("mine"), "{error}");
+            assert!(scoped(document, None).is_ok());
+        }
+        assert!(scoped(&format!("onStartup: 1, {}", other.replace("NS", "mine")), Some("mine")).is_ok());
+    }
+
+    fn permission(namespaces: &[&str]) -> Permission {
+        let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        Permission {
+            api_groups: list(&[""]),
+            resources: list(&["secrets"]),
+            verbs: list(&["get"]),
+            resource_names: Vec::new(),
+            namespaces: list(namespaces),
+        }
+    }
+
+    #[test]
+    fn a_confined_hook_gets_in_its_namespace_what_it_asks_for_everywhere() {
+        let terms = Terms { grants: Some(vec![permission(&[])]), ..terms(Some("mine")) };
+        let rights = |asked: &[Permission], terms: &Terms| {
+            let asked = narrow(asked.to_vec(), terms);
+            granted(&asked, terms).map(|()| asked)
+        };
+        let got = rights(&[permission(&[])], &terms);
+        assert_eq!(got, Ok(vec![permission(&["mine"])]));
+        let got = rights(&[permission(&["mine", "other"])], &terms);
+        assert_eq!(got, Err(vec![permission(&["other"])]));
+        let got = rights(&[permission(&["other"])], &Terms { grants: None, ..terms });
+        assert_eq!(got, Err(vec![permission(&["other"])]));
+    }
+
+    #[test]
+    fn names_are_those_of_the_cluster() {
+        let check = |namespace: Option<&str>, name: &str, hooks: &[&str]| {
+            let id = BundleId { namespace: namespace.map(str::to_owned), name: name.to_owned() };
+            let hooks: Vec<_> = hooks.iter().map(|hook| HookName::new(hook).unwrap()).collect();
+            check_names(&id, None, &hooks).is_ok()
+        };
+        assert!(check(Some("prod"), "team.one", &["a", "b"]) && check(None, "team", &[]));
+        for (namespace, name, hooks) in [
+            (None, "", &[][..]),
+            (None, "Team", &[]),
+            (None, "-a", &[]),
+            (None, "a..b", &[]),
+            (None, "a/b", &[]),
+            (Some("a.b"), "c", &[]),
+            (Some(""), "c", &[]),
+            (None, "a", &["b", "a", "b"]),
+        ] {
+            assert!(!check(namespace, name, hooks), "{namespace:?} {name} {hooks:?}");
+        }
+        let id = BundleId { namespace: None, name: "a".to_owned() };
+        for (namespace, account, right) in
+            [("prod", "hook.v1", true), ("prod", "", false), ("prod", "a:b", false), ("a\nb", "c", false)]
+        {
+            let identity = Identity { namespace: namespace.to_owned(), service_account: account.to_owned() };
+            assert_eq!(check_names(&id, Some(&identity), &[]).is_ok(), right, "{identity}");
+        }
+    }
+
+    #[test]
+    fn concurrency_is_capped() {
+        let hook = HookName::new("h").unwrap();
+        for (asked, cap, gets) in [(500, Some(2), 2), (1, Some(2), 1), (500, None, 500)] {
+            let spec = parse(&hook, &format!("{{configVersion: v1, concurrency: {asked}}}"), &|_| Ok(())).unwrap();
+            let limits = LimitCaps { concurrency: cap, ..LimitCaps::default() };
+            assert_eq!(scope(spec, &Terms { limits, ..terms(None) }).unwrap().concurrency, gets);
+        }
+    }
+}

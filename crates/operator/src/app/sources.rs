@@ -1,0 +1,254 @@
+//! Which sources of hooks there are, and how far each is. Loads nothing itself.
+//!
+//! What hooks registered at the API server stays until their source is settled: a start must not remove a webhook
+//! only because its bundle is not pulled yet. The directory is read before anything else and is always settled.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use boathook_core::model::{BundleId, BundleNews, HookBundlesNews, Source};
+use tokio::sync::watch;
+
+use crate::{registration::Pending, telemetry::SourceReadiness};
+
+/// Tenants' bundles count for readiness this long after they are listed, so that a replica does not count as ready
+/// before it has them. Without a bound, a broken one of a tenant would keep the operator unready for all others.
+const TENANTS: Duration = Duration::from_secs(60);
+
+/// Sources that an operator has besides its directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Awaited {
+    /// Bundles that were named on the command line.
+    pub bundles: Vec<BundleId>,
+    /// HookBundles are kept.
+    pub hook_bundles: bool,
+}
+
+/// All sources but the directory.
+pub(super) struct Sources {
+    state: Mutex<State>,
+    changes: watch::Sender<()>,
+}
+
+struct State {
+    bundles: BTreeMap<BundleId, Standing>,
+    hook_bundles: HookBundles,
+    /// Tenants' bundles do not count for readiness any more.
+    tenants_are_out: bool,
+}
+
+/// How far a bundle is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Standing {
+    /// Why nothing of it is at work. `None` when something is, or is not meant to be.
+    missing: Option<String>,
+    /// Stays so: hooks of a bundle that was settled once are known.
+    settled: bool,
+    /// Somebody looks after it. Else it is only known by name, and may be gone before anybody does.
+    noted: bool,
+}
+
+impl Standing {
+    fn awaited() -> Self {
+        Self { missing: Some("it is not loaded yet".to_owned()), settled: false, noted: false }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HookBundles {
+    /// They are not this operator's.
+    Off,
+    /// Nobody knows yet which there are.
+    Unlisted,
+    /// There can be none. Their registrations stay: an API server that starts serves custom resources late.
+    Unserved,
+    Listed(Instant),
+}
+
+impl Sources {
+    /// `changes` is told of every change.
+    pub fn new(awaited: &Awaited, changes: watch::Sender<()>) -> Self {
+        let bundles = awaited.bundles.iter().map(|id| (id.clone(), Standing::awaited())).collect();
+        let hook_bundles = if awaited.hook_bundles { HookBundles::Unlisted } else { HookBundles::Off };
+        Self { state: Mutex::new(State { bundles, hook_bundles, tenants_are_out: false }), changes }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn note(&self, id: &BundleId, news: BundleNews) {
+        let mut state = self.state();
+        let known = state.bundles.entry(id.clone()).or_insert_with(Standing::awaited);
+        let before = known.clone();
+        known.noted = true;
+        known.missing = if let BundleNews::Missing(why) = &news { Some(why.clone()) } else { None };
+        known.settled |= news == BundleNews::Settled;
+        let changed = *known != before;
+        drop(state);
+        if changed {
+            self.changes.send_replace(());
+        }
+    }
+
+    pub fn note_hook_bundles(&self, news: HookBundlesNews) {
+        let mut state = self.state();
+        let before = (state.hook_bundles, state.bundles.len());
+        state.hook_bundles = match (news, before.0) {
+            (HookBundlesNews::Unserved, HookBundles::Listed(_)) => before.0,
+            (HookBundlesNews::Unserved, _) => HookBundles::Unserved,
+            (HookBundlesNews::Listed(ids), before) => {
+                state.bundles.retain(|id, known| known.noted || !is_tenants(id) || ids.contains(id));
+                for id in ids {
+                    state.bundles.entry(id).or_insert_with(Standing::awaited);
+                }
+                if let HookBundles::Listed(_) = before { before } else { HookBundles::Listed(Instant::now()) }
+            }
+        };
+        let changed = (state.hook_bundles, state.bundles.len()) != before;
+        drop(state);
+        if changed {
+            self.changes.send_replace(());
+        }
+    }
+
+    /// The bundle is gone for good.
+    pub fn forget(&self, id: &BundleId) {
+        if self.state().bundles.remove(id).is_some() {
+            self.changes.send_replace(());
+        }
+    }
+
+    /// The sources that may still want what is registered.
+    pub fn pending(&self) -> Pending {
+        let state = self.state();
+        let unsettled = state.bundles.iter().filter(|(_, standing)| !standing.settled);
+        Pending {
+            hooks: BTreeSet::new(),
+            bundles: unsettled.map(|(id, _)| id.clone()).collect(),
+            unlisted: matches!(state.hook_bundles, HookBundles::Unlisted | HookBundles::Unserved),
+        }
+    }
+
+    /// Whether a hook that nobody knows may still come.
+    pub fn may_have_more(&self) -> bool {
+        let state = self.state();
+        state.hook_bundles == HookBundles::Unlisted || state.bundles.values().any(|standing| standing.missing.is_some())
+    }
+
+    /// Whether tenants' bundles count for readiness at this time. `waiting`: one of their hooks waits for something.
+    pub fn count_tenants(&self, now: Instant, waiting: bool) -> bool {
+        let mut state = self.state();
+        let HookBundles::Listed(since) = state.hook_bundles else { return !state.tenants_are_out };
+        let missing = |(id, standing): (&BundleId, &Standing)| is_tenants(id) && standing.missing.is_some();
+        let late = now.duration_since(since) >= TENANTS;
+        if late || !(waiting || state.bundles.iter().any(missing)) {
+            state.tenants_are_out = true;
+        }
+        !state.tenants_are_out
+    }
+
+    /// What is missing; tenants' bundles count as `tenants` says.
+    pub fn readiness(&self, tenants: bool) -> Vec<SourceReadiness> {
+        let state = self.state();
+        let listed = match state.hook_bundles {
+            HookBundles::Off => None,
+            HookBundles::Unlisted => Some("they are not listed yet".to_owned()),
+            HookBundles::Unserved | HookBundles::Listed(_) => Some(String::new()),
+        };
+        let all = listed.map(|missing| SourceReadiness { source: "HookBundles".to_owned(), missing, counts: true });
+        let each = state.bundles.iter().map(|(id, standing)| SourceReadiness {
+            source: Source::Bundle(id.clone()).to_string(),
+            missing: standing.missing.clone().unwrap_or_default(),
+            counts: !is_tenants(id) || tenants,
+        });
+        all.into_iter().chain(each).collect()
+    }
+}
+
+fn is_tenants(id: &BundleId) -> bool {
+    id.namespace.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+
+    fn id(namespace: Option<&str>, name: &str) -> BundleId {
+        BundleId { namespace: namespace.map(str::to_owned), name: name.to_owned() }
+    }
+
+    fn sources(bundles: &[BundleId], hook_bundles: bool) -> Sources {
+        Sources::new(&Awaited { bundles: bundles.to_vec(), hook_bundles }, watch::Sender::default())
+    }
+
+    fn missing(sources: &Sources, tenants: bool) -> Vec<(String, bool)> {
+        let all = sources.readiness(tenants).into_iter().filter(|source| !source.missing.is_empty());
+        all.map(|source| (source.source, source.counts)).collect()
+    }
+
+    #[test]
+    fn a_source_is_pending_until_it_is_settled() {
+        let (own, tenants) = (id(None, "own"), id(Some("team"), "a"));
+        let sources = sources(std::slice::from_ref(&own), true);
+        let pending = |sources: &Sources| {
+            let pending = sources.pending();
+            (pending.bundles.len(), pending.unlisted)
+        };
+        assert_eq!(pending(&sources), (1, true));
+        sources.note_hook_bundles(HookBundlesNews::Unserved);
+        assert_eq!(pending(&sources), (1, true), "custom resources may be served late");
+        sources.note_hook_bundles(HookBundlesNews::Listed(vec![tenants.clone()]));
+        assert_eq!(pending(&sources), (2, false));
+        sources.note(&own, BundleNews::AtWork);
+        sources.note(&tenants, BundleNews::Missing("the registry is away".to_owned()));
+        assert_eq!(pending(&sources), (2, false), "it may have more than the store has");
+        sources.note(&own, BundleNews::Settled);
+        sources.note(&own, BundleNews::Missing("away".to_owned()));
+        sources.forget(&tenants);
+        assert_eq!(pending(&sources), (0, false));
+    }
+
+    #[test]
+    fn what_was_gone_before_anybody_looked_after_it_is_not_waited_for() {
+        let (own, first, second) = (id(None, "own"), id(Some("team"), "a"), id(Some("team"), "b"));
+        let sources = sources(std::slice::from_ref(&own), true);
+        sources.note_hook_bundles(HookBundlesNews::Listed(vec![first.clone(), second.clone()]));
+        sources.note(&first, BundleNews::Missing("away".to_owned()));
+        sources.note_hook_bundles(HookBundlesNews::Listed(Vec::new()));
+        assert_eq!(sources.pending().bundles, BTreeSet::from([own, first]));
+    }
+
+    // mutant: crates/operator/src/app/sources.rs: `counts: !is_tenants(id) || tenants,` => `counts: true,`
+    // mutant: crates/operator/src/app/sources.rs: `let late = now.duration_since(since) >= TENANTS;` => `let late = false;`
+    #[test]
+    fn own_sources_count_for_readiness_and_tenants_only_at_first() {
+        let (own, tenants) = (id(None, "own"), id(Some("team"), "a"));
+        let sources = sources(std::slice::from_ref(&own), true);
+        let named = |name: &str, counts| (name.to_owned(), counts);
+        assert_eq!(missing(&sources, true), [named("HookBundles", true), named("bundle own", true)]);
+        sources.note_hook_bundles(HookBundlesNews::Listed(vec![tenants]));
+        let start = Instant::now();
+        assert!(sources.count_tenants(start, false), "one is not loaded yet");
+        assert_eq!(missing(&sources, true), [named("bundle own", true), named("HookBundle team/a", true)]);
+        assert!(!sources.count_tenants(start + TENANTS + TENANTS, false));
+        assert_eq!(missing(&sources, false), [named("bundle own", true), named("HookBundle team/a", false)]);
+    }
+
+    #[test]
+    fn tenants_that_were_ready_once_never_count_again() {
+        let tenants = id(Some("team"), "a");
+        let sources = sources(&[], true);
+        sources.note_hook_bundles(HookBundlesNews::Listed(vec![tenants.clone()]));
+        let now = Instant::now();
+        sources.note(&tenants, BundleNews::Settled);
+        assert!(sources.count_tenants(now, true), "a hook of it waits");
+        assert!(!sources.count_tenants(now, false));
+        sources.note(&tenants, BundleNews::Missing("x".to_owned()));
+        assert!(!sources.count_tenants(now, true));
+    }
+}

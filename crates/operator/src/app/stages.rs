@@ -1,0 +1,41 @@
+//! What the tasks of bindings and schedules work with. Does nothing itself.
+
+use std::sync::Arc;
+
+use boathook_core::{
+    fair::Pool,
+    filter::{Evaluator, Snapshots},
+    queue,
+    tasks::Tasks,
+};
+use boathook_kube::{discovery::Discovery, election::Leadership, watch::Streams};
+use tokio::sync::watch;
+
+use super::{health::Health, history::History, host::Operator, last::LastRuns};
+
+/// What the tasks of bindings and schedules work with.
+pub(super) struct Stages {
+    /// The API server's address, for messages.
+    pub server: String,
+    pub discovery: Arc<Discovery>,
+    pub streams: Streams,
+    /// What all bindings together may keep, in units of [`UNIT`](boathook_core::memory::UNIT).
+    pub kept: Pool,
+    pub evaluator: Arc<Evaluator>,
+    pub snapshots: Arc<Snapshots>,
+    pub queue: queue::Handle,
+    /// For runs, which end with the leadership.
+    pub operator: Arc<Operator>,
+    /// For answers to the API server, which every replica gives.
+    pub answering: Arc<Operator>,
+    pub leadership: Leadership,
+    pub health: Arc<Health>,
+    pub history: Arc<History>,
+    pub schedules_tick: bool,
+    pub last: Arc<LastRuns>,
+    /// Hooks are started, and nothing of them runs.
+    pub hold: bool,
+    pub tasks: Tasks,
+    /// Says that the wall clock was set.
+    pub jumps: watch::Sender<()>,
+}

@@ -1,0 +1,378 @@
+//! The webhook server in the operator: begins when a hook needs it, and then has the hooks registered. Answers
+//! nothing itself and decides nothing of registrations.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use boathook_core::{
+    model::error_chain,
+    tasks::{Task, Tasks},
+};
+use boathook_kube::election::Leadership;
+use tokio::{sync::watch, time::sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use super::{answers::Answers, health::Health, registrations, roster::Roster};
+use crate::{
+    registration::{self, Endpoint, Wanted},
+    telemetry::Metrics,
+    webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, ServerError, Settings},
+};
+
+/// Between two tries to get certificates, or to take back what was registered before.
+const RETRY: Duration = Duration::from_secs(5);
+/// How old the metric of the certificate's expiry may be.
+const EXPIRY: Duration = Duration::from_secs(60);
+
+/// How to serve webhooks.
+#[derive(Debug, Clone)]
+pub struct WebhookOptions {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Bounds of the server.
+    pub settings: Settings,
+    /// Tells this operator's registrations from those of others in the cluster.
+    pub instance: String,
+    /// The operator's own namespace: of its Secret, and of its Service.
+    pub namespace: String,
+    /// Namespaces that webhooks leave out.
+    pub left_out: Vec<String>,
+    /// How the API server gets here.
+    pub reached: Reached,
+    /// Where certificates are from.
+    pub certificates: CertificateSource,
+    /// Authorities of clients, as PEM: only clients with a certificate of theirs are answered. Default none.
+    pub client_ca: Option<Vec<u8>>,
+}
+
+impl WebhookOptions {
+    /// The namespaces that webhooks leave out: `kube-system`, and the operator's own, if it runs in the cluster.
+    /// Elsewhere its namespace is just the one of a kubeconfig, and hooks are meant for that one, too.
+    pub fn left_out(own: Option<&str>) -> Vec<String> {
+        const SYSTEM: &str = "kube-system";
+        let own = own.filter(|own| *own != SYSTEM);
+        [Some(SYSTEM), own].into_iter().flatten().map(str::to_owned).collect()
+    }
+}
+
+/// How the API server gets to the webhook server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reached {
+    /// Over this Service of the operator's namespace, at its port 443.
+    Service(String),
+    /// `https://host:port`
+    Url(String),
+    /// At the address that is listened on: for clusters on this machine.
+    Address,
+}
+
+impl Reached {
+    /// How long requests still come once the operator is asked to end. EndpointSlices are changed at once, and kube-proxy
+    /// follows them a little later on each node.
+    pub(super) fn linger(&self) -> Option<Duration> {
+        matches!(self, Self::Service(_)).then_some(Duration::from_secs(5))
+    }
+}
+
+/// Where certificates are from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CertificateSource {
+    /// Boathook's own, in this Secret of the operator's namespace; each lives so long, from 1 minute to 1 year, and
+    /// its authority four times.
+    Secret(String, Duration),
+    /// `tls.crt`, `tls.key` and maybe `ca.crt` in this directory.
+    Files(PathBuf),
+    /// Boathook's own, which are gone when the operator ends.
+    Memory,
+}
+
+impl CertificateSource {
+    /// The usual life of a certificate: 90 days.
+    pub const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+}
+
+/// Webhooks can't be served.
+#[derive(Debug, thiserror::Error)]
+#[error("webhooks can't be served")]
+pub enum WebhookError {
+    /// There are no certificates.
+    Certificates(#[from] CertificateError),
+    /// The server can't serve.
+    Server(#[from] ServerError),
+}
+
+/// What webhooks work with.
+pub(super) struct Parts {
+    pub client: kube::Client,
+    pub options: WebhookOptions,
+    pub answers: Arc<Answers>,
+    pub roster: Arc<Roster>,
+    pub health: Arc<Health>,
+    pub metrics: Arc<Metrics>,
+    /// All replicas answer, and the one that leads registers.
+    pub leadership: Leadership,
+    pub tasks: Tasks,
+}
+
+/// The webhooks of an operator. Dropping it ends them at once.
+pub(super) struct Webhooks {
+    address: Arc<OnceLock<SocketAddr>>,
+    stop: CancellationToken,
+    task: Task<()>,
+}
+
+impl Webhooks {
+    /// Begins when a hook needs it. What can't be mended by waiting is an error, if a hook needs it now.
+    pub async fn start(parts: Parts) -> Result<Self, WebhookError> {
+        let first = if needed(&parts.roster) {
+            match parts.begin().await {
+                Ok(begun) => Some(begun),
+                Err(WebhookError::Certificates(error @ CertificateError::Secret { .. })) => {
+                    warn!(
+                        error = error_chain(&error),
+                        "webhooks are not served yet: trying until there are certificates"
+                    );
+                    None
+                }
+                Err(error) => return Err(error),
+            }
+        } else {
+            None
+        };
+        let (address, stop) = (Arc::new(OnceLock::new()), CancellationToken::new());
+        let (registered, known) = watch::channel(Wanted::default());
+        parts.health.registered(known);
+        let tasks = parts.tasks.clone();
+        let task = tasks.spawn("webhooks", keep(parts, first, registered, address.clone(), stop.clone()));
+        Ok(Self { address, stop, task })
+    }
+
+    /// Where it listens, once it does.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address.get().copied()
+    }
+
+    /// Lets answers end. Registrations stay: a restart must not let through what hooks refuse.
+    pub async fn shutdown(self) {
+        self.stop.cancel();
+        // It ends by itself, and a panic in it was told of.
+        let _ = self.task.await;
+    }
+}
+
+/// The server, and what it shows.
+struct Begun {
+    server: Server,
+    certificates: Certificates,
+}
+
+async fn keep(
+    parts: Parts,
+    first: Option<Begun>,
+    registered: watch::Sender<Wanted>,
+    address: Arc<OnceLock<SocketAddr>>,
+    stop: CancellationToken,
+) {
+    let begun = match first {
+        Some(begun) => begun,
+        None => tokio::select! {
+            begun = parts.waited() => begun,
+            () = stop.cancelled() => return,
+        },
+    };
+    let Begun { server, certificates } = begun;
+    // The first time it is set.
+    let _ = address.set(server.address());
+    let left_out = parts.options.left_out.join(", ");
+    info!(listen = %server.address(), left_out, "webhooks served");
+    let tasks = parts.register(&server, &certificates, registered);
+    tokio::select! {
+        () = show_expiry(&parts.metrics, &certificates) => {}
+        () = stop.cancelled() => {}
+    }
+    drop(tasks);
+    server.shutdown().await;
+}
+
+impl Parts {
+    /// Once a hook needs it and it can be done.
+    async fn waited(&self) -> Begun {
+        let mut changes = self.health.changes();
+        if !needed(&self.roster) {
+            tokio::select! {
+                () = async { self.leadership.gained().await; self.take_back().await } => {}
+                () = self.comes_to_be_needed() => {}
+            }
+        }
+        loop {
+            changes.mark_unchanged();
+            if needed(&self.roster) {
+                match self.begin().await {
+                    Ok(begun) => return begun,
+                    Err(error) => {
+                        warn!(error = error_chain(&error), "webhooks are not served: trying until they are");
+                        sleep(RETRY).await;
+                    }
+                }
+            } else if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    async fn comes_to_be_needed(&self) {
+        let mut changes = self.health.changes();
+        while !needed(&self.roster) {
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// No hook answers any more: what the last ones registered must not hold up anybody. What one may still want that
+    /// is not loaded stays, until all sources are settled.
+    async fn take_back(&self) {
+        let mut changes = self.health.changes();
+        while !needed(&self.roster) {
+            changes.mark_unchanged();
+            let pending = registrations::wanted_now(&self.roster, &self.health).pending;
+            let all = pending.is_none();
+            match registration::tidy(self.client.clone(), &self.options.instance, pending).await {
+                Ok(removed) => {
+                    removed.deleted.iter().for_each(|what| info!(what, "registration removed: no hook needs it"));
+                    removed.restored.iter().for_each(|what| info!(what, "conversion given back as it was"));
+                    if all || changes.changed().await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
+                // Then it never registered anything, or lost the right to take it back.
+                Err(error) if error.is_refused() => {
+                    info!(error = error_chain(&error), "no look for what hooks registered before: it is not allowed");
+                    return;
+                }
+                Err(error) => debug!(error = error_chain(&error), "leftover registrations can't be looked for"),
+            }
+            sleep(RETRY).await;
+        }
+    }
+
+    async fn begin(&self) -> Result<Begun, WebhookError> {
+        let WebhookOptions { listen, settings, namespace, certificates, client_ca, .. } = &self.options;
+        let certificates = match certificates {
+            CertificateSource::Files(directory) => Certificates::files(directory.clone(), &self.tasks).await?,
+            CertificateSource::Memory => Certificates::memory(&self.names(), &self.tasks)?,
+            CertificateSource::Secret(secret, life) => {
+                let managed = Managed::new(namespace.clone(), secret.clone(), self.names());
+                let managed = managed.living(Lifetimes::of(*life));
+                Certificates::managed(self.client.clone(), managed, &self.tasks).await?
+            }
+        };
+        let (settings, answers) = (settings.clone(), self.answers.clone());
+        let server =
+            Server::start(*listen, settings, &certificates, client_ca.as_deref(), answers, &self.tasks).await?;
+        Ok(Begun { server, certificates })
+    }
+
+    /// The names under which the API server knows the server.
+    fn names(&self) -> Vec<String> {
+        let namespace = &self.options.namespace;
+        match &self.options.reached {
+            Reached::Service(name) => {
+                let full = format!("{name}.{namespace}.svc");
+                vec![full.clone(), format!("{name}.{namespace}"), name.clone(), format!("{full}.cluster.local")]
+            }
+            Reached::Url(url) => vec![host(url).to_owned()],
+            Reached::Address => vec![loopback(self.options.listen).ip().to_string()],
+        }
+    }
+
+    fn endpoint(&self, address: SocketAddr) -> Endpoint {
+        match &self.options.reached {
+            Reached::Service(name) => {
+                Endpoint::Service { namespace: self.options.namespace.clone(), name: name.clone(), port: 443 }
+            }
+            Reached::Url(url) => Endpoint::Url(url.clone()),
+            Reached::Address => Endpoint::Url(format!("https://{}", loopback(address))),
+        }
+    }
+
+    fn register(
+        &self,
+        server: &Server,
+        certificates: &Certificates,
+        registered: watch::Sender<Wanted>,
+    ) -> [Task<()>; 2] {
+        let WebhookOptions { instance, left_out, .. } = &self.options;
+        let settings = registration::Settings {
+            instance: instance.clone(),
+            left_out: left_out.clone(),
+            endpoint: self.endpoint(server.address()),
+        };
+        let (wanted, known) = watch::channel(None);
+        let (roster, health) = (self.roster.clone(), self.health.clone());
+        let trust = (certificates.watch(), certificates.paths());
+        let compose = registrations::compose(roster, health, trust, wanted);
+        let (leadership, keep) = (
+            self.leadership.clone(),
+            registration::keep(self.client.clone(), settings, known, registered, self.tasks.clone()),
+        );
+        let keep = async move {
+            leadership.gained().await;
+            tokio::select! {
+                () = keep => {}
+                // Whoever runs the operator ends it.
+                () = async { leadership.lost().await; std::future::pending().await } => {}
+            }
+        };
+        [self.tasks.spawn("what to register", compose), self.tasks.spawn("registrations", keep)]
+    }
+}
+
+/// Whether a hook has anything to answer.
+pub(super) fn needed(roster: &Roster) -> bool {
+    roster.live().iter().any(|hook| hook.spec.answers())
+}
+
+/// Until it is dropped.
+async fn show_expiry(metrics: &Metrics, certificates: &Certificates) {
+    loop {
+        metrics.answers().set_certificate_expiry(certificates.expiry().serving.as_second());
+        sleep(EXPIRY).await;
+    }
+}
+
+/// `example.com` of `https://example.com:9443/`; an IPv6 address without its brackets.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
+    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
+    }
+}
+
+/// Where somebody on this machine finds it.
+fn loopback(address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        return SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port());
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_a_url() {
+        let hosts =
+            ["https://a.example.com", "https://a.example.com:9443/x", "https://[::1]:1/", "https://127.0.0.1:2"];
+        assert_eq!(hosts.map(host), ["a.example.com", "a.example.com", "::1", "127.0.0.1"]);
+    }
+}

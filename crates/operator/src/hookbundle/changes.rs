@@ -1,0 +1,117 @@
+//! Which Events a change of status is worth. Pure; what did not change is told of once.
+
+use super::{
+    HookBundleStatus,
+    report::condition,
+    report::conditions::{GRANTED, PROGRESSING, READY, SUSPENDED, VERIFIED},
+};
+
+/// One Event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Told {
+    pub warning: bool,
+    pub reason: String,
+    pub text: String,
+    /// What the controller was doing.
+    pub action: &'static str,
+}
+
+impl Told {
+    fn normal(reason: &str, action: &'static str, text: String) -> Self {
+        Self { warning: false, reason: reason.to_owned(), text, action }
+    }
+
+    fn warning(reason: &str, action: &'static str, text: &str) -> Self {
+        Self { warning: true, reason: reason.to_owned(), text: text.to_owned(), action }
+    }
+}
+
+/// What to tell of.
+pub(super) fn told(old: &HookBundleStatus, new: &HookBundleStatus) -> Vec<Told> {
+    let mut told = Vec::new();
+    told.extend(version(old, new));
+    told.extend(pending(old, new));
+    for (type_, action) in [(VERIFIED, "Verify"), (GRANTED, "Grant")] {
+        told.extend(problem(old, new, type_, action));
+    }
+    told.extend(stuck(old, new));
+    told.extend(suspended(old, new));
+    told.extend(ready(old, new));
+    told
+}
+
+fn version(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
+    let label = new.version.clone().unwrap_or_default();
+    match (&old.digest, &new.digest) {
+        (None, Some(_)) => Some(Told::normal("Installed", "Install", format!("{label} is installed"))),
+        (Some(before), Some(after)) if before != after => {
+            let before = old.version.clone().unwrap_or_default();
+            Some(Told::normal("Upgraded", "Install", format!("{label} took over from {before}")))
+        }
+        _ => None,
+    }
+}
+
+fn pending(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
+    let waits = new.pending.as_ref().filter(|pending| pending.reason == "AwaitingApproval")?;
+    let known = old.pending.as_ref().is_some_and(|old| old.digest == waits.digest && old.reason == waits.reason);
+    let text = || format!("{} waits for approval: set spec.approvedDigest to {}", waits.version, waits.digest);
+    (!known).then(|| Told::normal("AwaitingApproval", "Approve", text()))
+}
+
+/// A condition that began not to hold, or has another reason for it.
+fn problem(old: &HookBundleStatus, new: &HookBundleStatus, type_: &str, action: &'static str) -> Option<Told> {
+    const QUIET: [&str; 2] = ["NotInstalled", "Unchecked"];
+    let now = condition(&new.conditions, type_).filter(|now| now.status != "True")?;
+    let before = condition(&old.conditions, type_);
+    let same = before.is_some_and(|before| (&before.status, &before.reason) == (&now.status, &now.reason));
+    // Another version that is refused for the same reason is news, too.
+    let other = old.available != new.available || old.pending != new.pending;
+    let news = !same || (other && before.is_some_and(|before| before.message != now.message));
+    (news && !QUIET.contains(&now.reason.as_str())).then(|| Told::warning(&now.reason, action, &now.message))
+}
+
+/// A version that is trusted and could not take over.
+fn stuck(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
+    const QUIET: [&str; 2] = ["Looking", "HooksStarting"];
+    let now = condition(&new.conditions, PROGRESSING).filter(|now| now.status == "True")?;
+    let before = condition(&old.conditions, PROGRESSING);
+    let same = before.is_some_and(|before| before.reason == now.reason && old.available == new.available);
+    let news = !same && !QUIET.contains(&now.reason.as_str()) && !is_said(new, &now.reason, &[VERIFIED, GRANTED]);
+    news.then(|| Told::warning(&now.reason, "Install", &now.message))
+}
+
+/// Whether one of these conditions says the same, as a problem.
+fn is_said(status: &HookBundleStatus, reason: &str, types: &[&str]) -> bool {
+    let says = |type_: &&str| {
+        condition(&status.conditions, type_).is_some_and(|other| other.reason == reason && other.status != "True")
+    };
+    types.iter().any(says)
+}
+
+fn suspended(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
+    let is = |status: &HookBundleStatus| {
+        condition(&status.conditions, SUSPENDED).is_some_and(|condition| condition.status == "True")
+    };
+    match (is(old), is(new)) {
+        (false, true) => Some(Told::normal("Suspended", "Suspend", "nothing of it runs".to_owned())),
+        (true, false) => Some(Told::normal("Resumed", "Resume", "it runs again".to_owned())),
+        _ => None,
+    }
+}
+
+/// Hooks that came to work or stopped. What another Event says already is not said again.
+fn ready(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
+    let now = condition(&new.conditions, READY)?;
+    let before = condition(&old.conditions, READY);
+    if before.is_some_and(|before| (&before.status, &before.reason) == (&now.status, &now.reason)) {
+        return None;
+    }
+    if now.status == "True" {
+        return Some(Told::normal("Ready", "Run", now.message.clone()));
+    }
+    let stuck = condition(&new.conditions, PROGRESSING).is_some_and(|other| other.reason == now.reason);
+    let said = stuck || is_said(new, &now.reason, &[VERIFIED, GRANTED]);
+    const QUIET: [&str; 4] = ["Progressing", "HooksStarting", "Suspended", "AwaitingApproval"];
+    (!said && !QUIET.contains(&now.reason.as_str())).then(|| Told::warning(&now.reason, "Run", &now.message))
+}

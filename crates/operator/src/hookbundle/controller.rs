@@ -1,0 +1,396 @@
+//! Keeps all HookBundles of a cluster: each on its own, so that none holds up another. Decides nothing.
+
+use std::{
+    collections::HashMap,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use boathook_core::{
+    fair::Pool,
+    model::{BundleId, HookBundlesNews, Installer, error_chain},
+    tasks::{Tasks, panic_text},
+};
+use boathook_kube::election::{Leadership, NotLeading};
+use futures::{FutureExt as _, Stream, StreamExt as _, future::pending, stream};
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{
+    Resource as _, ResourceExt as _,
+    api::{Api, ListParams, Patch, PatchParams},
+    runtime::{
+        Controller,
+        controller::{self, Action},
+        events::{Event, EventType, Recorder, Reporter},
+        watcher,
+    },
+};
+use serde_json::json;
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout_at},
+};
+use tracing::{debug, error, info, warn};
+
+use super::{
+    HookBundle, HookBundleStatus,
+    changes::{Told, told},
+    keeper::Keeper,
+    list::list,
+    source::{SourceOptions, Sources},
+    subject::World,
+};
+
+/// Keeps a HookBundle until its hooks and registrations are gone.
+pub const FINALIZER: &str = "boathook.dev/hooks";
+const MANAGER: &str = "boathook";
+/// Installations at the same time. What takes away needs no turn, so passes themselves are not counted.
+const INSTALLS: u64 = 16;
+/// The API allows 1 kB.
+const MAX_NOTE: usize = 1000;
+/// Until the kind is served, this often somebody looks.
+const UNSERVED: Duration = Duration::from_secs(15);
+/// A definition that is a moment old: the API server asks for a second of patience.
+const UNREADY: Duration = Duration::from_secs(1);
+const UNREADY_TRIES: usize = 10;
+/// A standby looks this often whether what is being deleted is gone.
+const GONE: Duration = Duration::from_secs(5);
+
+/// How HookBundles are kept.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where bundles come from.
+    pub sources: SourceOptions,
+    /// Namespaces whose HookBundles' hooks may act beyond them, as far as their ServiceAccounts may.
+    pub unconfined: Vec<String>,
+    /// This process, in Events.
+    pub instance: String,
+    /// Only the replica that leads decides and reports; the others have at work what it says.
+    pub leadership: Leadership,
+    /// All are listed this often, to see whether the watch told of them: [`LIST_EVERY`](super::LIST_EVERY).
+    pub list_every: Duration,
+}
+
+/// A step that failed; it is tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The API server's word.
+    #[error("HookBundle {id}: its {what} can't be written")]
+    Write {
+        /// The HookBundle.
+        id: String,
+        /// What was to be written.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// Another replica may lead.
+    #[error("HookBundle {id}: its {what} is not written")]
+    NotLeading {
+        /// The HookBundle.
+        id: String,
+        /// What was to be written.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: NotLeading,
+    },
+    /// A defect of the operator, which concerns this object alone.
+    #[error("HookBundle {id}: {panic}")]
+    Defect {
+        /// The HookBundle.
+        id: String,
+        /// What is known of it.
+        panic: String,
+    },
+}
+
+struct Control {
+    client: kube::Client,
+    installer: Arc<dyn Installer>,
+    sources: Arc<Sources>,
+    installs: Pool,
+    unconfined: Vec<String>,
+    recorder: Recorder,
+    leadership: Leadership,
+    keepers: Mutex<HashMap<BundleId, Known>>,
+}
+
+struct Known {
+    uid: String,
+    keeper: Arc<tokio::sync::Mutex<Keeper>>,
+}
+
+/// Whether the cluster serves HookBundles.
+pub async fn served(client: &kube::Client) -> Result<bool, kube::Error> {
+    let version = HookBundle::api_version(&());
+    match client.list_api_group_resources(&version).await {
+        Ok(list) => Ok(list.resources.iter().any(|resource| resource.name == HookBundle::plural(&()))),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until HookBundles can be listed. For a moment after their definition came, the API server answers 429 because
+/// their storage is not ready yet. Every fresh install would begin with that as a warning.
+async fn listable(client: &kube::Client) {
+    let api: Api<HookBundle> = Api::all(client.clone());
+    for _ in 0..UNREADY_TRIES {
+        match api.list_metadata(&ListParams::default().limit(1)).await {
+            Err(kube::Error::Api(status)) if status.code == 429 => sleep(UNREADY).await,
+            // The controller reports every other problem, and a 429 that lasts.
+            _ => return,
+        }
+    }
+}
+
+/// Waits until the cluster serves HookBundles, and keeps them until it is dropped. Hooks stay at work then: whoever
+/// has them ends them.
+pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: Options, tasks: Tasks) {
+    let mut told = false;
+    loop {
+        match served(&client).await {
+            Ok(true) => break,
+            Ok(false) => installer.note_hook_bundles(HookBundlesNews::Unserved),
+            // Nobody knows.
+            Err(_) => {}
+        }
+        if !told {
+            debug!("the cluster does not serve HookBundles yet: `boathook crd | kubectl apply --server-side -f -`");
+        }
+        told = true;
+        sleep(UNSERVED).await;
+    }
+    listable(&client).await;
+    info!("keeping HookBundles");
+    let reporter = Reporter { controller: "boathook.dev/boathook".to_owned(), instance: Some(options.instance) };
+    let control = Arc::new(Control {
+        recorder: Recorder::new(client.clone(), reporter),
+        sources: Arc::new(Sources::new(client.clone(), options.sources)),
+        installs: Pool::new(INSTALLS),
+        client: client.clone(),
+        installer,
+        unconfined: options.unconfined,
+        leadership: options.leadership.clone(),
+        keepers: Mutex::default(),
+    });
+    while let Some(gone) = kept_by_a_watch(&control, options.list_every, &tasks).await {
+        for id in gone {
+            control.remove(&id).await;
+        }
+    }
+}
+
+/// What a controller's watch tells. Ends when the watch did not tell something, with those that are gone, once no pass
+/// goes on: the next controller begins with a list.
+async fn kept_by_a_watch(control: &Arc<Control>, list_every: Duration, tasks: &Tasks) -> Option<Vec<BundleId>> {
+    let (tell, untold) = watch::channel(None);
+    let mut end = untold.clone();
+    let controller = Controller::new(Api::<HookBundle>::all(control.client.clone()), watcher::Config::default())
+        .reconcile_all_on(taking_over(control.leadership.clone()))
+        .graceful_shutdown_on(async move {
+            // Without its list, the operator is broken, and ends.
+            if end.wait_for(Option::is_some).await.is_err() {
+                pending::<()>().await;
+            }
+        });
+    let list = list(control.client.clone(), control.installer.clone(), controller.store(), list_every, tell);
+    let _listing = tasks.spawn("list of HookBundles", list);
+    let mut passes = controller.run(pass, again, control.clone()).boxed();
+    let mut last = String::new();
+    while let Some(passed) = passes.next().await {
+        match passed {
+            Ok(_) => last.clear(),
+            Err(controller::Error::QueueError(error)) => {
+                let error = error_chain(&error);
+                if error != last {
+                    warn!(error, "HookBundles can't be watched: trying on");
+                    last = error;
+                }
+            }
+            // Somebody took the finalizer away.
+            Err(controller::Error::ObjectNotFound(object)) => control.forget(object.namespace, object.name).await,
+            Err(error) => debug!(error = error_chain(&error), "a HookBundle is tried again"),
+        }
+    }
+    untold.borrow().clone()
+}
+
+/// Tells once when this replica leads and others might have: then all is to be looked at as the leader does.
+fn taking_over(leadership: Leadership) -> impl Stream<Item = ()> + Send + 'static {
+    stream::once(async move { leadership.gained().await })
+}
+
+/// As the replica that does not lead: reads, and writes nothing.
+async fn follow(bundle: &HookBundle, control: &Control) -> Result<Action, ControlError> {
+    if bundle.metadata.deletion_timestamp.is_some() {
+        control.remove(&id(bundle)).await;
+        return Ok(Action::requeue(GONE));
+    }
+    control.keep(bundle, true).await
+}
+
+/// One object's defect must not end the work on all the others: whoever can write one could end the operator, and again
+/// at each start.
+async fn pass(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
+    let passing = AssertUnwindSafe(pass_now(bundle.clone(), control)).catch_unwind();
+    passing.await.unwrap_or_else(|panic| {
+        let (id, panic) = (id(&bundle).to_string(), panic_text(panic.as_ref()));
+        error!(bundle = id, panic, "a HookBundle can't be kept by a defect of the operator: it is tried again");
+        Err(ControlError::Defect { id, panic })
+    })
+}
+
+async fn pass_now(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
+    if !control.leadership.leads() {
+        return follow(&bundle, &control).await;
+    }
+    let ours = bundle.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
+    match (bundle.metadata.deletion_timestamp.is_some(), ours) {
+        (false, true) => control.keep(&bundle, false).await,
+        (false, false) => {
+            let mut finalizers = bundle.finalizers().to_vec();
+            finalizers.push(FINALIZER.to_owned());
+            control.set_finalizers(&bundle, &finalizers).await
+        }
+        (true, true) => {
+            control.remove(&id(&bundle)).await;
+            let others: Vec<_> = bundle.finalizers().iter().filter(|one| *one != FINALIZER).cloned().collect();
+            control.set_finalizers(&bundle, &others).await
+        }
+        (true, false) => Ok(Action::await_change()),
+    }
+}
+
+fn again(bundle: Arc<HookBundle>, error: &ControlError, _: Arc<Control>) -> Action {
+    debug!(bundle = %id(&bundle), error = error_chain(error), "a HookBundle can't be kept");
+    Action::requeue(Duration::from_secs(5))
+}
+
+fn id(bundle: &HookBundle) -> BundleId {
+    BundleId { namespace: bundle.namespace(), name: bundle.name_any() }
+}
+
+impl Control {
+    async fn keep(&self, bundle: &HookBundle, standby: bool) -> Result<Action, ControlError> {
+        let id = id(bundle);
+        let keeper = self.keeper(&id, &bundle.uid().unwrap_or_default()).await;
+        let mut keeper = keeper.lock().await;
+        let namespace = bundle.namespace().unwrap_or_default();
+        let world = World {
+            sources: &self.sources,
+            installer: &self.installer,
+            installs: &self.installs,
+            confined: !self.unconfined.contains(&namespace),
+            standby,
+        };
+        let passed = keeper.pass(bundle, &world).await;
+        self.installer.note(&id, passed.standing);
+        if let Some((old, new)) = passed.news {
+            self.write(&id, bundle, &new).await?;
+            for told in told(&old, &new) {
+                self.tell(bundle, told).await;
+            }
+            keeper.wrote(new);
+        }
+        Ok(Action::requeue(passed.again))
+    }
+
+    /// The keeper of this object; that of another object with its name before goes, with its hooks.
+    async fn keeper(&self, id: &BundleId, uid: &str) -> Arc<tokio::sync::Mutex<Keeper>> {
+        let other = {
+            let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
+            match keepers.get(id) {
+                Some(known) if known.uid == uid => return known.keeper.clone(),
+                _ => keepers.remove(id).is_some(),
+            }
+        };
+        if other {
+            self.installer.remove(id).await;
+        }
+        let keeper = Arc::default();
+        let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
+        keepers.insert(id.clone(), Known { uid: uid.to_owned(), keeper: Arc::clone(&keeper) });
+        keeper
+    }
+
+    /// With the version that was read: another's finalizer must not be lost.
+    async fn set_finalizers(&self, bundle: &HookBundle, finalizers: &[String]) -> Result<Action, ControlError> {
+        let api: Api<HookBundle> = Api::namespaced(self.client.clone(), &bundle.namespace().unwrap_or_default());
+        let metadata = json!({"finalizers": finalizers, "resourceVersion": bundle.resource_version()});
+        let (params, patch) = (PatchParams::default(), Patch::Merge(json!({ "metadata": metadata })));
+        match self.led(id(bundle), "finalizer", api.patch(&bundle.name_any(), &params, &patch)).await? {
+            Ok(_) => Ok(Action::await_change()),
+            // Gone already.
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Action::await_change()),
+            Err(source) => {
+                let id = id(bundle).to_string();
+                Err(ControlError::Write { id, what: "finalizer", source: Box::new(source) })
+            }
+        }
+    }
+
+    /// A write, as long as this replica leads and no longer.
+    async fn led<T>(
+        &self,
+        id: BundleId,
+        what: &'static str,
+        write: impl Future<Output = T>,
+    ) -> Result<T, ControlError> {
+        let refused = |source| ControlError::NotLeading { id: id.to_string(), what, source };
+        match self.leadership.check().map_err(refused)? {
+            None => Ok(write.await),
+            Some(until) => timeout_at(until, write).await.map_err(|_| refused(NotLeading)),
+        }
+    }
+
+    async fn forget(&self, namespace: Option<String>, name: String) {
+        self.remove(&BundleId { namespace, name }).await;
+    }
+
+    async fn remove(&self, id: &BundleId) {
+        let known = self.keepers.lock().unwrap_or_else(PoisonError::into_inner).remove(id).is_some();
+        if self.installer.remove(id).await || known {
+            info!(bundle = %id, "bundle removed");
+        }
+    }
+
+    async fn write(&self, id: &BundleId, bundle: &HookBundle, status: &HookBundleStatus) -> Result<(), ControlError> {
+        let api: Api<HookBundle> = Api::namespaced(self.client.clone(), &bundle.namespace().unwrap_or_default());
+        let body = json!({
+            "apiVersion": HookBundle::api_version(&()),
+            "kind": HookBundle::kind(&()),
+            "metadata": {"name": bundle.name_any(), "uid": bundle.uid()},
+            "status": status,
+        });
+        let params = PatchParams::apply(MANAGER).force();
+        let (name, patch) = (bundle.name_any(), Patch::Apply(&body));
+        let written = self.led(id.clone(), "status", api.patch_status(&name, &params, &patch)).await?;
+        let failed = |source| ControlError::Write { id: id.to_string(), what: "status", source: Box::new(source) };
+        written.map(drop).map_err(failed)
+    }
+
+    /// An Event, and a line of the log. One that can't be sent holds up nothing.
+    async fn tell(&self, bundle: &HookBundle, told: Told) {
+        let (id, reason, text) = (id(bundle), told.reason, told.text);
+        if told.warning {
+            warn!(bundle = %id, reason, "{text}");
+        } else {
+            info!(bundle = %id, reason, "{text}");
+        }
+        let note = text.get(..text.floor_char_boundary(MAX_NOTE)).unwrap_or_default().to_owned();
+        let event = Event {
+            type_: if told.warning { EventType::Warning } else { EventType::Normal },
+            reason,
+            note: Some(note),
+            action: told.action.to_owned(),
+            secondary: None,
+        };
+        let about: ObjectReference = bundle.object_ref(&());
+        let sent = self.led(id.clone(), "Event", self.recorder.publish(&event, &about)).await;
+        if let Ok(Err(error)) = sent {
+            debug!(bundle = %id, error = error_chain(&error), "an Event could not be sent");
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! One HookBundle: what this process knows of it, and what is done about it. Holds no rule: plan and report do.
+//!
+//! A pass never waits for a registry. Versions are fetched in a task, and a later pass takes the answer, so that a changed
+//! spec, a right that was taken away, and a suspension count at once.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use boathook_core::model::{BundleNews, HookPhase, InstallError, Installation, Permission};
+
+use super::{
+    HookBundle, HookBundleStatus,
+    fetch::Fetch,
+    plan::{self, Decision, Due, Known, Looked},
+    problem::Problem,
+    report::{self, Facts, Waiting, Why},
+    subject::{Subject, World},
+    version::Version,
+};
+
+/// Steps of one pass: bring back, take the spec's changes over, install.
+const STEPS: usize = 4;
+/// While hooks are starting.
+const SOON: Duration = Duration::from_secs(1);
+/// Hooks' states are looked at this often, since nothing tells when one changes. Nobody outside is asked.
+const LATER: Duration = Duration::from_secs(5);
+/// What each run changes is written this often.
+const RUNS_WRITTEN: Duration = Duration::from_secs(30);
+/// Whether the ServiceAccount may still watch what hooks bind is asked this often: nobody tells of a right that comes
+/// or goes.
+const RIGHTS: Duration = Duration::from_secs(60);
+
+/// An installation that did not succeed.
+struct Failed {
+    wanted: Installation,
+    label: String,
+    problem: Problem,
+    /// It only lacks these grants.
+    missing: Option<Vec<Permission>>,
+    at: Instant,
+    times: u32,
+}
+
+struct Running {
+    version: Version,
+    installed: Installation,
+    at: Instant,
+}
+
+/// What this process knows of one HookBundle.
+#[derive(Default)]
+pub(super) struct Keeper {
+    fetch: Option<Fetch>,
+    looked: Option<Looked>,
+    found: Option<Version>,
+    approved: Option<Version>,
+    refused: Option<Problem>,
+    running: Option<Running>,
+    /// What ran before this process can't be had any more.
+    lost: bool,
+    /// The look after which a version was last asked for by its digest: no more often than the source is looked at.
+    asked: Option<(Instant, String)>,
+    /// What came of that, until it is used.
+    answer: Option<(String, Result<Version, Problem>)>,
+    /// By digest: what runs as spec has it now, and what is to take over.
+    failed: BTreeMap<String, Failed>,
+    /// It waits for a turn to install.
+    turned_away: bool,
+    /// As it was written last.
+    status: Option<HookBundleStatus>,
+    written: Option<Instant>,
+}
+
+/// What came of a pass.
+pub(super) struct Passed {
+    /// The status before, and the one to write; nothing when it is the same.
+    pub news: Option<(HookBundleStatus, HookBundleStatus)>,
+    /// When to come again.
+    pub again: Duration,
+    /// What the operator is to know of it.
+    pub standing: BundleNews,
+}
+
+impl Keeper {
+    /// Does what is to be done now, and says what to write.
+    pub async fn pass(&mut self, bundle: &HookBundle, world: &World<'_>) -> Passed {
+        let of = Subject::of(bundle);
+        let old = self.status.clone().or_else(|| bundle.status.clone()).unwrap_or_default();
+        let recorded = old.digest.clone();
+        self.turned_away = false;
+        // Before anything that needs the source.
+        self.apply(&of, world).await;
+        self.receive(&of).await;
+        if self.fetch.is_none() && self.due(&of) == Due::Now {
+            self.fetch = Some(Fetch::begin(&of, None, world));
+        }
+        // Until the source was looked at for this spec, what was found is another's answer.
+        if of.spec.suspend || self.looked.is_some_and(|looked| looked.generation == of.generation) {
+            for _ in 0..STEPS {
+                if !self.step(&of, recorded.as_deref(), world).await {
+                    break;
+                }
+            }
+        }
+        if world.standby {
+            return Passed { news: None, again: self.again(&of, LATER), standing: self.standing(&of, true) };
+        }
+        self.report(&of, old, world)
+    }
+
+    fn due(&self, of: &Subject<'_>) -> Due {
+        plan::due(of.spec, of.generation, self.looked.as_ref(), Instant::now())
+    }
+
+    /// The status was written.
+    pub fn wrote(&mut self, status: HookBundleStatus) {
+        self.status = Some(status);
+        self.written = Some(Instant::now());
+    }
+
+    /// Takes the answer of a fetch that has ended. One that nobody wants any more ends here.
+    async fn receive(&mut self, of: &Subject<'_>) {
+        let Some(fetch) = self.fetch.take().filter(|fetch| fetch.is_for(of.spec)) else { return };
+        if !fetch.has_ended() {
+            self.fetch = Some(fetch);
+            return;
+        }
+        let (pin, answer) = fetch.answer().await;
+        let Some(digest) = pin else { return self.found(of, answer) };
+        if let (Err(_), Some(looked)) = (&answer, &mut self.looked) {
+            // So that another look comes soon.
+            looked.failures = looked.failures.max(1);
+        }
+        self.answer = Some((digest, answer));
+    }
+
+    /// The source was looked at.
+    fn found(&mut self, of: &Subject<'_>, answer: Result<Version, Problem>) {
+        let before = self.looked.map_or(0, |looked| looked.failures);
+        let failures = if answer.is_ok() { 0 } else { before.saturating_add(1) };
+        match answer {
+            Ok(version) => (self.found, self.refused) = (Some(version), None),
+            Err(problem) => {
+                // What was found before may still wait, unless it is known to be refused now.
+                if problem.refused {
+                    self.found = None;
+                }
+                self.refused = Some(problem);
+            }
+        }
+        let (generation, chance) = (of.generation, rand::random());
+        self.looked = Some(Looked { generation, at: Instant::now(), failures, chance });
+    }
+
+    fn known<'a>(&'a self, recorded: Option<&'a str>, standby: bool) -> Known<'a> {
+        Known {
+            running: self.running.as_ref().map(|running| running.version.digest.as_str()),
+            recorded,
+            lost: self.lost,
+            found: self.found.as_ref().map(|found| found.digest.as_str()),
+            standby,
+        }
+    }
+
+    /// One step. False when nothing more is to be done now.
+    async fn step(&mut self, of: &Subject<'_>, recorded: Option<&str>, world: &World<'_>) -> bool {
+        match plan::decide(of.spec, self.known(recorded, world.standby)) {
+            Decision::Idle => false,
+            Decision::Stay => {
+                // What was to take over is not wanted any more.
+                let running = self.running.as_ref().map(|running| running.version.digest.clone());
+                self.failed.retain(|digest, _| Some(digest) == running.as_ref());
+                false
+            }
+            Decision::Restore(digest) => {
+                let digest = digest.to_owned();
+                self.restore(of, &digest, world).await
+            }
+            Decision::Install(digest) => {
+                let digest = digest.to_owned();
+                self.take(of, &digest, world).await
+            }
+        }
+    }
+
+    /// Brings back what ran before this process.
+    async fn restore(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> bool {
+        match self.ask(of, digest, world) {
+            None => false,
+            Some(Ok(version)) => {
+                let done = self.install(of, version.clone(), world).await;
+                if self.turned_away {
+                    self.answer = Some((digest.to_owned(), Ok(version)));
+                    return false;
+                }
+                self.lost = !done;
+                true
+            }
+            Some(Err(problem)) => {
+                let kept = match problem.refused {
+                    true => None,
+                    false => world.sources.recall(&of.id(), of.spec).await.filter(|kept| kept.digest == digest),
+                };
+                if let Some(version) = kept
+                    && self.install(of, version, world).await
+                {
+                    self.refused.get_or_insert(problem);
+                    return true;
+                }
+                if self.turned_away {
+                    self.answer = Some((digest.to_owned(), Err(problem)));
+                    return false;
+                }
+                // A registry that is away gives it back later.
+                self.lost = problem.refused || problem.reason == "NotFound";
+                self.refused.get_or_insert(problem);
+                self.lost
+            }
+        }
+    }
+
+    /// A version by its digest, when it has come; nothing when that was asked since the last look.
+    fn ask(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> Option<Result<Version, Problem>> {
+        if let Some((_, answer)) = self.answer.take().filter(|(asked, _)| asked == digest) {
+            return Some(answer);
+        }
+        let asking = self.looked.map(|looked| (looked.at, digest.to_owned()));
+        if self.fetch.is_none() && (asking.is_none() || self.asked != asking) {
+            self.asked = asking;
+            self.fetch = Some(Fetch::begin(of, Some(digest), world));
+        }
+        None
+    }
+
+    /// Has a new version at work.
+    async fn take(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> bool {
+        let known = [&self.found, &self.approved].into_iter().flatten().find(|version| version.digest == digest);
+        let version = match known.cloned() {
+            Some(version) => version,
+            None => match self.ask(of, digest, world) {
+                Some(Ok(version)) => {
+                    self.approved = Some(version.clone());
+                    version
+                }
+                answer => {
+                    if let Some(Err(problem)) = answer {
+                        self.refused = Some(problem);
+                    }
+                    return false;
+                }
+            },
+        };
+        self.install(of, version, world).await
+    }
+
+    /// Has what is at work as spec has it now.
+    async fn apply(&mut self, of: &Subject<'_>, world: &World<'_>) {
+        let Some(running) = &self.running else { return };
+        let wanted = running.version.installation(of.namespace, of.name, of.spec, world.confined);
+        if wanted == running.installed {
+            self.failed.remove(&wanted.digest);
+            if !wanted.suspended && running.at.elapsed() >= RIGHTS {
+                // What does not succeed is told of there, and tried with the next look.
+                let _ = world.installer.install(wanted.clone()).await;
+                self.ran(wanted);
+            }
+            return;
+        }
+        let resumed = Installation { suspended: wanted.suspended, ..running.installed.clone() };
+        if resumed == wanted && wanted.suspended != running.installed.suspended {
+            world.installer.suspend(&wanted.id, wanted.suspended).await;
+            self.ran(wanted);
+            return;
+        }
+        let (version, settings) = (running.version.clone(), running.installed.settings.clone());
+        let digest = version.digest.clone();
+        if !self.install(of, version, world).await && self.failed_settings(&digest) {
+            // Settings that do not fit must not keep what was taken away from being taken.
+            let careful = Installation { settings, ..wanted };
+            if self.running.as_ref().is_some_and(|running| running.installed != careful)
+                && world.installer.install(careful.clone()).await.is_ok()
+            {
+                self.ran(careful);
+            }
+        }
+    }
+
+    fn failed_settings(&self, digest: &str) -> bool {
+        self.failed.get(digest).is_some_and(|failed| failed.problem.reason == "SettingsRefused")
+    }
+
+    fn ran(&mut self, installed: Installation) {
+        if let Some(running) = &mut self.running {
+            (running.installed, running.at) = (installed, Instant::now());
+        }
+    }
+
+    /// Installs a version, unless that failed a moment ago and nothing has changed. Whether it is at work.
+    async fn install(&mut self, of: &Subject<'_>, version: Version, world: &World<'_>) -> bool {
+        let wanted = version.installation(of.namespace, of.name, of.spec, world.confined);
+        let before = self.failed.get(&wanted.digest).filter(|failed| failed.wanted == wanted);
+        let waits = |failed: &Failed| failed.missing.is_some() || failed.at.elapsed() < plan::backoff(failed.times);
+        if before.is_some_and(waits) {
+            return false;
+        }
+        let times = before.map_or(0, |failed| failed.times).saturating_add(1);
+        let Some(_turn) = world.turn(of).await else {
+            self.turned_away = true;
+            return false;
+        };
+        match world.installer.install(wanted.clone()).await {
+            Ok(_) => {
+                world.sources.remember(&of.id(), &version).await;
+                self.running = Some(Running { version, installed: wanted, at: Instant::now() });
+                self.failed.clear();
+                true
+            }
+            Err(error) => {
+                let problem = Problem::of_install(&error);
+                let missing = match error {
+                    InstallError::Ungranted(hooks) => Some(hooks.into_iter().flat_map(|(_, rules)| rules).collect()),
+                    _ => None,
+                };
+                let (label, at) = (version.label, Instant::now());
+                self.failed.insert(wanted.digest.clone(), Failed { wanted, label, problem, missing, at, times });
+                false
+            }
+        }
+    }
+
+    /// What is to take over, rather than what runs.
+    fn failed(&self) -> Option<&Failed> {
+        let running = self.running.as_ref().map(|running| running.version.digest.as_str());
+        let other = self.failed.values().find(|failed| Some(failed.wanted.digest.as_str()) != running);
+        other.or_else(|| self.failed.values().next())
+    }
+
+    fn waiting(&self, of: &Subject<'_>, recorded: Option<&str>) -> Option<Waiting> {
+        if let Some(Failed { wanted, label, missing: Some(missing), .. }) = self.failed() {
+            let why = Why::Grants(missing.clone());
+            return Some(Waiting { digest: wanted.digest.clone(), label: label.clone(), why });
+        }
+        let found = self.found.as_ref()?;
+        plan::awaits_approval(of.spec, self.known(recorded, false)).then(|| Waiting {
+            digest: found.digest.clone(),
+            label: found.label.clone(),
+            why: Why::Approval,
+        })
+    }
+
+    fn report(&self, of: &Subject<'_>, old: HookBundleStatus, world: &World<'_>) -> Passed {
+        let states = match &self.running {
+            Some(_) => world.installer.states(&of.id()),
+            None => Vec::new(),
+        };
+        let waiting = self.waiting(of, old.digest.as_deref());
+        let second = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default();
+        let now = second.to_string();
+        let failed = self.failed().filter(|failed| failed.missing.is_none());
+        let status = report::status(
+            &Facts {
+                generation: of.generation,
+                suspended: of.spec.suspend,
+                running: self.running.as_ref().map(|running| &running.version),
+                found: self.found.as_ref(),
+                refused: self.refused.as_ref(),
+                waiting: waiting.as_ref(),
+                failed: failed.map(|failed| &failed.problem),
+                states: &states,
+                now: &now,
+            },
+            &old,
+        );
+        let due = self.written.is_none_or(|written| written.elapsed() >= RUNS_WRITTEN);
+        let write = if report::same_but_for_runs(&old, &status) { status != old && due } else { true };
+        let starting = states.iter().any(|state| state.phase == HookPhase::Pending);
+        let again = self.again(of, if starting { SOON } else { LATER });
+        let write = write && !(self.running.is_none() && self.fetch.as_ref().is_some_and(Fetch::is_young));
+        Passed { news: write.then_some((old, status)), again, standing: self.standing(of, false) }
+    }
+
+    fn standing(&self, of: &Subject<'_>, standby: bool) -> BundleNews {
+        let problem = self.failed().map(|failed| &failed.problem).or(self.refused.as_ref());
+        plan::standing(of.spec, self.running.is_some(), standby, problem)
+    }
+
+    fn again(&self, of: &Subject<'_>, poll: Duration) -> Duration {
+        if self.turned_away {
+            return SOON;
+        }
+        if let Some(fetch) = &self.fetch {
+            return fetch.pause().min(poll);
+        }
+        match self.due(of) {
+            Due::At(at) => poll.min(at.saturating_duration_since(Instant::now())),
+            Due::Now | Due::Never => poll,
+        }
+    }
+}

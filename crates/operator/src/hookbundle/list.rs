@@ -1,0 +1,129 @@
+//! What HookBundles there are, by a list now and then. One that is deleted before the controller has seen it is not waited
+//! for, and what the watch does not tell is found out: after a restore of etcd, a watch goes on over the gap as if nothing
+//! had happened, and kube's runtime does not look. Changes nothing itself.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use boathook_core::model::{BundleId, HookBundlesNews, Installer};
+use kube::{
+    Resource, ResourceExt,
+    api::{Api, ListParams},
+    runtime::reflector::Store,
+};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
+use tracing::warn;
+
+use super::HookBundle;
+
+/// How often all are listed.
+pub const LIST_EVERY: Duration = Duration::from_secs(60);
+/// For the answer to a list.
+const ANSWER: Duration = Duration::from_secs(30);
+/// After a list that failed.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Each object's uid and version.
+type Versions = BTreeMap<BundleId, (String, String)>;
+
+fn versions<'a, K: Resource + 'a>(objects: impl IntoIterator<Item = &'a K>) -> Versions {
+    let version = |object: &K| {
+        let id = BundleId { namespace: object.namespace(), name: object.name_any() };
+        (id, (object.uid().unwrap_or_default(), object.resource_version().unwrap_or_default()))
+    };
+    objects.into_iter().map(version).collect()
+}
+
+/// What the watch had told before a list, and the list.
+#[derive(Default)]
+struct Round {
+    told: Versions,
+    listed: Versions,
+}
+
+impl Round {
+    /// Those that were listed otherwise than they were told of, and of which nothing was told since. A watch is behind a
+    /// list for a moment, and not until the next list.
+    fn untold(&self, told: &Versions) -> BTreeSet<&BundleId> {
+        let all = self.told.keys().chain(self.listed.keys());
+        let is_untold = |id: &&BundleId| self.told.get(id) != self.listed.get(id) && self.told.get(id) == told.get(id);
+        all.filter(is_untold).collect()
+    }
+}
+
+/// Says which HookBundles there are, and when the watch, which fills the `store`, did not tell of some: then, with those
+/// that are gone. The controller's own list can't be waited for: its store wakes one waiter alone.
+pub(super) async fn list(
+    client: kube::Client,
+    installer: Arc<dyn Installer>,
+    store: Store<HookBundle>,
+    every: Duration,
+    untold: watch::Sender<Option<Vec<BundleId>>>,
+) {
+    let (api, params) = (Api::<HookBundle>::all(client), ListParams::default());
+    let mut last = Round::default();
+    loop {
+        let told = versions(store.state().iter().map(Arc::as_ref));
+        let missed = last.untold(&told);
+        if !missed.is_empty() {
+            warn!(
+                bundles = missed.len(),
+                "HookBundles changed and the watch did not tell: was etcd restored from a snapshot? all are listed again"
+            );
+            let gone = missed.into_iter().filter(|id| !last.listed.contains_key(id)).cloned().collect();
+            untold.send_replace(Some(gone));
+        }
+        let pause = if let Ok(Ok(list)) = timeout(ANSWER, api.list_metadata(&params)).await {
+            let listed = versions(&list.items);
+            installer.note_hook_bundles(HookBundlesNews::Listed(listed.keys().cloned().collect()));
+            last = Round { told, listed };
+            every
+        } else {
+            RETRY
+        };
+        sleep(pause).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// `a:1 b:2`: names and versions. `a#u:1` is another object with the name `a`.
+    fn versions(text: &str) -> Versions {
+        let version = |text: &str| {
+            let (object, version) = text.split_once(':').unwrap();
+            let (name, uid) = object.split_once('#').unwrap_or((object, ""));
+            (BundleId { namespace: None, name: name.to_owned() }, (uid.to_owned(), version.to_owned()))
+        };
+        text.split_whitespace().map(version).collect()
+    }
+
+    #[test]
+    fn what_the_watch_never_tells_is_found_out() {
+        for (told, listed, told_since, untold) in [
+            ("a:1 b:2", "a:1 b:2", "a:1 b:2", ""),
+            // The watch was behind the list, or ahead of it.
+            ("a:1 b:2", "a:3 c:4", "a:3 c:4", ""),
+            ("a:1", "a:3", "a:5", ""),
+            ("", "a:1", "", "a"),
+            ("a:1 b:2", "b:2", "a:1 b:2", "a"),
+            ("a:1 b:2", "a:1 b:3", "a:1 b:2", "b"),
+            // etcd went back to a time before.
+            ("a:5 b:2", "a:4 b:2", "a:5 b:2", "a"),
+            ("a:5 b:2", "a#u:5 b:2", "a:5 b:2", "a"),
+            ("a:5 b:2", "a:4 c:4", "a:6 b:2", "b c"),
+        ] {
+            let round = Round { told: versions(told), listed: versions(listed) };
+            let names: Vec<_> = round.untold(&versions(told_since)).iter().map(|id| id.name.clone()).collect();
+            assert_eq!(names.join(" "), untold, "told {told}, listed {listed}, then told {told_since}");
+        }
+    }
+}

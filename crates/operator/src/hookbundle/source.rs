@@ -1,0 +1,252 @@
+//! Brings a HookBundle's version into the store, with the logins, authorities and keys that its namespace has, if it
+//! is trusted. Never looks into another namespace, and never starts anything.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use boathook_bundle as bundle;
+use boathook_bundle::{
+    Connect, Credentials, Demand, Digest, NamedKey, Place, Policy, Progress, PublicKey, Pulled, Reach, Reference,
+    Store, Verified,
+};
+use boathook_core::{
+    fair::{Pool, Tenant},
+    model::{BundleId, error_chain},
+};
+use kube::api::{Api, ApiResource, DynamicObject};
+use tokio::{task::spawn_blocking, time::timeout};
+use tracing::warn;
+
+use super::{HookBundleSpec, SecretKey, Verification, problem::Problem, version::Version};
+
+/// Bundles that are brought from one registry at the same time, shared by namespaces.
+const PER_REGISTRY: u64 = 4;
+/// Bundles that are brought at the same time, shared by namespaces. Each may hold a manifest and a config of 4 MiB.
+const PULLS: u64 = 32;
+/// One version, with all its layers. What is there by then is kept for the next time.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// An answer of the API server.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// What all HookBundles have in common.
+#[derive(Debug, Clone)]
+pub struct SourceOptions {
+    /// Where layers are kept, each namespace's by themselves.
+    pub store: Store,
+    /// What the operator's admin wants of every bundle, besides what its HookBundle says.
+    pub policy: Option<Policy>,
+    /// Where registries may be that HookBundles name.
+    pub reach: Reach,
+    /// Certificates (PEM) of registries' authorities, besides the system's and those that a HookBundle names. Logins
+    /// are each namespace's own: nobody gets at bundles by those of another.
+    pub ca: Vec<u8>,
+}
+
+pub(super) struct Sources {
+    client: kube::Client,
+    options: SourceOptions,
+    pulls: Pool,
+    /// A registry that does not answer holds up those who want it alone.
+    registries: Mutex<HashMap<String, Arc<Pool>>>,
+}
+
+impl Sources {
+    pub fn new(client: kube::Client, options: SourceOptions) -> Self {
+        Self { client, options, pulls: Pool::new(PULLS), registries: Mutex::default() }
+    }
+
+    /// The version that the source points to, or the one with this digest at the same place.
+    pub async fn fetch(&self, namespace: &str, spec: &HookBundleSpec, pin: Option<&str>) -> Result<Version, Problem> {
+        let at = reference(spec, pin)?;
+        if self.options.policy.as_ref().is_some_and(|policy| !policy.covers(&at.source())) {
+            let text = format!("the operator's policy has no rule for {}: ask its admin to add one", at.source());
+            return Err(Problem::refused("SourceNotAllowed", text));
+        }
+        let (registry, tenant) = (self.registry(at.registry()), Tenant::namespace(namespace));
+        let interrupted = |_| Problem::passing("Interrupted", "the operator is ending");
+        let _turn = registry.take(&tenant, 1).await.map_err(interrupted)?;
+        let _pull = self.pulls.take(&tenant, 1).await.map_err(interrupted)?;
+        let fetched = timeout(PATIENCE, self.bring(namespace, spec, &at)).await;
+        let late = || format!("{at} was not there after {} s: what came is kept, and it goes on", PATIENCE.as_secs());
+        let (pulled, policy) = fetched.map_err(|_| Problem::passing("RegistryUnavailable", late()))??;
+        let unreadable = |error| Problem::passing("StoreUnusable", format!("what was pulled can't be read: {error}"));
+        let (ready, pulled) =
+            blocking(move || pulled.ready().map(|ready| (ready, pulled))).await?.map_err(unreadable)?;
+        let version = Version::new(ready, &reference(spec, None)?, pulled.verified.clone());
+        Ok(Version { pulled: Some(Arc::new((pulled, policy))), ..version })
+    }
+
+    /// Keeps in mind what is at work, for a start without the registry.
+    pub async fn remember(&self, id: &BundleId, version: &Version) {
+        let Some(brought) = version.pulled.clone() else { return };
+        let (store, key) = (self.store(id.namespace.as_deref().unwrap_or_default()), self.key(id));
+        let work = move || store.remember(&key, &brought.0, &brought.1).map_err(|error| error_chain(&error));
+        if let Err(error) = blocking(work).await.unwrap_or_else(|problem| Err(problem.message)) {
+            warn!(bundle = %id, error, "a start without the registry is not possible");
+        }
+    }
+
+    /// What was at work last, if it would be trusted today and is all in the store.
+    pub async fn recall(&self, id: &BundleId, spec: &HookBundleSpec) -> Option<Version> {
+        let namespace = id.namespace.as_deref().unwrap_or_default();
+        let policy = Secrets { client: &self.client, namespace }.policy(spec).await.ok()?;
+        let (store, key) = (self.store(namespace), self.key(id));
+        // It reads and hashes all of it.
+        let ready = blocking(move || store.recall(&key, &policy)).await.ok()?.ok()??;
+        Some(Version::new(ready, &reference(spec, None).ok()?, Verified::default()))
+    }
+
+    /// No HookBundle gets what another one had, and nobody what another policy of the admin let in.
+    fn key(&self, id: &BundleId) -> String {
+        let policy = Digest::of(format!("{:?}", self.options.policy).as_bytes());
+        format!("HookBundle {id} {policy}")
+    }
+
+    async fn bring(&self, namespace: &str, spec: &HookBundleSpec, at: &Reference) -> Result<(Pulled, Policy), Problem> {
+        let secrets = Secrets { client: &self.client, namespace };
+        let connect = secrets.connect(spec, &self.options).await?;
+        let policy = secrets.policy(spec).await?;
+        let place = Place::registry(at, &connect).map_err(|error| Problem::of_bundle(&error))?;
+        let mut by_operator = None;
+        if let Some(policy) = &self.options.policy {
+            let (seen, verified) = bundle::verify(&place, policy).await.map_err(|error| Problem::of_bundle(&error))?;
+            by_operator = Some((seen.digest, verified));
+        }
+        let pulled = bundle::pull(&place, &self.store(namespace), &policy, &Progress::default()).await;
+        let mut pulled = pulled.map_err(|error| Problem::of_bundle(&error))?;
+        if let Some((digest, verified)) = by_operator {
+            if digest != pulled.seen.digest {
+                return Err(Problem::passing("TagMoved", format!("{at} was moved while it was looked at")));
+            }
+            pulled.verified = both(pulled.verified, verified);
+        }
+        Ok((pulled, policy))
+    }
+
+    fn registry(&self, host: &str) -> Arc<Pool> {
+        let mut registries = self.registries.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that nobody asks at the moment need not be known.
+        registries.retain(|_, turns| Arc::strong_count(turns) > 1);
+        registries.entry(host.to_owned()).or_insert_with(|| Arc::new(Pool::new(PER_REGISTRY))).clone()
+    }
+
+    /// Where this namespace's layers are kept.
+    fn store(&self, namespace: &str) -> Store {
+        self.options.store.of(&Tenant::namespace(namespace))
+    }
+}
+
+/// Reads and writes files off the threads that others wait for.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    spawn_blocking(work).await.map_err(|_| Problem::passing("Interrupted", "the operator is ending"))
+}
+
+fn reference(spec: &HookBundleSpec, pin: Option<&str>) -> Result<Reference, Problem> {
+    let invalid = |error: &dyn std::error::Error| Problem::refused("ReferenceInvalid", error_chain(error));
+    let oci = spec.source.oci.as_ref();
+    let oci = oci.ok_or_else(|| Problem::refused("ReferenceInvalid", "spec.source names no source"))?;
+    let at: Reference = oci.reference.parse().map_err(|error| invalid(&error))?;
+    match pin {
+        Some(pin) => Ok(at.pinned(&Digest::parse(pin).map_err(|error| invalid(&error))?)),
+        None => Ok(at),
+    }
+}
+
+fn both(mut own: Verified, operator: Verified) -> Verified {
+    own.by_digest |= operator.by_digest;
+    for key in operator.by_keys {
+        if !own.by_keys.contains(&key) {
+            own.by_keys.push(key);
+        }
+    }
+    own
+}
+
+/// Secrets of one namespace.
+struct Secrets<'a> {
+    client: &'a kube::Client,
+    namespace: &'a str,
+}
+
+impl Secrets<'_> {
+    async fn connect(&self, spec: &HookBundleSpec, options: &SourceOptions) -> Result<Connect, Problem> {
+        let Some(oci) = &spec.source.oci else { return Ok(Connect::default()) };
+        let mut credentials = Credentials::default();
+        for secret in &oci.pull_secrets {
+            let object = self.get(&secret.name, "spec.source.oci.pullSecrets").await?;
+            let own = Credentials::from_pull_secret(&object.data).map_err(|error| {
+                Problem::passing("LoginRefused", format!("Secret {}: {}", secret.name, error_chain(&error)))
+            })?;
+            credentials.merge(own);
+        }
+        let mut ca = options.ca.clone();
+        if let Some(at) = &oci.ca_secret {
+            ca.push(b'\n');
+            ca.extend(self.value(at, "spec.source.oci.caSecret").await?);
+        }
+        Ok(Connect { plain_http: oci.insecure, ca, credentials, reach: options.reach.clone() })
+    }
+
+    async fn policy(&self, spec: &HookBundleSpec) -> Result<Policy, Problem> {
+        match &spec.verification {
+            None => Ok(Policy::unchecked()),
+            Some(Verification { unsigned: true, .. }) => Ok(Policy::unchecked()),
+            Some(verification) => Ok(Policy::demanding(self.demand(verification).await?)),
+        }
+    }
+
+    async fn demand(&self, verification: &Verification) -> Result<Demand, Problem> {
+        let invalid = |text: String| Problem::passing("KeyInvalid", text);
+        let mut keys: Vec<NamedKey> = Vec::new();
+        for key in &verification.keys {
+            let pem = match (&key.public_key, &key.secret) {
+                (Some(pem), _) => pem.clone(),
+                (None, Some(at)) => {
+                    let bytes = self.value(at, "spec.verification.keys").await?;
+                    String::from_utf8_lossy(&bytes).into_owned()
+                }
+                (None, None) => String::new(),
+            };
+            let public = PublicKey::from_pem(&pem)
+                .map_err(|error| invalid(format!("spec.verification.keys: {}: {}", key.name, error_chain(&error))))?;
+            // One owner must not count as two.
+            if let Some(other) = keys.iter().find(|other| other.key == public) {
+                return Err(invalid(format!("spec.verification.keys: {} and {} are one key", other.name, key.name)));
+            }
+            keys.push(NamedKey { name: key.name.clone(), key: public, may: None });
+        }
+        let digests = verification.digests.iter().map(|text| Digest::parse(text)).collect::<Result<_, _>>();
+        let digests = digests.map_err(|error| invalid(format!("spec.verification.digests: {error}")))?;
+        let minimum = usize::try_from(verification.minimum.unwrap_or(1)).unwrap_or(usize::MAX).max(1);
+        Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match })
+    }
+
+    async fn value(&self, at: &SecretKey, what: &str) -> Result<Vec<u8>, Problem> {
+        let object = self.get(&at.name, what).await?;
+        let text = object.data.get("data").and_then(|data| data.get(&at.key)).and_then(|value| value.as_str());
+        let missing = || format!("{what}: Secret {} has no key {:?}", at.name, at.key);
+        text.and_then(|text| STANDARD.decode(text).ok()).ok_or_else(|| Problem::passing("SecretMissing", missing()))
+    }
+
+    async fn get(&self, name: &str, what: &str) -> Result<DynamicObject, Problem> {
+        let kind = ApiResource {
+            group: String::new(),
+            version: "v1".to_owned(),
+            api_version: "v1".to_owned(),
+            kind: "Secret".to_owned(),
+            plural: "secrets".to_owned(),
+        };
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), self.namespace, &kind);
+        let problem = |text: String| Problem::passing("SecretMissing", format!("{what}: Secret {name}: {text}"));
+        match timeout(ANSWER, api.get(name)).await {
+            Ok(Ok(object)) => Ok(object),
+            Ok(Err(kube::Error::Api(status))) => Err(problem(status.message.clone())),
+            Ok(Err(error)) => Err(problem(error_chain(&error))),
+            Err(_) => Err(problem("the API server does not answer".to_owned())),
+        }
+    }
+}

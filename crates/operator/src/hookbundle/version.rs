@@ -1,0 +1,76 @@
+//! One version of a bundle that is in the store and trusted, and how it is to be at work. Pure.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use boathook_bundle::{Policy, Pulled, Ready, Reference, Verified};
+use boathook_core::model::{BundleId, HookSource, Identity, Installation, Permission};
+
+use super::{HookBundleSpec, convert};
+
+/// Digits of a digest that people are shown.
+const SHOWN: usize = 12;
+
+/// A version.
+#[derive(Debug, Clone)]
+pub(super) struct Version {
+    /// `sha256:…` of its manifest.
+    pub digest: String,
+    /// For people: its tag, and the beginning of its digest.
+    pub label: String,
+    pub hooks: Vec<HookSource>,
+    pub schema: Option<String>,
+    pub verified: Verified,
+    /// The source names its digest.
+    pub pinned: bool,
+    /// Hooks' names and what they ask for.
+    pub asked: BTreeMap<String, Vec<Permission>>,
+    /// As it came, to be remembered when it is at work. Absent: it came out of the store's memory.
+    pub pulled: Option<Arc<(Pulled, Policy)>>,
+}
+
+impl Version {
+    /// What a single component asks for is not known yet.
+    pub fn new(ready: Ready, at: &Reference, verified: Verified) -> Self {
+        let digest = ready.digest.to_string();
+        let asked = ready.hooks.iter().filter_map(|hook| Some((hook.name.to_string(), hook.said.clone()?)));
+        Self {
+            label: label(at.tag(), &digest),
+            asked: asked.collect(),
+            hooks: ready.hooks,
+            schema: ready.settings_schema,
+            verified,
+            pinned: at.digest().is_some(),
+            pulled: None,
+            digest,
+        }
+    }
+
+    /// As the HookBundle wants it to be at work. `confined`: its hooks may act in its own namespace alone.
+    pub fn installation(&self, namespace: &str, name: &str, spec: &HookBundleSpec, confined: bool) -> Installation {
+        let id = BundleId { namespace: Some(namespace.to_owned()), name: name.to_owned() };
+        let settings = spec.settings.clone().map(|settings| serde_json::Value::Object(settings).to_string());
+        Installation {
+            identity: Some(Identity {
+                namespace: namespace.to_owned(),
+                service_account: spec.service_account_name.clone(),
+            }),
+            grants: Some(convert::permissions(&spec.grants)),
+            settings,
+            settings_schema: self.schema.clone(),
+            limits: convert::caps(spec.limits.as_ref()),
+            confined_to: confined.then(|| namespace.to_owned()),
+            suspended: spec.suspend,
+            ..Installation::new(id, self.digest.clone(), self.hooks.clone())
+        }
+    }
+}
+
+/// `v1@0123456789ab`.
+pub(super) fn label(tag: Option<&str>, digest: &str) -> String {
+    let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
+    let short = hex.get(..SHOWN).unwrap_or(hex);
+    match tag {
+        Some(tag) => format!("{tag}@{short}"),
+        None => short.to_owned(),
+    }
+}

@@ -1,0 +1,188 @@
+//! A recorded run once more: the same component, which must do the same again, or another one, whose
+//! writes are compared.
+//!
+//! Never talks to a cluster.
+
+mod ambient;
+mod compare;
+mod components;
+mod found;
+mod host;
+mod operation;
+mod show;
+
+use std::{sync::Arc, time::Duration};
+
+pub use compare::{Change, Difference};
+pub use components::{ComponentError, Components};
+
+use boathook_core::model::{CallError, Caller, FailureKind, HookName, InvalidName, Limit, Limits, Permission, RunId};
+use boathook_sandbox::{LoadedHook, RunReport, RunRequest, Sandbox};
+
+use super::{Asked, Given, Record, RecordedAnswer, Request, content::RecordedFailure, secrets::Key, tape::metric_line};
+use ambient::Replayed;
+use compare::Secrets;
+use host::{Mode, ReplayHost, Seen};
+
+/// The time that a replayed run has at least: this machine may be slower than the recorded one.
+const TIME: Duration = Duration::from_secs(60);
+
+/// A record that can be read, and can't be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    /// Something is missing.
+    #[error("the record is incomplete: {0}")]
+    Incomplete(String),
+    /// The name.
+    #[error("the record names no hook")]
+    Hook(#[from] InvalidName),
+    /// The id.
+    #[error("the record's run id {0:?} is no id of a run")]
+    Run(String),
+    /// Seeds and random bytes.
+    #[error("the record's random values are no hexadecimal numbers")]
+    Random,
+}
+
+/// What the host refuses by a hook's permissions: the error that the hook is told. A batch is asked about write by write.
+pub type Refuses = dyn Fn(&Request) -> Option<CallError> + Send + Sync;
+
+/// What the document of another component says, which then holds in place of what was recorded.
+#[derive(Clone)]
+pub struct Tried {
+    /// What it asks for.
+    pub permissions: Arc<[Permission]>,
+    /// Its limits.
+    pub limits: Limits,
+    /// What these permissions come to.
+    pub refuses: Arc<Refuses>,
+}
+
+/// Replays a run. Nothing differs: it was the same. `tried` is there when the component is another than the recorded
+/// one; `key` is that of the record's placeholders.
+pub async fn replay(
+    sandbox: &Sandbox,
+    component: &LoadedHook,
+    record: Arc<Record>,
+    tried: Option<&Tried>,
+    key: Option<&Key>,
+) -> Result<Vec<Difference>, Unusable> {
+    let mode = if tried.is_some() { Mode::Matching } else { Mode::Exact };
+    let asked = asked(&record, tried)?;
+    if interrupted(&record) && mode == Mode::Matching {
+        let why = "the run was interrupted, so what it would have written is not known";
+        return Err(Unusable::Incomplete(why.to_owned()));
+    }
+    if interrupted(&record) && record.calls.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ambient = Replayed::new(&record.ambient, record.header.started).ok_or(Unusable::Random)?;
+    let key = key.filter(|_| record.header.redacted);
+    let host =
+        Arc::new(ReplayHost::new(record.clone(), key.cloned(), tried.map(|tried| tried.refuses.clone()), ambient));
+    let report = tokio::select! {
+        biased;
+        () = host.stopped() => None,
+        report = asked.call(sandbox, component, host.clone()) => Some(report),
+    };
+    let seen = host.seen();
+    if let Some(difference) = seen.difference {
+        return Ok(vec![difference]);
+    }
+    if seen.over {
+        return Ok(Vec::new());
+    }
+    let secrets = Secrets { key, made: record.header.redacted && record.ambient.random.is_none() };
+    Ok(report.map(|report| differences(&record, &seen, &report, mode, secrets)).unwrap_or_default())
+}
+
+/// Of a run that came to its end.
+fn differences(
+    record: &Record,
+    seen: &Seen,
+    report: &RunReport<Given>,
+    mode: Mode,
+    secrets: Secrets<'_>,
+) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    match mode {
+        Mode::Exact => differences.extend(unmade(record, seen.made.len())),
+        Mode::Matching => {
+            let (recorded, now) = (operation::writes(&record.calls), operation::writes(&seen.made));
+            differences.extend(compare::writes(&recorded, &now, secrets));
+        }
+    }
+    if !interrupted(record) {
+        let now = report.outcome.as_ref().ok().and_then(RecordedAnswer::of);
+        differences.extend(compare::answers(record.end.answer.as_ref(), now.as_ref(), secrets));
+        differences.extend(ends(record, report, mode));
+    }
+    differences
+}
+
+fn unmade(record: &Record, made: usize) -> Option<Difference> {
+    let call = record.calls.get(made)?;
+    Some(Difference::Call {
+        number: made + 1,
+        recorded: Some(Box::new(call.request.clone())),
+        now: None,
+        fields: Vec::new(),
+    })
+}
+
+/// Nobody knows what such a run would have done next.
+fn interrupted(record: &Record) -> bool {
+    record.end.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Interrupted)
+}
+
+fn ends(record: &Record, report: &RunReport<Given>, mode: Mode) -> Vec<Difference> {
+    let now = RecordedFailure::of(&report.outcome);
+    let recorded = &record.end.failure;
+    let mut differences = Vec::new();
+    if said(recorded.as_ref(), mode) != said(now.as_ref(), mode) {
+        differences.push(Difference::Outcome {
+            recorded: said(recorded.as_ref(), Mode::Exact),
+            now: said(now.as_ref(), Mode::Exact),
+        });
+    }
+    let metrics: Vec<_> = report.metrics.iter().map(metric_line).collect();
+    differences.extend(compare::lines(&record.end.metrics, &metrics));
+    differences
+}
+
+/// Another component may put a failure into other words.
+fn said(failure: Option<&RecordedFailure>, mode: Mode) -> String {
+    match failure {
+        None => "success".to_owned(),
+        Some(failure) if mode == Mode::Matching => failure.kind.label().to_owned(),
+        Some(failure) => format!("{}: {}", failure.kind.label(), failure.message),
+    }
+}
+
+fn asked(record: &Record, tried: Option<&Tried>) -> Result<Asked, Unusable> {
+    let header = &record.header;
+    if let Some(reason) = &header.incomplete {
+        return Err(Unusable::Incomplete(reason.clone()));
+    }
+    let hook = HookName::new(&header.hook)?;
+    let number = header.run.rsplit_once('-').and_then(|(process, number)| Some((process, number.parse().ok()?)));
+    let (process, number) = number.ok_or_else(|| Unusable::Run(header.run.clone()))?;
+    let ran_out = record.end.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Limit(Limit::Time));
+    let limits = tried.map_or(header.limits, |tried| tried.limits);
+    let permissions = tried.map_or_else(|| header.permissions.clone().into(), |tried| tried.permissions.clone());
+    let time = if ran_out { limits.time } else { limits.time.max(TIME) };
+    let limits = Limits { time, ..limits };
+    let caller = Caller {
+        settings: header.settings.as_deref().unwrap_or("{}").into(),
+        ..Caller::new(hook.clone(), RunId::new(process, number), permissions, header.dry_run)
+    };
+    Ok(match &record.question {
+        Some(question) => question.restore(caller, limits),
+        None => Asked::Run(RunRequest {
+            caller,
+            attempt: header.attempt,
+            triggers: record.triggers.iter().map(|trigger| trigger.restore(&hook, &header.queue)).collect(),
+            limits,
+        }),
+    })
+}

@@ -1,0 +1,112 @@
+//! Which bindings have series of their own. A tenant names as many bindings and queues as it likes, and each takes some
+//! hundred lines of a page; so their series take room that tenants share, and what has none is counted under
+//! [`OVERFLOW`]. Never drops a count.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use boathook_core::{
+    fair::Share,
+    model::{BindingName, HookName, HookSpec, QueueName},
+};
+
+use super::RunLabels;
+
+/// The binding and the queue of what has no series of its own.
+pub const OVERFLOW: &str = "_overflow";
+
+/// What a hook has series for.
+#[derive(Debug)]
+struct Known {
+    /// As long as the series are there.
+    _room: Share,
+    bindings: BTreeSet<BindingName>,
+    /// Of those bindings.
+    queues: BTreeSet<QueueName>,
+    /// Of the others.
+    hidden: BTreeSet<QueueName>,
+}
+
+/// All hooks that are there.
+#[derive(Debug, Default)]
+pub(super) struct Series(Mutex<BTreeMap<HookName, Known>>);
+
+/// What had series until now and has none any more.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    pub bindings: BTreeSet<BindingName>,
+    pub queues: BTreeSet<QueueName>,
+}
+
+impl Series {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<HookName, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hook has this document. Its bindings to objects took room for their series with their watches; each of the others
+    /// takes `each`, as long as there is some.
+    pub fn replace(&self, spec: &HookSpec, mut room: Share, each: u64) -> Gone {
+        let mut hooks = self.known();
+        // First, so that its room is free.
+        let before = hooks.remove(&spec.name);
+        let (before, mut gone) = before.map_or_else(Default::default, |known| {
+            (known.bindings, Gone { bindings: BTreeSet::new(), queues: &known.queues | &known.hidden })
+        });
+        let (mut bindings, mut queues, mut hidden) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for binding in &spec.kubernetes {
+            bindings.insert(binding.name.clone());
+            queues.insert(binding.queue.clone());
+        }
+        let startup = spec.on_startup.iter().map(|startup| (BindingName::new("onStartup"), Some(&startup.queue)));
+        let schedules = spec.schedules.iter().map(|binding| (binding.name.clone(), Some(&binding.queue)));
+        let admission = spec.admission.iter().map(|binding| (binding.name.clone(), None));
+        let conversions = spec.conversions.iter().map(|binding| (binding.name.clone(), None));
+        for (name, queue) in startup.chain(schedules).chain(admission).chain(conversions) {
+            let shown = room.grow(each);
+            if shown {
+                bindings.insert(name);
+            }
+            if shown { &mut queues } else { &mut hidden }.extend(queue.cloned());
+        }
+        gone.bindings = &before - &bindings;
+        hooks.insert(spec.name.clone(), Known { _room: room, bindings, queues, hidden });
+        gone.queues.retain(|queue| !is_known(&hooks, queue));
+        gone
+    }
+
+    /// A hook is gone, with all it had.
+    pub fn forget(&self, hook: &HookName) -> BTreeSet<QueueName> {
+        let mut hooks = self.known();
+        let mut queues = hooks.remove(hook).map(|known| &known.queues | &known.hidden).unwrap_or_default();
+        queues.retain(|queue| !is_known(&hooks, queue));
+        queues
+    }
+
+    /// The labels `binding` and `queue` of a run.
+    pub fn labels<'a>(&self, run: RunLabels<'a>) -> (&'a str, String) {
+        match self.binding(run.hook, run.binding) {
+            OVERFLOW => (OVERFLOW, OVERFLOW.to_owned()),
+            binding => (binding, run.queue.to_string()),
+        }
+    }
+
+    /// The label `binding`.
+    pub fn binding<'a>(&self, hook: &HookName, binding: &'a BindingName) -> &'a str {
+        let shown = self.known().get(hook).is_none_or(|known| known.bindings.contains(binding));
+        if shown { binding.unique() } else { OVERFLOW }
+    }
+
+    /// The label `queue` of what is counted for no binding.
+    pub fn queue(&self, queue: &QueueName) -> String {
+        let hooks = self.known();
+        let hidden = hooks.values().any(|known| known.hidden.contains(queue))
+            && !hooks.values().any(|known| known.queues.contains(queue));
+        if hidden { OVERFLOW.to_owned() } else { queue.to_string() }
+    }
+}
+
+fn is_known(hooks: &BTreeMap<HookName, Known>, queue: &QueueName) -> bool {
+    hooks.values().any(|known| known.queues.contains(queue) || known.hidden.contains(queue))
+}

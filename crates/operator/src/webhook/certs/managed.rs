@@ -1,0 +1,203 @@
+//! Keeps Boathook's own certificates in their Secret, together with the other replicas.
+//!
+//! Holds no rules: `decide` has them. Whoever loses a race reads what the winner wrote.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use boathook_core::{model::error_chain, tasks::Tasks};
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{
+    Api,
+    api::{DeleteParams, PostParams, Preconditions, WatchParams},
+};
+
+use super::{CertificateError, Certificates, Lifetimes, PathKeys, Published, UPKEEP, material::Material, secret};
+
+/// Tells the time.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Where Boathook's own certificates are, and for whom.
+#[derive(Clone)]
+pub struct Managed {
+    /// The Secret's namespace.
+    pub namespace: String,
+    /// The Secret's name.
+    pub secret: String,
+    /// DNS names and addresses that the API server calls: `NAME.NAMESPACE.svc`.
+    pub names: Vec<String>,
+    /// How long things live.
+    pub lifetimes: Lifetimes,
+    /// The longest between two looks at the Secret; 1 min, less for short lives. A change of it is seen sooner.
+    pub every: Duration,
+    /// What the time is.
+    pub clock: Clock,
+}
+
+impl Managed {
+    /// With the usual times.
+    pub fn new(namespace: impl Into<String>, secret: impl Into<String>, names: Vec<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            secret: secret.into(),
+            names,
+            lifetimes: Lifetimes::default(),
+            every: Lifetimes::default().every(),
+            clock: Arc::new(Timestamp::now),
+        }
+    }
+
+    /// With other lifetimes, and looks as often as these need.
+    pub fn living(self, lifetimes: Lifetimes) -> Self {
+        Self { lifetimes, every: lifetimes.every(), ..self }
+    }
+}
+
+impl fmt::Debug for Managed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Managed({}/{})", self.namespace, self.secret)
+    }
+}
+
+pub(super) async fn start(
+    client: kube::Client,
+    managed: Managed,
+    tasks: &Tasks,
+) -> Result<Certificates, CertificateError> {
+    let api = Api::namespaced(client, &managed.namespace);
+    let upkeep = Upkeep { place: format!("{}/{}", managed.namespace, managed.secret), api, managed };
+    let Held { material, version } = upkeep.look(None).await?;
+    let published = Published::new(material.serving(&upkeep.place)?, material.bundle(), upkeep.path_keys(&material)?);
+    let certificates = published.certificates();
+    Ok(certificates(tasks.spawn(UPKEEP, upkeep.run(Held { material, version }, published))))
+}
+
+/// Deletes the Secret, if it is there and ours; whether it is. With `dry_run`, only says so.
+pub(super) async fn remove(
+    client: kube::Client,
+    namespace: &str,
+    name: &str,
+    dry_run: bool,
+) -> Result<bool, CertificateError> {
+    let api: Api<Secret> = Api::namespaced(client, namespace);
+    let error = |verb: &'static str| {
+        let secret = format!("{namespace}/{name}");
+        move |source| CertificateError::Secret { verb, secret, source: Box::new(source) }
+    };
+    let Some(found) = api.get_opt(name).await.map_err(error("get"))?.filter(secret::is_ours) else { return Ok(false) };
+    let preconditions = Preconditions { uid: found.metadata.uid, resource_version: found.metadata.resource_version };
+    let params = DeleteParams { dry_run, ..DeleteParams::default() }.preconditions(preconditions);
+    match api.delete(name, &params).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        deleted => deleted.map(|_| true).map_err(error("delete")),
+    }
+}
+
+struct Upkeep {
+    api: Api<Secret>,
+    managed: Managed,
+    place: String,
+}
+
+/// What was seen last.
+struct Held {
+    material: Material,
+    /// The Secret's resourceVersion.
+    version: String,
+}
+
+impl Upkeep {
+    async fn run(self, mut held: Held, published: Published) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(self.managed.every) => {}
+                () = self.changed(&held.version) => {}
+            }
+            match self.look_and_publish(&held, &published).await {
+                Ok(new) => held = new,
+                Err(error) => {
+                    tracing::warn!(error = %error_chain(&error), "the webhooks' certificates were not looked after");
+                    // A change that can't be used would be seen again at once.
+                    tokio::time::sleep(self.managed.every.min(Duration::from_secs(5))).await;
+                }
+            }
+        }
+    }
+
+    async fn look_and_publish(&self, held: &Held, published: &Published) -> Result<Held, CertificateError> {
+        let new = self.look(Some(&held.material)).await?;
+        if new.material != held.material {
+            published.publish(new.material.serving(&self.place)?, new.material.bundle());
+            tracing::info!(secret = %self.place, "the webhooks' certificates have changed");
+        }
+        // Time alone changes which of them is registered.
+        published.publish_paths(self.path_keys(&new.material)?);
+        Ok(new)
+    }
+
+    fn path_keys(&self, material: &Material) -> Result<PathKeys, CertificateError> {
+        let keys = material.path_keys((self.managed.clock)(), &self.managed.lifetimes);
+        keys.ok_or_else(|| CertificateError::Contended(self.place.clone()))
+    }
+
+    /// What the Secret has, after what is due was done. Of a Secret that was deleted, `held` is served on until
+    /// others know the new authority.
+    async fn look(&self, held: Option<&Material>) -> Result<Held, CertificateError> {
+        // Each is a race that somebody else won.
+        const TRIES: usize = 10;
+        for _ in 0..TRIES {
+            let found = self.api.get_opt(&self.managed.secret).await.map_err(|error| self.error("get", error))?;
+            let exists = found.is_some();
+            let mut secret = found.unwrap_or_else(|| secret::new(&self.managed.namespace, &self.managed.secret));
+            let foreign = || CertificateError::Foreign(self.place.clone());
+            let mut material = secret::read(&secret).ok_or_else(foreign)?;
+            if let Some(held) = held.filter(|_| !exists) {
+                material = Material { signing_key: String::new(), ..held.clone() };
+            }
+            let managed = &self.managed;
+            if material.renew((managed.clock)(), &managed.names, &managed.lifetimes)? {
+                secret::write(&mut secret, &material);
+                match self.store(&secret, exists).await? {
+                    Some(stored) => secret = stored,
+                    None => continue,
+                }
+            }
+            return Ok(Held { material, version: secret.metadata.resource_version.unwrap_or_default() });
+        }
+        Err(CertificateError::Contended(self.place.clone()))
+    }
+
+    /// `None` when another was first.
+    async fn store(&self, secret: &Secret, exists: bool) -> Result<Option<Secret>, CertificateError> {
+        let params = PostParams { field_manager: Some("boathook".to_owned()), ..PostParams::default() };
+        let (verb, stored) = if exists {
+            ("update", self.api.replace(&self.managed.secret, &params, secret).await)
+        } else {
+            ("create", self.api.create(&params, secret).await)
+        };
+        match stored {
+            Ok(stored) => Ok(Some(stored)),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+            // It was deleted meanwhile.
+            Err(kube::Error::Api(status)) if exists && status.code == 404 => Ok(None),
+            Err(error) => Err(self.error(verb, error)),
+        }
+    }
+
+    /// Returns when the Secret has changed; never when that can't be known.
+    async fn changed(&self, version: &str) {
+        let params = WatchParams::default().fields(&format!("metadata.name={}", self.managed.secret)).timeout(280);
+        if let Ok(events) = self.api.watch(&params, version).await {
+            let mut events = std::pin::pin!(events);
+            if let Some(Ok(_)) = events.next().await {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
+
+    fn error(&self, verb: &'static str, source: kube::Error) -> CertificateError {
+        CertificateError::Secret { verb, secret: self.place.clone(), source: Box::new(source) }
+    }
+}

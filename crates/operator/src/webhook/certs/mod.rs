@@ -1,0 +1,257 @@
+//! The server's certificates: its own, kept in a Secret and renewed, or somebody else's, in files.
+//!
+//! Never registers a bundle anywhere: whoever does watches it. Never prints a key.
+
+mod decide;
+mod files;
+mod issue;
+mod managed;
+mod material;
+mod secret;
+mod x509;
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio_rustls::rustls::sign::CertifiedKey;
+
+use boathook_core::{
+    model::PathKey,
+    tasks::{Task, Tasks},
+};
+pub use decide::Lifetimes;
+pub use managed::{Clock, Managed};
+
+use material::Material;
+
+/// Certificates that can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// The Secret can't be read or written.
+    #[error("can't {verb} the Secret {secret} of the webhooks' certificates")]
+    Secret {
+        /// `get`
+        verb: &'static str,
+        /// `namespace/name`
+        secret: String,
+        /// Why.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// The Secret has something that isn't ours.
+    #[error(
+        "the Secret {0} has certificates that Boathook did not make: choose another Secret, delete this one, \
+         or mount it and use its files"
+    )]
+    Foreign(String),
+    /// Others write it all the time.
+    #[error("the Secret {0} of the webhooks' certificates is changed by others again and again")]
+    Contended(String),
+    /// A file can't be read.
+    #[error("can't read {path} of the webhooks' certificates")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It can be read, and not be used.
+    #[error("the certificate and key in {place} can't be used: {why}")]
+    Unusable {
+        /// A folder or a Secret.
+        place: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A certificate can't be made.
+    #[error("a certificate can't be made")]
+    Issue(#[from] rcgen::Error),
+}
+
+/// The authorities by which the API server knows the server, in PEM: the newest first. Empty when the files
+/// name none: then it is one that the API server knows anyway, or another puts it into the registrations.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CaBundle(Arc<str>);
+
+impl CaBundle {
+    /// Takes the text.
+    pub fn new(pem: impl Into<Arc<str>>) -> Self {
+        Self(pem.into())
+    }
+
+    /// The text.
+    pub fn as_pem(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it names none.
+    pub fn is_empty(&self) -> bool {
+        self.0.trim().is_empty()
+    }
+}
+
+/// The keys of the webhooks' paths: which ones are answered, and which one is registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathKeys {
+    accepted: Vec<PathKey>,
+    registered: PathKey,
+}
+
+impl PathKeys {
+    /// `registered` is the place of the one that is, or the last one is.
+    fn new(accepted: Vec<PathKey>, registered: usize) -> Option<Self> {
+        let registered = accepted.get(registered).or(accepted.last())?.clone();
+        Some(Self { accepted, registered })
+    }
+
+    /// The key to register with.
+    pub fn registered(&self) -> &PathKey {
+        &self.registered
+    }
+
+    /// The path as it is registered.
+    pub fn sign(&self, path: &str) -> String {
+        self.registered.sign(path)
+    }
+
+    /// Whether this is the secret part of the path.
+    pub(super) fn accepts(&self, path: &str, secret: &str) -> bool {
+        self.accepted.iter().any(|key| key.knows(path, secret))
+    }
+}
+
+/// When what is served ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expiry {
+    /// The serving certificate.
+    pub serving: Timestamp,
+    /// The newest authority; absent when it isn't known.
+    pub authority: Option<Timestamp>,
+}
+
+/// What is served at the moment.
+#[derive(Clone)]
+pub(super) struct Serving {
+    pub key: Arc<CertifiedKey>,
+    pub expiry: Expiry,
+}
+
+/// The task's name.
+const UPKEEP: &str = "certificates of webhooks";
+
+/// The certificates, kept current for as long as this lives.
+pub struct Certificates {
+    serving: watch::Receiver<Serving>,
+    bundle: watch::Receiver<CaBundle>,
+    paths: watch::Receiver<PathKeys>,
+    _upkeep: Task<()>,
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificates").field("expiry", &self.expiry()).finish_non_exhaustive()
+    }
+}
+
+impl Certificates {
+    /// Boathook's own, in a Secret that all replicas share: made by whoever is first, renewed when a third of
+    /// their life is left.
+    pub async fn managed(client: kube::Client, managed: Managed, tasks: &Tasks) -> Result<Self, CertificateError> {
+        managed::start(client, managed, tasks).await
+    }
+
+    /// Deletes the Secret of [`Self::managed`], if it is there and Boathook's own; whether it is. With `dry_run`, it
+    /// stays.
+    pub async fn remove(
+        client: kube::Client,
+        namespace: &str,
+        secret: &str,
+        dry_run: bool,
+    ) -> Result<bool, CertificateError> {
+        managed::remove(client, namespace, secret, dry_run).await
+    }
+
+    /// Those in `dir`: `tls.crt`, `tls.key` and, if there is one, `ca.crt`; read again when they change.
+    pub async fn files(dir: impl Into<PathBuf>, tasks: &Tasks) -> Result<Self, CertificateError> {
+        files::start(dir.into(), files::EVERY, tasks).await
+    }
+
+    /// Boathook's own, which only this process has: for one that answers as long as somebody sits before it.
+    pub fn memory(names: &[String], tasks: &Tasks) -> Result<Self, CertificateError> {
+        let mut material = Material::default();
+        let (now, lifetimes) = (Timestamp::now(), Lifetimes::default());
+        material.renew(now, names, &lifetimes)?;
+        let paths = material.path_keys(now, &lifetimes).ok_or(rcgen::Error::RingUnspecified)?;
+        let published = Published::new(material.serving("memory")?, material.bundle(), paths);
+        let certificates = published.certificates();
+        // Whoever watches them waits as long as the other end is there.
+        let kept = tasks.spawn(UPKEEP, async move {
+            let _published = published;
+            std::future::pending().await
+        });
+        Ok(certificates(kept))
+    }
+
+    /// The authorities to register; changes with them.
+    pub fn watch(&self) -> watch::Receiver<CaBundle> {
+        self.bundle.clone()
+    }
+
+    /// The keys of the webhooks' paths; change with them.
+    pub fn paths(&self) -> watch::Receiver<PathKeys> {
+        self.paths.clone()
+    }
+
+    /// When they end.
+    pub fn expiry(&self) -> Expiry {
+        self.serving.borrow().expiry
+    }
+
+    pub(super) fn serving(&self) -> watch::Receiver<Serving> {
+        self.serving.clone()
+    }
+}
+
+/// The sending ends.
+struct Published {
+    serving: watch::Sender<Serving>,
+    bundle: watch::Sender<CaBundle>,
+    paths: watch::Sender<PathKeys>,
+}
+
+impl Published {
+    fn new(serving: Serving, bundle: CaBundle, paths: PathKeys) -> Self {
+        let (serving, bundle) = (watch::Sender::new(serving), watch::Sender::new(bundle));
+        Self { serving, bundle, paths: watch::Sender::new(paths) }
+    }
+
+    /// The key that was registered until now is answered until the next time: registrations follow.
+    fn publish_paths(&self, mut paths: PathKeys) {
+        self.paths.send_if_modified(|current| {
+            if current.registered != paths.registered && !paths.accepted.contains(&current.registered) {
+                paths.accepted.push(current.registered.clone());
+            }
+            let changed = *current != paths;
+            *current = paths;
+            changed
+        });
+    }
+
+    /// Authorities first: who asks meanwhile knows both.
+    fn publish(&self, serving: Serving, bundle: CaBundle) {
+        self.bundle.send_if_modified(|current| {
+            let changed = *current != bundle;
+            *current = bundle;
+            changed
+        });
+        self.serving.send_replace(serving);
+    }
+
+    fn certificates(&self) -> impl FnOnce(Task<()>) -> Certificates + use<> {
+        let (serving, bundle) = (self.serving.subscribe(), self.bundle.subscribe());
+        let paths = self.paths.subscribe();
+        |upkeep| Certificates { serving, bundle, paths, _upkeep: upkeep }
+    }
+}

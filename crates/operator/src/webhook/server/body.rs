@@ -1,0 +1,156 @@
+//! Reads bodies within two bounds: of each, and of all that are under way.
+//!
+//! Reserves only what has come: who announces much and sends nothing takes nothing from others. Never lets those who
+//! send slowly keep the others' bytes.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::body::Body as Incoming;
+use http::{HeaderMap, header};
+use http_body_util::BodyExt as _;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+
+use super::coming::{AllComing, Coming};
+
+/// The largest part that is set aside at once, when the length is known.
+const AT_ONCE: usize = 64 << 10;
+
+/// Bytes for bodies.
+#[derive(Debug, Clone)]
+pub(super) struct Bodies {
+    each: usize,
+    all: Arc<Semaphore>,
+    coming: Arc<AllComing>,
+}
+
+/// A body.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub bytes: Vec<u8>,
+    /// To be kept as long as the bytes, or what was made of them.
+    pub reserved: Reserved,
+}
+
+/// Its part of all bytes.
+#[derive(Debug, Default)]
+pub(super) struct Reserved(Option<OwnedSemaphorePermit>);
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BodyError {
+    #[error("the body is larger than {0} bytes")]
+    TooLarge(usize),
+    #[error("too many large bodies are under way; ask again")]
+    Overloaded,
+    #[error("the body came too slowly, and others need its place")]
+    Slow,
+    #[error("the body can't be read: {0}")]
+    Broken(String),
+}
+
+impl Bodies {
+    /// `each` may have so many bytes, and `all` together; one that takes longer than `slow` is cut off when others
+    /// need its bytes.
+    pub fn new(each: usize, all: usize, slow: Duration) -> Self {
+        let all = Arc::new(Semaphore::new(all.max(each).min(Semaphore::MAX_PERMITS)));
+        Self { each, all, coming: AllComing::new(slow) }
+    }
+
+    /// Reads a body to its end.
+    pub async fn read(&self, headers: &HeaderMap, incoming: Incoming) -> Result<Body, BodyError> {
+        let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        if length.is_some_and(|length| length > self.each) {
+            return Err(BodyError::TooLarge(self.each));
+        }
+        // Outlives what is reserved: who waits for it to be gone finds the bytes free.
+        let coming = self.coming.begin(Instant::now());
+        tokio::select! {
+            read = self.read_all(&coming, length.unwrap_or_default(), incoming) => read,
+            () = coming.cut() => Err(BodyError::Slow),
+        }
+    }
+
+    async fn read_all(&self, coming: &Coming, length: usize, mut incoming: Incoming) -> Result<Body, BodyError> {
+        let mut bytes = Vec::with_capacity(length.min(AT_ONCE));
+        let mut reserved = Reserved::default();
+        while let Some(frame) = incoming.frame().await {
+            let frame = frame.map_err(|error| BodyError::Broken(boathook_core::model::error_chain(&error)))?;
+            let Ok(data) = frame.into_data() else { continue };
+            if bytes.len() + data.len() > self.each {
+                return Err(BodyError::TooLarge(self.each));
+            }
+            let more = self.reserve(coming, data.len()).await?;
+            match &mut reserved.0 {
+                Some(reserved) => reserved.merge(more),
+                none => *none = Some(more),
+            }
+            bytes.extend_from_slice(&data);
+        }
+        Ok(Body { bytes, reserved })
+    }
+
+    async fn reserve(&self, coming: &Coming, bytes: usize) -> Result<OwnedSemaphorePermit, BodyError> {
+        let bytes = u32::try_from(bytes).map_err(|_| BodyError::TooLarge(self.each))?;
+        loop {
+            if let Ok(reserved) = self.all.clone().try_acquire_many_owned(bytes) {
+                return Ok(reserved);
+            }
+            if !coming.cut_another(Instant::now()).await {
+                return Err(BodyError::Overloaded);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    #[tokio::test]
+    async fn bounds_each_and_all() {
+        let bodies = Bodies::new(10, 15, Duration::ZERO);
+        let read = async |length: usize| bodies.read(&HeaderMap::new(), Incoming::from(vec![b'x'; length])).await;
+        let held = read(10).await.unwrap();
+        assert_eq!(held.bytes.len(), 10);
+        assert!(matches!(read(11).await, Err(BodyError::TooLarge(10))));
+        assert!(matches!(read(6).await, Err(BodyError::Overloaded)));
+        assert!(read(5).await.is_ok());
+        drop(held);
+        assert!(read(10).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_length_over_the_bound_is_refused_before_anything_is_read() {
+        let headers = HeaderMap::from_iter([(header::CONTENT_LENGTH, "11".parse().unwrap())]);
+        let never = Incoming::from_stream(futures::stream::pending::<Result<bytes::Bytes, std::io::Error>>());
+        assert!(matches!(
+            Bodies::new(10, 10, Duration::ZERO).read(&headers, never).await,
+            Err(BodyError::TooLarge(10))
+        ));
+    }
+
+    /// Otherwise a few that send slowly would keep everybody out for as long as they like.
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_body_makes_room_when_others_need_it() {
+        let bodies = Bodies::new(10, 15, Duration::from_secs(1));
+        let slow = async |sent: &'static [u8]| {
+            let parts = futures::stream::iter([Ok::<_, std::io::Error>(bytes::Bytes::from_static(sent))]);
+            let never = futures::StreamExt::chain(parts, futures::stream::pending());
+            bodies.read(&HeaderMap::new(), Incoming::from_stream(never)).await
+        };
+        let read = async |length: usize| bodies.read(&HeaderMap::new(), Incoming::from(vec![b'x'; length])).await;
+        let (mut old, mut young) = (Box::pin(slow(b"0123456789")), Box::pin(slow(b"0123")));
+        assert!(futures::poll!(&mut old).is_pending());
+        tokio::time::advance(Duration::from_millis(999)).await;
+        assert!(futures::poll!(&mut young).is_pending());
+        assert!(matches!(read(2).await, Err(BodyError::Overloaded)));
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let (cut, let_in) = tokio::join!(old, read(10));
+        assert!(matches!(cut, Err(BodyError::Slow)) && let_in.is_ok());
+        assert!(futures::poll!(&mut young).is_pending());
+    }
+}

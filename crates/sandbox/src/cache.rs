@@ -1,0 +1,381 @@
+//! Compiled components on disk: a directory of our own, a file for each component and engine.
+//!
+//! The bound is one of bytes. What a loaded component came from makes no room for others: a start that loads more than
+//! there is room for would else throw out what it needs next, and so would the next start.
+//!
+//! A compiled component is native code, so this file trusts only what this program wrote: the
+//! directory and each file must belong to our user and be writable for no one else. The digest in
+//! a file's header is against damage, not against forgery. Never deserialises anything.
+
+use std::{
+    collections::HashMap,
+    fs::{DirBuilder, File},
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{self, Read, Seek, Write},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt, MetadataExt},
+    },
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use sha2::{Digest, Sha256};
+use wasmtime::Engine;
+
+use super::error::SandboxError;
+
+const MAGIC: &[u8; 8] = b"boathk01";
+const SUFFIX: &str = ".cwasm";
+const TEMPORARY: &str = ".tmp-";
+const CLAIM: &str = ".compiling-";
+
+/// A loaded component that came from an entry, or went into one: as long as it lives, the entry stays.
+#[derive(Debug)]
+pub(super) struct InUse;
+
+/// Names one entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Key(String);
+
+impl Key {
+    /// For a component by its digest, compiled by this engine.
+    pub(super) fn new(digest: &[u8; 32], engine: &Engine) -> Self {
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        Self(format!("{}-{:016x}{SUFFIX}", hex(digest), hasher.finish()))
+    }
+}
+
+/// The cache directory, held open: what happens to its path later does not matter.
+#[derive(Debug)]
+pub(super) struct Cache {
+    path: PathBuf,
+    dir: OwnedFd,
+    max_bytes: u64,
+    next_temporary: AtomicU64,
+    used: Mutex<HashMap<String, Weak<InUse>>>,
+}
+
+impl Cache {
+    /// Opens the directory, and makes it when it is not there. The entries that were not used for longest make room
+    /// when there are more than `max_bytes`.
+    pub(super) fn open(path: &Path, max_bytes: u64) -> Result<Self, SandboxError> {
+        let failed = |source| SandboxError::Cache { path: path.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+        let stat = rustix::fs::fstat(&dir).map_err(|error| failed(error.into()))?;
+        if let Some(reason) = foreign(stat.st_uid, stat.st_mode) {
+            return Err(SandboxError::CacheNotOurs { path: path.to_owned(), reason });
+        }
+        let path = std::path::absolute(path).map_err(failed)?;
+        let cache = Self { path, dir, max_bytes, next_temporary: AtomicU64::new(0), used: Mutex::default() };
+        cache.remove_dead_claims();
+        Ok(cache)
+    }
+
+    /// Keeps an entry as long as the returned value lives.
+    pub(super) fn keep(&self, key: &Key) -> Arc<InUse> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.retain(|_, holder| holder.strong_count() > 0);
+        if let Some(holder) = used.get(&key.0).and_then(Weak::upgrade) {
+            return holder;
+        }
+        let holder = Arc::new(InUse);
+        used.insert(key.0.clone(), Arc::downgrade(&holder));
+        holder
+    }
+
+    fn is_used(&self, name: &str) -> bool {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.get(name).is_some_and(|holder| holder.strong_count() > 0)
+    }
+
+    /// Where another process may write the entry.
+    pub(super) fn place(&self, key: &Key) -> PathBuf {
+        self.path.join(&key.0)
+    }
+
+    /// Whether there is such an entry, whole or not.
+    pub(super) fn has(&self, key: &Key) -> bool {
+        rustix::fs::statat(&self.dir, &key.0, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// The right to compile this component, unless another process has it: one that shares this directory, or a compiler
+    /// that outlived the process that started it.
+    pub(super) fn claim(&self, key: &Key) -> io::Result<Option<Claim<'_>>> {
+        let name = format!("{CLAIM}{}", key.0);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        loop {
+            let file = File::from(rustix::fs::openat(&self.dir, &name, flags, Mode::RUSR | Mode::WUSR)?);
+            let meta = file.metadata()?;
+            foreign(meta.uid(), meta.mode()).map_or(Ok(()), |reason| Err(io::Error::other(reason)))?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
+            // Who had it until now may have removed it.
+            if rustix::fs::fstat(&file)?.st_nlink > 0 {
+                return Ok(Some(Claim { cache: self, name, file }));
+            }
+        }
+    }
+
+    /// Those of processes that ended without a chance to remove them.
+    fn remove_dead_claims(&self) {
+        let Ok(found) = rustix::fs::Dir::read_from(&self.dir) else { return };
+        for name in found.flatten().filter_map(|found| found.file_name().to_str().ok().map(str::to_owned)) {
+            if let Some(key) = name.strip_prefix(CLAIM) {
+                drop(self.claim(&Key(key.to_owned())));
+            }
+        }
+    }
+
+    /// The artifact, when there is one and it is whole.
+    pub(super) fn get(&self, key: &Key) -> Option<Vec<u8>> {
+        match self.read(&key.0) {
+            Ok(artifact) => Some(artifact),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                tracing::warn!(entry = key.0, "compile cache: entry is not used: {error}");
+                // It makes room for a good one; where it can't be removed, that one is not written either.
+                let _ = rustix::fs::unlinkat(&self.dir, &key.0, AtFlags::empty());
+                None
+            }
+        }
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let mut file = File::from(rustix::fs::openat(&self.dir, name, flags, Mode::empty())?);
+        let meta = file.metadata()?;
+        if !meta.is_file() || meta.len() > self.max_bytes {
+            return Err(io::Error::other("it is not a file that boathook wrote"));
+        }
+        if let Some(reason) = foreign(meta.uid(), meta.mode()) {
+            return Err(io::Error::other(reason));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
+        file.read_to_end(&mut bytes)?;
+        let artifact = unseal(bytes).ok_or_else(|| io::Error::other("it is damaged"))?;
+        // For the order of eviction; a failure only makes it less exact.
+        let _ = file.set_modified(SystemTime::now());
+        Ok(artifact)
+    }
+
+    /// Writes an artifact; others see all of it or nothing.
+    pub(super) fn put(&self, key: &Key, artifact: &[u8]) -> io::Result<()> {
+        let number = self.next_temporary.fetch_add(1, Ordering::Relaxed);
+        let temporary = format!("{TEMPORARY}{}-{number}", std::process::id());
+        let written = self.write(&temporary, artifact).and_then(|()| {
+            rustix::fs::renameat(&self.dir, &temporary, &self.dir, &key.0)?;
+            Ok(())
+        });
+        if written.is_err() {
+            let _ = rustix::fs::unlinkat(&self.dir, &temporary, AtFlags::empty());
+        }
+        written?;
+        self.make_room(key)
+    }
+
+    fn write(&self, name: &str, artifact: &[u8]) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)?);
+        file.write_all(&seal(artifact))?;
+        file.write_all(artifact)
+    }
+
+    /// Removes what was not used for longest until the rest is within the bound: entries that are not in use, and at
+    /// last this new one.
+    pub(super) fn make_room(&self, key: &Key) -> io::Result<()> {
+        let mut entries = self.entries()?;
+        let mut bytes: u64 = entries.iter().map(|entry| entry.size).sum();
+        entries.sort_by_key(|entry| (entry.name == key.0, entry.used));
+        for entry in entries {
+            if bytes <= self.max_bytes {
+                break;
+            }
+            if entry.name == key.0 || !self.is_used(&entry.name) {
+                match rustix::fs::unlinkat(&self.dir, &entry.name, AtFlags::empty()) {
+                    Ok(()) | Err(rustix::io::Errno::NOENT) => bytes -= entry.size,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        if self.has(key) {
+            return Ok(());
+        }
+        let most = self.max_bytes / (1024 * 1024);
+        Err(io::Error::other(format!("the components that are loaded fill its {most} MiB")))
+    }
+
+    /// Files that this program made; of the temporary ones, those of other processes too, so that
+    /// what a crash left behind goes with the rest.
+    fn entries(&self) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for found in rustix::fs::Dir::read_from(&self.dir)? {
+            let found = found?;
+            let Ok(name) = found.file_name().to_str() else { continue };
+            if name.starts_with(CLAIM) || !(name.ends_with(SUFFIX) || name.starts_with(TEMPORARY)) {
+                continue;
+            }
+            // It may be gone: another process evicts too.
+            let Ok(stat) = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let size = u64::try_from(stat.st_size).unwrap_or(0);
+            entries.push(Entry { name: name.to_owned(), used: (stat.st_mtime, stat.st_mtime_nsec), size });
+        }
+        Ok(entries)
+    }
+}
+
+/// See [`Cache::claim`]. The file behind it is locked, and goes when this is dropped.
+#[derive(Debug)]
+pub(super) struct Claim<'a> {
+    cache: &'a Cache,
+    name: String,
+    file: File,
+}
+
+impl Claim<'_> {
+    /// A file with the component, for the compiler to read. The claim lasts until that process, too, has closed it.
+    pub(super) fn input(&self, component: &[u8]) -> io::Result<File> {
+        let mut file = &self.file;
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(component)?;
+        file.rewind()?;
+        file.try_clone()
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        // Whoever finds it then takes it over.
+        let _ = rustix::fs::unlinkat(&self.cache.dir, &self.name, AtFlags::empty());
+    }
+}
+
+/// Writes an entry from another process than the one whose cache it is, at its [`Cache::place`].
+pub(super) fn keep(place: &Path, artifact: &[u8]) -> io::Result<()> {
+    let (Some(directory), Some(name)) = (place.parent(), place.file_name().and_then(|name| name.to_str())) else {
+        return Err(io::Error::other("it is no place of an entry"));
+    };
+    let cache = Cache::open(directory, u64::MAX).map_err(io::Error::other)?;
+    cache.put(&Key(name.to_owned()), artifact)
+}
+
+struct Entry {
+    name: String,
+    used: (i64, u64),
+    size: u64,
+}
+
+/// Why a file or directory with this owner and mode can't be trusted.
+fn foreign(owner: u32, mode: u32) -> Option<String> {
+    let us = rustix::process::geteuid().as_raw();
+    if owner != us {
+        return Some(format!("it belongs to user {owner}, boathook runs as user {us}"));
+    }
+    writable(mode)
+}
+
+fn writable(mode: u32) -> Option<String> {
+    (mode & 0o022 != 0).then(|| format!("its mode {:03o} lets others write", mode & 0o777))
+}
+
+/// An artifact out of a directory that was installed with this program: it belongs to us or to root, as the program
+/// does, and nobody else may write it. `None` when it is not there.
+pub(super) fn installed(directory: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+    let there = |error: rustix::io::Errno| match error {
+        rustix::io::Errno::NOENT => Ok(None),
+        error => Err(error.into()),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = match rustix::fs::open(directory, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(error) => return there(error),
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let mut file = match rustix::fs::openat(&directory, name, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(error) => return there(error),
+    };
+    let (of_directory, of_file) = (rustix::fs::fstat(&directory)?, rustix::fs::fstat(&file)?);
+    for stat in [of_directory, of_file] {
+        let reason = if stat.st_uid == 0 { writable(stat.st_mode) } else { foreign(stat.st_uid, stat.st_mode) };
+        if let Some(reason) = reason {
+            return Err(io::Error::other(reason));
+        }
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    unseal(bytes).map(Some).ok_or_else(|| io::Error::other("it is damaged"))
+}
+
+/// What stands before an artifact.
+pub(super) fn seal(artifact: &[u8]) -> Vec<u8> {
+    [MAGIC.as_slice(), Sha256::digest(artifact).as_slice()].concat()
+}
+
+/// Takes the header off, if it fits what follows.
+fn unseal(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let rest = bytes.strip_prefix(MAGIC)?;
+    let (digest, artifact) = rest.split_first_chunk::<32>()?;
+    let whole = Sha256::digest(artifact).as_slice() == digest;
+    whole.then(|| bytes.split_off(MAGIC.len() + 32))
+}
+
+/// Lower-case hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}"); // a String takes it all
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    /// Native code is taken from nobody else.
+    // mutant: crates/sandbox/src/cache.rs: `if let Some(reason) = reason {` => `if let Some(reason) = reason.filter(|_| false) {`
+    // mutant: crates/sandbox/src/cache.rs: `rustix::fs::openat(&directory, name, flags, Mode::empty())` => `rustix::fs::openat(&directory, name, flags.difference(OFlags::NOFOLLOW), Mode::empty())`
+    // mutant: crates/sandbox/src/cache.rs: `let whole = Sha256::digest(artifact).as_slice() == digest;` => `let whole = digest.len() == 32;`
+    #[test]
+    fn installed_code_that_others_could_have_written_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("code.cwasm");
+        let read = || installed(folder.path(), "code.cwasm");
+        assert!(read().unwrap().is_none());
+        assert!(installed(&folder.path().join("gone"), "code.cwasm").unwrap().is_none());
+        fs::write(&file, [seal(b"code").as_slice(), b"code"].concat()).unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        for (directory, own, usable) in
+            [(0o755, 0o644, true), (0o775, 0o644, false), (0o757, 0o644, false), (0o755, 0o666, false)]
+        {
+            mode(folder.path(), directory);
+            mode(&file, own);
+            assert_eq!(read().is_ok(), usable, "{directory:o} {own:o}");
+        }
+        mode(&file, 0o644);
+        assert_eq!(read().unwrap().unwrap(), b"code");
+        fs::write(&file, [seal(b"code").as_slice(), b"cope"].concat()).unwrap();
+        assert!(read().is_err(), "it is damaged");
+        // Nothing but the link is wrong.
+        fs::write(&file, [seal(b"code").as_slice(), b"code"].concat()).unwrap();
+        fs::rename(&file, folder.path().join("other")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("other"), &file).unwrap();
+        assert!(read().is_err(), "a link may lead anywhere");
+    }
+}

@@ -1,0 +1,128 @@
+//! Compiles a component to native code, in a process of its own where one is configured: what the
+//! compiler takes of memory goes back to the system, and it can be ended in its work. It writes the code into the cache
+//! itself, so that its work is kept when the operator crashes meanwhile.
+//!
+//! Never loads what it compiled, and never runs it.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use boathook_core::child::{self, Bounds, Cause, Work};
+use wasmtime::Engine;
+
+use super::{cache, engine, limits};
+
+/// The stack of the thread that compiles.
+const STACK: usize = 16 * 1024 * 1024;
+
+/// The program that compiles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompilerConfig {
+    /// Boathook's own executable.
+    pub command: PathBuf,
+    /// Its arguments. Default `compile-worker`.
+    pub args: Vec<String>,
+    /// How long one component may take. Default 5 min.
+    pub deadline: Duration,
+    /// The largest compiled component in bytes. Default 256 MiB.
+    pub max_bytes: u64,
+    /// Memory of the process, in bytes: a component that takes more can't be used. Default 1 GiB.
+    pub memory: u64,
+}
+
+impl CompilerConfig {
+    /// The defaults, with this executable.
+    pub fn new(command: impl Into<PathBuf>) -> Self {
+        Self {
+            command: command.into(),
+            args: vec!["compile-worker".to_owned()],
+            deadline: Duration::from_secs(300),
+            max_bytes: 256 * 1024 * 1024,
+            memory: 1024 * 1024 * 1024,
+        }
+    }
+}
+
+/// Why there is no compiled component.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// The component is to blame.
+    Component(String),
+    /// The compiler could not be asked.
+    Compiler(io::Error),
+}
+
+/// What is to be compiled.
+pub(super) struct Input<'a> {
+    /// The component.
+    pub(super) component: &'a [u8],
+    /// A file with the component, which the compiler holds open, and where it keeps the code.
+    pub(super) kept: Option<(File, PathBuf)>,
+}
+
+/// Compiles in a process of its own, for an engine of the same kind.
+pub(super) async fn compile(config: &CompilerConfig, pooled: bool, input: Input<'_>) -> Result<Vec<u8>, Failed> {
+    let mut args = config.args.clone();
+    args.push(if pooled { "--pooled" } else { "--on-demand" }.to_owned());
+    if let Some((_, place)) = &input.kept {
+        let place =
+            place.to_str().ok_or_else(|| Failed::Compiler(io::Error::other("the cache's path is not UTF-8")))?;
+        args.extend(["--keep".to_owned(), place.to_owned()]);
+    }
+    let work = Work {
+        command: &config.command,
+        args: &args,
+        bounds: Bounds { memory: config.memory, cpu: None, time: Some(config.deadline.as_secs().saturating_add(1)) },
+        deadline: config.deadline,
+        max_output: config.max_bytes,
+    };
+    let done = match input.kept {
+        Some((file, _)) => work.ask_with(file).await,
+        None => work.ask(input.component).await,
+    };
+    done.map_err(|failed| match failed {
+        child::Failed::Start(error) => Failed::Compiler(error),
+        child::Failed::Refused(why) => Failed::Component(why),
+        child::Failed::Ended(cause) => Failed::Component(explain(config, cause)),
+    })
+}
+
+fn explain(config: &CompilerConfig, cause: Cause) -> String {
+    match cause {
+        Cause::Time => format!("it was not compiled within {:?}", config.deadline),
+        Cause::Memory => format!(
+            "to compile it takes more than {} of memory: make the component smaller, or give the operator more (--compile-memory)",
+            limits::bytes(config.memory)
+        ),
+        Cause::Stack => "to compile it takes more stack than the compiler has".to_owned(),
+        Cause::Killed(told) => {
+            format!("its compiler was killed, maybe because the machine has too little memory: {told}")
+        }
+        Cause::Other(told) => format!("its compiler ended with {told}"),
+    }
+}
+
+/// The other side: a component on stdin, native code on stdout and, if a place is given, kept there. Call it from a
+/// process that does nothing else.
+pub fn serve(bounds: Bounds, pooled: bool, keep: Option<&Path>) -> ExitCode {
+    let keep = keep.map(Path::to_owned);
+    child::serve(bounds, STACK, move |component| {
+        let engine = engine::for_compiling(pooled).map_err(|error| format!("{error:#}"))?;
+        let artifact = compile_here(&engine, &component).map_err(|error| format!("{error:#}"))?;
+        if let Some(place) = keep {
+            // Whoever asked gets the code all the same, and tells of a cache that can't be written.
+            let _ = cache::keep(&place, &artifact);
+        }
+        Ok(artifact)
+    })
+}
+
+/// Compiles in this process.
+pub(super) fn compile_here(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    engine.precompile_component(component)
+}

@@ -1,0 +1,342 @@
+//! From bytes to a hook that can be run: recognise, compile or take from the cache, check against
+//! our world.
+//!
+//! Never calls the guest.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use boathook_core::{
+    fair::Tenant,
+    model::{AdmissionKind, HookName, Limits, Script, ScriptFunction},
+};
+use sha2::{Digest, Sha256};
+use wasmtime::{
+    Engine,
+    component::{Component, Linker},
+};
+
+use super::{
+    answers::Answers,
+    bindings::{
+        HookPre, functions::exports::boathook::interpreter::functions,
+        interpreter::exports::boathook::interpreter::script,
+    },
+    cache::{Cache, InUse, Key},
+    compiler,
+    error::LoadError,
+    limits,
+    room::Usual,
+    script::{Scripted, Source},
+    shape::{self, World},
+    store::State,
+};
+
+/// Bytes in WebAssembly's unit of memory.
+const PAGE: u64 = 64 * 1024;
+
+/// A hook that can be run. Cheap to clone.
+#[derive(Clone)]
+pub struct LoadedHook(Arc<Loaded>);
+
+struct Loaded {
+    name: HookName,
+    digest: String,
+    size: u64,
+    imports: Vec<String>,
+    exports: Vec<String>,
+    compile_time: Duration,
+    from_cache: bool,
+    pre: HookPre<State>,
+    answers: Answers,
+    script: Option<Scripted>,
+    tenant: Tenant,
+    /// Its code stays in the cache.
+    kept: Option<Arc<InUse>>,
+    usual: Usual,
+}
+
+impl LoadedHook {
+    /// The hook's name.
+    pub fn name(&self) -> &HookName {
+        &self.0.name
+    }
+
+    /// With whom it shares what runs take.
+    pub fn tenant(&self) -> &Tenant {
+        &self.0.tenant
+    }
+
+    /// `sha256:…` of the component.
+    pub fn digest(&self) -> &str {
+        &self.0.digest
+    }
+
+    /// What its runs used of memory lately.
+    pub(super) fn usual(&self) -> &Usual {
+        &self.0.usual
+    }
+
+    /// The component's size in bytes.
+    pub fn size(&self) -> u64 {
+        self.0.size
+    }
+
+    /// What it imports: `boathook:hook/kube@0.1.0`, `wasi:cli/stderr@0.2.3`. What a guest does not
+    /// use it does not import.
+    pub fn imports(&self) -> &[String] {
+        &self.0.imports
+    }
+
+    /// What it exports: `config`, `run`, `boathook:hook/validating@0.1.0`.
+    pub fn exports(&self) -> &[String] {
+        &self.0.exports
+    }
+
+    /// How long it took to compile it, or to take it from the cache.
+    pub fn compile_time(&self) -> Duration {
+        self.0.compile_time
+    }
+
+    /// Whether it had been compiled before: it came from the compile cache, or was installed so.
+    pub fn from_cache(&self) -> bool {
+        self.0.from_cache
+    }
+
+    /// Whether it has the export by which it is asked about requests.
+    pub fn reviews(&self, kind: AdmissionKind) -> bool {
+        self.0.answers.reviews(kind) && self.0.script.as_ref().is_none_or(|script| script.reviews(kind))
+    }
+
+    /// Whether it has the export by which it converts.
+    pub fn converts(&self) -> bool {
+        self.0.answers.converts() && self.0.script.as_ref().is_none_or(Scripted::converts)
+    }
+
+    /// The script, when it is one.
+    pub fn script(&self) -> Option<&Script> {
+        self.0.script.as_ref().map(|script| &*script.source.script)
+    }
+
+    /// What a script has functions for, if its interpreter tells.
+    pub fn functions(&self) -> Option<&[ScriptFunction]> {
+        self.0.script.as_ref()?.functions.as_deref()
+    }
+
+    /// The document of a script, which was asked for when it was loaded.
+    pub(super) fn document(&self) -> Option<&str> {
+        self.0.script.as_ref().map(|script| script.document.as_str())
+    }
+
+    /// What its interpreter reads, when it has one.
+    pub(super) fn source(&self) -> Option<Arc<Source>> {
+        self.0.script.as_ref().map(|script| script.source.clone())
+    }
+
+    /// A script that is joined with its interpreter.
+    pub(super) fn of_script(candidate: Candidate, interpreter: &Self, script: Scripted) -> Self {
+        let Candidate { name, tenant, bytes, digest, started, .. } = candidate;
+        let with = &interpreter.0;
+        let own = |import: &&String| !import.starts_with(shape::INTERPRETER);
+        Self(Arc::new(Loaded {
+            name,
+            digest: format!("sha256:{}", super::cache::hex(&digest)),
+            size: bytes.len() as u64,
+            imports: with.imports.iter().filter(own).cloned().collect(),
+            exports: with.exports.iter().filter(|export| script.exports(export)).cloned().collect(),
+            compile_time: started.elapsed(),
+            from_cache: with.from_cache,
+            pre: with.pre.clone(),
+            answers: with.answers.clone(),
+            script: Some(script),
+            tenant,
+            kept: with.kept.clone(),
+            usual: Usual::default(),
+        }))
+    }
+
+    pub(super) fn answers(&self) -> &Answers {
+        &self.0.answers
+    }
+
+    pub(super) fn pre(&self) -> &HookPre<State> {
+        &self.0.pre
+    }
+}
+
+impl std::fmt::Debug for LoadedHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoadedHook").field("name", &self.0.name).field("digest", &self.0.digest).finish_non_exhaustive()
+    }
+}
+
+/// An interpreter that scripts can be joined with.
+pub(super) struct Interpreter {
+    /// Its component, loaded as a hook that has no script yet.
+    pub(super) component: LoadedHook,
+    /// How it is asked about a script.
+    pub(super) script: script::GuestIndices,
+    /// How it is asked about the script's functions, where it knows that question.
+    pub(super) functions: Option<functions::GuestIndices>,
+}
+
+/// What loading needs of the sandbox.
+pub(super) struct Loader {
+    pub(super) engine: Engine,
+    pub(super) linker: Linker<State>,
+    pub(super) cache: Option<Cache>,
+    pub(super) maxima: Limits,
+    pub(super) max_bytes: u64,
+}
+
+/// A component on its way.
+pub(super) struct Candidate {
+    name: HookName,
+    tenant: Tenant,
+    bytes: Vec<u8>,
+    digest: [u8; 32],
+    started: Instant,
+    world: World,
+}
+
+impl Candidate {
+    pub(super) fn name(&self) -> &HookName {
+        &self.name
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Takes milliseconds for a large component.
+    pub(super) fn new(name: HookName, tenant: Tenant, bytes: Vec<u8>, world: World) -> Self {
+        let started = Instant::now();
+        let digest = Sha256::digest(&bytes).into();
+        Self { name, tenant, bytes, digest, started, world }
+    }
+}
+
+impl Loader {
+    /// Refuses what can't be a component, by its outside.
+    pub(super) fn check(&self, name: &HookName, bytes: &[u8]) -> Result<(), LoadError> {
+        shape::check(name, bytes, self.max_bytes)
+    }
+
+    /// Loads it from the cache, or gives it back.
+    pub(super) fn load_cached(&self, candidate: Candidate) -> Result<Result<LoadedHook, Candidate>, LoadError> {
+        match self.cached(&candidate) {
+            Some(component) => self.link(candidate, &component, true).map(Ok),
+            None => Ok(Err(candidate)),
+        }
+    }
+
+    /// Takes what was compiled of it when it was installed, or gives it back.
+    pub(super) fn load_installed(
+        &self,
+        candidate: Candidate,
+        artifact: &[u8],
+    ) -> Result<Result<LoadedHook, Candidate>, LoadError> {
+        match self.trusted(artifact) {
+            Ok(component) => self.link(candidate, &component, true).map(Ok),
+            Err(error) => {
+                tracing::warn!(hook = %candidate.name, "installed code can't be used, compiling: {error:#}");
+                Ok(Err(candidate))
+            }
+        }
+    }
+
+    /// Compiles it in this process. CPU-heavy: seconds for a large component.
+    pub(super) fn compile_here(&self, candidate: &Candidate) -> Result<Vec<u8>, LoadError> {
+        compiler::compile_here(&self.engine, &candidate.bytes)
+            .map_err(|error| LoadError::Invalid { hook: candidate.name.clone(), source: error.into() })
+    }
+
+    /// Loads what was compiled from it, and keeps that in the cache, if the compiler did not.
+    pub(super) fn load_compiled(&self, candidate: Candidate, artifact: &[u8]) -> Result<LoadedHook, LoadError> {
+        let key = self.key(&candidate);
+        if let Some(cache) = &self.cache
+            && let Err(error) = if cache.has(&key) { cache.make_room(&key) } else { cache.put(&key, artifact) }
+        {
+            tracing::warn!(hook = %candidate.name, "compile cache: not written: {error}");
+        }
+        // It is valid, so what is wrong is its size: the pool has no slot that it would fit.
+        let too_large = |error: wasmtime::Error| LoadError::TooLarge {
+            hook: candidate.name.clone(),
+            what: error.root_cause().to_string(),
+        };
+        let component = self.trusted(artifact).map_err(too_large)?;
+        self.link(candidate, &component, false)
+    }
+
+    fn cached(&self, candidate: &Candidate) -> Option<Component> {
+        let artifact = self.cache.as_ref()?.get(&self.key(candidate))?;
+        self.trusted(&artifact)
+            .inspect_err(|error| tracing::warn!(hook = %candidate.name, "compile cache: unusable entry: {error:#}"))
+            .ok()
+    }
+
+    /// Takes an artifact into the engine.
+    fn trusted(&self, artifact: &[u8]) -> wasmtime::Result<Component> {
+        // SAFETY: all callers have it from this program: just compiled, here or by our own
+        // executable, or from the cache or the place where this program was installed, of which only
+        // files are read that no one else could have written and whose digest is still the one that
+        // was taken when they were.
+        #[allow(unsafe_code)]
+        unsafe {
+            Component::deserialize(&self.engine, artifact)
+        }
+    }
+
+    /// Checks it against our world and does all look-ups that a run would do.
+    fn link(&self, candidate: Candidate, component: &Component, from_cache: bool) -> Result<LoadedHook, LoadError> {
+        let kept = self.cache.as_ref().map(|cache| cache.keep(&self.key(&candidate)));
+        let Candidate { name, tenant, bytes, digest, started, world } = candidate;
+        let ty = component.component_type();
+        let imports: Vec<_> = ty.imports(&self.engine).map(|(name, _)| name.to_owned()).collect();
+        let exports: Vec<_> = ty.exports(&self.engine).map(|(name, _)| name.to_owned()).collect();
+        shape::check_world(&name, world, &imports, &exports)?;
+        self.check_size(&name, component)?;
+        let mismatch = |error: wasmtime::Error| LoadError::Types { hook: name.clone(), source: error.into() };
+        let pre = self.linker.instantiate_pre(component).and_then(HookPre::new).map_err(mismatch)?;
+        let answers = Answers::of(pre.instance_pre(), &exports).map_err(mismatch)?;
+        Ok(LoadedHook(Arc::new(Loaded {
+            digest: format!("sha256:{}", super::cache::hex(&digest)),
+            size: bytes.len() as u64,
+            imports,
+            exports,
+            compile_time: started.elapsed(),
+            from_cache,
+            pre,
+            answers,
+            script: None,
+            name,
+            tenant,
+            kept,
+            usual: Usual::default(),
+        })))
+    }
+
+    /// A component that can't start within the host's maxima is refused now, not at every run.
+    fn check_size(&self, name: &HookName, component: &Component) -> Result<(), LoadError> {
+        let Some(needs) = component.resources_required() else { return Ok(()) };
+        let too_large = |what: String| LoadError::TooLarge { hook: name.clone(), what };
+        if needs.num_memories as usize > limits::MEMORIES {
+            return Err(too_large(format!("it has {} memories; {} are allowed", needs.num_memories, limits::MEMORIES)));
+        }
+        if needs.num_tables as usize > limits::TABLES {
+            return Err(too_large(format!("it has {} tables; {} are allowed", needs.num_tables, limits::TABLES)));
+        }
+        let memory = needs.max_initial_memory_size.unwrap_or(0).saturating_mul(PAGE);
+        if memory > self.maxima.memory {
+            let (starts, most) = (limits::bytes(memory), limits::bytes(self.maxima.memory));
+            return Err(too_large(format!("it starts with {starts} of memory; {most} are allowed")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn key(&self, candidate: &Candidate) -> Key {
+        Key::new(&candidate.digest, &self.engine)
+    }
+}

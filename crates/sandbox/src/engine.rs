@@ -1,0 +1,225 @@
+//! The wasmtime engine and the clock that lets it interrupt guests: neither works without the
+//! other, so they are made and dropped together.
+//!
+//! Never compiles and never runs anything.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread::{self, Thread},
+    time::Duration,
+};
+
+use boathook_core::memory::WARM;
+use wasmtime::{
+    Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, WasmBacktraceDetails,
+};
+
+use super::{SandboxConfig, SandboxError, limits};
+
+/// How often a running guest is looked at: it gives way to other tasks, and a deadline is noticed.
+const TICK: Duration = Duration::from_millis(5);
+
+/// Ticks without a run after which the ticker goes to sleep, so that an idle host uses no CPU.
+const LINGER: u32 = 200;
+
+/// Bytes of a freed slot that are reset in place rather than given back to the system, at most: the whole
+/// memory of an ordinary Rust guest.
+const KEEP_RESIDENT: u64 = 2 * 1024 * 1024;
+/// The same of a table.
+const KEEP_OF_TABLE: u64 = 64 * 1024;
+
+/// An engine whose epoch advances while a [`Running`] is alive.
+pub(super) struct TickingEngine {
+    engine: Engine,
+    ticker: Arc<Ticker>,
+    thread: Thread,
+    pooled: bool,
+}
+
+impl TickingEngine {
+    pub(super) fn new(config: &SandboxConfig) -> Result<Self, SandboxError> {
+        let (engine, pooled) = make(config)?;
+        let ticker = Arc::new(Ticker::default());
+        let work = {
+            let (ticker, engine) = (ticker.clone(), engine.weak());
+            move || ticker.tick(&engine)
+        };
+        let thread = config.tasks.thread("clock of runs", work).map_err(SandboxError::Ticker)?.thread().clone();
+        Ok(Self { engine, ticker, thread, pooled })
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Whether instances come from a pool.
+    pub(super) fn pooled(&self) -> bool {
+        self.pooled
+    }
+
+    /// Keeps the ticker awake. Take it before the store is made.
+    pub(super) fn running(&self) -> Running {
+        self.ticker.running.fetch_add(1, Ordering::SeqCst);
+        if self.ticker.asleep.load(Ordering::SeqCst) {
+            self.thread.unpark();
+        }
+        Running(self.ticker.clone())
+    }
+}
+
+impl Drop for TickingEngine {
+    fn drop(&mut self) {
+        self.ticker.stopped.store(true, Ordering::SeqCst);
+        self.thread.unpark();
+    }
+}
+
+/// A run in progress.
+pub(super) struct Running(Arc<Ticker>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[derive(Default)]
+struct Ticker {
+    running: AtomicUsize,
+    asleep: AtomicBool,
+    stopped: AtomicBool,
+}
+
+impl Ticker {
+    /// A thread of its own, not a task: guests must be interrupted when all workers are busy
+    /// with guests.
+    fn tick(&self, engine: &EngineWeak) {
+        let mut idle = 0;
+        while !self.stopped.load(Ordering::SeqCst) {
+            let Some(engine) = engine.upgrade() else { return };
+            engine.increment_epoch();
+            drop(engine);
+            idle = if self.running.load(Ordering::SeqCst) > 0 { 0 } else { idle + 1 };
+            if idle < LINGER {
+                thread::sleep(TICK);
+            } else {
+                self.sleep();
+                idle = 0;
+            }
+        }
+    }
+
+    fn sleep(&self) {
+        self.asleep.store(true, Ordering::SeqCst);
+        // A run that began before it saw the flag is seen here; a later one unparks.
+        while self.running.load(Ordering::SeqCst) == 0 && !self.stopped.load(Ordering::SeqCst) {
+            thread::park();
+        }
+        self.asleep.store(false, Ordering::SeqCst);
+    }
+}
+
+/// With a pool where the address space allows it. The probe is the pool itself: it reserves all
+/// its addresses when it is made.
+fn make(config: &SandboxConfig) -> Result<(Engine, bool), SandboxError> {
+    let refusal = match pool(config) {
+        None => "switched off".to_owned(),
+        Some(pool) => match Engine::new(base().allocation_strategy(InstanceAllocationStrategy::Pooling(pool))) {
+            Ok(engine) => return Ok((engine, true)),
+            Err(error) => format!("{error:#}"),
+        },
+    };
+    tracing::info!(reason = refusal, "instances are not pooled: runs start slower");
+    let engine = Engine::new(&on_demand()).map_err(|error| SandboxError::Engine(error.into()))?;
+    Ok((engine, false))
+}
+
+/// An engine that makes code for those of [`make`], and reserves nothing.
+pub(super) fn for_compiling(pooled: bool) -> wasmtime::Result<Engine> {
+    Engine::new(&if pooled { base() } else { on_demand() })
+}
+
+/// As [`for_compiling`], for every machine of this architecture: nothing that only newer processors have.
+pub(super) fn for_any_machine(pooled: bool) -> wasmtime::Result<Engine> {
+    let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-gnu" };
+    let mut config = if pooled { base() } else { on_demand() };
+    config.target(&format!("{}-{system}", std::env::consts::ARCH))?;
+    Engine::new(&config)
+}
+
+fn base() -> Config {
+    let mut config = Config::new();
+    config
+        .epoch_interruption(true)
+        .max_wasm_stack(limits::STACK)
+        .concurrency_support(false)
+        .wasm_memory64(false)
+        // Names of functions come with every component. Lines would need DWARF, written by the
+        // hook's author, to be parsed in a worker.
+        .wasm_backtrace_details(WasmBacktraceDetails::Disable)
+        .wasm_backtrace_max_frames(NonZeroUsize::new(limits::FRAMES));
+    config
+}
+
+/// Reserves only what guests use: this is for hosts with little address space.
+fn on_demand() -> Config {
+    let mut config = base();
+    config.memory_reservation(0).memory_reservation_for_growth(1024 * 1024).memory_guard_size(64 * 1024);
+    config
+}
+
+/// What each of so many slots keeps, in whole pages, so that all together keep no more than this.
+fn kept_of_each(bytes: u64, slots: u32) -> u64 {
+    const PAGE: u64 = 4096;
+    bytes / u64::from(slots.max(1)) / PAGE * PAGE
+}
+
+fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
+    let instances = config.max_concurrent_runs + config.max_concurrent_answers + super::ASKED_AT_ONCE;
+    let runs = u32::try_from(instances).ok().filter(|_| config.pooling)?;
+    let of_each = |count: usize| u32::try_from(count).ok().and_then(|count| runs.checked_mul(count));
+    // All slots may have been in use at once, and the pool keeps all of them then.
+    let warm = config.memory / WARM;
+    let memories = kept_of_each(warm / 4 * 3, of_each(limits::MEMORIES)?).min(KEEP_RESIDENT);
+    let tables = kept_of_each(warm / 4, of_each(limits::TABLES)?).min(KEEP_OF_TABLE);
+    let bytes = |kept: u64| usize::try_from(kept).unwrap_or_default();
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(runs)
+        .total_stacks(runs)
+        .total_core_instances(of_each(limits::INSTANCES)?)
+        .total_memories(of_each(limits::MEMORIES)?)
+        .total_tables(of_each(limits::TABLES)?)
+        .max_core_instances_per_component(u32::try_from(limits::INSTANCES).ok()?)
+        .max_memories_per_component(u32::try_from(limits::MEMORIES).ok()?)
+        .max_tables_per_component(u32::try_from(limits::TABLES).ok()?)
+        .max_memories_per_module(u32::try_from(limits::MEMORIES).ok()?)
+        .max_tables_per_module(u32::try_from(limits::TABLES).ok()?)
+        .table_elements(limits::TABLE_ELEMENTS)
+        .linear_memory_keep_resident(bytes(memories))
+        // Linux 6.7 tells which pages were written: only those are reset. Halves a small run.
+        .pagemap_scan(Enabled::Auto)
+        .table_keep_resident(bytes(tables));
+    Some(pool)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    // mutant: crates/sandbox/src/engine.rs: `let warm = config.memory / WARM;` => `let warm = config.memory;`
+    #[test]
+    fn what_all_slots_keep_has_room_in_its_part() {
+        for mebibytes in [16, 256, 1024, 8192, 64 * 1024] {
+            let config = SandboxConfig { memory: mebibytes * 1024 * 1024, ..SandboxConfig::default() };
+            let pool = pool(&config).unwrap();
+            let memories = pool.get_total_memories() as usize * pool.get_memory_keep_resident();
+            let tables = pool.get_total_tables() as usize * pool.get_table_keep_resident();
+            assert!((memories + tables) as u64 <= config.memory / WARM, "{mebibytes}: {memories} {tables}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The trait by which the rest of the operator answers what a hook asks.
+//!
+//! Never talks to Kubernetes and never decides what is allowed: that is behind [`Host`].
+
+use std::sync::Arc;
+
+use boathook_core::model::{
+    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, ListQuery, MetricSample, Moment, ObjectRef,
+    Operation, Page,
+};
+use futures::future::BoxFuture;
+use tracing::Level;
+
+use super::ambient::Ambient;
+
+/// The answer of a write: the object as the server answered it, where there was something to write.
+pub type Written = Result<Option<String>, CallError>;
+
+/// What a run can ask of the rest of the operator.
+///
+/// Dropping a returned future must be safe at any point: that is how a run ends at its deadline.
+pub trait Host: Send + Sync + 'static {
+    /// Reads one object, or a subresource of it, as JSON.
+    fn get<'a>(
+        &'a self,
+        caller: &'a Caller,
+        target: ObjectRef,
+        subresource: Option<String>,
+    ) -> BoxFuture<'a, Result<String, CallError>>;
+
+    /// Reads one page of objects.
+    fn list<'a>(&'a self, caller: &'a Caller, query: ListQuery) -> BoxFuture<'a, Result<Page, CallError>>;
+
+    /// Writes.
+    fn write<'a>(&'a self, caller: &'a Caller, operation: Operation) -> BoxFuture<'a, Written>;
+
+    /// Writes many; one result each, in the order given.
+    fn batch<'a>(&'a self, caller: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>>;
+
+    /// Creates a Kubernetes Event.
+    fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>>;
+
+    /// The hook's snapshots, all of one moment. Asked at the beginning of a run that may open some.
+    fn moment(&self, hook: &HookName) -> Moment;
+
+    /// Whether a metric could be recorded, were the run over now; the text is for the hook's author.
+    /// `in_run` is the number of series that the run has reported so far, with this one. Must be
+    /// cheap: asked at every call.
+    fn check_metric(&self, _caller: &Caller, _sample: &MetricSample, _in_run: usize) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// A run opens a snapshot: for those who keep records. `None`: its objects are not known yet.
+    fn opened(&self, _binding: &BindingName, _items: Option<&Items>) {}
+
+    /// A run logs a line, within its budget: for those who keep records. `fields` is a JSON object, or
+    /// empty. Must be cheap.
+    fn logged(&self, _level: Level, _message: &str, _fields: &str) {}
+
+    /// Where the run has the time and random numbers from; asked once, before it. Default: the system.
+    fn ambient(&self) -> Option<Arc<dyn Ambient>> {
+        None
+    }
+}
+
+/// The host while a hook is asked for its configuration: nothing is granted yet.
+pub(super) struct NoGrants;
+
+impl NoGrants {
+    fn refuse<'a, T: Send + 'a>(&self, call: &str) -> BoxFuture<'a, Result<T, CallError>> {
+        let error = CallError {
+            reason: CallReason::ForbiddenByGrant,
+            message: format!("kube.{call} is not allowed in config: permissions are known only after it; do it in run"),
+            code: None,
+            status: None,
+        };
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+impl Host for NoGrants {
+    fn get<'a>(&'a self, _: &'a Caller, _: ObjectRef, _: Option<String>) -> BoxFuture<'a, Result<String, CallError>> {
+        self.refuse("get")
+    }
+
+    fn list<'a>(&'a self, _: &'a Caller, _: ListQuery) -> BoxFuture<'a, Result<Page, CallError>> {
+        self.refuse("list")
+    }
+
+    fn write<'a>(&'a self, _: &'a Caller, _: Operation) -> BoxFuture<'a, Written> {
+        self.refuse("write")
+    }
+
+    fn batch<'a>(&'a self, _: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
+        let refusals = operations.iter().map(|_| self.refuse("batch"));
+        Box::pin(futures::future::join_all(refusals))
+    }
+
+    fn emit_event<'a>(&'a self, _: &'a Caller, _: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
+        self.refuse("emit-event")
+    }
+
+    fn moment(&self, _: &HookName) -> Moment {
+        Moment::default()
+    }
+
+    fn check_metric(&self, _: &Caller, _: &MetricSample, _: usize) -> Result<(), String> {
+        Err("metrics can't be reported in config: report them in run".to_owned())
+    }
+}

@@ -1,0 +1,13 @@
+//! `settings`: what the admin configured for the hook's bundle. `{}` outside of bundles.
+//!
+//! Never reads the operator's own configuration.
+
+use crate::{bindings::boathook::hook::settings::Host, store::State};
+
+impl Host for State {
+    fn get(&mut self) -> wasmtime::Result<String> {
+        let settings = self.caller.settings.clone();
+        self.spend(settings.len())?;
+        Ok(settings.to_string())
+    }
+}

@@ -1,0 +1,384 @@
+//! The hook's voice: `log.write`, stdout and stderr, as bounded lines in the operator's log.
+//!
+//! Never keeps more of it than a partial line and the text of a panic.
+
+use std::{
+    borrow::Cow,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use boathook_core::model::{BindingName, HookName, QueueName, RunId, Trigger};
+use tracing::Level;
+use wasmtime_wasi::{
+    cli::{IsTerminal, StdoutStream},
+    p2::{OutputStream, Pollable, StreamResult},
+};
+
+use super::{
+    host::Host,
+    limits,
+    line::{self, Line},
+};
+
+/// The longest line in bytes; of a longer one the rest is left out, and that is said.
+const MAX_LINE: usize = 10_000;
+
+/// What a line costs at least: the words that the host adds.
+const MIN_COST: u64 = 64;
+
+/// What is kept of a panic's text.
+const MAX_PANIC: usize = 2 * 1024;
+
+/// What each line of a run is labelled with.
+pub(super) struct Labels {
+    hook: HookName,
+    run: RunId,
+    binding: BindingName,
+    queue: Option<QueueName>,
+    attempt: Option<u32>,
+    /// Of a run for one event: what happened, and to which object.
+    event: Option<(&'static str, String)>,
+}
+
+impl Labels {
+    /// Of a call that is no run.
+    pub(super) fn of_call(hook: HookName, run: RunId, call: &str) -> Self {
+        Self::of_answer(hook, run, BindingName::new(call))
+    }
+
+    /// Of a call that answers the API server.
+    pub(super) fn of_answer(hook: HookName, run: RunId, binding: BindingName) -> Self {
+        Self { hook, run, binding, queue: None, attempt: None, event: None }
+    }
+
+    pub(super) fn of_run(hook: HookName, run: RunId, attempt: u32, triggers: &[Trigger]) -> Self {
+        let first = triggers.first();
+        let event = if triggers.len() == 1 { first.and_then(Trigger::event) } else { None };
+        Self {
+            hook,
+            run,
+            binding: first.map_or_else(|| BindingName::new(""), |trigger| trigger.binding.clone()),
+            queue: first.map(|trigger| trigger.queue.clone()),
+            attempt: Some(attempt),
+            event: event.map(|(kind, object)| (kind.as_str(), object.to_string())),
+        }
+    }
+}
+
+/// Where a run's lines go.
+pub(super) struct RunLog {
+    labels: Labels,
+    limit: u64,
+    listener: Option<Arc<dyn Host>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    used: u64,
+    dropping: bool,
+    stdout: Unfinished,
+    stderr: Unfinished,
+    panic: Option<String>,
+}
+
+/// A line that has no end yet.
+#[derive(Default)]
+struct Unfinished {
+    kept: Vec<u8>,
+    /// Bytes beyond the longest line.
+    cut: usize,
+}
+
+impl Unfinished {
+    fn push(&mut self, bytes: &[u8]) {
+        let room = MAX_LINE.saturating_sub(self.kept.len()).min(bytes.len());
+        self.cut += bytes.len() - room;
+        self.kept.extend(bytes.iter().take(room));
+    }
+}
+
+impl RunLog {
+    /// `limit` is `limits.logBytes`.
+    pub(super) fn new(labels: Labels, limit: u64) -> Self {
+        Self { labels, limit, listener: None, state: Mutex::default() }
+    }
+
+    /// Tells the host each line, too.
+    pub(super) fn heard_by(mut self, host: Arc<dyn Host>) -> Self {
+        self.listener = Some(host);
+        self
+    }
+
+    /// Bytes of lines that were logged.
+    pub(super) fn bytes(&self) -> u64 {
+        self.lock().used
+    }
+
+    /// Writes one line. `fields` is a JSON object, or empty.
+    pub(super) fn line(&self, level: Level, message: &str, fields: &str) {
+        let message = message.trim_end();
+        let kept = message.get(..message.floor_char_boundary(MAX_LINE)).unwrap_or(message);
+        let message = marked(kept, message.len() - kept.len());
+        let line = Line { level, message, fields: fields.to_owned(), proxied: false };
+        self.write(&mut self.lock(), &line);
+    }
+
+    /// Logs what stdout and stderr hold of unfinished lines.
+    pub(super) fn finish(&self) {
+        let mut state = self.lock();
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let rest = std::mem::take(stream.buffer(&mut state));
+            self.captured(&mut state, stream, &rest);
+        }
+    }
+
+    /// Place and message of a Rust panic, when that was the last thing on stderr.
+    pub(super) fn panic(&self) -> Option<String> {
+        self.lock().panic.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a chunk of a stream apart into lines.
+    fn capture(&self, stream: Stream, mut bytes: &[u8]) {
+        let mut state = self.lock();
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            let (head, rest) = bytes.split_at(end);
+            stream.buffer(&mut state).push(head);
+            let line = std::mem::take(stream.buffer(&mut state));
+            self.captured(&mut state, stream, &line);
+            bytes = rest.split_first().map_or(&[], |(_, rest)| rest);
+        }
+        stream.buffer(&mut state).push(bytes);
+    }
+
+    fn captured(&self, state: &mut State, stream: Stream, line: &Unfinished) {
+        let text = String::from_utf8_lossy(&line.kept);
+        let text = text.trim_end();
+        if matches!(stream, Stream::Stderr) {
+            note_panic(&mut state.panic, text);
+        }
+        if line.cut > 0 {
+            let message = marked(text, line.cut);
+            self.write(state, &Line { level: stream.level(), message, fields: String::new(), proxied: false });
+        } else if !text.is_empty() {
+            self.write(state, &line::read(text, stream.level()));
+        }
+    }
+
+    fn write(&self, state: &mut State, line: &Line<'_>) {
+        // What the operator does not want to see costs the hook nothing.
+        if line.level == Level::DEBUG && !tracing::enabled!(target: "hook", Level::DEBUG) {
+            return;
+        }
+        let cost = ((line.message.len() + line.fields.len()) as u64).max(MIN_COST);
+        if state.used.saturating_add(cost) > self.limit {
+            self.drop_line(state);
+        } else {
+            state.used += cost;
+            self.emit(line.level, &one_line(&line.message), &line.fields, line.proxied);
+        }
+    }
+
+    fn drop_line(&self, state: &mut State) {
+        if !std::mem::replace(&mut state.dropping, true) {
+            let limit = limits::bytes(self.limit);
+            let note = format!("limits.logBytes of {limit} reached: lines of this run that do not fit are dropped");
+            self.emit(Level::WARN, &note, "", false);
+        }
+    }
+
+    fn emit(&self, level: Level, message: &str, fields: &str, proxied: bool) {
+        if let Some(listener) = &self.listener {
+            listener.logged(level, message, fields);
+        }
+        let fields = Some(fields).filter(|fields| !fields.is_empty());
+        let proxied = Some(true).filter(|_| proxied);
+        let Labels { hook, run, binding, queue, attempt, event } = &self.labels;
+        let (hook, run, binding) = (hook.as_str(), run.as_str(), binding.unique());
+        let queue = queue.as_ref().map(tracing::field::display);
+        let (event, object) = event.as_ref().map(|(kind, object)| (*kind, object.as_str())).unzip();
+        macro_rules! line {
+            ($level:expr) => {
+                tracing::event!(
+                    target: "hook", $level, hook, run, binding, queue, attempt, event, object, proxied, fields, "{message}"
+                )
+            };
+        }
+        // A level is part of a call site in `tracing`, hence one for each.
+        match level {
+            Level::ERROR => line!(Level::ERROR),
+            Level::WARN => line!(Level::WARN),
+            Level::INFO => line!(Level::INFO),
+            _ => line!(Level::DEBUG),
+        }
+    }
+}
+
+impl Drop for RunLog {
+    /// A run that is interrupted does not get to its end.
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// A text of which something was left out.
+fn marked(kept: &str, cut: usize) -> Cow<'_, str> {
+    if cut == 0 { kept.into() } else { format!("{kept} [cut: {cut} bytes more]").into() }
+}
+
+/// A guest's text in one line. No hook may forge a line of the operator: line breaks and other control characters are escaped.
+pub(super) fn one_line(message: &str) -> Cow<'_, str> {
+    let forbidden = |c: char| c.is_control() && c != '\t';
+    if !message.contains(forbidden) {
+        return Cow::Borrowed(message);
+    }
+    let mut line = String::with_capacity(message.len() + 16);
+    for c in message.chars() {
+        if forbidden(c) { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    Cow::Owned(line)
+}
+
+/// Follows stderr for what Rust's default panic hook prints: keeps the place and the message.
+fn note_panic(panic: &mut Option<String>, line: &str) {
+    if let Some((thread, place)) = line.split_once(" panicked at ")
+        && thread.starts_with("thread ")
+    {
+        *panic = Some(one_line(place).into_owned());
+    } else if let Some(text) = panic
+        && !line.is_empty()
+        && !line.starts_with("note: ")
+        && text.len() + line.len() < MAX_PANIC
+    {
+        text.push(' ');
+        text.push_str(&one_line(line));
+    }
+}
+
+/// Which of the guest's streams.
+#[derive(Clone, Copy)]
+pub(super) enum Stream {
+    /// Becomes `info` lines.
+    Stdout,
+    /// Becomes `warn` lines.
+    Stderr,
+}
+
+impl Stream {
+    fn level(self) -> Level {
+        match self {
+            Self::Stdout => Level::INFO,
+            Self::Stderr => Level::WARN,
+        }
+    }
+
+    fn buffer(self, state: &mut State) -> &mut Unfinished {
+        match self {
+            Self::Stdout => &mut state.stdout,
+            Self::Stderr => &mut state.stderr,
+        }
+    }
+}
+
+/// A stream's end in the host, for WASI.
+#[derive(Clone)]
+pub(super) struct Capture {
+    log: Arc<RunLog>,
+    stream: Stream,
+}
+
+impl Capture {
+    pub(super) fn new(log: Arc<RunLog>, stream: Stream) -> Self {
+        Self { log, stream }
+    }
+}
+
+impl IsTerminal for Capture {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Capture {
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Capture {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for Capture {
+    fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
+        self.log.capture(self.stream, &bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(64 * 1024)
+    }
+}
+
+impl tokio::io::AsyncWrite for Capture {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        self.log.capture(self.stream, bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panic_of(lines: &[&str]) -> Option<String> {
+        let mut panic = None;
+        lines.iter().for_each(|line| note_panic(&mut panic, line));
+        panic
+    }
+
+    #[test]
+    fn no_line_can_be_forged() {
+        assert_eq!(one_line("a\tb é"), "a\tb é");
+        assert_eq!(one_line("a\nINFO \x1b[31mb\u{85}c"), "a\\nINFO \\u{1b}[31mb\\u{85}c");
+    }
+
+    #[test]
+    fn the_last_panic_counts() {
+        assert_eq!(panic_of(&["warning: odd", "thread was busy"]), None);
+        let lines = ["thread 'main' panicked at a.rs:1:2:", "first", "thread '<unnamed>' (7) panicked at b.rs:3:4:"];
+        assert_eq!(panic_of(&lines).as_deref(), Some("b.rs:3:4:"));
+        let lines = ["thread 'main' panicked at a.rs:1:2:", "left: 1", "right: 2", "note: run with", ""];
+        assert_eq!(panic_of(&lines).as_deref(), Some("a.rs:1:2: left: 1 right: 2"));
+    }
+
+    #[test]
+    fn a_panics_text_is_bounded() {
+        let long = "x".repeat(MAX_PANIC - 100);
+        let kept = panic_of(&["thread 'main' panicked at a.rs:1:2:", &long, &long, &long]).unwrap_or_default();
+        assert!(kept.len() > 1000 && kept.len() < MAX_PANIC, "{}", kept.len());
+    }
+}

@@ -1,0 +1,300 @@
+//! What runs have of the process's memory: one number of bytes for all of them, which tenants share.
+//!
+//! A run waits until there is as much as its hook's runs used lately, and takes more as it grows. If there is no more, it
+//! ends and is tried again: to wait in the middle, each holding what the others wait for, would be for ever. What it had
+//! reached is remembered, so that the next try waits before it begins.
+//!
+//! Counted are the guest's memories and tables, and what host calls copy. Not counted is what one call copies before it
+//! is looked at: [`memory::CALL`](boathook_core::memory::CALL) bytes at most, in each thread of the runtime.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use boathook_core::{
+    fair::{Pool, Share, Tenant, TooLarge},
+    model::{Charge, Limit},
+};
+
+use super::error::Reached;
+
+const KIB: u64 = 1024;
+
+/// A run's own data, its stacks among them.
+const BASE: u64 = 512 * KIB;
+/// Bytes that are taken at once, so that a guest which grows page by page does not ask each time.
+const CHUNK: u64 = 512 * KIB;
+
+/// There is no more memory at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the memory that all runs share is used up, of which this one has {has} MiB; it is tried again when there is more: \
+     give the operator more memory (--memory-limit), or have hooks use less"
+)]
+pub(super) struct Crowded {
+    has: u64,
+}
+
+/// Why a run gets no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// Others have it.
+    Crowded(Crowded),
+    /// No tenant gets so much.
+    TooMuch,
+}
+
+impl Refused {
+    /// The error that ends the run. `limit` is told when nobody could have so much.
+    pub(super) fn error(self, limit: Limit) -> wasmtime::Error {
+        match self {
+            Self::Crowded(crowded) => crowded.into(),
+            Self::TooMuch => Reached(limit).into(),
+        }
+    }
+}
+
+/// The memory of all runs.
+pub(super) struct Rooms {
+    pool: Pool,
+    most: u64,
+}
+
+impl Rooms {
+    pub(super) fn new(bytes: u64) -> Self {
+        let pool = Pool::new(bytes);
+        let most = pool.most();
+        Self { pool, most }
+    }
+
+    /// The most memory of a guest: the rest of a tenant's share is for host calls.
+    pub(super) fn most_memory(&self) -> u64 {
+        self.most - self.most / 8
+    }
+
+    /// For a run that begins; waits until there is as much as its hook's runs used lately.
+    pub(super) async fn begin(&self, tenant: &Tenant, usual: &Usual) -> Result<Room, TooLarge> {
+        self.take(tenant, usual.0.load(Ordering::Relaxed)).await
+    }
+
+    /// For a call at load, which is not tried again: waits for all that it may use.
+    pub(super) async fn whole(&self, tenant: &Tenant, memory: u64) -> Result<Room, TooLarge> {
+        self.take(tenant, memory).await
+    }
+
+    async fn take(&self, tenant: &Tenant, bytes: u64) -> Result<Room, TooLarge> {
+        let bytes = bytes.saturating_add(BASE).min(self.most);
+        let share = match self.pool.try_take(tenant, bytes) {
+            Some(share) => share,
+            None => self.pool.take(tenant, bytes).await?,
+        };
+        let held = Held { share, most: self.most, guest: 0, call: 0, kept: 0, peak: 0 };
+        Ok(Room(Arc::new(Mutex::new(held))))
+    }
+}
+
+/// What runs of a hook used lately.
+#[derive(Debug, Default)]
+pub(super) struct Usual(AtomicU64);
+
+impl Usual {
+    /// A run has ended. What one needed counts for the next; less than that, little by little.
+    pub(super) fn ended(&self, room: &Room) {
+        let (peak, usual) = (room.held().peak, self.0.load(Ordering::Relaxed));
+        let next = if peak >= usual { peak } else { usual - (usual - peak) / 8 };
+        self.0.store(next, Ordering::Relaxed);
+    }
+}
+
+/// What one run has. Given back when it is dropped.
+#[derive(Debug, Clone)]
+pub(super) struct Room(Arc<Mutex<Held>>);
+
+#[derive(Debug)]
+struct Held {
+    share: Share,
+    most: u64,
+    /// The guest's memories and tables.
+    guest: u64,
+    /// What the host call under way has copied, or the last one.
+    call: u64,
+    /// What the host keeps until the run has ended.
+    kept: u64,
+    /// The most that was wanted, without [`BASE`].
+    peak: u64,
+}
+
+impl Held {
+    /// Takes what is lacking.
+    fn fit(&mut self) -> Result<(), Refused> {
+        let wanted = self.guest.saturating_add(self.call).saturating_add(self.kept);
+        self.peak = self.peak.max(wanted);
+        let needs = wanted.saturating_add(BASE);
+        let Some(lacks) = needs.checked_sub(self.share.units()).filter(|lacks| *lacks > 0) else { return Ok(()) };
+        if needs > self.most {
+            return Err(Refused::TooMuch);
+        }
+        if self.share.grow(lacks.max(CHUNK)) || self.share.grow(lacks) {
+            return Ok(());
+        }
+        Err(Refused::Crowded(Crowded { has: self.share.units() / (KIB * KIB) }))
+    }
+
+    /// Gives back what a large call had.
+    fn ease(&mut self) {
+        let needs = BASE + self.guest + self.call + self.kept + CHUNK;
+        let spare = self.share.units().saturating_sub(needs);
+        if spare > CHUNK {
+            self.share.shrink(spare);
+        }
+    }
+}
+
+impl Room {
+    /// For tests.
+    #[cfg(test)]
+    pub(super) fn unbounded() -> Self {
+        let share = Pool::new(u64::MAX).try_take(&Tenant::hook("h"), BASE);
+        let share = share.unwrap_or_else(|| unreachable!("nobody uses any"));
+        Self(Arc::new(Mutex::new(Held { share, most: u64::MAX, guest: 0, call: 0, kept: 0, peak: 0 })))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The guest's memories and tables grow.
+    pub(super) fn grow(&self, bytes: u64) -> Result<(), Refused> {
+        let mut held = self.held();
+        held.guest = held.guest.saturating_add(bytes);
+        let fits = held.fit();
+        if fits.is_err() {
+            held.guest = held.guest.saturating_sub(bytes);
+        }
+        fits
+    }
+
+    /// Growth that was permitted did not happen.
+    pub(super) fn ungrow(&self, bytes: u64) {
+        let mut held = self.held();
+        held.guest = held.guest.saturating_sub(bytes);
+    }
+
+    /// A host call begins; what the last one had copied is gone.
+    pub(super) fn begin_call(&self, bytes: usize) -> Result<(), Refused> {
+        let mut held = self.held();
+        let large = held.call > CHUNK;
+        held.call = bytes as u64;
+        if large {
+            held.ease();
+        }
+        held.fit()
+    }
+
+    /// The host call under way copies more.
+    pub(super) fn copy(&self, bytes: usize) -> Result<(), Refused> {
+        let mut held = self.held();
+        held.call = held.call.saturating_add(bytes as u64);
+        held.fit()
+    }
+
+    /// The host keeps so much until the run has ended.
+    pub(super) fn keep(&self, bytes: usize) -> Result<(), Refused> {
+        let mut held = self.held();
+        held.kept = held.kept.saturating_add(bytes as u64);
+        held.fit()
+    }
+}
+
+impl Charge for Room {
+    fn charge(&self, bytes: usize) -> bool {
+        self.copy(bytes).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    const MIB: u64 = 1024 * KIB;
+
+    fn tenants() -> (Tenant, Tenant) {
+        (Tenant::namespace("team-a"), Tenant::namespace("team-b"))
+    }
+
+    fn begun(rooms: &Rooms, tenant: &Tenant, usual: &Usual) -> Option<Room> {
+        rooms.begin(tenant, usual).now_or_never().map(Result::unwrap)
+    }
+
+    // mutant: crates/sandbox/src/room.rs: `self.share.grow(lacks.max(CHUNK)) || self.share.grow(lacks)` => `true`
+    #[test]
+    fn runs_that_grow_never_have_more_than_there_is_and_leave_some_for_others() {
+        let (a, b) = tenants();
+        let rooms = Rooms::new(64 * MIB);
+        let greedy: Vec<_> = (0..8).map(|_| begun(&rooms, &a, &Usual::default()).unwrap()).collect();
+        let grown =
+            greedy.iter().map(|room| (0..64).take_while(|_| room.grow(MIB).is_ok()).count() as u64).sum::<u64>();
+        assert!((40..=48).contains(&grown), "{grown}");
+        let other = begun(&rooms, &b, &Usual::default()).unwrap();
+        assert_eq!(other.grow(8 * MIB), Ok(()));
+        assert!(matches!(greedy[7].grow(8 * MIB), Err(Refused::Crowded(_))));
+        drop((greedy, other));
+        assert_eq!(rooms.pool.free(), 64 * MIB);
+    }
+
+    #[test]
+    fn what_nobody_can_have_is_no_matter_of_waiting() {
+        let rooms = Rooms::new(64 * MIB);
+        let room = begun(&rooms, &tenants().0, &Usual::default()).unwrap();
+        assert_eq!(room.grow(48 * MIB), Err(Refused::TooMuch));
+        assert_eq!(room.grow(rooms.most_memory()), Ok(()));
+        room.ungrow(rooms.most_memory());
+        assert_eq!(room.copy(47 * MIB as usize), Ok(()));
+    }
+
+    // mutant: crates/sandbox/src/room.rs: `self.take(tenant, usual.0.load(Ordering::Relaxed)).await` => `self.take(tenant, 0).await`
+    #[test]
+    fn a_run_waits_for_what_its_hooks_runs_used_lately() {
+        let (a, _) = tenants();
+        let (rooms, usual) = (Rooms::new(64 * MIB), Usual::default());
+        let first = begun(&rooms, &a, &usual).unwrap();
+        first.grow(30 * MIB).unwrap();
+        usual.ended(&first);
+        let mut second = rooms.begin(&a, &usual).boxed();
+        assert!((&mut second).now_or_never().is_none(), "30 of a tenant's 48 MiB are in use");
+        drop(first);
+        let second = second.now_or_never().unwrap().unwrap();
+        assert_eq!(second.grow(30 * MIB), Ok(()));
+        // One that needs little is held against what the others needed less and less.
+        for _ in 0..20 {
+            usual.ended(&Room(Arc::new(Mutex::new(Held { peak: 0, ..empty(&rooms, &a) }))));
+        }
+        assert!(usual.0.load(Ordering::Relaxed) < 3 * MIB);
+    }
+
+    fn empty(rooms: &Rooms, tenant: &Tenant) -> Held {
+        let share = rooms.pool.try_take(tenant, 0).unwrap();
+        Held { share, most: rooms.most, guest: 0, call: 0, kept: 0, peak: 0 }
+    }
+
+    // mutant: crates/sandbox/src/room.rs: `self.share.shrink(spare);` => ``
+    #[test]
+    fn what_a_large_call_had_goes_back_with_the_next_one() {
+        let (a, b) = tenants();
+        let rooms = Rooms::new(64 * MIB);
+        let room = begun(&rooms, &a, &Usual::default()).unwrap();
+        room.begin_call(0).unwrap();
+        assert!(room.charge(40 * MIB as usize));
+        let other = begun(&rooms, &b, &Usual::default()).unwrap();
+        assert!(matches!(other.grow(30 * MIB), Err(Refused::Crowded(_))));
+        room.begin_call(10).unwrap();
+        assert_eq!(other.grow(30 * MIB), Ok(()));
+        room.keep(10 * MIB as usize).unwrap();
+        room.begin_call(0).unwrap();
+        assert!(room.held().share.units() >= 10 * MIB);
+    }
+}

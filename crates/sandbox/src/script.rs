@@ -1,0 +1,73 @@
+//! A script, in the words of its interpreter. Never loads one and never runs one.
+
+use std::sync::Arc;
+
+use boathook_core::model::{AdmissionKind, Script, ScriptFunction};
+
+use super::bindings::{
+    functions::exports::boathook::interpreter::functions as listed,
+    interpreter::exports::boathook::interpreter::script as wit,
+};
+
+/// What an interpreter reads.
+#[derive(Clone)]
+pub(super) struct Source {
+    /// The script's files.
+    pub(super) script: Arc<Script>,
+    /// What the interpreter itself made of the entry.
+    pub(super) compiled: Option<Vec<u8>>,
+}
+
+/// What makes a hook of an interpreter.
+pub(super) struct Scripted {
+    /// What the interpreter reads.
+    pub(super) source: Arc<Source>,
+    /// What its `config` returned.
+    pub(super) document: String,
+    pub(super) handlers: Vec<wit::Handler>,
+    /// Absent: the interpreter does not tell, as one whose scripts have no functions for single bindings.
+    pub(super) functions: Option<Vec<ScriptFunction>>,
+}
+
+impl Scripted {
+    /// Whether there is a function for such requests.
+    pub(super) fn reviews(&self, kind: AdmissionKind) -> bool {
+        let wanted = match kind {
+            AdmissionKind::Validating => wit::Handler::Validating,
+            AdmissionKind::Mutating => wit::Handler::Mutating,
+        };
+        self.handlers.contains(&wanted)
+    }
+
+    /// Whether there is a function that converts.
+    pub(super) fn converts(&self) -> bool {
+        self.handlers.contains(&wit::Handler::Conversion)
+    }
+
+    /// Whether the interpreter's export is one that the script answers.
+    pub(super) fn exports(&self, export: &str) -> bool {
+        let named = |interface: &str| export.starts_with(&format!("boathook:hook/{interface}@"));
+        match export {
+            "config" | "run" => true,
+            _ if named("validating") => self.reviews(AdmissionKind::Validating),
+            _ if named("mutating") => self.reviews(AdmissionKind::Mutating),
+            _ => named("conversion") && self.converts(),
+        }
+    }
+}
+
+/// In the host's words.
+pub(super) fn function(function: listed::Function) -> ScriptFunction {
+    let listed::Function { purpose, name } = function;
+    match purpose {
+        listed::Purpose::Run => ScriptFunction::Run,
+        listed::Purpose::Startup => ScriptFunction::Startup,
+        listed::Purpose::Event => ScriptFunction::Event(name),
+        listed::Purpose::Synchronization => ScriptFunction::Synchronization(name),
+        listed::Purpose::Schedule => ScriptFunction::Schedule(name),
+        listed::Purpose::Group => ScriptFunction::Group(name),
+        listed::Purpose::Validating => ScriptFunction::Validating(name),
+        listed::Purpose::Mutating => ScriptFunction::Mutating(name),
+        listed::Purpose::Conversion => ScriptFunction::Conversion(name),
+    }
+}

@@ -1,0 +1,221 @@
+//! What can be said of a component by looking at it: is it one, is it whole, is it a hook.
+//!
+//! Pure; never compiles.
+
+use boathook_core::model::HookName;
+
+use super::error::LoadError;
+
+/// The world that hooks are built for.
+const WORLD: &str = "boathook:hook@0.1.0";
+
+/// Our package, and the interfaces that a hook may import of it.
+const PACKAGE: &str = "boathook:hook";
+const INTERFACES: [&str; 7] = ["types", "admission", "log", "kube", "snapshots", "metrics", "settings"];
+
+/// What an interpreter may import and must export beside.
+pub(super) const INTERPRETER: &str = "boathook:interpreter";
+const SCRIPT: &str = "boathook:interpreter/script@0.1.0";
+
+/// Our versions are compatible within this prefix, as semver has it for 0.x.
+const COMPATIBLE: &str = "0.1.";
+
+/// WASI 0.2, as far as it is linked.
+const WASI: [&str; 6] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io", "wasi:random", "wasi:sockets"];
+
+const MAGIC: &[u8] = b"\0asm";
+const COMPONENT: [u8; 4] = [0x0d, 0, 1, 0];
+const CORE_MODULE: [u8; 4] = [1, 0, 0, 0];
+
+/// What a component is loaded as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum World {
+    /// A hook.
+    Hook,
+    /// What runs scripts: a hook that is given its program.
+    Interpreter,
+}
+
+/// Refuses what is not a whole component of bearable size.
+pub(super) fn check(hook: &HookName, bytes: &[u8], max: u64) -> Result<(), LoadError> {
+    let hook = || hook.clone();
+    let size = bytes.len() as u64;
+    if bytes.is_empty() {
+        return Err(LoadError::Empty { hook: hook() });
+    }
+    if size > max {
+        return Err(LoadError::TooManyBytes { hook: hook(), size, max });
+    }
+    let Some(rest) = bytes.strip_prefix(MAGIC) else {
+        let start = bytes.iter().take(16).copied().collect::<Vec<_>>().escape_ascii().to_string();
+        return Err(LoadError::NotWasm { hook: hook(), start });
+    };
+    let Some((version, sections)) = rest.split_first_chunk() else {
+        return Err(LoadError::Truncated { hook: hook(), size, missing: 4 - rest.len() as u64 });
+    };
+    match *version {
+        COMPONENT => {}
+        CORE_MODULE => return Err(LoadError::CoreModule { hook: hook() }),
+        other => return Err(LoadError::UnknownFormat { hook: hook(), version: super::cache::hex(&other) }),
+    }
+    match missing(sections) {
+        0 => Ok(()),
+        missing => Err(LoadError::Truncated { hook: hook(), size, missing }),
+    }
+}
+
+/// Bytes that the last section lacks.
+fn missing(mut sections: &[u8]) -> u64 {
+    while let Some((_id, rest)) = sections.split_first() {
+        let Some((length, body)) = leb128(rest) else { return 1 };
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        match body.get(length..) {
+            Some(rest) => sections = rest,
+            None => return (length - body.len()) as u64,
+        }
+    }
+    0
+}
+
+/// An unsigned number of at most 32 bits, and what follows it.
+fn leb128(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0;
+    for (index, byte) in bytes.iter().enumerate().take(5) {
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((value, bytes.get(index + 1..)?));
+        }
+    }
+    None
+}
+
+/// Refuses what is not a hook of a version that we have.
+pub(super) fn check_world(
+    hook: &HookName,
+    world: World,
+    imports: &[String],
+    exports: &[String],
+) -> Result<(), LoadError> {
+    for import in imports {
+        check_import(hook, world, import)?;
+    }
+    let needed = ["config", "run"].into_iter().chain((world == World::Interpreter).then_some(SCRIPT));
+    let missing: Vec<_> = needed.filter(|name| !exports.iter().any(|export| export == name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(LoadError::MissingExport {
+        hook: hook.clone(),
+        missing: missing.join(" and "),
+        world: WORLD,
+        found: if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") },
+    })
+}
+
+fn check_import(hook: &HookName, world: World, import: &str) -> Result<(), LoadError> {
+    let (name, version) = import.split_once('@').unwrap_or((import, ""));
+    let (package, interface) = name.split_once('/').unwrap_or((name, ""));
+    let (known, prefix) = if package == PACKAGE {
+        (INTERFACES.contains(&interface), COMPATIBLE)
+    } else if package == INTERPRETER {
+        (world == World::Interpreter && interface == "source", COMPATIBLE)
+    } else {
+        (WASI.contains(&package), "0.2.")
+    };
+    if !known {
+        return Err(LoadError::UnknownImport { hook: hook.clone(), import: import.to_owned() });
+    }
+    if !version.starts_with(prefix) {
+        let supported = format!("{package}@{prefix}x");
+        return Err(LoadError::OtherVersion { hook: hook.clone(), import: import.to_owned(), supported });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+
+    fn name() -> HookName {
+        HookName::new("h").unwrap()
+    }
+
+    fn checked(bytes: &[u8]) -> Result<(), LoadError> {
+        check(&name(), bytes, 100)
+    }
+
+    #[test]
+    fn recognises_what_is_no_component() {
+        let component = wat::parse_str("(component)").unwrap();
+        assert!(checked(&component).is_ok());
+        assert!(matches!(checked(b""), Err(LoadError::Empty { .. })));
+        assert!(matches!(checked(&[0; 101]), Err(LoadError::TooManyBytes { size: 101, max: 100, .. })));
+        assert!(
+            matches!(checked(b"#!/bin/bash\n"), Err(LoadError::NotWasm { start, .. }) if start == "#!/bin/bash\\n")
+        );
+        assert!(matches!(checked(&wat::parse_str("(module)").unwrap()), Err(LoadError::CoreModule { .. })));
+        assert!(
+            matches!(checked(b"\0asm\x0e\0\x01\0"), Err(LoadError::UnknownFormat { version, .. }) if version == "0e000100")
+        );
+    }
+
+    #[test]
+    fn every_cut_is_noticed() {
+        let component = wat::parse_str(r#"(component (core module (func (export "f"))))"#).unwrap();
+        for cut in 1..component.len() {
+            let result = checked(&component[..cut]);
+            // Between two sections a shorter component is whole; the validator has the last word.
+            let boundary = cut == 8;
+            match result {
+                Ok(()) => assert!(boundary || missing(&component[8..cut]) == 0, "{cut}"),
+                Err(LoadError::Truncated { .. } | LoadError::NotWasm { .. }) => assert!(!boundary, "{cut}"),
+                Err(other) => unreachable!("{other}"),
+            }
+        }
+        let whole = component.len() as u64;
+        let cut = &component[..component.len() - 3];
+        assert!(matches!(checked(cut), Err(LoadError::Truncated { size, missing: 3, .. }) if size == whole - 3));
+    }
+
+    #[test]
+    fn a_section_length_without_end_is_cut_off() {
+        assert!(matches!(checked(b"\0asm\x0d\0\x01\0\x01\xff\xff\xff\xff\xff\xff"), Err(LoadError::Truncated { .. })));
+    }
+
+    fn world(imports: &[&str], exports: &[&str]) -> Result<(), LoadError> {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        check_world(&name(), World::Hook, &owned(imports), &owned(exports))
+    }
+
+    #[test]
+    fn imports_and_versions() {
+        let hook = ["config", "run"];
+        assert!(world(&["boathook:hook/kube@0.1.0", "boathook:hook/log@0.1.7", "wasi:io/poll@0.2.9"], &hook).is_ok());
+        assert!(matches!(
+            world(&["boathook:hook/kube@0.2.0"], &hook),
+            Err(LoadError::OtherVersion { import, supported, .. })
+                if import == "boathook:hook/kube@0.2.0" && supported == "boathook:hook@0.1.x"
+        ));
+        assert!(matches!(world(&["boathook:interpreter/source@0.1.0"], &hook), Err(LoadError::UnknownImport { .. })));
+        for import in ["wasi:http/outgoing-handler@0.2.0", "boathook:hook/files@0.1.0", "env", "other:pkg/a@1.0.0"] {
+            assert!(
+                matches!(world(&[import], &hook), Err(LoadError::UnknownImport { import: named, .. }) if named == import)
+            );
+        }
+        assert!(matches!(world(&["wasi:io/poll@0.3.0"], &hook), Err(LoadError::OtherVersion { .. })));
+    }
+
+    #[test]
+    fn exports_that_a_hook_needs() {
+        assert!(matches!(
+            world(&[], &["wasi:cli/run@0.2.3"]),
+            Err(LoadError::MissingExport { missing, found, .. })
+                if missing == "config and run" && found == "wasi:cli/run@0.2.3"
+        ));
+        assert!(matches!(
+            world(&[], &["config"]),
+            Err(LoadError::MissingExport { missing, .. }) if missing == "run"
+        ));
+    }
+}

@@ -1,0 +1,116 @@
+//! What one run owns, and the store around it. No store leaves this file without its memory
+//! limiter, its deadline and its caps.
+//!
+//! Never calls the guest.
+
+use std::{sync::Arc, time::Instant};
+
+use boathook_core::model::{Allowance, Caller, Limit};
+use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+use super::{
+    ambient,
+    budget::Budget,
+    error::Reached,
+    host::Host,
+    limits::{self, Bounds, MemoryMeter},
+    output::{Capture, RunLog, Stream},
+    reported::Reported,
+    room::Room,
+    script::Source,
+    snapshots::Readable,
+    turns::Turn,
+};
+
+/// Bytes that an export may return, whatever the host calls may pass.
+const SURPLUS: usize = 1024 * 1024;
+
+/// What the imported functions work on.
+pub(super) struct State {
+    pub(super) host: Arc<dyn Host>,
+    pub(super) caller: Caller,
+    pub(super) bounds: Bounds,
+    pub(super) memory: MemoryMeter,
+    pub(super) room: Room,
+    pub(super) budget: Budget,
+    pub(super) log: Arc<RunLog>,
+    pub(super) snapshots: Readable,
+    pub(super) metrics: Reported,
+    /// The call that is waiting for the rest of the host, to be named when time is up.
+    pub(super) waiting_in: Option<&'static str>,
+    pub(super) table: ResourceTable,
+    /// The script of this hook, and of no other, for an interpreter.
+    pub(super) source: Option<Arc<Source>>,
+    wasi: WasiCtx,
+}
+
+impl State {
+    pub(super) fn new(
+        host: Arc<dyn Host>,
+        caller: Caller,
+        bounds: Bounds,
+        room: Room,
+        log: Arc<RunLog>,
+        snapshots: Readable,
+    ) -> Self {
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits::HANDLES);
+        // Clocks and random are there by default; environment, arguments, files and network are
+        // empty by default.
+        let mut wasi = WasiCtxBuilder::new();
+        wasi.stdout(Capture::new(log.clone(), Stream::Stdout))
+            .stderr(Capture::new(log.clone(), Stream::Stderr))
+            .max_random_size(limits::RANDOM_BYTES);
+        if let Some(ambient) = host.ambient() {
+            ambient::put_in(&mut wasi, &ambient);
+        }
+        let wasi = wasi.build();
+        let snapshots = snapshots.at(|| host.moment(&caller.hook));
+        Self {
+            host,
+            caller: Caller { memory: Allowance::of(room.clone()), ..caller },
+            bounds,
+            memory: MemoryMeter::new(bounds.limits().memory, room.clone()),
+            room,
+            budget: Budget::new(bounds.limits()),
+            log,
+            snapshots,
+            metrics: Reported::default(),
+            waiting_in: None,
+            table,
+            source: None,
+            wasi,
+        }
+    }
+
+    /// For the interpreter of this script.
+    pub(super) fn reading(self, source: Option<Arc<Source>>) -> Self {
+        Self { source, ..self }
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// A store that ends its guest at `deadline`, and has it compute when it is its turn.
+pub(super) fn new(engine: &Engine, state: State, deadline: Instant, turn: Turn) -> Store<State> {
+    let call_bytes = state.bounds.call_bytes();
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.memory);
+    // What one call may copy out of the guest before the budget sees it. What an export returns
+    // counts too, and that is no host call: hence the surplus.
+    store.set_hostcall_fuel(call_bytes.saturating_add(SURPLUS));
+    store.set_max_component_handles(limits::HANDLES);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| {
+        if Instant::now() >= deadline {
+            return Err(Reached(Limit::Time).into());
+        }
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(turn.clone().next(deadline))))
+    });
+    store
+}

@@ -1,0 +1,241 @@
+//! Whose guest computes, and where. A call begins on the threads of the async runtime, where most calls end within
+//! microseconds. A guest that computes when a tick comes lets others go first. One that has used more than [`SHORT`] of CPU
+//! time then goes on in a thread of its own, with a low priority: the kernel runs whatever else the operator does first.
+//! There it waits for a turn, which is one more tick, and tenants take these turns one after the other. Time that it waits
+//! for its host does not count, nor what other threads do for it.
+//!
+//! We rejected threads for all guests: each host call would change threads, which costs an ordinary run more than all of
+//! its work. We rejected turns on the threads of the runtime: everything else would wait for a tick again and again.
+
+use std::{
+    future::{pending, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    task::Poll,
+    thread,
+    time::{Duration, Instant},
+};
+
+use boathook_core::fair::{Pool, Share, Tenant, threads};
+use futures::future::{BoxFuture, FutureExt as _};
+use rustix::time::{ClockId, clock_gettime};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    time::{sleep_until, timeout_at},
+};
+use tracing::instrument::{Instrument as _, WithSubscriber as _};
+
+/// What threads of guests add to the kernel's number for the process: they get a tenth of the CPU time of the others,
+/// where both want it.
+const NICE: i32 = 10;
+
+/// CPU time of a call on the threads of the runtime: two ticks.
+const SHORT: Duration = Duration::from_millis(10);
+
+/// The turns of a sandbox.
+pub(super) struct Turns(Pool);
+
+impl Turns {
+    /// As many as the runtime has threads. A tenant alone never gets the last one, unless it is the only one.
+    pub(super) fn new() -> Self {
+        Self(Pool::new(threads()))
+    }
+
+    /// For one call of a guest.
+    pub(super) fn of(&self, tenant: &Tenant) -> Turn {
+        let (pool, tenant) = (self.0.clone(), tenant.clone());
+        Turn(Arc::new(Inner {
+            pool,
+            tenant,
+            held: Mutex::default(),
+            waits: false.into(),
+            used: 0.into(),
+            begun: 0.into(),
+            long: false.into(),
+        }))
+    }
+}
+
+/// The guest did not answer until its deadline, and does not compute.
+pub(super) struct Elapsed;
+
+/// The turns of one call. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Turn(Arc<Inner>);
+
+struct Inner {
+    pool: Pool,
+    tenant: Tenant,
+    /// From the moment in which the guest goes on until the end of that poll.
+    held: Mutex<Option<Share>>,
+    waits: AtomicBool,
+    /// CPU time of the call's polls that have ended, in nanoseconds.
+    used: AtomicU64,
+    /// What the clock of CPU time said when the poll at hand began.
+    begun: AtomicU64,
+    /// The guest has computed for long.
+    long: AtomicBool,
+}
+
+impl Inner {
+    /// Polls the call, and counts the CPU time.
+    fn timed<T>(&self, poll: impl FnOnce() -> T) -> T {
+        self.begun.store(cpu_time(), Ordering::Relaxed);
+        let polled = poll();
+        self.used.fetch_add(self.of_this_poll(), Ordering::Relaxed);
+        polled
+    }
+
+    fn of_this_poll(&self) -> u64 {
+        cpu_time().saturating_sub(self.begun.load(Ordering::Relaxed))
+    }
+
+    fn used(&self) -> Duration {
+        Duration::from_nanos(self.used.load(Ordering::Relaxed))
+    }
+}
+
+/// Of this thread, in nanoseconds.
+fn cpu_time() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    // Neither is negative.
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+impl Turn {
+    /// A tick has come while the guest computes. Returns when it may compute for another one, or is at its deadline: what
+    /// ends it then shows its place.
+    pub(super) async fn next(self, deadline: Instant) {
+        self.0.waits.store(true, Ordering::Relaxed);
+        let mut share = None;
+        if self.0.used() + Duration::from_nanos(self.0.of_this_poll()) > SHORT {
+            self.0.long.store(true, Ordering::Relaxed);
+            let turn = self.0.pool.take(&self.0.tenant, 1);
+            share = timeout_at(deadline.into(), turn).await.ok().and_then(Result::ok);
+        }
+        // At least once, so that others are polled, and whoever polls sees that the guest computes for long.
+        tokio::task::yield_now().await;
+        self.0.waits.store(false, Ordering::Relaxed);
+        self.hold(share);
+    }
+
+    /// Polls a call of the guest, and says how much CPU time that took: here at first, and in a thread of its own once the
+    /// guest computes for long. A call that is dropped then ends with the guest's tick. Whatever the call `holds` is
+    /// dropped after it, where it ends.
+    pub(super) async fn apart<T: Send + 'static>(
+        &self,
+        holds: impl Send + 'static,
+        mut call: BoxFuture<'static, T>,
+    ) -> (T, Duration) {
+        let here = poll_fn(|context| match self.0.timed(|| call.poll_unpin(context)) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending if self.0.long.load(Ordering::Relaxed) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        match here.await {
+            Some(ended) => (ended, self.0.used()),
+            None => {
+                let turn = self.0.clone();
+                let call = async move {
+                    let ended = poll_fn(|context| turn.timed(|| call.poll_unpin(context))).await;
+                    drop(holds);
+                    (ended, turn.used())
+                };
+                in_a_thread(call.boxed()).await
+            }
+        }
+    }
+
+    /// Calls the guest until the deadline. With each poll a turn ends: a guest that waits for its host computes nothing.
+    pub(super) async fn around<T>(&self, deadline: Instant, call: impl Future<Output = T>) -> Result<T, Elapsed> {
+        let (mut call, mut late) = (pin!(call), pin!(sleep_until(deadline.into())));
+        poll_fn(|context| {
+            let polled = call.as_mut().poll(context);
+            self.hold(None);
+            match polled {
+                Poll::Ready(ended) => Poll::Ready(Ok(ended)),
+                // One that waits for its turn gets it at its deadline, and is ended as one that computes.
+                Poll::Pending if self.0.waits.load(Ordering::Relaxed) => Poll::Pending,
+                Poll::Pending => late.as_mut().poll(context).map(|()| Err(Elapsed)),
+            }
+        })
+        .await
+    }
+
+    fn hold(&self, share: Option<Share>) {
+        let before = {
+            let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *held, share)
+        };
+        // Others are woken outside of the lock.
+        drop(before);
+    }
+}
+
+/// The thread uses this runtime for everything but the polls of the call. Where no thread can be started, the call goes on here.
+async fn in_a_thread<T: Send + 'static>(call: BoxFuture<'static, T>) -> T {
+    let (mut ended, answer) = oneshot::channel();
+    let call = Arc::new(Mutex::new(Some(call.in_current_span().with_current_subscriber())));
+    let take = |call: &Mutex<Option<_>>| call.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (given, runtime) = (call.clone(), Handle::current());
+    let thread = thread::Builder::new().name("guest".into()).spawn(move || {
+        let Some(call) = take(&given) else { return };
+        #[cfg(target_os = "linux")]
+        // Elsewhere it would be that of the process. Where it can't be lowered, nothing is lost.
+        let _ = rustix::process::nice(NICE);
+        let call = async {
+            tokio::select! {
+                biased;
+                () = ended.closed() => None,
+                answer = call => Some(answer),
+            }
+        };
+        let answer = catch_unwind(AssertUnwindSafe(|| runtime.block_on(call)));
+        // Nobody waits any more.
+        let _ = ended.send(answer);
+    });
+    if thread.is_err()
+        && let Some(call) = take(&call)
+    {
+        return call.await;
+    }
+    match answer.await {
+        Ok(Ok(Some(answer))) => answer,
+        Ok(Err(panic)) => resume_unwind(panic),
+        // Only when the call is dropped, and then nobody polls this.
+        Ok(Ok(None)) | Err(_) => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // mutant: crates/sandbox/src/turns.rs: `self.used.fetch_add(self.of_this_poll(), Ordering::Relaxed);` => ``
+    #[tokio::test(start_paused = true)]
+    async fn waiting_costs_nothing_and_work_does() {
+        let turns = Turns::new();
+        let of = |call: BoxFuture<'static, ()>| turns.of(&Tenant::hook("h")).apart_of_nothing(call);
+        let waited = of(tokio::time::sleep(Duration::from_secs(5)).boxed()).await;
+        assert!(waited < Duration::from_secs(1), "{waited:?}");
+        let begun = cpu_time();
+        let works = async move {
+            while cpu_time().saturating_sub(begun) < 20_000_000 {
+                std::hint::spin_loop();
+            }
+        };
+        let worked = of(works.boxed()).await;
+        assert!(worked > Duration::from_millis(10), "{worked:?}");
+    }
+
+    impl Turn {
+        async fn apart_of_nothing(self, call: BoxFuture<'static, ()>) -> Duration {
+            self.apart((), call).await.1
+        }
+    }
+}

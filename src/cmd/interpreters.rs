@@ -1,0 +1,135 @@
+//! `boathook interpreters`: shows, compiles, pulls and pushes what runs scripts. Never runs a script.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, bail};
+use boathook_bundle as bundle;
+use boathook_bundle::{Policy, Progress, Store};
+use boathook_core::model::{HookName, InterpreterRef};
+use boathook_sandbox::{Sandbox, SandboxConfig, compile_interpreter, interpreter_files};
+use serde_json::{Value, json};
+
+use super::{
+    directories,
+    place::{self, policy},
+    runtime::block_on,
+};
+use crate::cli::{
+    Output,
+    interpreters::{Compile, Interpreters, InterpretersCommand, List, Pull, Push},
+};
+
+pub(super) fn run(args: Interpreters) -> anyhow::Result<ExitCode> {
+    match args.command {
+        InterpretersCommand::List(args) => list(args)?,
+        InterpretersCommand::Compile(args) => compile(args)?,
+        InterpretersCommand::Pull(args) => block_on(pull(args))?,
+        InterpretersCommand::Push(args) => block_on(push(args))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(args: List) -> anyhow::Result<()> {
+    let found = interpreter_files(&directories::interpreters(args.places.interpreters));
+    let entry = |(interpreter, path): &(InterpreterRef, PathBuf)| {
+        let InterpreterRef { name, version, digest } = interpreter;
+        json!({"name": name, "version": version, "digest": digest, "path": path})
+    };
+    let data = Value::Array(found.iter().map(entry).collect());
+    match args.output {
+        Output::Json => println!("{data:#}"),
+        Output::Yaml => print!("{}", yaml_serde::to_string(&data)?),
+        Output::Text if found.is_empty() => println!("no interpreters"),
+        Output::Text => {
+            for (InterpreterRef { name, version, digest }, path) in &found {
+                println!("{name} {version}  {digest}  {}", path.display());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn compile(args: Compile) -> anyhow::Result<()> {
+    let directories = directories::interpreters(args.places.interpreters);
+    let found = interpreter_files(&directories);
+    if found.is_empty() {
+        let places: Vec<String> = directories.iter().map(|directory| directory.display().to_string()).collect();
+        bail!("there is no interpreter NAME-VERSION.wasm in {}: name their directory", or_nowhere(&places));
+    }
+    for (interpreter, path) in found {
+        let compiled = compile_interpreter(&path)?;
+        let kept = if compiled.kept { ", as it was" } else { "" };
+        println!("{} {}: {} bytes of code{kept}", interpreter.name, interpreter.version, compiled.bytes);
+    }
+    Ok(())
+}
+
+fn or_nowhere(places: &[String]) -> String {
+    if places.is_empty() { "any place".to_owned() } else { places.join(", ") }
+}
+
+async fn pull(args: Pull) -> anyhow::Result<()> {
+    let trust = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
+    let from = place::named(&args.from, &args.registry)?;
+    // It is put where interpreters are: no store has to keep it.
+    let scratch = tempfile::tempdir().context("can't make a temporary directory")?;
+    let pulled = bundle::pull(&from, &Store::open(scratch.path())?, &trust, &Progress::default()).await?;
+    let [hook] = pulled.hooks.as_slice() else {
+        bail!("{} is a bundle of {} hooks, and no interpreter", from.name(), pulled.hooks.len());
+    };
+    let bytes = fs::read(&hook.path).context("what was pulled can't be read")?;
+    let stem = hook.name.as_str();
+    usable(&from.name(), stem, scratch.path(), &bytes).await?;
+    if pulled.verified.is_unchecked() {
+        eprintln!("warning: nothing was checked about who made it");
+    }
+    let to = args.output.join(format!("{stem}.wasm"));
+    put(&to, &bytes)?;
+    println!("{} {}", to.display(), hook.digest);
+    Ok(())
+}
+
+/// It is called NAME-VERSION, and scripts can be joined with it.
+async fn usable(from: &str, stem: &str, scratch: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if stem.split_once('-').is_none_or(|(name, version)| name.is_empty() || version.is_empty()) {
+        bail!(
+            "{from} holds {stem:?}, and an interpreter is called NAME-VERSION: push it by `boathook interpreters push`"
+        );
+    }
+    let directory = scratch.join("interpreter");
+    put(&directory.join(format!("{stem}.wasm")), bytes)?;
+    let (interpreter, _) = interpreter_files(std::slice::from_ref(&directory))
+        .pop()
+        .with_context(|| format!("{from}: {stem} can't be the name of an interpreter"))?;
+    let (cache_dir, interpreters) = (directories::cache(), vec![directory]);
+    let sandbox = Sandbox::new(SandboxConfig { cache_dir, pooling: false, interpreters, ..Default::default() })?;
+    let what = || format!("{from} is no interpreter that this boathook can use");
+    sandbox.check_interpreter(&HookName::new(stem)?, &interpreter).await.with_context(what)
+}
+
+fn put(to: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let beside = to.with_extension("wasm.new");
+    let folder = to.parent().map_or(Ok(()), fs::create_dir_all);
+    let written = folder.and_then(|()| fs::write(&beside, bytes)).and_then(|()| fs::rename(&beside, to));
+    written.with_context(|| format!("can't write {}", to.display()))
+}
+
+async fn push(args: Push) -> anyhow::Result<()> {
+    let at = place::reference(&args.to)?;
+    if at.digest().is_some() {
+        bail!("{at} has a digest, which a push can't choose: leave it out");
+    }
+    let bytes = fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
+    let stem = args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let scratch = tempfile::tempdir().context("can't make a temporary directory")?;
+    usable(&args.file.display().to_string(), &stem, scratch.path(), &bytes).await?;
+    let packed = bundle::single(&stem, bytes.into())?;
+    let to = place::registry(&at, &args.registry)?;
+    let pushed = bundle::push(&packed, &to, &Progress::default()).await?;
+    println!("{}", at.pinned(&pushed.digest));
+    Ok(())
+}

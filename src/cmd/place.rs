@@ -1,0 +1,69 @@
+//! From what was typed to the place of a bundle, and to who is trusted with it. Asks nothing of either.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use boathook_bundle::{Connect, Credentials, Digest, Layout, NamedKey, Place, Policy, PublicKey, Reach, Reference};
+
+use crate::cli::bundle::{Registry, Trust};
+
+/// A layout, if there is a directory of that name; else a reference.
+pub(super) fn named(text: &str, flags: &Registry) -> anyhow::Result<Place> {
+    let path = Path::new(text);
+    if path.is_dir() {
+        return Ok(Place::layout(Layout::open(path, None)?));
+    }
+    // `LAYOUT:TAG`, as other tools write it.
+    if let Some((path, tag)) = text.rsplit_once(':').filter(|(path, _)| Layout::is_at(Path::new(path))) {
+        return Ok(Place::layout(Layout::open(Path::new(path), Some(tag))?));
+    }
+    registry(&reference(text)?, flags)
+}
+
+pub(super) fn reference(text: &str) -> anyhow::Result<Reference> {
+    Ok(text.parse()?)
+}
+
+pub(super) fn registry(at: &Reference, flags: &Registry) -> anyhow::Result<Place> {
+    let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("can't read {}", path.display()));
+    let connect = Connect {
+        plain_http: flags.plain_http,
+        ca: flags.ca.as_ref().map(read).transpose()?.unwrap_or_default(),
+        credentials: credentials(flags.docker_config.as_deref())?,
+        // Whoever types the reference is asked for nothing that they could not ask for themselves.
+        reach: Reach::Anywhere,
+    };
+    Ok(Place::registry(at, &connect)?)
+}
+
+/// What is to be trusted. `or`: what else could have been typed.
+pub(super) fn policy(trust: &Trust, or: &str) -> anyhow::Result<Policy> {
+    if let Some(path) = &trust.policy {
+        return Ok(Policy::read(path)?);
+    }
+    if trust.key.is_empty() && trust.digest.is_empty() {
+        bail!("nothing says what to trust: add --key, --digest or --policy {or}");
+    }
+    let digests = trust.digest.iter().map(|text| Digest::parse(text)).collect::<Result<_, _>>()?;
+    let keys = trust.key.iter().map(|path| {
+        let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        let key = PublicKey::from_pem(&text).with_context(|| format!("{} can't be used", path.display()))?;
+        Ok(NamedKey { name: path.display().to_string(), key, may: None })
+    });
+    Ok(Policy::of(digests, keys.collect::<anyhow::Result<_>>()?))
+}
+
+/// A file that was named must be there; one that docker would take may be.
+fn credentials(named: Option<&Path>) -> anyhow::Result<Credentials> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".docker"));
+    let usual = || std::env::var_os("DOCKER_CONFIG").map(PathBuf::from).or_else(home);
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => match usual().map(|directory| directory.join("config.json")) {
+            Some(path) if path.is_file() => path,
+            _ => return Ok(Credentials::default()),
+        },
+    };
+    let bytes = std::fs::read(&path).with_context(|| format!("can't read {}", path.display()))?;
+    Credentials::from_docker_config(&bytes).with_context(|| format!("{} can't be used", path.display()))
+}
