@@ -1,4 +1,4 @@
-//! The binary: parses what was typed, runs the subcommand, prints what went wrong.
+//! The binary: parses the command line, runs the subcommand, and prints errors.
 
 use std::process::ExitCode;
 

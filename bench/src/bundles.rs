@@ -1,7 +1,7 @@
 //! Bundles, from a registry to a hook that runs: the command as one types it, and the exchange of a version in a running
 //! operator.
 //!
-//! The registry is on the same machine, so these are the costs besides the network's.
+//! The registry is on the same machine, so these costs do not include the network's.
 
 use std::{
     fs,

@@ -35,7 +35,7 @@ pub struct Job<'a> {
     pub flags: Vec<OsString>,
     /// The subcommand of the hand-written program.
     pub bare: &'a str,
-    /// What it is given besides the kubeconfig.
+    /// Its arguments in addition to the kubeconfig.
     pub arguments: Vec<OsString>,
 }
 

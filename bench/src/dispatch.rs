@@ -150,7 +150,7 @@ impl Stage {
         Ok(triggers)
     }
 
-    /// The latencies of all runs up to now, which begin anew.
+    /// Returns the latencies of all runs up to now, and starts over.
     fn forget(&mut self) -> Latencies {
         let finished = std::mem::take(&mut self.finished);
         Latencies {

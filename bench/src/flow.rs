@@ -212,7 +212,7 @@ fn bind(
         timings: None,
         out,
     };
-    // What a binding is told of an empty cluster.
+    // What a binding receives from an empty cluster.
     let start = [
         Input::Served(Arc::new(resource)),
         Input::SourceAdded(SOURCE),

@@ -1,5 +1,6 @@
 //! What recording costs a no-op hook's run, in this process: the same sandbox, in turns with a recorder around the host
-//! and without. The records are written to a disk meanwhile, and those that the writer can't take are dropped.
+//! and without. While the runs go on, the recorder writes the records to a disk. It drops those that the writer cannot
+//! take.
 
 use std::{
     path::Path,

@@ -1,6 +1,6 @@
-//! Who writes, when, and how strictly: what every write knows.
+//! The context of every write: manager, time and validation.
 
-/// What happens to fields that a kind does not have.
+/// How to handle fields that a kind does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Validation {
     Ignore,
@@ -9,7 +9,7 @@ pub(crate) enum Validation {
     Strict,
 }
 
-/// Who writes, when, and whether it counts.
+/// The manager and time of a write, and whether it is a dry run.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub now: jiff::Timestamp,

@@ -1,6 +1,4 @@
-//! Small readers and writers over `serde_json::Value`.
-//!
-//! Never decides anything: a missing or wrongly typed place reads as absent.
+//! Small readers and writers for `serde_json::Value`. A missing or wrongly typed value reads as absent.
 
 use serde_json::{Map, Value};
 
@@ -24,25 +22,25 @@ pub(crate) fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
     at(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The mutable object at `key`, made when absent or of another type.
+/// The mutable object at `key`. It is created if it is missing or has another type.
 pub(crate) fn child<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
     let slot = map.entry(key).or_insert(Value::Null);
     object(slot)
 }
 
-/// The mutable object behind `value`, which becomes one when it is not.
+/// The mutable object behind `value`, which is replaced if it is not an object.
 pub(crate) fn object(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
     match value {
         Value::Object(map) => map,
-        // The branch above made it an object; an endless loop here cannot happen.
+        // The branch above made it an object, so this cannot loop.
         _ => object(value),
     }
 }
 
-/// The object's `metadata`, made when absent.
+/// The object's `metadata`. It is created if it is missing.
 pub(crate) fn metadata(value: &mut Value) -> &mut Map<String, Value> {
     child(object(value), "metadata")
 }
@@ -65,7 +63,7 @@ pub(crate) fn is_empty(value: Option<&Value>) -> bool {
     }
 }
 
-/// Serialises a value that was JSON before, which cannot fail.
+/// Serializes a value that was parsed from JSON, which cannot fail.
 pub(crate) fn bytes(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
@@ -80,7 +78,7 @@ pub(crate) fn error(error: &serde_json::Error, bytes: &[u8]) -> String {
     if error.to_string().starts_with("recursion limit") {
         return "exceeded max depth".to_owned();
     }
-    // Go's parser says how a word goes on.
+    // Go's parser names the next expected character of a word.
     let words = ["null", "true", "false"].into_iter().filter(|_| error.to_string().starts_with("expected ident"));
     for word in words {
         let same = |n: &usize| line.get(error.column().saturating_sub(1 + n)..error.column().saturating_sub(1));

@@ -1,6 +1,5 @@
-//! Paths into objects, as printer columns write them: `.spec.items[0]`, `[*]`, `[?(@.type=="Ready")]`.
-//!
-//! Never fails: a path that leads nowhere, or cannot be read, yields nothing.
+//! Paths into objects, as in printer columns: `.spec.items[0]`, `[*]`, `[?(@.type=="Ready")]`. A path that matches
+//! nothing, or that cannot be parsed, yields nothing.
 
 use serde_json::Value;
 
@@ -20,7 +19,7 @@ enum Step {
     Key(String),
     Index(i64),
     All,
-    /// Keep list items whose value at a path is this text.
+    /// Keeps list items whose value at a path is this text.
     Where(String, String),
     Nothing,
 }

@@ -1,9 +1,9 @@
 //! A Kubernetes API server in one process, in memory, for development and tests.
 //!
-//! [`Cluster::start`] gives kubectl, kube-rs and any other client a server on loopback, with no etcd, no container
-//! and no certificates. It listens on loopback only, answers no web pages, calls nobody but webhooks, and never writes
-//! to disk. Namespaces and CustomResourceDefinitions empty themselves when they are deleted, and dependents go with
-//! their owners; who may do what, and other controllers, are options.
+//! [`Cluster::start`] gives kubectl, kube-rs and any other client a server on loopback, without etcd, containers or
+//! certificates to set up. The server listens only on loopback, refuses requests from web pages, sends requests only to
+//! webhooks, and never writes to disk. Namespaces and CustomResourceDefinitions are emptied when they are deleted, and
+//! dependents are deleted with their owners. RBAC and further controllers are options.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), boathook_cluster::Error> {
@@ -14,10 +14,10 @@
 //! # }
 //! ```
 //!
-//! Where things live: `server` speaks HTTP, `auth` knows who asks and what they may, `kinds` knows what is served,
-//! `lifecycle` prepares objects before they are stored, `admission` and `conversion` ask webhooks, `controllers` do
-//! what a cluster does by itself, `store` keeps objects and their history, `patch` computes changes and who owns which
-//! field, `selectors` and `table` choose and show, `state` reads and writes the whole as YAML.
+//! The modules: `server` speaks HTTP, `auth` authenticates and authorizes requests, `kinds` knows the served resources,
+//! `lifecycle` prepares objects for storage, `admission` and `conversion` call webhooks, `controllers` runs the
+//! cluster's controllers, `store` keeps objects and their history, `patch` computes changes and field ownership,
+//! `selectors` selects objects, `table` renders tables, and `state` reads and writes all objects as YAML.
 
 #![warn(missing_docs)]
 
@@ -55,7 +55,7 @@ pub use state::{State, StateError};
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What the book tells of the local cluster.
+/// Doc tests of the page about the local cluster.
 #[cfg(all(doctest, feature = "client"))]
 #[doc = include_str!("../../docs/local-cluster.md")]
 struct Page;

@@ -1,22 +1,21 @@
-//! Name formats: DNS labels and subdomains, path segments, qualified names, label values.
-//!
-//! Never sees an object: each function takes a string and says what is wrong with it.
+//! Name formats: DNS labels and subdomains, path segments, qualified names, label values. Each function takes a string
+//! and returns its problems.
 
-/// Which rule a kind's `metadata.name` follows.
+/// The rule for the `metadata.name` of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Naming {
     /// RFC 1123 subdomain: most kinds.
     Subdomain,
     /// RFC 1123 label: namespaces and services.
     Label,
-    /// Anything that fits in a URL path: RBAC kinds.
+    /// Anything that is valid in a URL path: RBAC kinds.
     PathSegment,
 }
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 
 impl Naming {
-    /// What is wrong with `name`; empty when nothing is.
+    /// The problems of `name`. Empty if there are none.
     pub(crate) fn problems(self, name: &str) -> Vec<String> {
         match self {
             Self::Subdomain => subdomain(name),
@@ -63,7 +62,7 @@ fn label(name: &str) -> Vec<String> {
     long.into_iter().chain(["must not contain dots".to_owned()]).collect()
 }
 
-/// What is wrong with a label within an object.
+/// The problems of a label inside an object.
 pub(crate) fn dns_label(name: &str) -> Vec<String> {
     let mut found = Vec::new();
     if name.len() > 63 {
@@ -100,7 +99,7 @@ fn too_many_bytes(max: usize) -> String {
     format!("must be no more than {max} bytes")
 }
 
-/// What is wrong with a label or annotation key.
+/// The problems of a label or annotation key.
 pub(crate) fn qualified_name(key: &str) -> Vec<String> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -128,7 +127,7 @@ pub(crate) fn qualified_name(key: &str) -> Vec<String> {
     found
 }
 
-/// What is wrong with the name of a port.
+/// The problems of a port name.
 pub(crate) fn port_name(name: &str) -> Vec<String> {
     let mut found = Vec::new();
     if name.len() > 15 {
@@ -149,7 +148,7 @@ pub(crate) fn port_name(name: &str) -> Vec<String> {
     found
 }
 
-/// What is wrong with a key of a config map or secret.
+/// The problems of a key of a ConfigMap or Secret.
 pub(crate) fn config_key(key: &str) -> Vec<String> {
     let mut found = Vec::new();
     if key.len() > 253 {
@@ -171,7 +170,7 @@ pub(crate) fn config_key(key: &str) -> Vec<String> {
     found
 }
 
-/// What is wrong with a label's value.
+/// The problem of a label value.
 pub(crate) fn label_value(value: &str) -> Option<String> {
     if value.len() > 63 {
         return Some(too_many_bytes(63));

@@ -1,6 +1,4 @@
-//! What every request shares: the store, the served resources, options and signals.
-//!
-//! Never handles a request.
+//! State that all requests share: the store, the served resources, options and signals.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,13 +13,13 @@ use crate::kinds::{Registry, crd};
 use crate::store::{Query, Store};
 use crate::tls::Tls;
 
-/// The options that requests look at.
+/// The options for requests.
 #[derive(Debug)]
 pub(crate) struct Limits {
     pub bookmark_interval: Duration,
     pub max_body_bytes: usize,
     pub garbage_collection: bool,
-    /// Where webhooks of a service are called: namespace, name and address.
+    /// The addresses for webhooks of services: namespace, name and address.
     pub services: Vec<(String, String, SocketAddr)>,
 }
 
@@ -57,7 +55,7 @@ impl Shared {
         self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads all definitions again. Called after each change of one.
+    /// Reads all definitions again. Called after each change of a definition.
     pub(crate) fn rebuild_registry(&self) {
         let mut slot = self.registry.write().unwrap_or_else(PoisonError::into_inner);
         let query = Query { prefix: "", after: None, at: None, limit: 0, matches: &|_| true };

@@ -1,10 +1,8 @@
-//! The answer of a request that failed: a Kubernetes `Status` with the real server's reasons and texts.
-//!
-//! Never writes to a connection; `server::respond` does.
+//! The response to a failed request: a Kubernetes `Status` with the real server's reasons and texts.
 
 use serde_json::{Value, json};
 
-/// Group and plural of a resource as error texts name them: `pods`, `deployments.apps`.
+/// Group and plural of a resource in the format of error texts: `pods`, `deployments.apps`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupResource<'a> {
     pub group: &'a str,
@@ -17,7 +15,7 @@ impl std::fmt::Display for GroupResource<'_> {
     }
 }
 
-/// A failed request. Boxed, because it travels in every `Result`.
+/// A failed request. Boxed, because it is part of every `Result`.
 #[derive(Debug)]
 pub(crate) struct Failure(Box<Inner>);
 
@@ -29,7 +27,7 @@ struct Inner {
     details: Option<Value>,
     metadata: Value,
     warnings: Vec<String>,
-    /// The whole Status, when somebody else has written it.
+    /// The whole Status, if a webhook has written it.
     given: Option<Value>,
 }
 
@@ -122,7 +120,7 @@ impl Failure {
         }))
     }
 
-    /// A Status that a webhook has written.
+    /// A Status from a webhook.
     pub(crate) fn given(code: u16, status: Value) -> Self {
         let mut failure = Self::new(code, "", crate::json::text(&status, &["message"]));
         failure.0.given = Some(status);
@@ -134,13 +132,13 @@ impl Failure {
         self
     }
 
-    /// The failed request is warned as well.
+    /// The failed request also has warnings.
     pub(crate) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
         self.0.warnings = warnings;
         self
     }
 
-    /// The failed request was warned before it failed.
+    /// Adds warnings from before the failure.
     pub(crate) fn after_warnings(mut self, earlier: &[String]) -> Self {
         let later = std::mem::take(&mut self.0.warnings);
         self.0.warnings = earlier.to_vec();
@@ -189,7 +187,7 @@ impl Failure {
         Self::conflict(resource, name, why)
     }
 
-    /// Server-side apply met fields of other managers; one cause for each.
+    /// A conflict of server-side apply with fields of other managers, with one cause for each.
     pub(crate) fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
         let causes: Vec<Value> = causes.iter().map(Cause::json).collect();
         Self::new(409, "Conflict", message).with_details(json!({ "causes": causes }))
@@ -200,7 +198,7 @@ impl Failure {
             .with_details(named(resource, name))
     }
 
-    /// Somebody may not do what is asked; the resource is empty for a path.
+    /// The user has no permission. The resource is empty for a path.
     pub(crate) fn access_denied(resource: GroupResource<'_>, name: &str, why: &str) -> Self {
         let what = match (resource.resource, name) {
             ("", _) => "forbidden".to_owned(),
@@ -210,7 +208,7 @@ impl Failure {
         Self::new(403, "Forbidden", format!("{what}: {why}")).with_details(named(resource, name))
     }
 
-    /// A token that is not known.
+    /// The token is unknown.
     pub(crate) fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
@@ -261,24 +259,24 @@ impl Failure {
             .with_details(json!({}))
     }
 
-    /// No media type of the request is one that the path answers with.
+    /// The path supports none of the media types of the request.
     pub(crate) fn not_acceptable(available: &[&str]) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
         Self::new(406, "NotAcceptable", message).with_details(json!({}))
     }
 
-    /// The media type is known, but not in the asked form.
+    /// The media type is known, but not in the requested form.
     pub(crate) fn unacceptable(accepted: &[&str]) -> Self {
         let message = format!("only the following media types are accepted: {}", accepted.join(", "));
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// One object where a list is, or the other way round.
+    /// The request wants one object where there is a list, or vice versa.
     pub(crate) fn wrong_shape(message: &str) -> Self {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// A patch in a format that the resource does not take.
+    /// A patch in a format that the resource does not support.
     pub(crate) fn unsupported_patch() -> Self {
         Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details(json!({}))
     }
@@ -297,7 +295,7 @@ impl Failure {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    /// A web page asks, or seems to.
+    /// The request comes from a web page, or seems to.
     pub(crate) fn page(why: &str) -> Self {
         let message =
             format!("{why}: the local cluster answers no web pages, since it guards nothing from this machine");
@@ -313,7 +311,7 @@ impl Failure {
         Self::new(410, "Expired", message)
     }
 
-    /// The same for a continue token; `resume` starts over from the same key at the newest state.
+    /// The same for a continue token. `resume` continues after the same key in the newest state.
     pub(crate) fn continue_expired(resume: &str) -> Self {
         let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
             new list without the continue parameter, or use the continue token in this response to retrieve the \
@@ -332,12 +330,12 @@ impl Failure {
         Self::new(504, "Timeout", message).with_details(json!({ "causes": [cause], "retryAfterSeconds": 1 }))
     }
 
-    /// The real server answers errors outside its API conventions with this shape.
+    /// The format of the real server's errors outside of its API conventions.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
 
-    /// An error of the server in the shape of its API.
+    /// A server error in the format of the API.
     pub(crate) fn internal_error(why: &str) -> Self {
         Self::new(500, "InternalError", format!("Internal error occurred: {why}"))
             .with_details(json!({ "causes": [{ "message": why }] }))
@@ -373,7 +371,7 @@ pub(crate) fn deleted(resource: GroupResource<'_>, name: &str, uid: &str) -> Val
     json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details })
 }
 
-/// A bare success.
+/// A success without details.
 pub(crate) fn success(code: u16) -> Value {
     json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code })
 }

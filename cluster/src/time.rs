@@ -1,6 +1,4 @@
-//! Timestamps in the API's form and ages in kubectl's.
-//!
-//! Never reads the clock except in `now`.
+//! Timestamps in the API's format, and ages in kubectl's. Only `now` reads the clock.
 
 use jiff::Timestamp;
 
@@ -14,7 +12,7 @@ pub(crate) fn seconds(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The age that printed tables show, `<unknown>` when the time cannot be read.
+/// The age in printed tables. `<unknown>` if the time cannot be parsed.
 pub(crate) fn age(since: &str, now: Timestamp) -> String {
     match since.parse::<Timestamp>() {
         Ok(then) => human(now.as_second() - then.as_second()),
@@ -22,7 +20,7 @@ pub(crate) fn age(since: &str, now: Timestamp) -> String {
     }
 }
 
-/// A duration in seconds, with two units at most.
+/// A duration in seconds, with at most two units.
 pub(crate) fn human(seconds: i64) -> String {
     if seconds < -1 {
         return "<invalid>".to_owned();

@@ -1,6 +1,5 @@
-//! TLS on the same port as plain HTTP: kubectl sends tokens over TLS only.
-//!
-//! Never asks clients for certificates, and never keeps its own beyond the cluster's life.
+//! TLS on the same port as plain HTTP, because kubectl sends tokens only over TLS. Clients need no certificates. The
+//! server's own certificate exists only as long as the cluster.
 
 use std::sync::Arc;
 
@@ -10,12 +9,12 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
-/// The names under which a client may reach a cluster on this machine, or in tests as if from inside one.
+/// The names by which a client may reach a cluster on this machine, or in tests as if from inside the cluster.
 pub(super) const NAMES: [&str; 5] = ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default.svc"];
-/// The first byte of a TLS connection; no HTTP request begins with it.
+/// The first byte of a TLS connection. No HTTP request begins with it.
 const HANDSHAKE: u8 = 0x16;
 
-/// A key and the certificate that it signed itself.
+/// A key and its self-signed certificate.
 pub(crate) struct Tls {
     acceptor: TlsAcceptor,
     certificate: String,
@@ -47,7 +46,7 @@ impl Tls {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificate: made.cert.pem() })
     }
 
-    /// The certificate in PEM, by which clients know the cluster.
+    /// The certificate in PEM, by which clients recognize the cluster.
     pub(crate) fn certificate(&self) -> &str {
         &self.certificate
     }
@@ -57,7 +56,7 @@ impl Tls {
     }
 }
 
-/// Whether a client starts a connection with TLS; waits for its first byte.
+/// Whether a client starts a connection with TLS. Waits for the first byte.
 pub(crate) async fn starts(stream: &TcpStream) -> std::io::Result<bool> {
     let mut first = [0];
     let seen = stream.peek(&mut first).await?;

@@ -93,8 +93,8 @@ fn alone(manifest: &Path, root: &Path) -> io::Result<String> {
     Ok(text.trim_end().to_owned() + "\n")
 }
 
-/// Of a lock file, the packages that come from a registry: versions that hooks are tested with, and that whoever built
-/// this repository has on the machine. Cargo takes out what a project does not need.
+/// Of a lock file, the packages that come from a registry. Hooks are tested with these versions, and a machine that
+/// built this repository has them. Cargo removes what a project does not need.
 fn registered(lock: &str) -> String {
     let mut parts = lock.split("\n[[package]]\n");
     let head = parts.next().unwrap_or_default().to_owned();

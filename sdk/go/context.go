@@ -82,7 +82,7 @@ type Event struct {
 	Change Change
 	// Target is the object.
 	Target kube.Ref
-	// UID is `metadata.uid`; an object deleted and created anew has another.
+	// UID is `metadata.uid`. An object that is deleted and created again has a different uid.
 	UID string
 	// ResourceVersion is that of the state delivered here.
 	ResourceVersion string

@@ -1,4 +1,4 @@
-//! The commands that ask and tell a running operator. Never asks anything itself.
+//! The command line of the commands that query and control a running operator.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -9,54 +9,54 @@ use super::Output;
 /// The commands of the admin socket.
 #[derive(Debug, Subcommand)]
 pub enum Admin {
-    /// Show the hooks of a running operator, and how they are doing
+    /// Show the hooks of a running operator and their state
     Hooks(Hooks),
-    /// Show the queues of a running operator, and what waits in them
+    /// Show the queues of a running operator and the waiting triggers
     Queues(Queues),
     /// Show the objects that a hook's bindings match
     Snapshots(Snapshots),
     /// Show the last runs of hooks
     Runs(Runs),
-    /// Show, retry or drop triggers that were given up
+    /// Show, retry or drop triggers that the operator has given up on
     DeadLetters(DeadLetters),
-    /// Show or change what a running operator logs
+    /// Show or change the log level of a running operator
     LogLevel(LogLevel),
-    /// Start no more runs of a hook, until it is resumed
+    /// Start no more runs of a hook until it is resumed
     Pause(Pause),
-    /// Go on running a paused hook
+    /// Resume a paused hook
     Resume(Resume),
-    /// Stop a hook and forget its triggers, until it is released
+    /// Stop a hook and drop its triggers until it is released
     Quarantine(Quarantine),
-    /// Load a hook in quarantine anew, and start it
+    /// Load a quarantined hook again and start it
     Release(Release),
-    /// Read a hook's file again: the new version takes over, and what waits stays
+    /// Load a hook's file again: the new version takes over, and waiting triggers are kept
     Reload(Reload),
-    /// Print what the admin socket answers under a path
+    /// Print the response of the admin socket for a path
     Raw(Raw),
 }
 
-/// Which operator.
+/// Which operator to contact.
 #[derive(Debug, Args)]
 pub struct At {
-    /// The operator's admin socket [default: where `boathook serve` has it: in $XDG_RUNTIME_DIR/boathook,
-    /// /run/boathook, or the temporary directory]
+    /// The operator's admin socket [default: the one of `boathook serve` in $XDG_RUNTIME_DIR/boathook, /run/boathook,
+    /// or the temporary directory]
     #[arg(long, value_name = "PATH", env = "BOATHOOK_ADMIN_SOCKET")]
     pub socket: Option<PathBuf>,
 }
 
-/// How it is shown.
+/// How to print the response.
 #[derive(Debug, Args)]
 pub struct Show {
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
-    /// Show it again and again, until Ctrl-C: in place on a terminal, else one document after the other
+    /// Repeat until Ctrl-C: in place on a terminal, otherwise as one document after the other
     #[arg(short, long)]
     pub watch: bool,
-    /// How often, with --watch
+    /// Time between repetitions with --watch
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = interval)]
     pub interval: Duration,
-    /// Where.
+    /// Which operator to contact.
     #[command(flatten)]
     pub at: At,
 }
@@ -64,16 +64,16 @@ pub struct Show {
 /// `boathook hooks`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  boathook hooks                      # all of them, one a line
-  boathook hooks registry-secret      # one in full: bindings, reasons, warnings
+  boathook hooks                      # all hooks, one per line
+  boathook hooks registry-secret      # one hook in full: bindings, reasons, warnings
   boathook hooks -o json | jq '.hooks[] | select(.state != \"ready\") | .name'
 
-Exit codes: 0 when it was answered, 1 when the operator refused, 4 when no operator answers.")]
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Hooks {
-    /// Only this hook, in full
+    /// Show only this hook, in full
     #[arg(value_name = "HOOK")]
     pub hook: Option<String>,
-    /// How.
+    /// How to print the response.
     #[command(flatten)]
     pub show: Show,
 }
@@ -84,12 +84,12 @@ pub struct Hooks {
   boathook queues --watch
   boathook queues --show-empty -o yaml
 
-Exit codes: 0 when it was answered, 1 when the operator refused, 4 when no operator answers.")]
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Queues {
-    /// Also queues without tasks
+    /// Also show queues without tasks
     #[arg(short = 'e', long)]
     pub show_empty: bool,
-    /// How.
+    /// How to print the response.
     #[command(flatten)]
     pub show: Show,
 }
@@ -101,28 +101,28 @@ pub struct Queues {
   boathook snapshots registry-secret --binding copies --namespace team-a -o yaml
   boathook snapshots registry-secret --binding copies --limit 1000 --continue team-b/registry-credentials
 
-Values of Secrets are hidden unless --show-secrets is given; so is what a filter made of them.
-Exit codes: 0 when it was answered, 1 when the operator refused, 4 when no operator answers.")]
+Values of Secrets, and what filters made of them, are hidden unless --show-secrets is given.
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Snapshots {
-    /// The hook
+    /// Name of the hook
     #[arg(value_name = "HOOK")]
     pub hook: String,
-    /// Only this binding
+    /// Show only this binding
     #[arg(long, value_name = "NAME")]
     pub binding: Option<String>,
-    /// Only objects of this namespace
+    /// Show only objects of this namespace
     #[arg(short, long, value_name = "NAME")]
     pub namespace: Option<String>,
-    /// Objects of a page for each binding [default: 100]
+    /// Number of objects per page for each binding [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub limit: Option<u16>,
-    /// The page after this object: what the page before said
+    /// Show the page after this object, with the token that the previous page printed
     #[arg(long = "continue", value_name = "TOKEN", requires = "binding")]
     pub continue_token: Option<String>,
-    /// Show values of Secrets
+    /// Show the values of Secrets
     #[arg(long)]
     pub show_secrets: bool,
-    /// How.
+    /// How to print the response.
     #[command(flatten)]
     pub show: Show,
 }
@@ -134,15 +134,15 @@ pub struct Snapshots {
   boathook runs registry-secret --failed     # with messages and back-traces
   boathook runs -o json | jq '.runs[] | .durationMs'
 
-Exit codes: 0 when it was answered, 1 when the operator refused, 4 when no operator answers.")]
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Runs {
-    /// Only of this hook
+    /// Show only runs of this hook
     #[arg(value_name = "HOOK")]
     pub hook: Option<String>,
-    /// Only runs that failed; they are remembered longer than others
+    /// Show only failed runs, which are kept longer than others
     #[arg(long)]
     pub failed: bool,
-    /// How.
+    /// How to print the response.
     #[command(flatten)]
     pub show: Show,
 }
@@ -156,51 +156,51 @@ pub struct Runs {
   boathook dead-letters retry 17 18
   boathook dead-letters drop --hook registry-secret
 
-Exit codes: 0 when it was done, 1 when the operator refused, 4 when no operator answers."
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers."
 )]
 pub struct DeadLetters {
-    /// Without one: list them.
+    /// Without an action, the command lists the dead letters.
     #[command(subcommand)]
     pub action: Option<LettersAction>,
-    /// Only of this hook
+    /// Show only dead letters of this hook
     #[arg(value_name = "HOOK")]
     pub hook: Option<String>,
-    /// How.
+    /// How to print the response.
     #[command(flatten)]
     pub show: Show,
 }
 
-/// What becomes of dead letters.
+/// Actions on dead letters.
 #[derive(Debug, Subcommand)]
 pub enum LettersAction {
-    /// Put them back into their queues
+    /// Put dead letters back into their queues
     Retry(Letters),
-    /// Forget them
+    /// Drop dead letters
     Drop(Letters),
 }
 
 /// Which dead letters.
 #[derive(Debug, Args)]
 pub struct Letters {
-    /// Which of them
+    /// Selects the dead letters.
     #[command(flatten)]
     pub which: Which,
-    /// Where.
+    /// Which operator to contact.
     #[command(flatten)]
     pub at: At,
 }
 
-/// One of the three.
+/// Exactly one of the three selectors.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct Which {
-    /// These
+    /// IDs of the dead letters
     #[arg(value_name = "ID")]
     pub ids: Vec<u64>,
-    /// All of this hook
+    /// All dead letters of this hook
     #[arg(long, value_name = "HOOK")]
     pub hook: Option<String>,
-    /// All of them
+    /// All dead letters
     #[arg(long)]
     pub all: bool,
 }
@@ -214,34 +214,35 @@ pub struct Which {
   boathook log-level set debug --for 10m
   boathook log-level set info,boathook_kube::watch=debug
 
-Exit codes: 0 when it was done, 1 when the operator refused, 4 when no operator answers."
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers."
 )]
 pub struct LogLevel {
-    /// Without one: show it.
+    /// Without an action, the command shows the level.
     #[command(subcommand)]
     pub action: Option<LogLevelAction>,
-    /// How.
+    /// How to print the response.
     #[command(flatten)]
     pub show: Show,
 }
 
-/// What becomes of the log level.
+/// Actions on the log level.
 #[derive(Debug, Subcommand)]
 pub enum LogLevelAction {
-    /// Change it
+    /// Change the log level
     Set(SetLogLevel),
 }
 
 /// `boathook log-level set`
 #[derive(Debug, Args)]
 pub struct SetLogLevel {
-    /// error, warn, info, debug or trace; or a level for each target: info,hook=debug
+    /// error, warn, info, debug or trace, or a level per target: info,hook=debug
     #[arg(value_name = "LEVEL")]
     pub level: String,
-    /// How long; then it is as it was. Without this debug and trace go back after 30 minutes, others stay
+    /// How long the level lasts, after which the previous one is restored. Without this, debug and trace last 30
+    /// minutes, and other levels stay
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     pub lasts: Option<Duration>,
-    /// Where.
+    /// Which operator to contact.
     #[command(flatten)]
     pub at: At,
 }
@@ -249,10 +250,10 @@ pub struct SetLogLevel {
 /// One hook of one operator.
 #[derive(Debug, Args)]
 pub struct OneHook {
-    /// The hook
+    /// Name of the hook
     #[arg(value_name = "HOOK")]
     pub hook: String,
-    /// Where.
+    /// Which operator to contact.
     #[command(flatten)]
     pub at: At,
 }
@@ -260,12 +261,12 @@ pub struct OneHook {
 /// `boathook pause`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  boathook pause registry-secret      # a run that is under way ends; triggers go on queueing
+  boathook pause registry-secret      # an active run finishes; new triggers wait in the queue
   boathook resume registry-secret
 
-Exit codes: 0 when it was done, 1 when the operator refused, 4 when no operator answers.")]
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Pause {
-    /// Which.
+    /// The hook, and the operator to contact.
     #[command(flatten)]
     pub one: OneHook,
 }
@@ -275,9 +276,9 @@ pub struct Pause {
 #[command(after_help = "Examples:
   boathook resume registry-secret
 
-Exit codes: 0 when it was done, 1 when the operator refused, 4 when no operator answers.")]
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Resume {
-    /// Which.
+    /// The hook, and the operator to contact.
     #[command(flatten)]
     pub one: OneHook,
 }
@@ -285,12 +286,12 @@ pub struct Resume {
 /// `boathook quarantine`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  boathook quarantine registry-secret     # its triggers are dropped; it stays out until it is released
+  boathook quarantine registry-secret     # drops its triggers; it stays stopped until it is released
   boathook release registry-secret
 
-Exit codes: 0 when it was done, 1 when the operator refused, 4 when no operator answers.")]
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Quarantine {
-    /// Which.
+    /// The hook, and the operator to contact.
     #[command(flatten)]
     pub one: OneHook,
 }
@@ -298,11 +299,11 @@ pub struct Quarantine {
 /// `boathook release`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  boathook release registry-secret     # reads its file anew; what it missed comes as a synchronization
+  boathook release registry-secret     # loads its file again; a synchronization covers what it missed
 
-Exit codes: 0 when it was done, 1 when the operator refused, 4 when no operator answers.")]
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Release {
-    /// Which.
+    /// The hook, and the operator to contact.
     #[command(flatten)]
     pub one: OneHook,
 }
@@ -310,15 +311,15 @@ pub struct Release {
 /// `boathook reload`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  boathook reload registry-secret      # after its file in the hooks' directory was replaced
+  boathook reload registry-secret      # after you replaced its file in the hooks' directory
   boathook dead-letters retry --hook registry-secret
 
-What waits, its dead letters and the bindings that did not change go on. When the new file is no hook that can be used, the
-old version goes on, and the error says why. A file that is new becomes a new hook.
+Waiting triggers, dead letters and unchanged bindings are kept. If the new file is not a valid hook, the old
+version stays active, and the error says why. A new file becomes a new hook.
 
-Exit codes: 0 when it was done, 1 when the operator refused, 4 when no operator answers.")]
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Reload {
-    /// Which.
+    /// The hook, and the operator to contact.
     #[command(flatten)]
     pub one: OneHook,
 }
@@ -329,12 +330,12 @@ pub struct Reload {
   boathook raw /queue/list.yaml
   boathook raw '/hooks/registry-secret/snapshots?limit=10'
 
-Exit codes: 0 when it was answered, 1 when the operator refused, 4 when no operator answers.")]
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Raw {
-    /// A path of the admin socket
+    /// Path on the admin socket
     #[arg(value_name = "PATH")]
     pub path: String,
-    /// Where.
+    /// Which operator to contact.
     #[command(flatten)]
     pub at: At,
 }
@@ -343,7 +344,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| error.to_string())
 }
 
-/// An operator has better things to do than to be asked without a break.
+/// The lower bound protects the operator from constant requests.
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = duration(text)?;
     if interval < Duration::from_millis(100) { Err("at least 100ms are needed".to_owned()) } else { Ok(interval) }

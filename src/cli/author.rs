@@ -1,4 +1,4 @@
-//! The commands of authors of hooks, and completion. Never runs one.
+//! The command line of the commands for authors of hooks, and shell completion.
 
 use std::{io, path::PathBuf};
 
@@ -6,12 +6,12 @@ use clap::{Args, Command, CommandFactory as _, Subcommand, ValueEnum};
 
 use super::{Cli, Output};
 
-/// From nothing to a component.
+/// Commands for authors of hooks.
 #[derive(Debug, Subcommand)]
 pub enum Author {
-    /// Make a project for a hook, that builds and passes its scenarios
+    /// Create a project for a hook, which builds and passes its scenarios
     New(New),
-    /// Build a component from a project, and check that it is a hook
+    /// Build a component from a project, and check that it is a valid hook
     Build(Build),
     /// Print a completion script for a shell
     Completion(Completion),
@@ -26,7 +26,7 @@ pub enum Author {
   boathook new copy-secrets --lang python
   boathook new copy-secrets --lang ts
 
-Exit codes: 0 when the project is there, 1 when it can't be made, 2 when the command line is wrong.")]
+Exit codes: 0 when the project was created, 1 when it cannot be created, 2 when the command line is wrong.")]
 pub struct New {
     /// Name of the project and of the hook: lower-case letters, digits and `-`
     #[arg(value_name = "NAME")]
@@ -34,47 +34,47 @@ pub struct New {
     /// Language of the hook
     #[arg(long, value_enum, default_value_t = Language::Rust)]
     pub lang: Language,
-    /// Folder of the project, which is made, or is empty [default: NAME]
+    /// Folder of the project; created if missing, otherwise it must be empty [default: NAME]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// What to begin with
+    /// Template to start with
     #[arg(long, value_name = "TEMPLATE", value_enum, default_value_t = Template::LabelWatcher)]
     pub from: Template,
-    /// Use the SDK in this folder, in place of the one that `boathook` puts into the project
+    /// Use the SDK in this folder instead of the one that `boathook` puts into the project
     #[arg(long, value_name = "DIR")]
     pub sdk_path: Option<PathBuf>,
-    /// Use the SDK of the language's registry, in this program's version
+    /// Use the SDK from the language's package registry, in the version of this program
     #[arg(long, conflicts_with = "sdk_path")]
     pub published_sdk: bool,
 }
 
-/// Languages that there is an SDK for.
+/// Languages with an SDK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Language {
     /// Rust, built by Cargo.
     Rust,
-    /// Go, built by its own tool chain.
+    /// Go, built by the Go toolchain.
     Go,
-    /// TypeScript, for the shared interpreter
+    /// TypeScript, run by the shared interpreter
     #[value(name = "ts", alias = "typescript")]
     TypeScript,
-    /// JavaScript, for the shared interpreter
+    /// JavaScript, run by the shared interpreter
     #[value(name = "js", alias = "javascript")]
     JavaScript,
     /// Python, run by the shared interpreter.
     Python,
 }
 
-/// What a project begins with.
+/// Templates of projects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Template {
-    /// Namespaces with a label have a ConfigMap
+    /// Keep a ConfigMap in each Namespace with a label
     LabelWatcher,
-    /// Pods are counted by the clock
+    /// Count Pods on a schedule
     Schedule,
-    /// A namespace is made when the operator starts
+    /// Create a Namespace when the operator starts
     Startup,
-    /// Namespaces need a label to be made
+    /// Reject Namespaces without a label
     Validating,
 }
 
@@ -85,19 +85,18 @@ pub enum Template {
   boathook build hooks/nightly --out hooks-dir/     # hooks-dir/nightly.wasm
   boathook build -o json | jq -r .path
 
-A project's language is known by its files. Cargo builds Rust, with the target wasm32-wasip2; Go 1.24 or
-newer builds Go, and boathook makes a component of it. The esbuild that a project in TypeScript or JavaScript has
-installed makes one script of it. The modules of a project in Python are packed as they are, which needs no Python. CARGO
-and GO name other programs to do it.
+The files of a project determine its language. Cargo builds Rust, for the target wasm32-wasip2. Go 1.24 or
+newer builds Go, and boathook makes a component of it. The esbuild that is installed in a TypeScript or
+JavaScript project bundles it into one script. The modules of a Python project are packed as they are, which
+needs no Python. CARGO and GO name other programs to use.
 
-Exit codes: 0 when the component is there, 1 when it can't be built (why is on stderr), 2 when the command line is
-wrong, 3 when it was built and is no hook that can be used.")]
+Exit codes: 0 when the component was built, 1 when it cannot be built (the reason is on stderr), 2 when the
+command line is wrong, 3 if the build succeeded but the component is not a valid hook.")]
 pub struct Build {
     /// Folder of the project
     #[arg(value_name = "PATH", default_value = ".")]
     pub path: PathBuf,
-    /// Where to put the component: a file, or a folder that is there [default: target/boathook/NAME.wasm in
-    /// the project]
+    /// Where to put the component: a file, or an existing folder [default: target/boathook/NAME.wasm in the project]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Output format
@@ -110,15 +109,14 @@ pub struct Build {
 #[command(after_help = "Examples:
   boathook completion bash > ~/.local/share/bash-completion/completions/boathook
   boathook completion fish > ~/.config/fish/completions/boathook.fish
-  source <(boathook completion zsh)                 # for this shell only")]
+  source <(boathook completion zsh)                 # only for this shell")]
 pub struct Completion {
-    /// The shell
+    /// Shell to complete for
     #[arg(value_name = "SHELL", value_enum)]
     pub shell: clap_complete::Shell,
 }
 
 impl Completion {
-    /// Writes the script.
     pub fn write(&self, out: &mut impl io::Write) -> io::Result<()> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut typed_by_people(), "boathook", &mut script);
@@ -126,7 +124,7 @@ impl Completion {
     }
 }
 
-/// The whole command line without the subcommands that only programs use.
+/// The whole command line without the hidden subcommands, which only programs use.
 fn typed_by_people() -> Command {
     let all = Cli::command();
     let shown = all.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned();

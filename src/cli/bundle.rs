@@ -1,4 +1,4 @@
-//! `boathook bundle`. Never reads a bundle.
+//! The command line of `boathook bundle`, and the bundle flags of `boathook serve`.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -9,7 +9,7 @@ use super::Output;
 /// `boathook bundle`
 #[derive(Debug, Args)]
 pub struct Bundle {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: BundleCommand,
 }
@@ -19,13 +19,13 @@ pub struct Bundle {
 pub enum BundleCommand {
     /// Pack hooks into one artifact: an OCI image layout on disk
     Pack(Pack),
-    /// Send a bundle, with its signatures, to a registry
+    /// Push a bundle, with its signatures, to a registry
     Push(Push),
-    /// Bring a bundle's hooks into a directory, if it is trusted
+    /// Pull a bundle's hooks into a directory, if the bundle is trusted
     Pull(Pull),
-    /// Show what is in a bundle and what its hooks ask for, without bringing them
+    /// Show the contents of a bundle and what its hooks request, without pulling them
     Inspect(InspectBundle),
-    /// Say whether a bundle is trusted, without bringing its hooks
+    /// Check whether a bundle is trusted, without pulling its hooks
     Verify(Verify),
     /// Sign a bundle as cosign does
     Sign(Sign),
@@ -37,21 +37,21 @@ pub enum BundleCommand {
   boathook bundle pack hooks/ -o team.bundle
   boathook bundle pack hooks/ -o team.bundle --tag v1 --source https://git.example.com/team/hooks
 
-In DIR, each NAME.wasm is a hook; *.json (JSON Schemas) and *.md go with them. The same files give the same digest:
-the time of creation is $SOURCE_DATE_EPOCH (seconds since 1970), or else 1970.
+In DIR, each NAME.wasm is a hook. The bundle also includes *.json (JSON Schemas) and *.md files. The same
+files give the same digest: the creation time is $SOURCE_DATE_EPOCH (seconds since 1970), or else 1970.
 
-Exit codes: 0 when it was packed, 1 when a hook or a file is wrong.")]
+Exit codes: 0 when the bundle was packed, 1 when a hook or a file is invalid.")]
 pub struct Pack {
     /// Directory with the hooks
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// Directory to write, new, empty or an OCI image layout
+    /// Directory to write: new, empty, or an OCI image layout
     #[arg(short, long, value_name = "LAYOUT")]
     pub output: PathBuf,
     /// Tag of the bundle in the layout
     #[arg(long, value_name = "TAG", default_value = "latest")]
     pub tag: String,
-    /// Address of the source, for people who look at the bundle
+    /// URL of the source code, shown to people who inspect the bundle
     #[arg(long, value_name = "URL")]
     pub source: Option<String>,
 }
@@ -59,27 +59,27 @@ pub struct Pack {
 /// `boathook bundle push`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  boathook bundle push hooks/ registry.example.com/team/hooks:v1        # packs it, too
+  boathook bundle push hooks/ registry.example.com/team/hooks:v1        # also packs it
   boathook bundle push team.bundle registry.example.com/team/hooks:v1   # with its signatures
   boathook bundle push hooks/ localhost:5000/hooks:dev --plain-http
 
-Prints the pinned reference. Layers that the registry has are not sent.
+Prints the pinned reference. Layers that the registry already has are not sent.
 
-Exit codes: 0 when it was pushed, 1 when not.")]
+Exit codes: 0 when the bundle was pushed, 1 when it was not.")]
 pub struct Push {
     /// Directory with hooks, or a layout of `boathook bundle pack`
     #[arg(value_name = "DIR|LAYOUT")]
     pub from: PathBuf,
-    /// Where to: HOST/REPOSITORY:TAG
+    /// Destination: HOST/REPOSITORY:TAG
     #[arg(value_name = "REF")]
     pub to: String,
-    /// Which bundle of a layout with several
+    /// Bundle to push, for a layout with several
     #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
-    /// Address of the source, when hooks are packed
+    /// URL of the source code, for hooks that are packed
     #[arg(long, value_name = "URL")]
     pub source: Option<String>,
-    /// The registry.
+    /// Flags for the registry.
     #[command(flatten)]
     pub registry: Registry,
 }
@@ -91,10 +91,10 @@ pub struct Push {
   boathook bundle pull registry.example.com/team/hooks:v1 -o hooks/ --policy trust.yaml
   boathook bundle pull registry.example.com/team/hooks@sha256:… -o hooks/ --unverified
 
-Layers that the store has are not brought again, and a pull that broke off goes on. DIR must hold no other hooks;
-those of the version before are removed.
+Layers in the store are not pulled again, and an interrupted pull resumes. DIR must not contain other hooks.
+Hooks of the previous version are removed.
 
-Exit codes: 0 when the hooks are there, 1 when not: then DIR is as it was.")]
+Exit codes: 0 when the hooks were pulled, 1 when they were not. In that case DIR is unchanged.")]
 pub struct Pull {
     /// The bundle: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
     #[arg(value_name = "REF|LAYOUT")]
@@ -102,19 +102,19 @@ pub struct Pull {
     /// Directory for the hooks
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Trust.
+    /// Flags for trust.
     #[command(flatten)]
     pub trust: Trust,
-    /// Take it without any check of who made it
+    /// Accept the bundle without checking who made it
     #[arg(long, conflicts_with_all = ["key", "digest", "policy"])]
     pub unverified: bool,
-    /// Directory that keeps layers [default: the user's cache directory]
+    /// Directory for layers [default: the user's cache directory]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_BUNDLE_STORE")]
     pub store: Option<PathBuf>,
-    /// The store is cut down to this many MiB afterwards
+    /// Shrink the store to this size afterwards, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
     pub store_size: u64,
-    /// The registry.
+    /// Flags for the registry.
     #[command(flatten)]
     pub registry: Registry,
 }
@@ -125,9 +125,9 @@ pub struct Pull {
   boathook bundle inspect registry.example.com/team/hooks:v1
   boathook bundle inspect team.bundle -o json | jq -r .digest
 
-What it shows is what the bundle says of itself: `boathook bundle verify` says whether to believe it.
+The output is what the bundle claims. To check the claims, run `boathook bundle verify`.
 
-Exit codes: 0 when it is a bundle, 1 when not.")]
+Exit codes: 0 when it is a bundle, 1 when it is not.")]
 pub struct InspectBundle {
     /// The bundle: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
     #[arg(value_name = "REF|LAYOUT")]
@@ -135,7 +135,7 @@ pub struct InspectBundle {
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
-    /// The registry.
+    /// Flags for the registry.
     #[command(flatten)]
     pub registry: Registry,
 }
@@ -145,20 +145,20 @@ pub struct InspectBundle {
 #[command(after_help = "Examples:
   boathook bundle verify registry.example.com/team/hooks:v1 --key team.pub
   boathook bundle verify registry.example.com/team/hooks:v1 --policy trust.yaml -o json
-  cosign sign --key cosign.key registry.example.com/team/hooks@sha256:…    # its signatures are read
+  cosign sign --key cosign.key registry.example.com/team/hooks@sha256:…    # verify reads its signatures
 
-Exit codes: 0 when it is trusted, 1 when it is refused, 2 when nothing can be said.")]
+Exit codes: 0 when the bundle is trusted, 1 when it is refused, 2 when verification is not possible.")]
 pub struct Verify {
     /// The bundle: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
     #[arg(value_name = "REF|LAYOUT")]
     pub from: String,
-    /// Trust.
+    /// Flags for trust.
     #[command(flatten)]
     pub trust: Trust,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
-    /// The registry.
+    /// Flags for the registry.
     #[command(flatten)]
     pub registry: Registry,
 }
@@ -170,9 +170,10 @@ pub struct Verify {
   openssl pkey -in team.key -pubout -out team.pub
   boathook bundle sign registry.example.com/team/hooks:v1 --key team.key
 
-The signature is stored beside the bundle, under the tag sha256-DIGEST.sig. A tag that names the bundle is signed, too.
+The signature is stored next to the bundle, under the tag sha256-DIGEST.sig. If you name the bundle by a tag,
+the tag is signed, too.
 
-Exit codes: 0 when it was signed, 1 when not.")]
+Exit codes: 0 when the bundle was signed, 1 when it was not.")]
 pub struct Sign {
     /// The bundle: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
     #[arg(value_name = "REF|LAYOUT")]
@@ -180,7 +181,7 @@ pub struct Sign {
     /// Private key: unencrypted PKCS #8 in PEM, ECDSA on P-256 or Ed25519
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
-    /// The registry.
+    /// Flags for the registry.
     #[command(flatten)]
     pub registry: Registry,
 }
@@ -189,45 +190,45 @@ pub struct Sign {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Bundles")]
 pub struct Served {
-    /// Bundle to run: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout; may be repeated. Its hooks are called
-    /// HOOK.NAME; the repository's last part is the name unless one is given
+    /// Bundle to run: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout; may be repeated. Its hooks are named
+    /// HOOK.NAME, where NAME defaults to the last part of the repository
     #[arg(long = "bundle", value_name = "[NAME=]REF", env = "BOATHOOK_BUNDLES", value_delimiter = ',')]
     pub bundles: Vec<String>,
-    /// Settings of a bundle: a YAML or JSON file; may be repeated
+    /// Settings of a bundle, in a YAML or JSON file; may be repeated
     #[arg(long = "bundle-settings", value_name = "NAME=FILE", requires = "bundles")]
     pub settings: Vec<String>,
-    /// Time between two looks at tags and settings
+    /// How often to re-check tags and settings
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = super::pause, env = "BOATHOOK_BUNDLE_INTERVAL")]
     pub bundle_interval: Duration,
-    /// Directory that keeps layers, and the last version of each bundle for a start without its registry [default: in
-    /// the user's cache directory]
+    /// Directory for layers, and for the last version of each bundle, so that the operator can start without the
+    /// registry [default: in the user's cache directory]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_BUNDLE_STORE")]
     pub bundle_store: Option<PathBuf>,
-    /// Run bundles without any check of who made them
+    /// Run bundles without checking who made them
     #[arg(long, requires = "bundles", conflicts_with_all = ["key", "digest", "policy"])]
     pub unverified: bool,
-    /// Trust.
+    /// Flags for trust.
     #[command(flatten)]
     pub trust: Trust,
-    /// Registries.
+    /// Flags for the registries.
     #[command(flatten)]
     pub registry: Registry,
 }
 
 impl Served {
-    /// What was typed, which is gone here then.
+    /// Takes the values, and leaves none.
     pub fn take(&mut self) -> Self {
         std::mem::take(self)
     }
 }
 
-/// What is trusted. One is needed.
+/// What to trust. At least one is required.
 #[derive(Debug, Default, Args)]
 pub struct Trust {
-    /// Public key (PEM) whose signature is enough; may be repeated
+    /// Public key (PEM); a signature by it suffices; may be repeated
     #[arg(long, value_name = "FILE")]
     pub key: Vec<PathBuf>,
-    /// Digest that is allowed, sha256:…; may be repeated
+    /// Digest to trust, sha256:…; may be repeated
     #[arg(long, value_name = "DIGEST")]
     pub digest: Vec<String>,
     /// Policy file (BundlePolicy)
@@ -235,16 +236,16 @@ pub struct Trust {
     pub policy: Option<PathBuf>,
 }
 
-/// How to reach a registry.
+/// Flags for a registry.
 #[derive(Debug, Default, Args)]
 pub struct Registry {
-    /// Docker config or pull secret with logins [default: $DOCKER_CONFIG/config.json, ~/.docker/config.json]
+    /// Docker config or pull secret with credentials [default: $DOCKER_CONFIG/config.json, ~/.docker/config.json]
     #[arg(long, value_name = "FILE")]
     pub docker_config: Option<PathBuf>,
-    /// Certificates (PEM) of the registry's own authority
+    /// CA certificates of the registry (PEM)
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// Speak HTTP without TLS
+    /// Use HTTP without TLS
     #[arg(long)]
     pub plain_http: bool,
 }

@@ -1,4 +1,4 @@
-//! What is typed for the author's loop. Never runs it.
+//! The command line of `boathook dev`.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -10,63 +10,63 @@ use super::webhooks::https;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   boathook dev                                      # the project in this folder, on a local cluster
-  boathook dev --rerun --state fixtures/            # with objects to begin with; each save runs the last run again
-  boathook dev target/boathook/web.wasm             # a component that something else builds
-  boathook dev --kubeconfig dev.yaml --plan         # a real cluster, and nothing is written
-  boathook dev --kubeconfig dev.yaml --webhook-url https://10.0.0.7:9443   # and it asks hooks that validate
+  boathook dev --rerun --state fixtures/            # with initial objects; each save repeats the last run
+  boathook dev target/boathook/web.wasm             # a component that another tool builds
+  boathook dev --kubeconfig dev.yaml --plan         # a real cluster, without writes
+  boathook dev --kubeconfig dev.yaml --webhook-url https://10.0.0.7:9443   # with webhooks
 
-Projects are built as `boathook build` does it. What does not build, or can't be used, leaves the old
-version at work.
+Projects are built as with `boathook build`. If a build fails or its component is not a valid hook, the old
+version stays active.
 
-Exit codes: 0 after SIGTERM or Ctrl-C, 1 when it can't start or can't build at all.")]
+Exit codes: 0 after SIGTERM or Ctrl-C, 1 when it cannot start or cannot build at all.")]
 pub struct Dev {
-    /// Folders of projects, or components NAME.wasm that are watched for what others build
+    /// Folders of projects, or components NAME.wasm that other tools build
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// Work on this kubeconfig's cluster instead of a local one
+    /// Use the cluster of this kubeconfig instead of a local one
     #[arg(long, value_name = "FILE", conflicts_with_all = ["state", "save", "write_kubeconfig"])]
     pub kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     pub context: Option<String>,
-    /// Write nothing: each write is a server-side dry run, and is shown
+    /// Write nothing: send each write as a server-side dry run, and show it
     #[arg(long)]
     pub plan: bool,
-    /// When a new version has taken over, run the hook's last run again
+    /// Repeat the hook's last run after a new version has taken over
     #[arg(long)]
     pub rerun: bool,
-    /// Start the local cluster with the objects of this YAML file, or of a folder's files; may be repeated
+    /// Start the local cluster with the objects of this YAML file, or of the files of this folder; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub state: Vec<PathBuf>,
-    /// Write all objects of the local cluster, Secrets included, to this YAML file at the end
+    /// On exit, write all objects of the local cluster, including Secrets, to this YAML file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Where to put the local cluster's kubeconfig [default: a temporary file]
+    /// File for the local cluster's kubeconfig [default: a temporary file]
     #[arg(long, value_name = "FILE")]
     pub write_kubeconfig: Option<PathBuf>,
-    /// URL by which the cluster of the kubeconfig reaches this machine, so that hooks answer its webhooks:
-    /// https://HOST:PORT. The local cluster needs none
+    /// URL at which the cluster of the kubeconfig reaches this machine, so that hooks can answer its webhooks:
+    /// https://HOST:PORT. The local cluster does not need it
     #[arg(long, value_name = "URL", value_parser = https, requires = "kubeconfig", conflicts_with = "plan")]
     pub webhook_url: Option<String>,
-    /// Address to listen on for them
+    /// Address to listen on for webhooks
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9443", requires = "webhook_url")]
     pub webhook_listen: SocketAddr,
-    /// Tells this session's registrations from those of others in the cluster
+    /// Name that distinguishes the webhook registrations of this session from others in the cluster
     #[arg(long, value_name = "NAME", default_value = "boathook-dev", requires = "webhook_url")]
     pub instance: String,
-    /// Run the hooks of this directory, too; they are not watched
+    /// Also run the hooks of this directory, which are not watched for changes
     #[arg(long, value_name = "DIR")]
     pub hooks: Option<PathBuf>,
-    /// Output format; `json` is one object a line, for editors and programs
+    /// Output format; `json` prints one object per line, for editors and programs
     #[arg(short, long, value_enum, default_value_t = DevOutput::Text)]
     pub output: DevOutput,
 }
 
-/// Formats of what happens.
+/// Formats of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DevOutput {
-    /// For people.
+    /// Human-readable.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }

@@ -1,29 +1,30 @@
-//! What is typed of replicas.
+//! The leader election flags of `boathook serve`.
 
 use std::time::Duration;
 
 use clap::Args;
 
-/// Flags of `boathook serve`.
+/// Flags for replicas.
 #[derive(Debug, Args)]
 pub struct Election {
-    /// One of several replicas: a Lease elects the one that runs hooks, and the others answer webhooks and are ready to
-    /// take over
+    /// Run as one of several replicas: a Lease elects the replica that runs hooks. The others answer webhooks and are
+    /// ready to take over
     #[arg(long, conflicts_with = "plan", env = "BOATHOOK_LEADER_ELECT")]
     pub leader_elect: bool,
-    /// Lease of all replicas of this operator [default: boathook, with --instance boathook-INSTANCE]
+    /// Name of the Lease that all replicas of this operator share [default: boathook, with --instance
+    /// boathook-INSTANCE]
     #[arg(long, value_name = "NAME", value_parser = object_name, env = "BOATHOOK_LEASE_NAME")]
     pub lease_name: Option<String>,
-    /// Its namespace [default: the operator's own]
+    /// Namespace of the Lease [default: the operator's own]
     #[arg(long, value_name = "NAME", value_parser = object_name, env = "BOATHOOK_LEASE_NAMESPACE")]
     pub lease_namespace: Option<String>,
-    /// A leader that is gone without a word is followed by another after this time, from 2s to 5m; one that can't renew
-    /// the Lease for two thirds of it ends
+    /// Lease duration, from 2s to 5m: how long standbys wait after the last observed renewal. A leader that cannot
+    /// renew the Lease for two thirds of this time ends
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, env = "BOATHOOK_LEASE_DURATION")]
     pub lease_duration: Duration,
 }
 
-/// What Kubernetes takes for an object's name.
+/// Checks for a valid name of a Kubernetes object.
 fn object_name(text: &str) -> Result<String, String> {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();

@@ -1,4 +1,4 @@
-//! `boathook interpreters`. Never looks for one.
+//! The command line of `boathook interpreters`.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::{
 /// `boathook interpreters`
 #[derive(Debug, Args)]
 pub struct Interpreters {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: InterpretersCommand,
 }
@@ -20,21 +20,21 @@ pub struct Interpreters {
 /// The subcommands of `boathook interpreters`.
 #[derive(Debug, Subcommand)]
 pub enum InterpretersCommand {
-    /// Show the interpreters that are installed
+    /// List the installed interpreters
     List(List),
-    /// Compile the interpreters that are installed, so that no host does it when it starts
+    /// Compile the installed interpreters, so that no operator has to do it at its start
     Compile(Compile),
-    /// Bring an interpreter from a registry, if it is trusted
+    /// Pull an interpreter from a registry, if it is trusted
     Pull(Pull),
-    /// Send an interpreter to a registry
+    /// Push an interpreter to a registry
     Push(Push),
 }
 
-/// Where interpreters are.
+/// Where interpreters are installed.
 #[derive(Debug, Args)]
 pub struct Places {
-    /// Directory with interpreters, NAME-VERSION.wasm; several are allowed [default: share/boathook/interpreters
-    /// beside this program's bin]
+    /// Directory with interpreters, NAME-VERSION.wasm; several are allowed [default: share/boathook/interpreters next
+    /// to this program's bin]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_INTERPRETERS", value_delimiter = ':')]
     pub interpreters: Vec<PathBuf>,
 }
@@ -45,9 +45,9 @@ pub struct Places {
   boathook interpreters list
   boathook interpreters list -o json | jq -r '.[].digest'
 
-A script hook names its interpreter by digest (boathook inspect FILE shows it), and runs on no other.")]
+A script hook names its interpreter by digest (`boathook inspect FILE` shows it), and runs only on that one.")]
 pub struct List {
-    /// Where they are.
+    /// Where interpreters are installed.
     #[command(flatten)]
     pub places: Places,
     /// Output format
@@ -61,12 +61,12 @@ pub struct List {
   boathook interpreters compile
   boathook interpreters compile --interpreters /rootfs/usr/local/share/boathook/interpreters
 
-The code goes to a folder `compiled` beside each interpreter, for every machine of this architecture. Hosts of this
-version take it when it belongs to them or to root, and nobody else may write it.
+The code is stored in a folder `compiled` next to each interpreter, for all machines of this architecture. A
+host of this version uses it if the host's user or root owns it, and nobody else may write it.
 
-Exit codes: 0 when all are compiled, 1 when one is not, or there is none.")]
+Exit codes: 0 when all were compiled, 1 when one was not, or when there is none.")]
 pub struct Compile {
-    /// Where they are.
+    /// Where interpreters are installed.
     #[command(flatten)]
     pub places: Places,
 }
@@ -77,24 +77,24 @@ pub struct Compile {
   boathook interpreters pull registry.example.com/boathook/js:0.1.0 -o interpreters/ --key boathook.pub
   boathook interpreters pull registry.example.com/boathook/js@sha256:… -o interpreters/ --digest sha256:…
 
-The artifact is a single component, as the CNCF's layout of WebAssembly has it. Interpreters that are there stay: hooks run
-on the one that they were built for.
+The artifact is a single component in the CNCF's artifact layout for WebAssembly. Installed interpreters are
+kept, because hooks run on the interpreter that they were built for.
 
-Exit codes: 0 when it is there, 1 when not.")]
+Exit codes: 0 when the interpreter was pulled, 1 when it was not.")]
 pub struct Pull {
     /// The interpreter: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
     #[arg(value_name = "REF|LAYOUT")]
     pub from: String,
-    /// Directory to put it into
+    /// Directory for the interpreter
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Trust.
+    /// Flags for trust.
     #[command(flatten)]
     pub trust: Trust,
-    /// Take it without any check of who made it
+    /// Accept the interpreter without checking who made it
     #[arg(long, conflicts_with_all = ["key", "digest", "policy"])]
     pub unverified: bool,
-    /// The registry.
+    /// Flags for the registry.
     #[command(flatten)]
     pub registry: Registry,
 }
@@ -105,15 +105,15 @@ pub struct Pull {
   boathook interpreters push interpreters/dist/js-0.1.0.wasm registry.example.com/boathook/js:0.1.0
   boathook bundle sign registry.example.com/boathook/js:0.1.0 --key team.key
 
-Prints the pinned reference. Exit codes: 0 when it was pushed, 1 when not.")]
+Prints the pinned reference. Exit codes: 0 when the interpreter was pushed, 1 when it was not.")]
 pub struct Push {
     /// The interpreter: NAME-VERSION.wasm
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Where to: HOST/REPOSITORY:TAG
+    /// Destination: HOST/REPOSITORY:TAG
     #[arg(value_name = "REF")]
     pub to: String,
-    /// The registry.
+    /// Flags for the registry.
     #[command(flatten)]
     pub registry: Registry,
 }

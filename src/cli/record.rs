@@ -1,4 +1,4 @@
-//! Records of runs: the flags that make them, and the command that replays them. Never runs one.
+//! The command line for records of runs: the flags of `boathook serve` that write them, and `boathook replay`.
 
 use std::path::PathBuf;
 
@@ -6,53 +6,53 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::Output;
 
-/// What is done with records.
+/// Commands for records of runs.
 #[derive(Debug, Subcommand)]
 pub enum Record {
-    /// Run recorded runs again without a cluster, and show what is different
+    /// Repeat recorded runs without a cluster, and show the differences
     Replay(Replay),
 }
 
-/// Flags of `boathook serve`.
+/// Flags for records of runs.
 #[derive(Debug, Args)]
 pub struct Recording {
-    /// Write each run to a file in this directory, for `boathook replay`; made if it is missing, and
-    /// private
+    /// Write each run to a file in this directory, for `boathook replay`; the directory is private and created if
+    /// missing
     #[arg(long, value_name = "DIR", env = "BOATHOOK_RECORD")]
     pub record: Option<PathBuf>,
-    /// Which runs are recorded
+    /// Which runs to record
     #[arg(long, value_enum, default_value_t = Runs::All, requires = "record", env = "BOATHOOK_RECORD_RUNS")]
     pub record_runs: Runs,
-    /// Records to keep of each hook's runs that succeeded, and as many of those that failed
+    /// Number of records to keep for each hook's successful runs, and separately for its failed runs
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000), requires = "record", env = "BOATHOOK_RECORD_KEEP")]
     pub record_keep: u32,
-    /// Record the values of Secrets, too; by default each is replaced by a placeholder
+    /// Also record the values of Secrets; by default each is replaced by a placeholder
     #[arg(long, requires = "record", env = "BOATHOOK_RECORD_SECRETS")]
     pub record_secrets: bool,
 }
 
-/// Which runs are recorded.
+/// Which runs to record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Runs {
-    /// All.
+    /// All runs.
     All,
-    /// Those that failed.
+    /// Failed runs.
     Failed,
 }
 
 /// `boathook replay`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  boathook replay records/                          # every run again, each with the component that it had
+  boathook replay records/                          # every run, each with its recorded component
   boathook replay records/20260105T100211.403Z_node-taint_0a1b2c3d-17.failed.record
   boathook replay records/ --hook node-taint --with target/boathook/node-taint.wasm
   boathook replay records/ --with new.wasm -o json | jq '.runs[] | select(.result == \"differs\")'
 
-With its own component, a run must make the same calls in the same order and end alike. With another one, reads may
-differ; what it writes must be the same for each object.
+With its own component, a run must make the same calls in the same order, and end with the same result. With
+another component, reads may differ, but the writes to each object must be the same.
 
-Exit codes: 0 when all runs were the same, 1 when one differed, 2 when a record or a component can't be used, or there
-is none.")]
+Exit codes: 0 when all runs were the same, 1 when one differed, 2 when a record or a component cannot be used,
+or when there is none.")]
 pub struct Replay {
     /// Records, or directories of them
     #[arg(value_name = "FILE|DIR", required = true)]
@@ -60,14 +60,14 @@ pub struct Replay {
     /// Run this component instead of the recorded one
     #[arg(long, value_name = "FILE.wasm")]
     pub with: Option<PathBuf>,
-    /// Only runs of this hook
+    /// Replay only runs of this hook
     #[arg(long, value_name = "NAME")]
     pub hook: Option<String>,
-    /// Where else to look for the recorded components; may be repeated [default: `components` beside the
+    /// Further directory to search for the recorded components; may be repeated [default: `components` next to the
     /// records]
     #[arg(long, value_name = "DIR")]
     pub component_dir: Vec<PathBuf>,
-    /// Runs at the same time [default: the number of cores]
+    /// Number of runs at the same time [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: Option<u16>,
     /// Directory for compiled components [default: the user's cache directory]

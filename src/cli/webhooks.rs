@@ -1,4 +1,4 @@
-//! What is typed of webhooks.
+//! The webhook flags of `boathook serve`, and the command line of `boathook uninstall`.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -6,90 +6,89 @@ use clap::{Args, Subcommand};
 
 use super::{Connection, Log};
 
-/// Flags of `boathook serve`.
+/// Flags for webhooks.
 #[derive(Debug, Args)]
 pub struct Webhooks {
-    /// Address for the API server's questions, over TLS; port 0 takes a free one. Listened on when a hook needs it
+    /// Address for the API server's requests, over TLS; port 0 picks a free port. The operator listens only if a hook
+    /// needs it
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9443", env = "BOATHOOK_WEBHOOK_LISTEN")]
     pub webhook_listen: SocketAddr,
-    /// Service of the operator's namespace by which the API server reaches that address, at port 443
+    /// Service in the operator's namespace through which the API server reaches that address, at port 443
     #[arg(long, value_name = "NAME", env = "BOATHOOK_WEBHOOK_SERVICE", conflicts_with = "webhook_url")]
     pub webhook_service: Option<String>,
-    /// Or the URL by which it does, for an operator outside of the cluster: https://HOST:PORT
+    /// URL at which the API server reaches that address, for an operator outside of the cluster: https://HOST:PORT
     #[arg(long, value_name = "URL", value_parser = https, env = "BOATHOOK_WEBHOOK_URL")]
     pub webhook_url: Option<String>,
-    /// Secret of the operator's namespace with the certificates that Boathook makes itself
+    /// Secret in the operator's namespace for the certificates that Boathook creates
     #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates", env = "BOATHOOK_WEBHOOK_SECRET")]
     pub webhook_secret: String,
-    /// How long such a certificate lives, from 1m to 365d; it is renewed when a third of that is left, and its authority
-    /// lives four times as long
+    /// Lifetime of a certificate that Boathook creates, from 1m to 365d. Boathook renews it when a third of that time
+    /// is left. Its CA lives four times as long
     #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = lifetime, env = "BOATHOOK_WEBHOOK_CERTIFICATE_LIFETIME")]
     pub webhook_certificate_lifetime: Duration,
-    /// Take certificates from this directory instead: tls.crt, tls.key and, unless the API server trusts them
-    /// anyway, ca.crt; read again when they change
+    /// Use the certificates in this directory instead: tls.crt, tls.key and, unless the API server already trusts them,
+    /// ca.crt; reloaded when they change
     #[arg(long, value_name = "DIR", env = "BOATHOOK_WEBHOOK_CERTS")]
     pub webhook_certs: Option<PathBuf>,
-    /// Answer only clients with a certificate that one of these authorities signed
+    /// Accept only clients with a certificate that one of these CAs signed
     #[arg(long, value_name = "FILE", env = "BOATHOOK_WEBHOOK_CLIENT_CA")]
     pub webhook_client_ca: Option<PathBuf>,
-    /// Serve no webhooks, and register none
+    /// Serve and register no webhooks
     #[arg(long, env = "BOATHOOK_NO_WEBHOOKS")]
     pub no_webhooks: bool,
-    /// Tells this operator's registrations from those of others in the cluster [default: its namespace]
+    /// Name that distinguishes this operator's registrations from others in the cluster [default: its namespace]
     #[arg(long, value_name = "NAME", value_parser = label, env = "BOATHOOK_INSTANCE")]
     pub instance: Option<String>,
 }
 
-/// What takes an operator's traces out of a cluster.
+/// The command that removes an operator from a cluster.
 #[derive(Debug, Subcommand)]
 pub enum Remove {
-    /// Take everything out of the cluster that an operator left there
+    /// Remove from the cluster everything that an operator left there
     Uninstall(Uninstall),
 }
 
 /// `boathook uninstall`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  boathook uninstall --namespace boathook          # shows what would go
-  boathook uninstall --namespace boathook --yes    # after the operator was stopped: a running one registers its hooks again
+  boathook uninstall --namespace boathook          # shows what would be removed
+  boathook uninstall --namespace boathook --yes    # stop the operator first, or it registers its hooks again
 
-Deletes the hooks' webhook configurations, the Lease and the Secret with Boathook's own certificates, gives
-CustomResourceDefinitions the conversion back that they had before, and lets HookBundles go, so that they can be
+Deletes the hooks' webhook configurations, the Lease, and the Secret with Boathook's own certificates.
+Restores the previous conversion of CustomResourceDefinitions. Releases HookBundles, so that they can be
 deleted without an operator.
 
-Exit codes: 0 when nothing is left, 1 when something failed, 2 when there is something and --yes is missing.")]
+Exit codes: 0 when nothing is left, 1 when something failed, 2 when something is left and --yes is missing.")]
 pub struct Uninstall {
-    /// Connection to the cluster.
+    /// Flags for the connection to the cluster.
     #[command(flatten)]
     pub connection: Connection,
-    /// The operator's namespace, which has the Secret and the Lease [default: the namespace of the connection]
+    /// The operator's namespace, which contains the Secret and the Lease [default: the namespace of the connection]
     #[arg(short, long, value_name = "NAME")]
     pub namespace: Option<String>,
-    /// The operator's name, as given to `boathook serve` [default: its namespace]
+    /// Name of the operator, as given to `boathook serve` [default: its namespace]
     #[arg(long, value_name = "NAME", value_parser = label, env = "BOATHOOK_INSTANCE")]
     pub instance: Option<String>,
-    /// The Secret, as given to `boathook serve`
+    /// Name of the Secret, as given to `boathook serve`
     #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates", env = "BOATHOOK_WEBHOOK_SECRET")]
     pub webhook_secret: String,
-    /// The Lease of several replicas [default: boathook, or boathook-INSTANCE with --instance, as for `boathook serve`]
+    /// Name of the replicas' Lease [default: boathook, or boathook-INSTANCE with --instance, as for `boathook serve`]
     #[arg(long, value_name = "NAME", env = "BOATHOOK_LEASE_NAME")]
     pub lease_name: Option<String>,
-    /// Do it
+    /// Remove what was found
     #[arg(long)]
     pub yes: bool,
-    /// Logging.
+    /// Flags for the log.
     #[command(flatten)]
     pub log: Log,
 }
 
-/// A Service, and the address that stands for it.
+/// A Service, and the address that replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapped {
-    /// The Service's namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// Where webhooks are called.
+    /// Address at which webhooks are called.
     pub address: SocketAddr,
 }
 
@@ -112,7 +111,7 @@ pub(super) fn https(text: &str) -> Result<String, String> {
     Ok(format!("https://{host}"))
 }
 
-/// What Kubernetes takes for the value of a label.
+/// Checks for a valid value of a Kubernetes label.
 fn label(text: &str) -> Result<String, String> {
     let (inner, edge) = (|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'), char::is_alphanumeric);
     if text.len() <= 63 && text.chars().all(inner) && text.starts_with(edge) && text.ends_with(edge) {

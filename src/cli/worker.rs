@@ -1,19 +1,19 @@
-//! The hidden subcommands: what the operator tells the processes that it starts.
+//! The command line of the hidden subcommands, which the operator passes to its child processes.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// What a worker process may use.
+/// Resource limits of a worker process.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct WorkerBounds {
-    /// Bytes of memory
+    /// Memory limit in bytes
     #[arg(long, value_name = "BYTES")]
     pub memory: u64,
-    /// Seconds of CPU [default: as its parent says later]
+    /// CPU time limit in seconds [default: as the parent process sets it later]
     #[arg(long, value_name = "SECONDS")]
     pub cpu: Option<u64>,
-    /// Seconds until it ends itself [default: it ends with its input]
+    /// Seconds until the process ends itself [default: it ends with its input]
     #[arg(long, value_name = "SECONDS")]
     pub time: Option<u64>,
 }
@@ -21,13 +21,13 @@ pub struct WorkerBounds {
 /// `boathook compile-worker`
 #[derive(Debug, Args)]
 pub struct CompileWorker {
-    /// What it may use.
+    /// Resource limits.
     #[command(flatten)]
     pub bounds: WorkerBounds,
-    /// Pooled or not.
+    /// Which engine to compile for.
     #[command(flatten)]
     pub engine: CompileFor,
-    /// Write the code to this file of the cache, too
+    /// Also write the code to this file of the cache
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
 }

@@ -1,6 +1,5 @@
-//! `boathook build`: a component from a project, checked as the operator will check it.
-//!
-//! Puts nothing in place that is no hook.
+//! `boathook build`: builds a component from a project, and checks it as the operator will. It writes no output that is
+//! not a valid hook.
 
 use std::{
     ffi::OsString,
@@ -21,7 +20,7 @@ use super::{
 };
 use crate::cli::{Output, author::Build};
 
-/// What was built can't be used.
+/// Exit code if the component was built but cannot be used.
 const NO_HOOK: u8 = 3;
 
 pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
@@ -51,7 +50,6 @@ pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the component goes.
 fn place(asked: Option<PathBuf>, project: &Project) -> PathBuf {
     let file = format!("{}.wasm", project.name());
     match asked {
@@ -61,7 +59,7 @@ fn place(asked: Option<PathBuf>, project: &Project) -> PathBuf {
     }
 }
 
-/// Whoever reads the file finds the old one or the new one, whole.
+/// Writes with a rename, so that a reader sees the old file or the new one, and never a part.
 fn put(bytes: &[u8], out: &Path) -> anyhow::Result<()> {
     let mut beside = OsString::from(out);
     beside.push(".new");

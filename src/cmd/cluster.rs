@@ -1,4 +1,4 @@
-//! `boathook cluster`: the local cluster alone, in the foreground.
+//! `boathook cluster`: runs only the local cluster, in the foreground.
 
 use std::{collections::BTreeSet, io::Write as _, path::Path, process::ExitCode};
 
@@ -39,7 +39,7 @@ fn options(args: &cli::Cluster) -> anyhow::Result<Options> {
     Ok(options.rbac(args.rbac).controllers(controllers(&args.controllers)?))
 }
 
-/// The controllers of these names, each once; `all` stands for all of them.
+/// The controllers with these names, each once. `all` stands for all of them.
 fn controllers(names: &[String]) -> anyhow::Result<BTreeSet<Controller>> {
     let mut wanted = BTreeSet::new();
     for name in names {
@@ -51,7 +51,7 @@ fn controllers(names: &[String]) -> anyhow::Result<BTreeSet<Controller>> {
     Ok(wanted)
 }
 
-/// Other programs wait for the line `ready`.
+/// Prints the line `ready`, which other programs wait for.
 fn announce(cluster: &Cluster, kubeconfig: Option<&Path>) -> anyhow::Result<()> {
     match kubeconfig {
         Some(file) => {
@@ -68,8 +68,9 @@ pub(super) fn write_kubeconfig(file: &Path, text: &str) -> anyhow::Result<()> {
     write_private(file, text).with_context(|| format!("can't write the kubeconfig to {}", file.display()))
 }
 
-/// Writes a file that only its owner may read. What was there is replaced and never written into: it could be readable
-/// for others, or open in another program. A link is refused, since it may be somebody else's.
+/// Writes a file that only its owner may read. An existing file is replaced and never written into, because others
+/// could read it, or another program could have it open. A symbolic link is refused, because it may belong to somebody
+/// else.
 pub(super) fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
     let other = match file.symlink_metadata() {
         Ok(found) if found.is_symlink() => Some("a symbolic link"),
@@ -82,7 +83,7 @@ pub(super) fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
         return Err(std::io::Error::other(format!("it is {other}: name a regular file")));
     }
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Made with mode 0600, under a name that nobody can guess.
+    // Created with mode 0600, under a name that nobody can guess.
     let mut new = tempfile::NamedTempFile::new_in(directory)?;
     new.write_all(text.as_bytes())?;
     new.persist(file)?;
@@ -104,7 +105,7 @@ mod tests {
         let file = directory.path().join("kubeconfig");
         fs::write(&file, "before").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-        // Somebody has it open, and reads on.
+        // Somebody has the file open and continues to read it.
         let mut open = fs::File::open(&file).unwrap();
         write_private(&file, "token").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "token");
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(error, "it is a symbolic link: name a regular file");
         assert_eq!(fs::read_to_string(&others).unwrap(), "before");
         assert!(write_private(directory.path(), "token").is_err());
-        // Nothing is left beside it.
+        // No temporary file is left.
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3);
     }
 }

@@ -1,6 +1,5 @@
-//! `boathook compile-worker`: the hidden subcommand in which components are compiled.
-//!
-//! Never typed by a person; the host gives it a component and takes native code.
+//! `boathook compile-worker`: the hidden subcommand that compiles components. The operator starts it, writes a
+//! component to it and reads native code from it.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `boathook completion`: a script for a shell. Writes nothing but that, to stdout.
+//! `boathook completion`: prints a completion script for a shell.
 
 use std::{io, process::ExitCode};
 
@@ -6,7 +6,7 @@ use crate::cli::author::Completion;
 
 pub(super) fn run(args: &Completion) -> anyhow::Result<ExitCode> {
     match args.write(&mut io::stdout().lock()) {
-        // Whoever reads has seen enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         done => done?,
     }

@@ -1,4 +1,4 @@
-//! From flags to a Kubernetes client.
+//! Creates a Kubernetes client from the flags.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tower::service_fn;
 
 use crate::cli::Connection;
 
-/// A client of the cluster that the flags name, and the cluster's address. Nothing is sent yet.
+/// A client for the cluster that the flags name, and the cluster's address. It sends no request yet.
 pub(super) async fn client(connection: &Connection) -> anyhow::Result<(Client, String)> {
     let options = KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
     let config = match (&connection.kubeconfig, &connection.context) {
@@ -32,18 +32,19 @@ pub(super) async fn client(connection: &Connection) -> anyhow::Result<(Client, S
     Ok((client_of(config)?, server))
 }
 
-/// An answer begins within this time; it is the API server's own limit for all but watches, and those begin at once.
+/// A response must begin within this time. It is the API server's own limit for everything but watches, and watches
+/// begin at once.
 const BEGIN: Duration = Duration::from_secs(60);
-/// Nothing comes over a connection for this long. A quiet watch has a bookmark about once a minute.
+/// A connection may be silent for this long. A quiet watch receives a bookmark about once a minute.
 const SILENCE: Duration = Duration::from_secs(300);
 
-/// No answer came.
+/// No response came.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer began within {} s", .0.as_secs())]
 struct NoAnswer(Duration);
 
-/// A client that leaves retries to the stages. No request waits without end, whoever sends it; stages have
-/// shorter bounds of their own where somebody waits for them.
+/// A client that leaves retries to its callers. Every request of every caller has a time limit. Callers set shorter
+/// limits where something waits for the response.
 pub(super) fn client_of(config: Config) -> anyhow::Result<Client> {
     Ok(bounded(client_with(config, SILENCE)?, BEGIN))
 }

@@ -1,4 +1,4 @@
-//! `boathook crd`: the definition of the HookBundle resource. Sends it nowhere.
+//! `boathook crd`: prints the definition of the HookBundle resource.
 
 use std::{
     io::{self, Write as _},
@@ -15,7 +15,7 @@ pub(super) fn run(args: &Crd) -> anyhow::Result<ExitCode> {
         Output::Text | Output::Yaml => yaml_serde::to_string(&definition())?,
     };
     match io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever reads has seen enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         done => done?,
     }

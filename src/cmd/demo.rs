@@ -1,5 +1,5 @@
-//! `boathook demo`: the registry-secret hook at work on a local cluster, told step by step. Nothing is
-//! staged: it is the operator of `serve`, the API server of `cluster`, and a component from a file.
+//! `boathook demo`: runs the registry-secret hook on a local cluster and explains each step. It uses the real parts:
+//! the operator of `serve`, the API server of `cluster`, and a component from a file.
 
 use std::{
     path::Path,
@@ -56,7 +56,7 @@ fn say(text: &str) {
     println!("  {text}");
 }
 
-/// A directory with just this hook.
+/// A directory with only this hook.
 fn hooks_directory(hook: &Path) -> anyhow::Result<tempfile::TempDir> {
     let directory = tempfile::tempdir().context("can't make a temporary directory")?;
     std::fs::copy(hook, directory.path().join("registry-secret.wasm"))
@@ -120,7 +120,7 @@ fn holds(copy: Option<&Secret>, password: &str) -> bool {
     data.is_some_and(|value| value.0 == password.as_bytes())
 }
 
-/// How long it took until the copy was as wanted.
+/// How long it took until the copy was as expected.
 async fn wait_for(copies: &Api<Secret>, wanted: impl Fn(Option<&Secret>) -> bool) -> anyhow::Result<String> {
     let started = Instant::now();
     while started.elapsed() < PATIENCE {

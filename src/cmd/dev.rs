@@ -1,4 +1,4 @@
-//! `boathook dev`: an operator and a cluster for authors, until a signal ends them.
+//! `boathook dev`: runs an operator and a cluster for authors until a signal.
 
 use std::{
     path::{Path, PathBuf},
@@ -34,14 +34,14 @@ use crate::cli::{
     dev::{Dev, DevOutput},
 };
 
-/// What hooks say, and what people should know of the operator.
+/// Log filter: lines of hooks, and what the author should know about the operator.
 const FILTER: &str =
     "warn,hook=info,boathook_operator::registration=info,boathook_operator::app::observers=info,kube_client=off";
-/// Stands in for the namespace that an operator in a cluster has.
+/// Stands in for the namespace of an operator in a cluster.
 const OWN_NAMESPACE: &str = "boathook-dev";
-/// An API server answers within this time, or it is not there.
+/// Time limit for an API server's response.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Runs may take this long to end when their hook is replaced, or all is over.
+/// Time for runs to end when their hook is replaced, or on shutdown.
 const GRACE: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
@@ -73,7 +73,7 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
         };
         tokio::select! {
             saved = end(app, place, &args) => saved?,
-            // Whoever asks twice does not want to wait.
+            // A second signal ends the program at once.
             () = stop.requested() => {}
         }
         ended?;
@@ -81,8 +81,8 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Nobody answers any more afterwards: what was registered would hold up the cluster, or the next one that begins
-/// with the state that is saved.
+/// Removes the webhook registrations after the shutdown, because nothing answers them any more. They would block the
+/// cluster, or the next one that starts from the saved state.
 async fn end(app: App, place: Place, args: &Dev) -> anyhow::Result<()> {
     app.shutdown().await;
     if no_webhooks(args).is_none() {
@@ -97,7 +97,7 @@ async fn end(app: App, place: Place, args: &Dev) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why hooks are not asked by the cluster, if they are not.
+/// Why the cluster does not call hooks' webhooks, if it does not.
 fn no_webhooks(args: &Dev) -> Option<&'static str> {
     if args.plan {
         return Some("a plan registers none, so that the cluster does not ask it");
@@ -123,7 +123,7 @@ fn webhooks(args: &Dev) -> Option<WebhookOptions> {
     })
 }
 
-/// Each hook is worked on once.
+/// Each hook may have only one source.
 fn sources(paths: &[PathBuf], tools: &Tools) -> anyhow::Result<Vec<Source>> {
     let mut sources: Vec<Source> = Vec::new();
     for path in paths {
@@ -143,7 +143,7 @@ fn format(output: DevOutput) -> Format {
     }
 }
 
-/// The operator's directory, with the hooks that are not worked on.
+/// The operator's directory, with the hooks that have no source here.
 fn prepare(hooks: &Path, others: Option<&Path>) -> anyhow::Result<()> {
     std::fs::create_dir(hooks).context("can't make a directory for the hooks")?;
     for file in others.map(read_directory).transpose()?.unwrap_or_default() {
@@ -153,11 +153,11 @@ fn prepare(hooks: &Path, others: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The cluster that is worked on.
+/// The cluster to use.
 struct Place {
     client: Client,
     server: String,
-    /// One of our own, and the file of its kubeconfig.
+    /// The local cluster and its kubeconfig, if no other cluster was named.
     local: Option<(Cluster, PathBuf)>,
 }
 

@@ -1,26 +1,25 @@
-//! Directories of this machine that nobody has to name: the user's caches, and the interpreters of scripts. Never looks into
-//! the files.
+//! Default directories of this machine: the user's caches, and the interpreters of scripts.
 
 use std::path::{Path, PathBuf};
 
-/// Names the directories, as in `PATH`.
+/// Lists the directories, separated as in `PATH`.
 const VARIABLE: &str = "BOATHOOK_INTERPRETERS";
 
-/// The user's cache directory, as the XDG base directory specification has it. None where there is no
-/// home: compiled components are not kept then.
+/// The user's cache directory, according to the XDG base directory specification. None if there is no home directory:
+/// compiled components are then not kept.
 pub(super) fn cache() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(base.join("boathook"))
 }
 
-/// The store of bundles, beside the cache of compiled components.
+/// The store of bundles, next to the cache of compiled components.
 pub(super) fn bundles() -> Option<PathBuf> {
     cache().map(|directory| directory.with_file_name("boathook-bundles"))
 }
 
-/// The directories that were asked for; otherwise the one that is installed with this program, or that of the
-/// clone in which it was built.
+/// The given directories; otherwise the directory that is installed with this program, and that of the clone in which
+/// the program was built.
 pub(super) fn interpreters(asked: Vec<PathBuf>) -> Vec<PathBuf> {
     if !asked.is_empty() {
         return asked;
@@ -37,8 +36,8 @@ fn installed(program: &Path) -> Option<PathBuf> {
     Some(program.parent()?.parent()?.join("share/boathook/interpreters"))
 }
 
-/// `CLONE/target/release/boathook`: `CLONE/interpreters/dist`. The target folder may be elsewhere; then a
-/// development build knows where it comes from.
+/// `CLONE/target/release/boathook`: `CLONE/interpreters/dist`. The target folder may be elsewhere. A development build
+/// then uses the path of its own source.
 fn built(program: &Path) -> Option<PathBuf> {
     let above = program.ancestors().skip(1).map(|folder| folder.join("interpreters/dist"));
     let source = cfg!(debug_assertions).then(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("interpreters/dist"));

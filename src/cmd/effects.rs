@@ -1,24 +1,22 @@
-//! Effects of writes on stdout and in the log, as they come. Decides nothing about them.
+//! Prints the effects of writes to stdout and to the log as they happen.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use boathook_core::effect::{Effect, Ending, Sink, Style, json, render};
 use tracing::info;
 
-/// How effects are shown on stdout.
 pub(super) fn style(secrets: bool) -> Style {
     let terminal = io::stdout().is_terminal();
     let color = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     Style { color, secrets, ..Style::default() }
 }
 
-/// Writes one effect to stdout. Whoever reads it may be gone, which is no reason to stop.
+/// Writes one effect to stdout. An error is ignored, because a reader that has gone is no reason to stop.
 pub(super) fn print(effect: &Effect, style: Style) {
     let _ = io::stdout().lock().write_all(render(effect, style).as_bytes());
 }
 
-/// What a plan shows: a record in the log for each write, and text on stdout if that is not where the log's lines
-/// are to be read by programs.
+/// What a plan shows: a log record for each write, and also text on stdout, unless programs read the log.
 pub(super) struct Plan {
     text: bool,
     style: Style,

@@ -1,6 +1,5 @@
-//! `boathook filter-worker`: the hidden subcommand in which filters run that may not end.
-//!
-//! Never typed by a person; it reads frames that the host sends.
+//! `boathook filter-worker`: the hidden subcommand that runs filters that may not end. The operator starts it and sends
+//! it frames.
 
 use std::process::ExitCode;
 
@@ -8,7 +7,7 @@ use boathook_core::child::Bounds;
 
 use crate::cli;
 
-/// Serves one program on the standard streams, until they end.
+/// Serves one program on the standard streams until they end.
 pub fn run(bounds: Bounds) -> ExitCode {
     boathook_core::filter::worker::serve(bounds)
 }

@@ -1,4 +1,4 @@
-//! From flags to the keeper of HookBundles. Decides nothing about trust: policies do.
+//! Starts the HookBundle controller from the flags. Policies decide about trust.
 
 use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
@@ -18,16 +18,15 @@ use crate::cli::{
     hookbundle::{HookBundles, Mode},
 };
 
-/// Bytes of layers that are kept.
+/// Maximum size of the stored layers, in bytes.
 const STORE_SIZE: u64 = 2 << 30;
 
-/// What is typed of bundles in general.
+/// Flags that apply to all bundles.
 pub(super) struct Common {
-    /// What the admin wants of every bundle.
+    /// The admin's policy for every bundle.
     policy: Option<Policy>,
-    /// Certificates, as PEM.
+    /// CA certificates, as PEM.
     ca: Vec<u8>,
-    /// Directory of the store.
     store: Option<PathBuf>,
 }
 
@@ -44,7 +43,7 @@ impl Common {
     }
 }
 
-/// Whether [`start`] keeps HookBundles.
+/// Whether [`start`] runs HookBundles.
 pub(super) fn are_kept(args: &HookBundles, common: &Common) -> bool {
     match args.hook_bundles {
         Mode::Off => false,
@@ -53,7 +52,7 @@ pub(super) fn are_kept(args: &HookBundles, common: &Common) -> bool {
     }
 }
 
-/// Keeps HookBundles until it is dropped; nothing when they are not to be kept.
+/// Runs HookBundles until the task is dropped. None if HookBundles are turned off.
 pub(super) async fn start(
     args: HookBundles,
     common: Common,
@@ -96,10 +95,11 @@ pub(super) async fn start(
     Ok(Some(tasks.spawn("HookBundles", keep(client, installer, options, tasks.clone()))))
 }
 
-/// Where HookBundles may have the operator connect to. Whoever may create one is not the admin of the operator's network.
+/// Where HookBundles may make the operator connect to. The users that may create HookBundles are not the admins of the
+/// operator's network.
 fn reach(args: &HookBundles, policy: Option<&Policy>) -> Reach {
     let named = policy.into_iter().flat_map(Policy::registries).map(str::to_owned);
-    // Kubelets tell each Pod one address of a Service: the API server's.
+    // The kubelet sets one Service address in each Pod: the API server's.
     let server = std::env::var("KUBERNETES_SERVICE_HOST").ok().and_then(|host| host.parse::<IpAddr>().ok());
     Reach::Public(Arc::new(Allowed {
         private: args.private_registry.iter().cloned().chain(named).collect(),

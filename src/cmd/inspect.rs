@@ -1,4 +1,4 @@
-//! `boathook inspect`: what a component is, what wakes it, what it asks for. Runs nothing but its
+//! `boathook inspect`: shows what a component is, what triggers it and what it requests. It runs only the component's
 //! `config`, with no grants.
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path, process::ExitCode};
@@ -27,12 +27,12 @@ pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Loads a component as the operator does, and says what it is.
+/// Loads a component as the operator does, and returns its facts.
 pub(super) fn check(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
     Ok(facts(&loaded(name, bytes)?, bytes))
 }
 
-/// The same, and warns of names that are probably misspelt.
+/// Like [`check`], with warnings about names that are probably misspelt.
 pub(super) fn check_names(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
     let hook = loaded(name, bytes)?;
     let kinds = block_on(local(&[], &versions(&hook)))?;
@@ -76,7 +76,7 @@ fn facts(hook: &Hook, bytes: &[u8]) -> Value {
     })
 }
 
-/// What interprets it, and its files.
+/// The script's interpreter and files.
 fn script(script: &Script) -> Value {
     let files = script.files.iter().map(|file| json!({"path": file.path, "bytes": file.content.len()}));
     json!({"interpreter": script.interpreter, "entry": script.entry, "files": files.collect::<Vec<_>>()})
@@ -85,7 +85,7 @@ fn script(script: &Script) -> Value {
 fn text(facts: &Value) -> String {
     let mut out = String::new();
     let get = |key: &str| facts.get(key).cloned().unwrap_or_default();
-    // Writing to a String can't fail.
+    // Writing to a String cannot fail.
     let _ = writeln!(out, "Name:     {}", plain(&get("name")));
     let _ = writeln!(out, "Digest:   {}", plain(&get("digest")));
     let _ = writeln!(out, "Size:     {} bytes", get("bytes"));

@@ -1,4 +1,4 @@
-//! `boathook interpreters`: shows, compiles, pulls and pushes what runs scripts. Never runs a script.
+//! `boathook interpreters`: lists, compiles, pulls and pushes the interpreters of scripts.
 
 use std::{
     fs,
@@ -75,7 +75,7 @@ fn or_nowhere(places: &[String]) -> String {
 async fn pull(args: Pull) -> anyhow::Result<()> {
     let trust = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
     let from = place::named(&args.from, &args.registry)?;
-    // It is put where interpreters are: no store has to keep it.
+    // A temporary store suffices, because the interpreter is stored in its own directory.
     let scratch = tempfile::tempdir().context("can't make a temporary directory")?;
     let pulled = bundle::pull(&from, &Store::open(scratch.path())?, &trust, &Progress::default()).await?;
     let [hook] = pulled.hooks.as_slice() else {
@@ -93,7 +93,7 @@ async fn pull(args: Pull) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// It is called NAME-VERSION, and scripts can be joined with it.
+/// Checks that the name has the form NAME-VERSION, and that scripts can be joined with the interpreter.
 async fn usable(from: &str, stem: &str, scratch: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if stem.split_once('-').is_none_or(|(name, version)| name.is_empty() || version.is_empty()) {
         bail!(

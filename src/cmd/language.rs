@@ -1,13 +1,13 @@
-//! The language that a hook was written in, as far as its component tells. Pure; for people only.
+//! Finds the language of a hook from its component, for display only.
 
 use boathook_core::model::Script;
 use serde::Deserialize;
 use wasmparser::{KnownCustom, Parser, Payload};
 
-/// Those that make hooks, and those that only help to: adapters and runtimes are written in the last ones.
+/// The languages of hooks come first. Adapters and runtimes are written in the last ones.
 const KNOWN: [&str; 5] = ["Python", "JavaScript", "Go", "Rust", "C"];
 
-/// The language, if it can be told.
+/// The language, if it can be found.
 pub(super) fn of(component: &[u8], script: Option<&Script>) -> Option<String> {
     match script {
         Some(script) => of_script(script).map(str::to_owned),
@@ -24,7 +24,7 @@ fn of_script(script: &Script) -> Option<&'static str> {
     }
 }
 
-/// Whether its own sources are; a package may have been anything.
+/// Whether the script's own sources are TypeScript. Sources of packages do not count.
 fn of_typescript(script: &Script) -> bool {
     #[derive(Deserialize)]
     struct Map {
@@ -36,7 +36,7 @@ fn of_typescript(script: &Script) -> bool {
     map.is_some_and(|map| map.sources.iter().filter(|source| own(source)).any(|source| source.ends_with(".ts")))
 }
 
-/// What the compilers of its modules have noted down.
+/// The language that the compilers recorded in the modules.
 fn of_component(component: &[u8]) -> Option<String> {
     let mut found = Vec::new();
     for payload in Parser::new(0).parse_all(component) {

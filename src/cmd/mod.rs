@@ -1,5 +1,5 @@
-//! The subcommands, one file each: from what was typed to exit code and output. Those of authors are a feature: the
-//! operator's image goes without them.
+//! The subcommands, one file each: from the parsed command line to exit code and output. Those for authors are behind a
+//! feature, and the operator's image does not include them.
 
 mod admin;
 #[cfg(feature = "author")]

@@ -1,4 +1,4 @@
-//! `boathook new`: a project to begin with. Never writes over anything.
+//! `boathook new`: creates a project. It never overwrites a file.
 
 use std::{
     path::{Path, PathBuf},
@@ -48,7 +48,7 @@ fn template(name: cli::Template) -> Template {
     }
 }
 
-/// Absolute, as the project may lie anywhere.
+/// Absolute, because the project may be in any folder.
 fn sdk(path: &Path, language: Language) -> anyhow::Result<PathBuf> {
     let found = path.canonicalize().with_context(|| format!("can't use the SDK in {}", path.display()))?;
     let manifest = language.sdk_manifest();
@@ -61,7 +61,7 @@ fn sdk(path: &Path, language: Language) -> anyhow::Result<PathBuf> {
     Ok(found)
 }
 
-/// As one word of a shell.
+/// Quoted as one word of a shell.
 fn shown(folder: &Path) -> String {
     let text = folder.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "-_./~".contains(c);

@@ -1,4 +1,4 @@
-//! From what was typed to the place of a bundle, and to who is trusted with it. Asks nothing of either.
+//! Finds the place of a bundle and the policy from the flags. It contacts no registry.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use boathook_bundle::{Connect, Credentials, Digest, Layout, NamedKey, Place, Pol
 
 use crate::cli::bundle::{Registry, Trust};
 
-/// A layout, if there is a directory of that name; else a reference.
+/// A layout if there is a directory with that name; otherwise a reference.
 pub(super) fn named(text: &str, flags: &Registry) -> anyhow::Result<Place> {
     let path = Path::new(text);
     if path.is_dir() {
@@ -30,13 +30,13 @@ pub(super) fn registry(at: &Reference, flags: &Registry) -> anyhow::Result<Place
         plain_http: flags.plain_http,
         ca: flags.ca.as_ref().map(read).transpose()?.unwrap_or_default(),
         credentials: credentials(flags.docker_config.as_deref())?,
-        // Whoever types the reference is asked for nothing that they could not ask for themselves.
+        // Users who type the reference can send the same requests themselves.
         reach: Reach::Anywhere,
     };
     Ok(Place::registry(at, &connect)?)
 }
 
-/// What is to be trusted. `or`: what else could have been typed.
+/// The policy from the flags. `or` names other possible flags, for the error.
 pub(super) fn policy(trust: &Trust, or: &str) -> anyhow::Result<Policy> {
     if let Some(path) = &trust.policy {
         return Ok(Policy::read(path)?);
@@ -53,7 +53,7 @@ pub(super) fn policy(trust: &Trust, or: &str) -> anyhow::Result<Policy> {
     Ok(Policy::of(digests, keys.collect::<anyhow::Result<_>>()?))
 }
 
-/// A file that was named must be there; one that docker would take may be.
+/// A named file must exist; docker's default file may be missing.
 fn credentials(named: Option<&Path>) -> anyhow::Result<Credentials> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".docker"));
     let usual = || std::env::var_os("DOCKER_CONFIG").map(PathBuf::from).or_else(home);

@@ -1,4 +1,4 @@
-//! What long-running subcommands share: the async runtime, and the signals that end them.
+//! Shared by long-running subcommands: the async runtime, and the signals that end them.
 
 use std::{num::NonZeroUsize, thread, time::Duration};
 
@@ -8,15 +8,15 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
 };
 
-/// For threads that are blocked when all is done.
+/// Time for threads that are still blocked at the end.
 const LEFTOVERS: Duration = Duration::from_millis(100);
 
-/// Runs a future on a runtime of its own.
+/// Runs a future on its own runtime.
 pub(super) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     block_on_threads(usize::MAX, future)
 }
 
-/// As [`block_on`], with at most so many threads that compute.
+/// Like [`block_on`], with at most `most` worker threads.
 pub(super) fn block_on_threads<T>(most: usize, future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(most.max(1));
     let runtime = Builder::new_multi_thread()
@@ -25,12 +25,12 @@ pub(super) fn block_on_threads<T>(most: usize, future: impl Future<Output = anyh
         .build()
         .context("can't start the async runtime")?;
     let ended = runtime.block_on(future);
-    // What matters was awaited; nobody waits for what still blocks a thread.
+    // Everything that matters was awaited. Threads that still block are abandoned.
     runtime.shutdown_timeout(LEFTOVERS);
     ended
 }
 
-/// SIGTERM or SIGINT, whichever comes.
+/// SIGTERM or SIGINT.
 pub(super) struct Stop {
     terminate: Signal,
     interrupt: Signal,
@@ -43,7 +43,7 @@ impl Stop {
         Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn requested(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

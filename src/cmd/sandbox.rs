@@ -1,7 +1,5 @@
-//! The sandbox of the commands that an author types: one way for all of them, so that what one compiled is there for the
-//! next.
-//!
-//! Never that of `serve`, which keeps a pool of instances and so needs other code.
+//! The sandbox of the commands for authors. All of them use the same configuration, so that each finds what another has
+//! compiled. `serve` does not use it: its pool of instances needs different code.
 
 use std::path::PathBuf;
 
@@ -10,13 +8,13 @@ use boathook_sandbox::{CompilerConfig, SandboxConfig};
 
 use super::directories;
 
-/// Memory of the process that compiles.
+/// Memory limit of the process that compiles.
 const MEMORY: u64 = 4 << 30;
 
-/// With this cache, or the user's.
+/// With this cache directory, or the user's.
 pub(super) fn config(cache: Option<PathBuf>) -> anyhow::Result<SandboxConfig> {
     let program = std::env::current_exe().context("can't find this program's own file")?;
-    // It is the author's own component, or an interpreter, which takes more than any hook.
+    // The component is the author's own, or an interpreter, which takes more memory than any hook.
     let compiler = CompilerConfig { memory: MEMORY, ..CompilerConfig::new(program) };
     Ok(SandboxConfig {
         cache_dir: cache.or_else(directories::cache),
@@ -38,7 +36,7 @@ mod tests {
 
     use crate::cli::Cli;
 
-    /// `cli` imports nothing, so that it has a number of its own.
+    /// `cli` imports nothing, so it has its own copy of the number.
     #[test]
     fn serve_allows_as_much_memory_as_the_commands_of_authors() {
         let cli = Cli::command();

@@ -1,4 +1,4 @@
-//! `boathook schema`: the JSON Schema of configuration documents. Reads nothing.
+//! `boathook schema`: prints the JSON Schema of configuration documents.
 
 use std::{
     io::{self, Write as _},
@@ -10,7 +10,7 @@ use boathook_core::hooks::schema;
 pub(super) fn run() -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{:#}", schema()) {
-        // Whoever reads has seen enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         done => done?,
     }

@@ -1,11 +1,9 @@
-//! What a component is, in a few lines: what wakes it, and what it may do. Takes its facts as `inspect`
-//! has them, and looks at nothing else.
+//! A short summary of a component: what triggers it, and what it may do. It uses the facts of `inspect`.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// For people.
 pub(super) fn text(facts: &Value) -> String {
     let get = |key: &str| facts.get(key).unwrap_or(&Value::Null);
     let document = get("document");
@@ -19,7 +17,7 @@ pub(super) fn text(facts: &Value) -> String {
         ("Warning:", warnings),
     ] {
         for (n, line) in lines.iter().enumerate() {
-            // Writing to a String can't fail.
+            // Writing to a String cannot fail.
             let _ = writeln!(out, "{:<10}{line}", if n == 0 { title } else { "" });
         }
     }
@@ -64,7 +62,7 @@ fn reviewed(rule: &Value) -> String {
     format!("{} of {}{of}", words("operations"), words("resources"))
 }
 
-/// A line for each rule of what a hook asks for.
+/// A line for each rule that a hook requests.
 pub(super) fn may(asks: &Value) -> Vec<String> {
     or_nothing(items(Some(asks)).map(rule).collect())
 }

@@ -1,4 +1,4 @@
-//! `boathook test`: plays scenario files and tells how they ended. Decides nothing about them.
+//! `boathook test`: plays scenario files and prints the results.
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::sandbox;
 use crate::cli::{Output, Test};
 
-/// As `println`, but who reads no further does not end the scenarios.
+/// Like `println`, but a closed pipe does not end the scenarios.
 macro_rules! say {
     ($($part:tt)*) => {{
         use std::io::Write as _;
@@ -25,7 +25,7 @@ macro_rules! say {
     }};
 }
 
-/// A file is wrong, or there is none.
+/// Exit code if a file is invalid, or if there is none.
 const UNUSABLE: u8 = 2;
 
 pub(super) fn run(args: Test) -> anyhow::Result<ExitCode> {
@@ -70,7 +70,7 @@ fn wanted(args: &Test, case: &Case, subject: &Subject<'_>) -> bool {
     args.filter.as_ref().is_none_or(holds)
 }
 
-/// All that is wrong with all files, as compilers tell it. How many files there are.
+/// Prints all problems of all files in the format of compilers, and returns the number of files with problems.
 fn tell_problems(cases: &[Case]) -> usize {
     let mut files = 0;
     for case in cases {
@@ -87,7 +87,7 @@ fn tell_problems(cases: &[Case]) -> usize {
     files
 }
 
-/// What is played is the component, and its author may look at other sources.
+/// Scenarios use the built component, which may be older than its sources.
 fn warn_of_stale(chosen: &[(&Case, Subject<'_>)]) {
     let components: BTreeSet<_> = chosen.iter().map(|(case, _)| &case.component).collect();
     for component in components {
@@ -116,7 +116,6 @@ fn print(output: Output, value: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How one ended.
 struct Ended {
     played: Result<Played, Failure>,
     took: Duration,
@@ -126,7 +125,7 @@ fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode
     let began = Instant::now();
     let scratch = tempfile::tempdir().context("can't make a temporary directory")?;
     let mut sandbox = sandbox::config(args.cache_dir.clone())?;
-    // Each operator has a sandbox, and all of them one cache.
+    // Each operator has its own sandbox, and all of them share one cache.
     sandbox.cache_dir.get_or_insert_with(|| scratch.path().join("cache"));
     let settings = Settings { sandbox, accept: args.update };
     let subjects: Vec<Subject<'_>> = chosen.iter().map(|(_, subject)| *subject).collect();

@@ -1,11 +1,11 @@
-//! What builds hooks, as the environment has it.
+//! Finds the programs that build hooks, from the environment.
 
 use boathook_author::author::Programs;
 use boathook_sandbox::interpreters_in;
 
 use super::directories;
 
-/// Stand-ins for the usual programs, and the interpreters that scripts can be made for.
+/// Replacements for the usual programs, and the interpreters for scripts.
 pub(super) fn programs() -> Programs {
     let named = |variable: &str| std::env::var_os(variable);
     Programs {

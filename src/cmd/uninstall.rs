@@ -1,4 +1,4 @@
-//! `boathook uninstall`: takes back what an operator left in the cluster. Never stops one.
+//! `boathook uninstall`: removes what an operator left in the cluster. It does not stop a running operator.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use boathook_operator::{
 use super::{connect, runtime::block_on, serve};
 use crate::cli::webhooks::Uninstall;
 
-/// There is something to remove, and nobody said that it may go.
+/// Exit code if there is something to remove and `--yes` is missing.
 const UNCONFIRMED: u8 = 2;
 
 pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {

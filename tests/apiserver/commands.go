@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// obey does what a line on stdin asks for, and says so on stdout. What is no command is told and
-// passed over.
+// obey does what a line on stdin says, and reports it on stdout. It reports a line that is not a
+// command, and skips it.
 func obey(ctx context.Context, etcd *etcdServer, command string) error {
 	switch command {
 	case "compact":

@@ -1,5 +1,5 @@
-//! The attack from beginning to end, and what is expected of the operator meanwhile. The victim's figures are compared with
-//! those of the same run before the attack began, on the same machine.
+//! The attack from beginning to end, and what is expected of the operator during it. The judge compares the victim's
+//! figures with those of the same run before the attack began, on the same machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -24,7 +24,7 @@ const CALM: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(120)];
 const TIMES: f64 = 2.0;
 /// Set where nothing else uses the machine, so that latencies are worth judging. They are shown everywhere.
 const QUIET: &str = "BOATHOOK_ATTACK_QUIET";
-/// What the operator is told is done within this time.
+/// The operator obeys a change of a HookBundle within this time.
 const OBEYS: Duration = Duration::from_secs(15);
 /// Between two looks at the operator during the attack.
 const LOOK: Duration = Duration::from_secs(5);

@@ -17,7 +17,7 @@ const ONLY: &str = "BOATHOOK_ATTACK_ONLY";
 /// A line that says what must never happen.
 const CROSSED: &str = "CROSSED ";
 
-/// What attackers share of one processor, in per cent. The API server answers them besides.
+/// What attackers share of one processor, in per cent. The API server's work for them comes on top.
 const SHARE: u32 = 40;
 
 /// What a program is started with.
@@ -100,7 +100,7 @@ pub fn variable(name: &str) -> String {
 }
 
 /// Whether this part of the attack takes place: all of them, or those that `BOATHOOK_ATTACK_ONLY` names, separated by
-/// commas, for whoever looks for the one that breaks something.
+/// commas. Set it to find the part that breaks something.
 pub fn wanted(name: &str) -> bool {
     std::env::var(ONLY).map_or(true, |only| only.split(',').any(|one| one == name))
 }

@@ -71,7 +71,7 @@ async fn serve(listener: TcpListener, store: Arc<Store>) {
     }
 }
 
-/// Says its token to whoever asks: what it is asked by the operator is what a tenant has it ask.
+/// A service that gives its token to every client. The operator's requests to it are those that a tenant has it send.
 async fn inside(listener: TcpListener) {
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };

@@ -16,7 +16,7 @@ pub async fn key(node: &Node) -> String {
     node.sh(&format!("cd {dir}; [ -e cosign.key ] || {OFFLINE} generate-key-pair 2>/dev/null; cat cosign.pub")).await
 }
 
-/// Signs as cosign does when it is told to keep to itself.
+/// Signs as cosign does with the flags that keep it from all other services.
 pub async fn sign(node: &Node, reference: &str, form: &str) {
     let key = node.dir.join("cosign.key");
     let flags = "--yes --tlog-upload=false --use-signing-config=false --allow-http-registry";

@@ -1,5 +1,6 @@
-//! The hostile tenant: whoever may create HookBundles, ServiceAccounts, Secrets and ConfigMaps in one namespace, and nothing
-//! else. Several actors work at the same time until the program ends; what the API server refuses is tried again.
+//! The hostile tenant, who may create HookBundles, ServiceAccounts, Secrets and ConfigMaps in one namespace, and
+//! nothing else. Several actors work at the same time until the program ends. They try again what the API server
+//! refuses.
 
 use std::time::Duration;
 

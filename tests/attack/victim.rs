@@ -1,7 +1,7 @@
 //! The other tenant, who works as on any day and measures what it notices: from an object to its hook's change of it, from
 //! a Pod to its hook's denial, from a HookBundle's change to what the operator makes of it; and whether the operator says
-//! that it is well. The same two without the operator tell how long the API server takes on this machine meanwhile. Each is a
-//! line of its log.
+//! that it is well. The same two without the operator show how long the API server takes on this machine at that time.
+//! Each measurement is a line of its log.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ pub const TEAM: &str = "team-b";
 /// The HookBundle that is suspended and resumed.
 pub const OTHER: &str = "other";
 
-/// The label of objects that no hook is told of.
+/// The label of objects that no hook receives.
 const BARE: &str = "bare";
 /// The longest that the work of a hook may take. Later is lost.
 const LOST: Duration = Duration::from_secs(60);
@@ -81,7 +81,7 @@ async fn works(cluster: Cluster, label: &'static str, what: &str) {
     }
 }
 
-/// Changes what is made with the label [`BARE`], as a hook would: the API server tells of the object, and is asked to change
+/// Changes what is made with the label [`BARE`], as a hook would: the API server reports the object, and is asked to change
 /// it. With this, the bare event costs the API server what the event does.
 async fn changes_itself(cluster: Cluster) {
     let (tell, mut told) = mpsc::unbounded_channel();

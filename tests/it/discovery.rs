@@ -82,7 +82,7 @@ impl Words {
         if silent {
             return std::future::pending().await;
         }
-        // Others may ask meanwhile.
+        // Other requests can come in the meantime.
         tokio::time::sleep(Duration::from_millis(5)).await;
         let found = self.0.lock().unwrap().answers.get(&path).cloned();
         let (code, body) = found.unwrap_or((404, status(404)));

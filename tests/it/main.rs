@@ -16,6 +16,7 @@ mod migration;
 mod parity;
 mod pipeline;
 mod plan;
+mod prose;
 mod rbac;
 mod record;
 mod registration;

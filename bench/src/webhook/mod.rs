@@ -53,7 +53,7 @@ struct Pair {
 
 type Figure = fn(&Figures) -> f64;
 
-/// What is told of a series.
+/// What the report shows of a series.
 const ROWS: [(&str, &str, &str, Figure); 16] = [
     ("review by a no-op hook over TLS, p50", "ms", "≤ bare + 0.3 ms", |f| ms(f.noop.alone.times.p50)),
     ("– p99", "ms", "", |f| ms(f.noop.alone.times.p99)),

@@ -1,6 +1,5 @@
-//! Match conditions: expressions that say whether a webhook wants to hear of a request.
-//!
-//! Never knows an authorizer: expressions that ask one fail.
+//! Match conditions: expressions that decide whether a webhook receives a request. There is no authorizer, so
+//! expressions that use one fail.
 
 use serde_json::Value;
 
@@ -8,7 +7,7 @@ use super::{Attributes, review};
 use crate::json;
 use boathook_cel::{self as cel, Budget, Program, Scope, to_cel};
 
-/// Whether all conditions hold. One that is false decides, whatever others fail.
+/// Whether all conditions hold. A condition that is false decides, even if others fail.
 ///
 /// # Errors
 /// The texts of the conditions that could not be evaluated.

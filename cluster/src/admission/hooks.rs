@@ -1,6 +1,4 @@
 //! The webhooks of all configurations, in the order in which they are called.
-//!
-//! Never looks at a request.
 
 use serde_json::Value;
 
@@ -12,12 +10,11 @@ use crate::store::Query;
 pub(super) const MUTATING: &str = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 pub(super) const VALIDATING: &str = "validatingwebhookconfigurations.admissionregistration.k8s.io";
 
-/// One webhook of a configuration.
 pub(super) struct Hook {
-    /// Unique among those of one kind.
+    /// Unique among the webhooks of one kind.
     pub id: String,
     pub name: String,
-    /// As it is written, with defaults.
+    /// The webhook as it is written, with defaults.
     pub written: Value,
     pub namespaces: LabelSelector,
     pub objects: LabelSelector,
@@ -39,13 +36,13 @@ impl Hook {
         json::text(&self.written, &[key])
     }
 
-    /// Whether requests go on when the webhook cannot be called.
+    /// Whether a request continues when the webhook cannot be called.
     pub(super) fn ignores_failure(&self) -> bool {
         self.text("failurePolicy") == "Ignore"
     }
 }
 
-/// Configurations come by name, which is the order of the store.
+/// Configurations are ordered by name, which is the order of the store.
 pub(super) fn all(shared: &Shared, storage: &str) -> Vec<Hook> {
     let query = Query { prefix: "", after: None, at: None, limit: 0, matches: &|_| true };
     let found = shared.store.list(storage, &query).map(|page| page.items).unwrap_or_default();

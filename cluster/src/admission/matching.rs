@@ -1,6 +1,4 @@
-//! Whether a webhook is asked about a request: selectors, rules, equivalent resources, match conditions.
-//!
-//! Never calls it.
+//! Decides whether a webhook is called for a request: selectors, rules, equivalent resources, match conditions.
 
 use std::sync::Arc;
 
@@ -13,7 +11,7 @@ use crate::kinds::Resource;
 use crate::selectors::LabelSelector;
 use crate::status::{Failure, GroupResource};
 
-/// The resource as which the webhook sees the request; none when it is not asked.
+/// The resource as which the webhook sees the request. None if it is not called.
 pub(super) fn invocation(
     admission: &Admission<'_>,
     hook: &Hook,
@@ -39,7 +37,7 @@ pub(super) fn invocation(
     Ok(matched)
 }
 
-/// Whether the conditions let the request through to the webhook; objects are in the version it sees.
+/// Whether the conditions let the request through to the webhook. Objects are in the version that the webhook sees.
 pub(super) fn meets_conditions(
     attributes: &Attributes<'_>,
     hook: &Hook,
@@ -57,7 +55,7 @@ pub(super) fn meets_conditions(
     }
 }
 
-/// The first rule decides, whichever version it names.
+/// The first rule that matches decides, whichever version it names.
 fn equivalent(admission: &Admission<'_>, rules: &[Value]) -> Option<Arc<Resource>> {
     let attributes = &admission.attributes;
     let others: Vec<_> = admission
@@ -97,7 +95,7 @@ fn is_namespace(attributes: &Attributes<'_>) -> bool {
     attributes.resource.is("", "namespaces")
 }
 
-/// Whether the selector takes the request's namespace; what is in none is always taken.
+/// Whether the selector matches the request's namespace. Objects without a namespace always match.
 fn in_namespace(attributes: &Attributes<'_>, hook: &Hook, object: Option<&Value>) -> Result<bool, Failure> {
     if hook.namespaces.is_everything() || (attributes.namespace.is_empty() && !is_namespace(attributes)) {
         return Ok(true);

@@ -1,6 +1,5 @@
-//! Admission by webhooks: who is asked about a request, in which order, and what comes of it.
-//!
-//! Never stores anything, and never asks a webhook about the configurations of webhooks.
+//! Admission by webhooks: which ones are called for a request, in which order, and the result. Webhooks are never
+//! called for the configurations of webhooks.
 
 mod conditions;
 mod hooks;
@@ -20,7 +19,6 @@ use crate::shared::Shared;
 use crate::status::Failure;
 use hooks::Hook;
 
-/// What is done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -38,7 +36,7 @@ impl Operation {
     }
 }
 
-/// What a request asks for, as webhooks are told.
+/// The attributes of a request, as webhooks receive them.
 pub(crate) struct Attributes<'a> {
     pub shared: &'a Shared,
     pub resource: &'a Arc<Resource>,
@@ -49,7 +47,7 @@ pub(crate) struct Attributes<'a> {
     pub name: String,
     pub user: &'a User,
     pub dry_run: bool,
-    /// CreateOptions and the like.
+    /// `CreateOptions` and similar.
     pub options: Value,
 }
 
@@ -58,7 +56,7 @@ impl Attributes<'_> {
         self.sub.map_or("", Sub::name)
     }
 
-    /// Group, version and kind of the body of the request.
+    /// Group, version and kind of the request's body.
     fn kind<'r>(&self, resource: &'r Resource) -> (&'r str, &'r str, &'r str) {
         match self.sub {
             Some(Sub::Scale) => ("autoscaling", "v1", "Scale"),
@@ -69,13 +67,13 @@ impl Attributes<'_> {
         }
     }
 
-    /// Whether the body is an object of the resource, and so has its versions.
+    /// Whether the body is an object of the resource, and therefore has its versions.
     fn is_versioned(&self) -> bool {
         !matches!(self.sub, Some(Sub::Scale | Sub::Eviction | Sub::Binding | Sub::Token))
     }
 }
 
-/// The webhooks that are to be asked about a request, and what they warned about so far.
+/// The webhooks to call for a request, and their warnings so far.
 pub(crate) struct Admission<'a> {
     pub attributes: Attributes<'a>,
     registry: Arc<Registry>,
@@ -92,22 +90,22 @@ impl<'a> Admission<'a> {
         Self { registry: attributes.shared.registry(), mutating, validating, attributes, warnings: Vec::new() }
     }
 
-    /// Whether any webhook may want to change the object.
+    /// Whether there is a webhook that may change the object.
     pub(crate) fn mutates(&self) -> bool {
         !self.mutating.is_empty()
     }
 
-    /// Whether any webhook may have something against the object.
+    /// Whether there is a webhook that may reject the object.
     pub(crate) fn validates(&self) -> bool {
         !self.validating.is_empty()
     }
 
-    /// What webhooks warned about, each once.
+    /// The warnings of the webhooks, without duplicates.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// A name that was generated after the mutating webhooks.
+    /// Sets a name that was generated after the mutating webhooks.
     pub(crate) fn name_if_none(&mut self, name: &str) {
         if self.attributes.name.is_empty() {
             name.clone_into(&mut self.attributes.name);
@@ -122,7 +120,7 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// The object as all mutating webhooks leave it. Objects are in the version of the request.
+    /// The object after all mutating webhooks. Objects are in the version of the request.
     pub(crate) async fn mutate(
         &mut self,
         object: Option<Value>,
@@ -132,13 +130,13 @@ impl<'a> Admission<'a> {
         result.map_err(|failure| self.complete(failure))
     }
 
-    /// Asks all validating webhooks at once. Objects are in the version of the request.
+    /// Calls all validating webhooks at once. Objects are in the version of the request.
     pub(crate) async fn validate(&mut self, object: Option<&Value>, old: Option<&Value>) -> Result<(), Failure> {
         let result = validating::run(self, object, old).await;
         result.map_err(|failure| self.complete(failure))
     }
 
-    /// A refusal warns as well.
+    /// A rejection also contains the warnings.
     fn complete(&self, failure: Failure) -> Failure {
         failure.after_warnings(&self.warnings)
     }

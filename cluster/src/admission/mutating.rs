@@ -1,6 +1,5 @@
-//! Mutating webhooks: one after the other, each sees what the ones before it changed; some are asked twice.
-//!
-//! Never asks a webhook a third time.
+//! Mutating webhooks: they are called one after the other, and each sees the changes of the previous ones. Some are
+//! called a second time, and none a third time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,10 +14,10 @@ use crate::patch;
 use crate::status::Failure;
 use crate::validate::typed;
 
-/// Who is to be asked again, because somebody changed the object afterwards.
+/// The webhooks to call again, because another one changed the object afterwards.
 #[derive(Default)]
 struct Again {
-    /// Those who want to know, in case.
+    /// Called webhooks that want to be called again after a change.
     asked: HashSet<String>,
     due: HashSet<String>,
     needed: bool,
@@ -56,7 +55,7 @@ pub(super) async fn run(
     Ok(object)
 }
 
-/// Asks one webhook; none when it does not want to be asked, else whether it changed the object.
+/// Calls one webhook. None if it is not called, otherwise whether it changed the object.
 async fn one(
     admission: &mut Admission<'_>,
     hook: &Hook,
@@ -101,7 +100,7 @@ async fn one(
     }
 }
 
-/// The object with the operations applied, as one of its kind.
+/// The object with the operations applied, as an object of its kind.
 fn patched(
     admission: &Admission<'_>,
     resource: &Arc<Resource>,

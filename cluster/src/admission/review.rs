@@ -1,6 +1,4 @@
-//! The AdmissionReview that a webhook gets, and what its answer says.
-//!
-//! Never applies a patch.
+//! The AdmissionReview that a webhook receives, and the result in its response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +15,17 @@ use crate::lifecycle::create::uid;
 use crate::status::Failure;
 use crate::webhook::{self, Endpoint};
 
-/// What came of asking a webhook.
+/// The result of a call to a webhook.
 pub(super) enum Outcome {
-    /// It lets the request through, with a patch if it has one.
+    /// The webhook allows the request, possibly with a patch.
     Allowed(Vec<Value>),
-    /// It refuses.
+    /// The webhook rejects the request.
     Denied(Failure),
-    /// It could not be asked, or its answer is none.
+    /// The webhook could not be called, or its response is invalid.
     Failed(String),
 }
 
-/// An outcome with the warnings that came with it.
+/// A result, with the warnings of the response.
 pub(super) struct Answer {
     pub outcome: Outcome,
     pub warnings: Vec<String>,
@@ -70,7 +68,7 @@ pub(super) fn request(attributes: &Attributes<'_>, resource: &Resource) -> Value
     Value::Object(map)
 }
 
-/// Asks a webhook about objects in the version it wants.
+/// Calls a webhook with the objects in the version that it wants.
 pub(super) async fn ask(
     hook: &Hook,
     attributes: &Attributes<'_>,
@@ -126,7 +124,7 @@ fn read(hook: &Hook, answer: &Value, version: &str, uid: &str, mutating: bool) -
     Answer { outcome, warnings }
 }
 
-/// Whether the answer is one to this review. Of v1beta1 not much is asked.
+/// Whether the response belongs to this review. There are few requirements for v1beta1.
 fn verify(answer: &Value, version: &str, uid: &str, mutating: bool) -> Result<(), String> {
     let response = answer.get("response").filter(|r| r.is_object()).ok_or("webhook response was absent")?;
     if version != "v1" {
@@ -157,7 +155,7 @@ fn verify(answer: &Value, version: &str, uid: &str, mutating: bool) -> Result<()
     Err(wrong.to_owned())
 }
 
-/// The operations of the patch in an answer.
+/// The operations of the patch in a response.
 fn patch(response: &Value) -> Outcome {
     let text = json::text(response, &["patch"]);
     if text.is_empty() {
@@ -182,7 +180,7 @@ fn patch(response: &Value) -> Outcome {
     }
 }
 
-/// A refusal in the webhook's own words: code, reason, message and details are its.
+/// A rejection in the webhook's own words, with its code, reason, message and details.
 fn denial(name: &str, status: Option<&Value>) -> Failure {
     let mut status = status.filter(|s| s.is_object()).cloned().unwrap_or_else(|| json!({}));
     let text = |key: &str| json::text(&status, &[key]).to_owned();

@@ -1,6 +1,4 @@
-//! Validating webhooks: all at once, and the first refusal counts.
-//!
-//! Never changes the object.
+//! Validating webhooks: all are called at once, and the first rejection counts.
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -33,7 +31,7 @@ pub(super) async fn run(
     });
     let mut refusal = None;
     let mut warnings = Vec::new();
-    // The first that answers comes first.
+    // In the order in which they respond.
     let mut answers: FuturesUnordered<_> = asked.collect();
     while let Some((hook, answer)) = answers.next().await {
         warnings.extend(answer.warnings);

@@ -1,6 +1,4 @@
-//! Objects of a request in the version that a webhook wants, and back.
-//!
-//! Never changes anything else.
+//! Converts objects of a request to the version that a webhook wants, and back.
 
 use serde_json::Value;
 
@@ -10,7 +8,7 @@ use crate::json;
 use crate::kinds::Resource;
 use crate::status::Failure;
 
-/// `object`, which is in the version of `from`, in that of `to`.
+/// Converts `object` from the version of `from` to that of `to`.
 pub(super) async fn convert(
     attributes: &Attributes<'_>,
     from: &Resource,
@@ -29,7 +27,7 @@ pub(super) async fn convert(
     converted.map_err(|failure| Failure::internal_error(failure.message()))
 }
 
-/// The same for an object that may be absent.
+/// The same for an optional object.
 pub(super) async fn maybe(
     attributes: &Attributes<'_>,
     to: &Resource,

@@ -1,6 +1,5 @@
-//! What a request wants to do, as an authorizer sees it: a verb on a resource or on a path.
-//!
-//! Never knows which resources exist: a request is judged before it is routed.
+//! What a request wants to do, for an authorizer: a verb on a resource or on a path. A request is authorized before it
+//! is routed, so the resource may not exist.
 
 use form_urlencoded::parse;
 use http::{Method, Uri};
@@ -8,7 +7,6 @@ use percent_encoding::percent_decode_str;
 
 use crate::status::{Failure, GroupResource};
 
-/// A verb and what it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes {
     pub verb: String,
@@ -21,7 +19,7 @@ pub(crate) enum Target {
     Path(String),
 }
 
-/// A resource, or one object of it. Empty is none.
+/// A resource, or one object of it. Empty means none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResourceTarget {
     pub group: String,
@@ -50,7 +48,7 @@ impl Attributes {
         Self { verb: verb.into(), target: Target::Path(path.into()) }
     }
 
-    /// What a request of this method to this address wants.
+    /// The attributes of a request with this method and URI.
     pub(crate) fn of(method: &Method, uri: &Uri) -> Self {
         let path = percent_decode_str(uri.path()).decode_utf8_lossy().into_owned();
         let parts: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
@@ -78,7 +76,7 @@ impl Attributes {
         Self::of_resource(verb, target)
     }
 
-    /// What is answered to a user who may not.
+    /// The response to a user without permission.
     pub(crate) fn forbidden(&self, user: &str, reason: &str) -> Failure {
         let verb = &self.verb;
         let escape = |text: String| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -126,7 +124,7 @@ fn verb(method: &Method, uri: &Uri, target: &mut ResourceTarget) -> &'static str
     }
 }
 
-/// The name of the only object that a field selector can choose.
+/// The only object name that a field selector can match.
 fn selected_name(selector: &str) -> &str {
     let name = selector.split(',').find_map(|part| part.strip_prefix("metadata.name="));
     let name = name.map(|name| name.strip_prefix('=').unwrap_or(name)).unwrap_or_default();

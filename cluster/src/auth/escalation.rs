@@ -1,6 +1,4 @@
-//! Nobody gives rights that they do not have: the check when roles and bindings are written.
-//!
-//! Never runs without RBAC.
+//! Users cannot grant rights that they do not have: the check for writes of roles and bindings. It runs only with RBAC.
 
 use serde_json::Value;
 
@@ -16,7 +14,7 @@ use crate::store::Store;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Refuses a role or binding, complete and about to be stored, that gives more than `user` has. `asked` is the name in
+/// Refuses a role or binding, complete and about to be stored, that grants more than `user` has. `asked` is the name in
 /// the request's path.
 pub(crate) fn check(
     auth: &Auth,
@@ -40,7 +38,7 @@ pub(crate) fn check(
     problem.map_or(Ok(()), |why| Err(Failure::forbidden(resource.gr(), name, &why)))
 }
 
-/// Whether more changes than what lets the object be collected.
+/// Whether the write changes more than the fields that let the object be collected.
 fn changes(old: &Value, new: &Value) -> bool {
     let rest = |object: &Value| {
         let mut object = object.clone();
@@ -87,7 +85,7 @@ impl Writer<'_> {
         if !gathers(new) && !old.is_some_and(gathers) {
             return None;
         }
-        // It gathers what others write, so that only who has all may use it.
+        // The role aggregates rules that others write, so only users with all rights may use it.
         let all = || vec!["*".to_owned()];
         let everything = [
             Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() },
@@ -97,7 +95,7 @@ impl Writer<'_> {
         self.escalation(&everything).map(|_| why.to_owned())
     }
 
-    /// An error when the role does not exist.
+    /// An error if the role does not exist.
     fn binding_problem(&self, resource: &Resource, binding: &Value) -> Result<Option<String>, Failure> {
         let text = |key: &str| json::text(binding, &["roleRef", key]).to_owned();
         let role = RoleRef { kind: text("kind"), name: text("name") };

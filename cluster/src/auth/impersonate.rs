@@ -1,6 +1,5 @@
-//! Acting as somebody else: the `Impersonate-*` headers, and whether a user may.
-//!
-//! Never lets the constrained modes take on `system:masters`.
+//! Impersonation: the `Impersonate-*` headers, and the check whether a user may impersonate. The constrained modes
+//! never allow `system:masters`.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,7 @@ const EXTRA: &str = "impersonate-extra-";
 const NODE: &str = "system:node:";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// Who the headers say the request is from; none when they do not say.
+/// The user that the headers name. None if they name none.
 pub(crate) fn wanted(headers: &HeaderMap) -> Result<Option<User>, Failure> {
     let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
     let groups = headers.get_all("impersonate-group").iter().filter_map(|v| v.to_str().ok());
@@ -43,7 +42,7 @@ pub(crate) fn wanted(headers: &HeaderMap) -> Result<Option<User>, Failure> {
     Err(Failure::bad_request(format!("requested {} without impersonating a user name", go(&wanted))))
 }
 
-/// A user as Go prints one.
+/// A user as Go prints it.
 fn go(user: &User) -> String {
     let list = |items: &[String]| {
         let items: Vec<String> = items.iter().map(|item| format!("{item:?}")).collect();
@@ -58,7 +57,7 @@ fn go(user: &User) -> String {
     )
 }
 
-/// A way of impersonating: the verb is the mode's, and the first three also guard what is done.
+/// A mode of impersonation. Its verb is the mode's, and the first three modes also check the request itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Node,
@@ -93,7 +92,7 @@ impl Mode {
     }
 }
 
-/// The impersonated user, with the groups that follow from the name; the refusal is that of the first mode that fits.
+/// The impersonated user, with the groups that follow from the name. The refusal is that of the first mode that fits.
 pub(crate) fn become_user(
     user: &User,
     wanted: User,
@@ -145,7 +144,7 @@ fn wants_group(attributes: &Attributes, group: &str) -> bool {
     matches!(&attributes.target, super::attributes::Target::Resource(t) if t.resource == "groups" && t.name == group)
 }
 
-/// What must be allowed to be impersonated: the name, the uid, each group, each extra value.
+/// The parts that the user must be allowed to impersonate: the name, the uid, each group and each extra value.
 fn parts(wanted: &User, mode: Mode) -> Vec<ResourceTarget> {
     let group = if mode == Mode::Legacy { "" } else { AUTHENTICATION };
     let of = |group: &str, resource: &str, name: &str| ResourceTarget {
@@ -208,7 +207,7 @@ mod tests {
         Attributes::of_resource("list", target)
     }
 
-    /// Impersonates where the given verbs, on the given kinds of part, are allowed.
+    /// Impersonates if the given verbs are allowed on the given kinds of parts.
     fn become_by(allowed: &[&str], wanted: User) -> Result<User, String> {
         let decide = |attributes: &Attributes| {
             let allowed = allowed.contains(&attributes.verb.as_str());

@@ -1,6 +1,5 @@
-//! Who sends a request, and whether they may: tokens, impersonation, RBAC.
-//!
-//! Never guards anything unless it is asked to: without RBAC everybody is the administrator, and may do all.
+//! Authentication and authorization: tokens, impersonation, RBAC. Without RBAC, every client is the administrator and
+//! may do everything.
 
 pub(crate) mod attributes;
 pub(crate) mod escalation;
@@ -24,7 +23,7 @@ use rules::Rule;
 use tokens::{ISSUER, Refused, Signer};
 use user::User;
 
-/// What a cluster knows of those who send requests.
+/// The cluster's users and policies.
 #[derive(Debug)]
 pub(crate) struct Auth {
     rbac: bool,
@@ -43,7 +42,7 @@ impl Auth {
         Self { rbac, users, admin_token, signer: Signer::new(), policies: Policies::new(store) }
     }
 
-    /// The administrator's token, when one is needed.
+    /// The administrator's token. None if it is not needed.
     pub(crate) fn admin_token(&self) -> Option<&str> {
         self.rbac.then_some(&*self.admin_token)
     }
@@ -55,7 +54,7 @@ impl Auth {
         self.policies.get(store).decide(user, attributes)
     }
 
-    /// All rules that hold for a user in a namespace, and why some could not be found.
+    /// All rules that apply to a user in a namespace, and why some could not be found.
     pub(crate) fn rules(&self, store: &Store, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
         if self.rbac {
             return self.policies.get(store).rules(user, namespace);
@@ -65,7 +64,7 @@ impl Auth {
         (vec![resources, Rule { verbs: all(), non_resource_urls: all(), ..Rule::default() }], Vec::new())
     }
 
-    /// The user behind a token, and for which of the audiences it is good.
+    /// The user of a token, and the requested audiences for which the token is valid.
     pub(crate) fn of_token(
         &self,
         store: &Store,
@@ -89,14 +88,14 @@ impl Auth {
         };
         match self.of_token(store, token.trim(), &[ISSUER.to_owned()]) {
             Ok((user, _)) => Ok(user),
-            // Nothing is guarded, and a client may well have a token for another cluster.
+            // Nothing is protected, and a client may have a token for another cluster.
             Err(_) if !self.rbac => Ok(User::admin()),
             Err(_) => Err(Failure::unauthorized()),
         }
     }
 }
 
-/// Who sends a request, or is impersonated by it, and may do what it wants.
+/// The user that sends a request, or that the request impersonates. Fails if the user may not send it.
 pub(crate) fn admit(
     auth: &Auth,
     store: &Store,

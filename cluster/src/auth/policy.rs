@@ -1,6 +1,4 @@
-//! Roles and bindings, read: what a user may do where.
-//!
-//! Never reads an object twice that has not changed.
+//! Parsed roles and bindings: what a user may do where. An unchanged object is not parsed again.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -35,7 +33,7 @@ struct Subject {
     namespace: String,
 }
 
-/// What counts of a role or of a binding.
+/// The relevant fields of a role or a binding.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Parsed {
@@ -55,14 +53,14 @@ pub(crate) struct Policy {
     bindings: Objects,
 }
 
-/// The answer to whether a user may do something.
+/// The decision whether a user may do something.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub allowed: bool,
     pub reason: String,
 }
 
-/// The newest policy, made again when something in it has changed.
+/// The current policy. It is rebuilt when an object in it has changed.
 #[derive(Debug)]
 pub(crate) struct Policies {
     changes: [watch::Receiver<u64>; 4],
@@ -90,7 +88,7 @@ fn read(store: &Store, storage: &str, known: &Objects) -> Objects {
     let found = store.list(storage, &query).map(|page| page.items).unwrap_or_default();
     let parse = |object: &Arc<Stored>| match known.get(&object.key) {
         Some((revision, parsed)) if *revision == object.revision => parsed.clone(),
-        // Types are checked before objects are stored, so that a role that cannot be read allows nothing.
+        // Types are checked before objects are stored, so a role that cannot be parsed allows nothing.
         _ => Arc::new(serde_json::from_slice(&object.json).unwrap_or_default()),
     };
     found.iter().map(|object| (object.key.clone(), (object.revision, parse(object)))).collect()
@@ -106,7 +104,7 @@ impl Policy {
         }
     }
 
-    /// Whether `user` may do it; without a word about those who may do everything.
+    /// Whether `user` may do it. No reason is given for users that may do everything.
     pub(crate) fn decide(&self, user: &User, attributes: &Attributes) -> Decision {
         if user.is_in(MASTERS) {
             return Decision { allowed: true, reason: String::new() };
@@ -133,7 +131,7 @@ impl Policy {
         Decision { allowed: false, reason }
     }
 
-    /// All rules that hold for `user` in a namespace, or cluster-wide, and why some could not be found.
+    /// All rules that apply to `user` in a namespace, or cluster-wide, and why some could not be found.
     pub(crate) fn rules(&self, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
         let (mut rules, mut problems) = (Vec::new(), Vec::new());
         for found in self.applying(user, namespace) {
@@ -185,7 +183,7 @@ impl Subject {
     }
 }
 
-/// A binding that speaks of a user.
+/// A binding that applies to a user.
 struct Applying<'a> {
     key: &'a str,
     namespace: &'a str,
@@ -211,7 +209,7 @@ impl Applying<'_> {
     }
 }
 
-/// What is said of rules that a user does not have and wants to give.
+/// The error text for rules that a user wants to grant and does not have.
 pub(crate) fn escalates(user: &User, missing: &[Rule], problems: &[String]) -> String {
     let mut lines: Vec<String> = missing.iter().map(ToString::to_string).collect();
     lines.sort();

@@ -1,6 +1,4 @@
-//! Rules of roles: what they allow, and whether some cover others.
-//!
-//! Never looks anything up.
+//! Rules of roles: what they allow, and whether some cover others. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attributes::{Attributes, ResourceTarget, Target};
 
-/// `rbac.authorization.k8s.io/v1` PolicyRule.
+/// `PolicyRule` of `rbac.authorization.k8s.io/v1`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Rule {
@@ -49,7 +47,7 @@ impl Rule {
             && (self.resource_names.is_empty() || self.resource_names.contains(&target.name))
     }
 
-    /// Rules of at most one verb, resource and name each, which together say the same.
+    /// Equivalent rules with at most one verb, resource and name each.
     fn atoms(&self) -> Vec<Self> {
         let one = |text: &String| vec![text.clone()];
         let mut atoms = Vec::new();
@@ -73,7 +71,7 @@ impl Rule {
         atoms
     }
 
-    /// Whether whoever has this rule has all that an atom allows.
+    /// Whether this rule allows everything that an atom allows.
     fn covers(&self, atom: &Self) -> bool {
         let all = |mine: &[String], theirs: &[String]| theirs.iter().all(|item| has(mine, item));
         let resource = |wanted: &String| {
@@ -91,12 +89,12 @@ impl Rule {
     }
 }
 
-/// Whether a path of a rule, which may end in `*`, takes in another.
+/// Whether a path of a rule, which may end in `*`, covers another path.
 fn url_covers(rule: &str, path: &str) -> bool {
     rule == path || rule.ends_with('*') && path.starts_with(rule.trim_end_matches('*'))
 }
 
-/// As the real server shows rules in refusals.
+/// The format of the real server's refusals.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lists = [
@@ -118,7 +116,7 @@ pub(crate) fn quoted(list: &[String]) -> String {
     format!("[{}]", items.join(" "))
 }
 
-/// What of `wanted` nobody has who has `held`; rules that differ only by verb are joined.
+/// The part of `wanted` that `held` does not cover. Rules that differ only in the verb are merged.
 pub(crate) fn missing(held: &[Rule], wanted: &[Rule]) -> Vec<Rule> {
     let mut joined: BTreeMap<Rule, Rule> = BTreeMap::new();
     for atom in wanted.iter().flat_map(Rule::atoms).filter(|atom| !held.iter().any(|rule| rule.covers(atom))) {

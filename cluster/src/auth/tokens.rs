@@ -1,6 +1,5 @@
-//! Service account tokens: JSON Web Tokens under a key that lives and dies with the cluster.
-//!
-//! Never keeps a token: what one says is checked against the objects that it is bound to.
+//! Service account tokens: JSON Web Tokens, signed with a key that lives as long as the cluster. Tokens are not stored.
+//! Each check compares a token with the objects that it is bound to.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,9 +11,9 @@ use sha2::Sha256;
 use super::user::User;
 use crate::store::{Store, key};
 
-/// Who issues the tokens, and whom they are for when nobody is named.
+/// The issuer of the tokens, and their default audience.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
-/// So many seconds another clock may be ahead or behind.
+/// Allowed clock difference, in seconds.
 const LEEWAY: i64 = 60;
 
 /// The cluster's signing key.
@@ -26,7 +25,7 @@ impl std::fmt::Debug for Signer {
     }
 }
 
-/// Name and uid of something that a token is bound to.
+/// Name and uid of an object that a token is bound to.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(default)]
 pub(crate) struct Bound {
@@ -35,7 +34,7 @@ pub(crate) struct Bound {
     pub uid: String,
 }
 
-/// What the token says in its own field.
+/// The claims in Kubernetes' own field of a token.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(default)]
 pub(crate) struct Private {
@@ -49,7 +48,7 @@ pub(crate) struct Private {
     pub serviceaccount: Bound,
 }
 
-/// What a token says. Times are seconds since 1970.
+/// The claims of a token. Times are in seconds since 1970.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(default)]
 pub(crate) struct Claims {
@@ -64,7 +63,7 @@ pub(crate) struct Claims {
     pub sub: String,
 }
 
-/// Why a token is no good. The API server says no more of the first kind than this.
+/// Why a token is invalid. For an unknown token, the API server says no more than this.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Refused {
     #[error("invalid bearer token")]
@@ -89,12 +88,12 @@ impl Signer {
     pub(crate) fn sign(&self, claims: &Claims) -> String {
         let header = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
         let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(crate::json::bytes(claims)));
-        // An HMAC takes keys of any length, so that there always is one.
+        // An HMAC accepts keys of any length, so this cannot fail.
         let signature = self.mac(&signed).map(|mac| mac.finalize().into_bytes());
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.unwrap_or_default()))
     }
 
-    /// What a token says, if it is one of ours.
+    /// The claims of a token, if this cluster issued it.
     fn read(&self, token: &str) -> Option<Claims> {
         let (signed, signature) = token.rsplit_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
@@ -103,7 +102,7 @@ impl Signer {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
     }
 
-    /// The service account that a token stands for at `now`, with those of the wanted audiences it is for.
+    /// The service account of a token at `now`, and the requested audiences for which the token is valid.
     pub(crate) fn check(
         &self,
         store: &Store,
@@ -129,7 +128,7 @@ impl Signer {
 }
 
 impl Private {
-    /// Whether all that the token is bound to is still there.
+    /// Whether all objects that the token is bound to still exist.
     fn stand(&self, store: &Store) -> Result<(), String> {
         let (namespace, account) = (&self.namespace, &self.serviceaccount);
         match store.get("serviceaccounts", &key(namespace, &account.name)) {

@@ -1,6 +1,4 @@
-//! Who asks: a name, groups, and what else an authenticator knows.
-//!
-//! Never says what the user may do.
+//! A user: a name, groups, and other facts from authentication.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +11,7 @@ pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
 pub(crate) const ANONYMOUS: &str = "system:anonymous";
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
-/// Somebody who may send requests.
+/// A user who may send requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     pub(crate) name: String,
@@ -23,19 +21,19 @@ pub struct User {
 }
 
 impl User {
-    /// A user in no groups but `system:authenticated`, which every user with a token is in.
+    /// A user with no groups except `system:authenticated`, which contains every user with a token.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// The user with another group.
+    /// Adds a group.
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.groups.push(group.into());
         self
     }
 
-    /// The user with a uid, which SelfSubjectReview and TokenReview show.
+    /// Sets the uid, which SelfSubjectReview and TokenReview show.
     #[must_use]
     pub fn uid(mut self, uid: impl Into<String>) -> Self {
         self.uid = uid.into();
@@ -66,7 +64,7 @@ impl User {
         self.groups.iter().any(|g| g == group)
     }
 
-    /// `authentication.k8s.io/v1` UserInfo.
+    /// `UserInfo` of `authentication.k8s.io/v1`.
     pub(crate) fn info(&self) -> Value {
         let mut info = json!({ "username": self.name });
         let map = crate::json::object(&mut info);
@@ -87,7 +85,7 @@ pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
     vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
 }
 
-/// Namespace and name of the service account that a user name stands for.
+/// Namespace and name of the service account with this user name.
 pub(crate) fn as_service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
     let good = |part: &str| !part.is_empty() && !part.contains(':');

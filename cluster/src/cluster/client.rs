@@ -1,6 +1,4 @@
-//! A kube client of the cluster itself.
-//!
-//! Never outlives the runtime in which the cluster was started.
+//! A kube client for the cluster itself. It does not outlive the runtime in which the cluster was started.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -17,7 +15,7 @@ impl Connection {
         let url = Uri::builder().scheme("http").authority(authority).path_and_query("/").build();
         let url = url.map_err(|error| Error::Client(error.into()))?;
         let mut config = kube::Config::new(url);
-        // Secrets come in a type of their own, which deserialising makes.
+        // The token has a secret type, which only deserialization can create.
         let user = serde_json::json!({ "token": token });
         config.auth_info = serde_json::from_value(user).map_err(|error| Error::Client(error.into()))?;
         let client = kube::Client::try_from(config).map_err(|error| Error::Client(error.into()))?;

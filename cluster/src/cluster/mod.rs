@@ -1,6 +1,4 @@
 //! The public handle: options, start, kubeconfig, faults for tests, shutdown.
-//!
-//! Never handles requests.
 
 #[cfg(feature = "client")]
 mod client;
@@ -27,37 +25,37 @@ use crate::state::{self, State, StateError};
 use crate::store::{HistoryLimits, Store};
 use crate::tls::Tls;
 
-/// How a [`Cluster`] is started.
+/// Options to start a [`Cluster`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens; a loopback address. Default `127.0.0.1:0`, a port chosen by the system.
+    /// The listen address, which must be a loopback address. Default `127.0.0.1:0`, a port that the system chooses.
     pub listen: SocketAddr,
-    /// How many changes of one resource are remembered for watches. Default 20 000.
+    /// How many changes of each resource are kept for watches. Default 20 000.
     pub history_events: usize,
-    /// How many bytes of superseded objects one resource's history may keep alive. Default 64 MiB.
+    /// How many bytes of superseded objects the history of each resource may keep. Default 64 MiB.
     pub history_bytes: usize,
-    /// How often a watch that allows bookmarks gets one. Default 30 s.
+    /// How often a watch that allows bookmarks receives one. Default 30 s.
     pub bookmark_interval: Duration,
-    /// The largest request body in bytes. Default 3 MiB, as in the real server.
+    /// The maximum size of a request body in bytes. Default 3 MiB, as in the real server.
     pub max_body_bytes: usize,
-    /// Whether dependents go with their owners, as the real controller manager sees to. Default true. Without it,
-    /// the finalizers `foregroundDeletion` and `orphan` stay until a client takes them away.
+    /// Whether dependents are deleted with their owners, as the real controller manager does. Default true. Without it,
+    /// the finalizers `foregroundDeletion` and `orphan` stay until a client removes them.
     pub garbage_collection: bool,
-    /// How long a pod that is bound to a node takes to end after its deletion, its grace period at most; none is for
-    /// ever, as on a node without a kubelet. Default 1 s. Pods on no node end at once.
+    /// How long a pod that is bound to a node takes to end after its deletion, and at most its grace period. With
+    /// `None` it never ends, as on a node without a kubelet. Default 1 s. Pods without a node end at once.
     pub pod_shutdown: Option<Duration>,
     /// Whether RBAC decides what a request may do, as in a real cluster. Default false: everybody may do everything.
-    /// With it, [`Cluster::kubeconfig`] and `Cluster::client` have an administrator's token, and the cluster starts
-    /// with the real one's roles.
+    /// With it, [`Cluster::kubeconfig`] and `Cluster::client` use an administrator's token, and the cluster starts with
+    /// the default roles of the real server.
     pub rbac: bool,
-    /// Users besides the administrator, each by a token. Default none.
+    /// Users in addition to the administrator, each with a token. Default none.
     pub users: Vec<(String, User)>,
-    /// What it does by itself besides. Default nothing; with RBAC, always [`Controller::ClusterRoles`].
+    /// The controllers to run. Default none. With RBAC, [`Controller::ClusterRoles`] always runs.
     pub controllers: Vec<Controller>,
-    /// Where services are when webhooks are called by service: namespace, name and address. Default none; a service
-    /// that is not listed is looked up by its EndpointSlices or Endpoints.
+    /// The addresses of services that webhooks are called through: namespace, name and address. Default none. Any other
+    /// service is resolved by its EndpointSlices or Endpoints.
     pub services: Vec<(String, String, SocketAddr)>,
-    /// The objects it starts with, besides the namespaces every cluster has. Default none.
+    /// The initial objects, in addition to the namespaces that every cluster has. Default none.
     pub state: State,
 }
 
@@ -81,70 +79,70 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The options with another listen address.
+    /// Sets the listen address.
     #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = address;
         self
     }
 
-    /// The options with another bookmark interval.
+    /// Sets the bookmark interval.
     #[must_use]
     pub fn bookmark_interval(mut self, interval: Duration) -> Self {
         self.bookmark_interval = interval;
         self
     }
 
-    /// The options with garbage collection on or off.
+    /// Turns garbage collection on or off.
     #[must_use]
     pub fn garbage_collection(mut self, on: bool) -> Self {
         self.garbage_collection = on;
         self
     }
 
-    /// The options with another time that pods on nodes take to end.
+    /// Sets the time that pods on nodes take to end.
     #[must_use]
     pub fn pod_shutdown(mut self, after: Option<Duration>) -> Self {
         self.pod_shutdown = after;
         self
     }
 
-    /// The options with RBAC on or off.
+    /// Turns RBAC on or off.
     #[must_use]
     pub fn rbac(mut self, on: bool) -> Self {
         self.rbac = on;
         self
     }
 
-    /// The options with another user, who sends `token` as bearer token.
+    /// Adds a user, who sends `token` as a bearer token.
     #[must_use]
     pub fn user(mut self, token: impl Into<String>, user: User) -> Self {
         self.users.push((token.into(), user));
         self
     }
 
-    /// The options with these controllers and no others.
+    /// Sets the controllers, and replaces all others.
     #[must_use]
     pub fn controllers(mut self, controllers: impl IntoIterator<Item = Controller>) -> Self {
         self.controllers = controllers.into_iter().collect();
         self
     }
 
-    /// The options with the address at which webhooks of a service are called, whatever port they name.
+    /// Sets the address at which webhooks of a service are called, whatever port they name.
     #[must_use]
     pub fn service(mut self, namespace: impl Into<String>, name: impl Into<String>, address: SocketAddr) -> Self {
         self.services.push((namespace.into(), name.into(), address));
         self
     }
 
-    /// The options with objects to start with.
+    /// Sets the initial objects.
     #[must_use]
     pub fn state(mut self, state: State) -> Self {
         self.state = state;
         self
     }
 
-    /// The options with other bounds on the history of each resource.
+    /// Sets the limits on the history of each resource.
     #[must_use]
     pub fn history(mut self, events: usize, bytes: usize) -> Self {
         self.history_events = events;
@@ -157,19 +155,19 @@ impl Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The listen address is reachable from other machines; the server speaks plain HTTP as well.
+    /// The listen address is reachable from other machines, but the server also speaks plain HTTP.
     #[error(
         "the local cluster listens on loopback only, not on {0}: it speaks plain HTTP as well; use 127.0.0.1 or [::1]"
     )]
     NotLoopback(SocketAddr),
-    /// No client could be made for it.
+    /// The client for the cluster could not be created.
     #[cfg(feature = "client")]
     #[error("no client could be made for the local cluster")]
     Client(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// It has no certificate.
+    /// The TLS certificate could not be created.
     #[error("the local cluster cannot speak TLS")]
     Certificate(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// An object to start with is no good.
+    /// An initial object is invalid.
     #[error("the local cluster cannot start with this state")]
     State(#[source] StateError),
     /// The listen address could not be bound.
@@ -177,7 +175,7 @@ pub enum Error {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -195,10 +193,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Binds the address and serves from then on.
+    /// Binds the address and serves requests from then on.
     ///
     /// # Errors
-    /// When the address is not loopback or cannot be bound, or an object of the state is not accepted.
+    /// If the address is not loopback or cannot be bound, or if an object of the state is invalid.
     pub async fn start(mut options: Options) -> Result<Self, Error> {
         if !options.listen.ip().is_loopback() {
             return Err(Error::NotLoopback(options.listen));
@@ -239,8 +237,8 @@ impl Cluster {
         })
     }
 
-    /// A client for this cluster, for as long as it runs. It does its work in the runtime in which the cluster was
-    /// started.
+    /// A client for this cluster, which works as long as the cluster runs. It runs in the runtime in which the cluster
+    /// was started.
     ///
     /// ```
     /// use boathook_cluster::{Cluster, Options};
@@ -263,18 +261,18 @@ impl Cluster {
         self.client.client()
     }
 
-    /// The address it listens on, with the real port.
+    /// The listen address, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The base URL: plain http on loopback. With https it works as well.
+    /// The base URL, which is plain HTTP on loopback. HTTPS on the same address also works.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A kubeconfig that kubectl and client libraries accept; with [`Options::rbac`] it is the administrator's, over TLS,
-    /// as kubectl sends no token without.
+    /// A kubeconfig that kubectl and client libraries accept. With [`Options::rbac`] it is the administrator's and uses
+    /// TLS, because kubectl sends tokens only over TLS.
     pub fn kubeconfig(&self) -> String {
         let (cluster, user) = match self.token() {
             None => (format!("{{server: '{}'}}", self.url()), "{}".to_owned()),
@@ -292,17 +290,18 @@ impl Cluster {
         )
     }
 
-    /// The certificate, in PEM, that it shows to clients who speak https to [`Cluster::address`] instead of http.
+    /// The certificate in PEM for clients that use HTTPS instead of HTTP at [`Cluster::address`].
     pub fn certificate(&self) -> &str {
         self.shared.tls.certificate()
     }
 
-    /// The administrator's bearer token; none without [`Options::rbac`], as everybody is the administrator then.
+    /// The administrator's bearer token. None without [`Options::rbac`], because every client is then the
+    /// administrator.
     pub fn token(&self) -> Option<&str> {
         self.shared.auth.admin_token()
     }
 
-    /// Stops serving, cuts all connections and waits until the port is free.
+    /// Stops serving, closes all connections and waits until the port is free.
     pub async fn shutdown(mut self) {
         self.stop.cancel();
         if let Some(task) = self.task.take() {
@@ -310,18 +309,18 @@ impl Cluster {
         }
     }
 
-    /// All objects as YAML documents that [`State::parse`] reads, Secrets included. Objects that are being deleted are
-    /// in it as if they were not.
+    /// All objects, including Secrets, as YAML documents that [`State::parse`] reads. Objects that are being deleted
+    /// are saved as if they were not.
     pub fn save(&self) -> String {
         state::save(&self.shared)
     }
 
-    /// Forgets all watch history: a watch or list from an older resourceVersion is answered with 410 Expired.
+    /// Drops all watch history. A watch or list from an older resourceVersion then fails with 410 Expired.
     pub fn compact(&self) {
         self.shared.store.compact();
     }
 
-    /// Cuts every open watch connection, as a broken network would.
+    /// Closes every open watch connection, like a broken network.
     pub fn disconnect_watches(&self) {
         self.shared.disconnect_watches();
     }

@@ -1,6 +1,5 @@
-//! The roles and bindings that a cluster with RBAC starts with.
-//!
-//! Never edited by hand: `roles.jsonl` is what a kube-apiserver makes, written down by `schema/roles.py`.
+//! The initial roles and bindings of a cluster with RBAC. Do not edit `roles.jsonl`: `schema/roles.py` records it from
+//! a kube-apiserver.
 
 use serde_json::Value;
 

@@ -1,6 +1,4 @@
-//! Reading and writing objects as a controller does, in process.
-//!
-//! Never decides what to write.
+//! Reads and writes objects in process, as a controller does.
 
 use std::sync::Arc;
 
@@ -15,14 +13,14 @@ use crate::shared::Shared;
 use crate::status::Failure;
 use crate::store::{Query, Stored};
 
-/// More new objects than this wait for the next look.
+/// Maximum number of new objects per reconciliation; the rest must wait for the next one.
 pub(super) const BURST: usize = 500;
 
-/// A controller at the API: what it writes is admitted as its user's.
+/// A controller at the API. Its writes are admitted as those of its user.
 pub(super) struct Actor<'a> {
     pub shared: &'a Arc<Shared>,
     inside: Inside,
-    /// As Events name their source.
+    /// The source that its Events name.
     component: &'static str,
 }
 
@@ -36,7 +34,7 @@ impl<'a> Actor<'a> {
         self.shared.registry().of_storage(storage).cloned()
     }
 
-    /// The object, unless it is gone or going.
+    /// The object, unless it is deleted or being deleted.
     pub(super) fn living(&self, storage: &str, key: &str) -> Option<Value> {
         self.shared.store.get(storage, key).filter(|object| !object.terminating).map(|object| object.value())
     }
@@ -53,14 +51,14 @@ impl<'a> Actor<'a> {
         values.filter(|v| json::list(v, &["metadata", "ownerReferences"]).iter().any(controls)).collect()
     }
 
-    /// Makes an object.
+    /// Creates an object.
     pub(super) async fn make(&self, storage: &str, namespace: &str, object: Value) -> Result<(), Failure> {
         let Some(resource) = self.resource(storage) else { return Ok(()) };
         let made = self.inside.create(self.shared, &resource, namespace, object).await;
         made.map(drop).inspect_err(|failure| self.tell(storage, namespace, failure))
     }
 
-    /// Changes an object as long as it is the one with this uid, and says what it is then.
+    /// Changes an object if it still has this uid, and returns the new state.
     pub(super) async fn edit(
         &self,
         storage: &str,
@@ -91,7 +89,7 @@ impl<'a> Actor<'a> {
         tracing::debug!(by, storage, place, message, "a controller cannot write an object");
     }
 
-    /// Tells of something that went wrong with an object; said again, the Event is counted.
+    /// Records an Event about a problem with an object. A repeated Event only increases the count.
     pub(super) async fn warn(&self, about: &Value, reason: &str, message: &str) {
         let text = |key: &str| json::text(about, &["metadata", key]);
         let name = format!("{}.{:016x}", text("name"), hash(&[text("uid"), reason, message]));
@@ -103,7 +101,7 @@ impl<'a> Actor<'a> {
                 fields.insert("count".into(), (count + 1).into());
                 fields.insert("lastTimestamp".into(), now.clone().into());
             };
-            // An Event that is refused is lost, as elsewhere.
+            // A rejected Event is lost, as in a real cluster.
             let _counted = self.edit("events", &known, None, again).await;
             return;
         }
@@ -131,7 +129,7 @@ pub(super) fn reference(owner: &Value) -> Value {
     })
 }
 
-/// A pod as a template describes it.
+/// A pod from a template.
 pub(super) fn pod_of(owner: &Value) -> Value {
     let template = json::at(owner, &["spec", "template"]).cloned().unwrap_or_default();
     let mut meta = json::at(&template, &["metadata"]).cloned().unwrap_or_else(|| json!({}));
@@ -160,7 +158,7 @@ fn user(controller: Controller, component: &str) -> User {
     match controller {
         Controller::Pods => User::new("system:node:local").group("system:nodes").authenticated(),
         Controller::KubernetesService => User::new("system:apiserver").group(MASTERS).authenticated(),
-        // It gathers rights that it does not have.
+        // It aggregates rights that it does not have.
         Controller::ClusterRoles => account().group(MASTERS),
         _ => account(),
     }

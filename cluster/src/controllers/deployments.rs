@@ -1,6 +1,5 @@
-//! Deployments: a ReplicaSet for each template, and replicas moved from the old ones to the new.
-//!
-//! Never adopts a ReplicaSet that it did not make.
+//! Deployments: a ReplicaSet for each template, and the rollout from old to new ReplicaSets. It never adopts a
+//! ReplicaSet that it did not create.
 
 use serde_json::{Map, Value, json};
 
@@ -55,7 +54,7 @@ pub(super) async fn reconcile(actor: &Actor<'_>, key: &str) -> Result<(), Failur
     actor.set_status(STORAGE, &deployment, &status.into()).await
 }
 
-/// The deployment says that its newest set could not be made.
+/// Records in the deployment that its new set could not be created.
 async fn refused(
     actor: &Actor<'_>,
     deployment: &Value,
@@ -88,7 +87,7 @@ fn is_of(set: &Value, deployment: &Value) -> bool {
     json::at(set, &["metadata", "deletionTimestamp"]).is_none() && template(set) == template(deployment)
 }
 
-/// A name for a template: FNV-1a in an alphabet without vowels.
+/// The name of a template: FNV-1a in an alphabet without vowels.
 fn hash(template: &Value, attempt: usize) -> String {
     let text = format!("{template}{attempt}");
     let hash = text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
@@ -130,7 +129,7 @@ fn new_set(deployment: &Value, revision: i64, others: &[Value]) -> Value {
     })
 }
 
-/// An old set whose template is wanted again becomes the newest.
+/// Makes an old set the newest one if its template is wanted again.
 async fn renew(actor: &Actor<'_>, set: Value, sets: &[Value]) -> Result<Option<Value>, Failure> {
     let latest = sets.last().map_or(0, revision);
     if revision(&set) >= latest {
@@ -172,13 +171,13 @@ async fn move_replicas(
     let old: Vec<&Value> = sets.iter().filter(|set| uid(set) != uid(current)).collect();
     let sizes: Vec<Size> = old.iter().map(|set| size(set)).collect();
     let (new, left) = if paused {
-        // A paused rollout stays where it is, but for what is asked of its newest set.
+        // A paused rollout does not continue, but its newest set follows the number of replicas.
         let others: usize = sizes.iter().map(|size| size.wanted).sum();
         (replicas.saturating_sub(others), sizes.iter().map(|size| size.wanted).collect())
     } else {
         strategy.step(replicas, size(current), &sizes)
     };
-    // After a recreation the old pods have to be gone first.
+    // With the strategy `Recreate`, the old pods must end first.
     let waits = strategy == Strategy::Recreate && has_pods(old.iter().copied());
     let new = if waits { size(current).wanted } else { new };
     scale(actor, current, new, replicas, strategy.surge()).await?;
@@ -192,7 +191,7 @@ fn has_pods<'a>(mut sets: impl Iterator<Item = &'a Value>) -> bool {
     sets.any(|set| json::int(set, &["status", "replicas"]) > Some(0))
 }
 
-/// A set says how large all may be together.
+/// Records in a set the total size of all sets.
 fn note_size(annotations: &mut Map<String, Value>, replicas: usize, surge: usize) {
     annotations.insert(DESIRED.into(), replicas.to_string().into());
     annotations.insert(MAX.into(), (replicas + surge).to_string().into());
@@ -208,7 +207,7 @@ async fn scale(actor: &Actor<'_>, set: &Value, size: usize, replicas: usize, sur
     actor.edit(SETS, set, None, change).await.map(drop)
 }
 
-/// The deployment says which revision it is at.
+/// Records the revision in the deployment.
 async fn number(actor: &Actor<'_>, deployment: &Value, revision: i64) -> Result<(), Failure> {
     let change = |deployment: &mut Value| {
         let annotations = json::child(json::metadata(deployment), "annotations");
@@ -217,7 +216,7 @@ async fn number(actor: &Actor<'_>, deployment: &Value, revision: i64) -> Result<
     actor.edit(STORAGE, deployment, None, change).await.map(drop)
 }
 
-/// Removes the oldest empty sets that go beyond the history.
+/// Deletes the oldest empty sets that exceed the history limit.
 async fn forget(actor: &Actor<'_>, deployment: &Value, sets: &[Value]) -> Result<(), Failure> {
     let limit = json::int(deployment, &["spec", "revisionHistoryLimit"]).unwrap_or(10);
     let empty = |set: &&Value| {
@@ -276,7 +275,7 @@ fn status(deployment: &Value, sets: &[Value]) -> Map<String, Value> {
         let mut conditions = json::list(set, &["status", "conditions"]).iter();
         conditions.find(|condition| json::text(condition, &["type"]) == FAILURE).cloned()
     };
-    // The newest set's first: it is the one that is wanted.
+    // The newest set's failure comes first, because it is the set that is wanted.
     match current.into_iter().chain(sets).find_map(failures) {
         Some(failure) => {
             let text = |key: &str| json::text(&failure, &[key]).to_owned();
@@ -287,7 +286,7 @@ fn status(deployment: &Value, sets: &[Value]) -> Map<String, Value> {
     status
 }
 
-/// Sets a condition, or takes it away; its times change with what it says.
+/// Sets or removes a condition. Its times change only with its content.
 fn condition(status: &mut Map<String, Value>, kind: &str, holds: Option<bool>, reason: &str, message: &str) {
     let now = crate::time::seconds(crate::time::now());
     let Some(list) = status.entry("conditions").or_insert_with(|| json!([])).as_array_mut() else {

@@ -1,6 +1,4 @@
-//! What changed, as what has to be looked at by whom.
-//!
-//! Never looks at it.
+//! Maps changes of objects to the keys that controllers must reconcile.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,21 +10,21 @@ use super::{Controller, namespaces, roles};
 use crate::json;
 use crate::store::{Query, Store, Stored};
 
-/// So many changes of a collection are taken at a time.
+/// Maximum number of changes to take from a collection at a time.
 const AT_ONCE: usize = 256;
 
 /// The changes of one collection.
 pub(super) struct Feed {
     storage: Arc<str>,
     changes: watch::Receiver<u64>,
-    /// None before all there is has been seen.
+    /// None before the first full read.
     seen: Option<u64>,
 }
 
 pub(super) struct Feeds(pub Vec<Feed>);
 
 impl Feeds {
-    /// What is to be looked at, for all changes that were not taken yet.
+    /// The keys to reconcile, for all changes that were not taken yet.
     pub(super) fn due(&mut self, store: &Store, controllers: &BTreeSet<Controller>) -> BTreeSet<(Controller, String)> {
         let mut due = BTreeSet::new();
         let first = self.0.iter().all(|feed| feed.seen.is_none());
@@ -43,7 +41,7 @@ impl Feeds {
         due
     }
 
-    /// Waits for a change of any of the collections.
+    /// Waits for a change in any of the collections.
     pub(super) async fn changed(&mut self, store: &Store) {
         let waits = self.0.iter_mut().map(|feed| Box::pin(feed.changes.changed()));
         let (ended, index) = {
@@ -62,7 +60,7 @@ impl Feed {
         Self { changes: store.subscribe(&storage), storage, seen: None }
     }
 
-    /// The objects that changed; all of them when too much has been missed.
+    /// The objects that changed. All objects, if too many changes were missed.
     fn take(&mut self, store: &Store) -> Vec<Arc<Stored>> {
         if let Some(seen) = self.seen
             && let Ok(changes) = store.changes(&self.storage, seen, AT_ONCE)
@@ -77,7 +75,7 @@ impl Feed {
     }
 }
 
-/// What a controller has to look at after a change of an object of a collection.
+/// The key that a controller must reconcile after a change of an object of a collection.
 fn key(controller: Controller, storage: &str, object: &Stored) -> Option<String> {
     let own = || Some(object.key.to_string());
     let owner = |kind| owner(object, kind);
@@ -102,7 +100,7 @@ fn key(controller: Controller, storage: &str, object: &Stored) -> Option<String>
     }
 }
 
-/// The key of the controlling owner, if it is of this kind.
+/// The key of the controlling owner, if it has this kind.
 fn owner(object: &Stored, kind: &str) -> Option<String> {
     if !object.owners.iter().any(|o| *o.kind == *kind) {
         return None;

@@ -1,7 +1,5 @@
-//! Jobs: pods until as many succeeded as are wanted.
-//!
-//! Never waits between attempts, and gives up after as many failures as `backoffLimit` allows. Leaves jobs alone that
-//! another controller manages (`spec.managedBy`).
+//! Jobs: runs pods until enough of them succeeded. It never waits between attempts, and gives up after as many failures
+//! as `backoffLimit` allows. It ignores jobs that another controller manages (`spec.managedBy`).
 
 use serde_json::{Map, Value, json};
 
@@ -67,19 +65,19 @@ fn is_suspended(job: &Value) -> bool {
     json::at(job, &["spec", "suspend"]) == Some(&Value::Bool(true))
 }
 
-/// How many pods should be active.
+/// The number of pods that should be active.
 fn wanted(job: &Value, count: &Count) -> usize {
     let parallelism = number(job, "parallelism").unwrap_or(1);
     match number(job, "completions") {
         _ if is_suspended(job) || verdict(job, count).is_some() => 0,
         Some(completions) => parallelism.min(completions.saturating_sub(count.succeeded)),
-        // A queue: once one has succeeded no new ones start.
+        // A work queue: after the first success, no new pods start.
         None if count.succeeded > 0 => count.active.min(parallelism),
         None => parallelism,
     }
 }
 
-/// How the job ends, if it does: the type of the condition, its reason and its message.
+/// The end of the job, if it has ended: the condition's type, its reason and its message.
 fn verdict(job: &Value, count: &Count) -> Option<(&'static str, &'static str, &'static str)> {
     if count.failed > number(job, "backoffLimit").unwrap_or(6) {
         return Some(("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"));
@@ -126,7 +124,7 @@ fn status(job: &Value, counts: &Count) -> Value {
     status.into()
 }
 
-/// The condition of a job that was suspended or goes on.
+/// Updates the condition of a job that was suspended or resumed.
 fn suspension(status: &mut Map<String, Value>, suspended: bool, now: &str) {
     let list = status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
     let found = list.iter().position(|c| json::text(c, &["type"]) == "Suspended");

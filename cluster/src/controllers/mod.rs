@@ -1,6 +1,5 @@
-//! Small controllers: what a cluster's own programs would do with the objects, each on its own by name.
-//!
-//! Never polls: changes of objects say what to look at again. What was refused is tried again, ever more seldom.
+//! Small versions of a cluster's controllers, each of which can be enabled by name. They do not poll: changes of
+//! objects trigger them. Failed reconciliations are retried with a growing delay.
 
 mod act;
 mod deployments;
@@ -27,33 +26,33 @@ use act::Actor;
 use feed::{Feed, Feeds};
 use work::Work;
 
-/// Objects that are looked at at the same time: webhooks may take long to answer for one of them.
+/// Maximum number of parallel reconciliations. Several are needed, because webhooks may delay one of them.
 const AT_ONCE: usize = 32;
 
-/// Something that a cluster does by itself.
+/// A controller of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Controller {
-    /// Fills ClusterRoles with an `aggregationRule`. On whenever RBAC is.
+    /// Fills ClusterRoles that have an `aggregationRule`. Always on with RBAC.
     ClusterRoles,
-    /// Rolls Deployments out by ReplicaSets.
+    /// Rolls out Deployments with ReplicaSets.
     Deployments,
-    /// Makes Pods of Jobs until as many succeeded as are wanted.
+    /// Creates Pods for Jobs until enough of them succeeded.
     Jobs,
-    /// Makes Pods run: those of Jobs succeed at once, all others become ready.
+    /// Marks Pods as running. Pods of Jobs succeed at once, and all others become ready.
     Pods,
-    /// Keeps as many Pods as ReplicaSets want.
+    /// Keeps the number of Pods that ReplicaSets want.
     ReplicaSets,
-    /// Gives each namespace a ConfigMap `kube-root-ca.crt` with the cluster's certificate.
+    /// Creates a ConfigMap `kube-root-ca.crt` with the cluster's certificate in each namespace.
     RootCa,
-    /// Gives each namespace a ServiceAccount `default`.
+    /// Creates a ServiceAccount `default` in each namespace.
     ServiceAccounts,
-    /// Makes the Service `kubernetes` in the namespace `default`.
+    /// Creates the Service `kubernetes` in the namespace `default`.
     KubernetesService,
 }
 
 impl Controller {
-    /// All of them.
+    /// All controllers.
     pub const ALL: [Self; 8] = [
         Self::ClusterRoles,
         Self::Deployments,
@@ -79,7 +78,7 @@ impl Controller {
         }
     }
 
-    /// The collections whose changes it looks at.
+    /// The collections whose changes trigger it.
     fn sources(self) -> &'static [&'static str] {
         match self {
             Self::ClusterRoles => &[roles::STORAGE],
@@ -93,7 +92,7 @@ impl Controller {
         }
     }
 
-    /// An error is tried again later.
+    /// After an error, it is retried later.
     async fn reconcile(self, shared: &Arc<Shared>, key: &str) -> Result<(), Failure> {
         let actor = Actor::new(shared, self);
         match self {
@@ -109,7 +108,7 @@ impl Controller {
     }
 }
 
-/// No controller has this name.
+/// There is no controller with this name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("there is no controller {0:?}; there are {all}", all = Controller::ALL.map(Controller::name).join(", "))]
 pub struct UnknownController(String);

@@ -1,6 +1,5 @@
-//! What every namespace has, and the Service through which pods reach the API server.
-//!
-//! Never touches a namespace that is going.
+//! The default objects of every namespace, and the Service through which pods reach the API server. Namespaces that are
+//! being deleted are ignored.
 
 use serde_json::{Value, json};
 

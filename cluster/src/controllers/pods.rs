@@ -1,6 +1,5 @@
-//! A stand-in for nodes: pods run as soon as they are there.
-//!
-//! Never starts a process, and leaves pods alone that have scheduling gates or that somebody else has started.
+//! A replacement for nodes: pods run as soon as they exist, but no process starts. It ignores pods that have scheduling
+//! gates, and pods that another client has started.
 
 use rand::Rng;
 use serde_json::{Value, json};
@@ -23,7 +22,7 @@ pub(super) async fn reconcile(actor: &Actor<'_>, key: &str) -> Result<(), Failur
     actor.set_status("pods", &pod, &status).await
 }
 
-/// The status of a pod that runs, or has run when it belongs to a job.
+/// The status of a running pod, or of a completed one if it belongs to a job.
 fn started(pod: &Value, now: &str, address: &str) -> Value {
     let owners = json::list(pod, &["metadata", "ownerReferences"]);
     let done = owners.iter().any(|o| json::text(o, &["kind"]) == "Job");

@@ -1,6 +1,4 @@
-//! ReplicaSets: as many pods as are wanted, and a status that counts them.
-//!
-//! Never adopts a pod that it did not make.
+//! ReplicaSets: keeps the number of pods, and a status that counts them. It never adopts a pod that it did not create.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +7,7 @@ use crate::json;
 use crate::status::Failure;
 
 const STORAGE: &str = "replicasets.apps";
-/// The condition of a set that can't make or remove pods.
+/// The condition of a set that cannot create or delete pods.
 pub(super) const FAILURE: &str = "ReplicaFailure";
 
 pub(super) async fn reconcile(actor: &Actor<'_>, key: &str) -> Result<(), Failure> {
@@ -40,7 +38,7 @@ pub(super) async fn reconcile(actor: &Actor<'_>, key: &str) -> Result<(), Failur
     made.and(removed)
 }
 
-/// Makes pods of an owner's template. The first that is refused ends it, with an Event about the owner.
+/// Creates pods from an owner's template. It stops at the first failure, with an Event about the owner.
 pub(super) async fn make_pods(actor: &Actor<'_>, owner: &Value, count: usize) -> Result<(), Failure> {
     for _ in 0..count {
         let made = actor.make("pods", json::text(owner, &["metadata", "namespace"]), act::pod_of(owner)).await;
@@ -52,7 +50,7 @@ pub(super) async fn make_pods(actor: &Actor<'_>, owner: &Value, count: usize) ->
     Ok(())
 }
 
-/// Not over and not going.
+/// Neither completed nor being deleted.
 pub(super) fn is_active(pod: &Value) -> bool {
     json::at(pod, &["metadata", "deletionTimestamp"]).is_none()
         && !matches!(json::text(pod, &["status", "phase"]), "Succeeded" | "Failed")
@@ -63,7 +61,7 @@ pub(super) fn is_ready(pod: &Value) -> bool {
     conditions.any(|c| json::text(c, &["type"]) == "Ready" && json::text(c, &["status"]) == "True")
 }
 
-/// Those that go first: pods that are not ready, then the newest.
+/// The pods to delete: first those that are not ready, then the newest.
 fn surplus(mut pods: Vec<Value>, wanted: usize) -> Vec<Value> {
     let created = |pod: &Value| json::text(pod, &["metadata", "creationTimestamp"]).to_owned();
     pods.sort_by(|a, b| is_ready(b).cmp(&is_ready(a)).then_with(|| created(a).cmp(&created(b))));
@@ -81,7 +79,7 @@ fn status(set: &Value, pods: &[Value], going: usize, failed: Option<(&str, &str)
     status.insert("replicas".into(), pods.len().into());
     count(&mut status, "fullyLabeledReplicas", pods.iter().filter(labelled).count());
     count(&mut status, "readyReplicas", ready);
-    // Pods do not fail here, so that nobody waits for minReadySeconds to pass.
+    // Pods do not fail here, so `minReadySeconds` has no effect.
     count(&mut status, "availableReplicas", ready);
     status.insert("terminatingReplicas".into(), going.into());
     status.insert("observedGeneration".into(), json!(json::int(set, &["metadata", "generation"])));
@@ -89,7 +87,7 @@ fn status(set: &Value, pods: &[Value], going: usize, failed: Option<(&str, &str)
     status.into()
 }
 
-/// The condition says why pods could not be made or removed, as long as that is so.
+/// Sets the condition while pods cannot be created or deleted.
 fn note_failure(status: &mut Map<String, Value>, failed: Option<(&str, &str)>) {
     let is_failure = |condition: &Value| json::text(condition, &["type"]) == FAILURE;
     let mut conditions = status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -109,7 +107,7 @@ fn note_failure(status: &mut Map<String, Value>, failed: Option<(&str, &str)>) {
     }
 }
 
-/// Counts are left out when they are nothing.
+/// A count of zero is left out.
 pub(super) fn count(status: &mut Map<String, Value>, key: &str, number: usize) {
     if number == 0 {
         status.shift_remove(key);

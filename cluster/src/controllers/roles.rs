@@ -1,6 +1,4 @@
-//! ClusterRoles that gather the rules of others by their labels.
-//!
-//! Never adds a rule twice.
+//! ClusterRoles that aggregate the rules of other roles by label.
 
 use serde_json::Value;
 
@@ -11,7 +9,7 @@ use crate::status::Failure;
 use crate::store::{Query, Stored};
 
 pub(super) const STORAGE: &str = "clusterroles.rbac.authorization.k8s.io";
-/// Any change may concern all that gather.
+/// A single key, because any change may affect every aggregated role.
 pub(super) const ALL: &str = "";
 
 pub(super) async fn reconcile(actor: &Actor<'_>) -> Result<(), Failure> {
@@ -36,7 +34,7 @@ pub(super) async fn reconcile(actor: &Actor<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The rules of all roles that a selector chooses, in the order of the selectors and of the roles' names.
+/// The rules of all matching roles without duplicates, in the order of the selectors and of the roles' names.
 fn gathered(own: &str, selectors: &[Value], roles: &[std::sync::Arc<Stored>]) -> Vec<Value> {
     let mut rules: Vec<Value> = Vec::new();
     for selector in selectors {

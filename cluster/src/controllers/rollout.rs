@@ -1,19 +1,17 @@
-//! How far a Deployment's rollout goes in one step.
-//!
-//! Never looks at objects: sizes in, sizes out.
+//! Computes one step of a Deployment's rollout. Pure: sizes in, sizes out.
 
 use serde_json::Value;
 
 use crate::json;
 
-/// How many replicas a set wants, and how many are available.
+/// The wanted and the available replicas of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub wanted: usize,
     pub available: usize,
 }
 
-/// What a step may do.
+/// The limits of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strategy {
     Recreate,
@@ -31,7 +29,7 @@ impl Strategy {
             amount(given.unwrap_or(&Value::from("25%")), replicas, up)
         };
         let (surge, unavailable) = (bound("maxSurge", true), bound("maxUnavailable", false));
-        // With neither nothing could ever happen.
+        // If both were zero, a rollout could never make progress.
         Self::Rolling { surge, unavailable: if surge == 0 { unavailable.max(1) } else { unavailable } }
     }
 
@@ -61,7 +59,7 @@ impl Strategy {
     }
 }
 
-/// An absolute number, or a share of `replicas`, rounded up or down.
+/// An absolute number, or a percentage of `replicas`, rounded up or down.
 fn amount(value: &Value, replicas: usize, up: bool) -> usize {
     let number = |n: Option<i64>| usize::try_from(n.unwrap_or_default()).unwrap_or_default();
     match value.as_str().and_then(|text| text.strip_suffix('%')) {
@@ -73,7 +71,7 @@ fn amount(value: &Value, replicas: usize, up: bool) -> usize {
     }
 }
 
-/// Takes from the old sets what is not available anyway, then what is not needed.
+/// Removes unavailable replicas from the old sets first, and then replicas that are not needed.
 fn shrink(needed: usize, total: usize, new: Size, old: &[Size]) -> Vec<usize> {
     let mut spare = total.saturating_sub(needed + new.wanted.saturating_sub(new.available));
     let mut left: Vec<usize> = Vec::with_capacity(old.len());
@@ -117,7 +115,7 @@ mod tests {
                 let (next, left) = rolling.step(replicas, new, &old);
                 assert!(next + left[0] <= replicas + surge, "{strategy}");
                 assert!((next, left[0]) != (new.wanted, old[0].wanted), "{strategy}: stuck at {new:?} {old:?}");
-                // What is taken away is gone before what is new is available.
+                // Old replicas end before new ones are available.
                 let least = new.available.min(next) + old[0].available.min(left[0]);
                 assert!(least + unavailable >= replicas, "{strategy}: {new:?} {old:?}");
                 new = Size { wanted: next, available: next };

@@ -1,6 +1,4 @@
-//! What controllers have to look at: each thing once at a time, and again later when it went wrong.
-//!
-//! Never looks at anything itself.
+//! The queue of the controllers: each task runs only once at a time, and is retried after an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,19 +7,19 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Controller;
 
-/// Until the first new try; it doubles with each.
+/// Delay of the first retry. It doubles with each retry.
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// An object, for a controller.
+/// A controller, and the key of an object.
 pub(super) type Task = (Controller, String);
 
 #[derive(Debug, Default)]
 pub(super) struct Work {
     due: BTreeSet<Task>,
-    /// Looked at now.
+    /// Running tasks.
     busy: BTreeSet<Task>,
-    /// When it is tried again, and how often it went wrong.
+    /// When a task is retried, and how often it has failed.
     later: BTreeMap<Task, (Instant, u32)>,
 }
 
@@ -30,7 +28,7 @@ impl Work {
         self.due.extend(due);
     }
 
-    /// Something that nobody looks at yet.
+    /// A task that is due and not running.
     pub(super) fn next(&mut self) -> Option<Task> {
         let task = self.due.difference(&self.busy).next().cloned()?;
         self.due.remove(&task);
@@ -49,7 +47,7 @@ impl Work {
         }
     }
 
-    /// Waits until something is to be tried again, which is due then. For ever if nothing is.
+    /// Waits until a task must be retried, and marks it as due. Never returns if there is no such task.
     pub(super) async fn due(&mut self) {
         let waiting = self.later.iter().filter(|(task, _)| !self.due.contains(*task) && !self.busy.contains(*task));
         let first = waiting.min_by_key(|(_, (at, _))| *at).map(|(task, (at, _))| (task.clone(), *at));

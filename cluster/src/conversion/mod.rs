@@ -1,6 +1,5 @@
-//! Custom objects in another version than they are in, by the webhook that their definition names.
-//!
-//! Never converts what no webhook is asked for: `kinds` knows how versions become each other then.
+//! Converts custom objects to another version with the webhook of their definition. Without a webhook, `kinds` converts
+//! between versions.
 
 mod review;
 
@@ -18,10 +17,10 @@ use crate::status::Failure;
 use crate::store::Stored;
 use crate::webhook::{self, Endpoint};
 
-/// How long the real server waits for a converter.
+/// The real server's timeout for a converter.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The converter of a resource that has one.
+/// The converter of a resource, if it has one.
 fn converter(resource: &Resource) -> Option<&Arc<Converter>> {
     resource.custom.as_ref()?.converter.as_ref()
 }
@@ -31,13 +30,13 @@ pub(crate) fn needed(resource: &Resource) -> bool {
     converter(resource).is_some()
 }
 
-/// `objects` of one kind in the version `to`; those that are in it stay as they are.
+/// Converts `objects` of one kind to the version `to`. Objects that already have this version are unchanged.
 async fn convert(shared: &Shared, converter: &Converter, objects: Vec<Value>, to: &str) -> Result<Vec<Value>, Failure> {
     let others: Vec<&Value> = objects.iter().filter(|o| json::text(o, &["apiVersion"]) != to).collect();
     let Some(first) = others.first() else {
         return Ok(objects);
     };
-    // The real server converts one at a time, and its texts say so.
+    // The real server converts one object at a time, and its texts reflect that.
     let subject = format!("{}, Kind={}", json::text(first, &["apiVersion"]), json::text(first, &["kind"]));
     let failed = |why: &str| Failure::internal(format!("conversion webhook for {subject} failed: {why}"));
     let uid = uid();
@@ -69,7 +68,7 @@ async fn convert(shared: &Shared, converter: &Converter, objects: Vec<Value>, to
     Ok(out)
 }
 
-/// Objects in the version of `resource`, with its fields only.
+/// Objects in the version of `resource`, with only its fields.
 async fn shaped(shared: &Shared, resource: &Resource, objects: Vec<Value>) -> Result<Vec<Value>, Failure> {
     let Some(converter) = converter(resource) else {
         return Ok(objects);
@@ -79,7 +78,7 @@ async fn shaped(shared: &Shared, resource: &Resource, objects: Vec<Value>) -> Re
     Ok(converted)
 }
 
-/// Drops the fields of other versions without a word. Defaults are for what clients write.
+/// Drops the fields of other versions without a warning. Defaults apply only to what clients write.
 fn prune(resource: &Resource, object: &mut Value) {
     if let Some(schema) = resource.custom.as_ref().and_then(|custom| custom.schema.as_ref()) {
         structural::prune(object, schema, true, &mut Vec::new(), &mut Vec::new());
@@ -118,7 +117,7 @@ pub(crate) async fn shown(shared: &Shared, resource: &Resource, stored: Arc<Stor
     Ok(rebuilt(resource, &stored, &value))
 }
 
-/// The items of a list as the resource's version shows them, converted by one call.
+/// The items of a list as the resource's version shows them, converted with one call.
 pub(crate) async fn all(
     shared: &Shared,
     resource: &Resource,

@@ -1,15 +1,13 @@
-//! What a converter answers: whether it is an answer to what was asked, and which metadata it may change.
-//!
-//! Never calls anybody.
+//! The response of a converter: whether it matches the request, and which metadata it may change.
 
 use serde_json::{Map, Value};
 
 use crate::json;
 
-/// The objects of an answer.
+/// The objects of a response.
 ///
 /// # Errors
-/// The converter's own message, or what is wrong with the answer.
+/// The converter's own message, or the problem of the response.
 pub(super) fn objects(answer: &Value, version: &str, uid: &str) -> Result<Vec<Value>, String> {
     let (api_version, kind) = (json::text(answer, &["apiVersion"]), json::text(answer, &["kind"]));
     let (group, short) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -33,7 +31,7 @@ pub(super) fn objects(answer: &Value, version: &str, uid: &str) -> Result<Vec<Va
     Ok(json::list(response, &["convertedObjects"]).to_vec())
 }
 
-/// A converted object with the metadata that no converter changes.
+/// A converted object, with the metadata that a converter cannot change.
 pub(super) fn accepted(from: &Value, mut to: Value, wanted: &str) -> Result<Value, String> {
     let text = |value: &Value, path: &[&str]| json::text(value, path).to_owned();
     let typed = "invalid object at index 0";
@@ -55,7 +53,7 @@ pub(super) fn accepted(from: &Value, mut to: Value, wanted: &str) -> Result<Valu
     Ok(to)
 }
 
-/// Labels and annotations are the converter's, everything else stays.
+/// The converter may change labels and annotations. All other metadata is restored.
 fn restore(from: &Value, to: &mut Value) -> Result<(), String> {
     let mut kept: Map<String, Value> = from.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     for key in ["labels", "annotations"] {

@@ -1,6 +1,5 @@
-//! autoscaling/v1 HorizontalPodAutoscalers on stored autoscaling/v2 ones.
-//!
-//! Never loses a metric: what v1 cannot say travels in an annotation, as on the real server, if in a form of our own.
+//! Converts between autoscaling/v1 HorizontalPodAutoscalers and stored autoscaling/v2 ones. Metrics that v1 cannot
+//! express are kept in an annotation, as on the real server, although in another format.
 
 use serde_json::{Map, Value, json};
 
@@ -63,7 +62,7 @@ pub(crate) fn to_v1(object: &mut Value) {
     json::default(status, "currentReplicas", 0);
 }
 
-/// Takes the annotation with the metrics that v1 does not know.
+/// Removes and returns the annotation with the metrics that v1 cannot express.
 fn annotation(map: &mut Map<String, Value>) -> Option<String> {
     let annotations = map.get_mut("metadata")?.get_mut("annotations")?.as_object_mut()?;
     annotations.shift_remove(METRICS)?.as_str().map(str::to_owned)

@@ -1,6 +1,5 @@
-//! The built-in resources: names from published discovery, behaviour from the table here.
-//!
-//! Never serves what exists only as a request, such as access reviews.
+//! The built-in resources: names from published discovery, behaviour from the table here. Resources that exist only as
+//! requests, such as access reviews, are not included.
 
 use std::sync::Arc;
 
@@ -12,13 +11,13 @@ use super::{Conversion, Resource, Sub, group_version};
 use crate::json;
 use crate::names::Naming;
 
-/// What a kind does besides being stored.
+/// The special behaviour of a kind.
 struct Behaviour {
     /// `metadata.generation` counts changes of the desired state.
     generation: bool,
-    /// Deleting answers with the object instead of a Status.
+    /// A deletion returns the object instead of a Status.
     returns: bool,
-    /// PUT creates what is absent.
+    /// PUT creates a missing object.
     upsert: bool,
 }
 
@@ -68,7 +67,7 @@ fn naming(group: &str, plural: &str) -> Naming {
     }
 }
 
-/// All that are stored, in the order of discovery.
+/// All stored resources, in the order of discovery.
 pub(crate) fn resources(schema: &Arc<Schema>) -> Vec<Resource> {
     let lists = published::discovery().iter();
     lists.flat_map(|list| list.resources.iter().filter_map(|entry| resource(list, entry, schema))).collect()
@@ -115,10 +114,10 @@ fn resource(list: &ResourceList, entry: &Value, schema: &Arc<Schema>) -> Option<
     })
 }
 
-/// Group and version in which objects are kept.
+/// Group and version in which objects are stored.
 fn stored_as<'a>(group: &'a str, version: &'a str) -> (&'a str, &'a str, Conversion) {
     match (group, version) {
-        // Both event groups show one collection, kept in the core form.
+        // Both event groups show one collection, which is stored in the core form.
         ("events.k8s.io", _) => ("", "v1", Conversion::Events),
         ("autoscaling", "v1") => (group, "v2", Conversion::Autoscaler),
         _ => (group, version, Conversion::Same),

@@ -1,6 +1,4 @@
-//! CustomResourceDefinitions: from a stored definition to the resources it serves, and its own life.
-//!
-//! Never touches custom objects.
+//! CustomResourceDefinitions: the resources that a stored definition serves, and its status.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +13,7 @@ use crate::names::Naming;
 /// A selectable field of a custom resource.
 #[derive(Debug, Clone)]
 pub(crate) struct Selectable {
-    /// As field selectors name it: `spec.color`.
+    /// The path in field selectors, for example `spec.color`.
     pub path: Arc<str>,
     keys: Vec<String>,
 }
@@ -31,7 +29,7 @@ impl Selectable {
     }
 }
 
-/// Where a custom resource keeps its replica counts.
+/// The paths of the replica counts of a custom resource.
 #[derive(Debug, Clone)]
 pub(crate) struct ScalePaths {
     pub spec: Vec<String>,
@@ -39,20 +37,20 @@ pub(crate) struct ScalePaths {
     pub selector: Option<Vec<String>>,
 }
 
-/// What a version of a definition says besides names.
+/// The parts of a definition's version other than names.
 #[derive(Debug, Clone)]
 pub(crate) struct Custom {
     pub schema: Option<Value>,
     pub scale: Option<ScalePaths>,
-    /// `additionalPrinterColumns`, as they stand.
+    /// `additionalPrinterColumns`, unchanged.
     pub columns: Vec<Value>,
-    /// Who turns the versions into each other, unless they differ by name only.
+    /// The converter between versions. None if they differ only by name.
     pub converter: Option<Arc<Converter>>,
     rules: Arc<OnceLock<Rules>>,
 }
 
 impl Custom {
-    /// The rules of the schema, compiled when they are first needed.
+    /// The rules of the schema, which are compiled at their first use.
     pub(crate) fn rules(&self) -> &Rules {
         self.rules.get_or_init(|| self.schema.as_ref().map(Rules::compile).unwrap_or_default())
     }
@@ -86,7 +84,7 @@ fn dotted(path: &str) -> Vec<String> {
     path.trim_start_matches('.').split('.').map(str::to_owned).collect()
 }
 
-/// The resources a definition serves.
+/// The resources that a definition serves.
 pub(crate) fn resources(definition: &Value, schema: &Arc<Schema>) -> Vec<Arc<Resource>> {
     if !is_established(definition) {
         return Vec::new();
@@ -97,7 +95,7 @@ pub(crate) fn resources(definition: &Value, schema: &Arc<Schema>) -> Vec<Arc<Res
         return Vec::new();
     };
     let served = versions.iter().filter(|v| v.get("served") == Some(&Value::Bool(true)));
-    // A converter is asked where objects are read and written, which leaves nothing to do in between.
+    // With a converter, objects are converted when they are read and written, so no other conversion is needed.
     let alone = versions.len() == 1 || Converter::of(definition).is_some();
     let conversion = if alone { Conversion::Same } else { Conversion::ApiVersion };
     served.map(|version| Arc::new(resource(definition, version, stored, conversion, schema))).collect()
@@ -169,7 +167,7 @@ fn scale_paths(version: &Value) -> Option<ScalePaths> {
     Some(ScalePaths { spec: path("specReplicasPath"), status: path("statusReplicasPath"), selector })
 }
 
-/// Fills in what a definition may leave out.
+/// Sets the defaults of a definition.
 pub(crate) fn set_defaults(definition: &mut Value) {
     let spec = json::child(json::object(definition), "spec");
     json::default(spec, "conversion", json!({ "strategy": "None" }));
@@ -188,14 +186,14 @@ pub(crate) fn set_defaults(definition: &mut Value) {
     }
 }
 
-/// The status of a definition that nobody has looked at yet.
+/// Sets the status of a new definition.
 pub(crate) fn pending(definition: &mut Value) {
     let status = json!({ "conditions": null, "acceptedNames": { "plural": "", "kind": "" }, "storedVersions": [] });
     json::object(definition).insert("status".into(), status);
     note_stored(definition);
 }
 
-/// Adds the storage version to those that objects may be stored in.
+/// Adds the storage version to the versions in which objects may be stored.
 pub(crate) fn note_stored(definition: &mut Value) {
     let versions = json::list(definition, &["spec", "versions"]);
     let stored = versions.iter().find(|v| v.get("storage") == Some(&Value::Bool(true)));
@@ -217,7 +215,7 @@ fn is_established(definition: &Value) -> bool {
     conditions.filter(|c| json::text(c, &["type"]) == "Established").any(|c| json::text(c, &["status"]) == "True")
 }
 
-/// Sets a condition; what it says stays since when it does.
+/// Sets a condition. Its transition time changes only with its status.
 pub(crate) fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str, now: &str) {
     let holder = json::child(json::object(definition), "status");
     let conditions = holder.entry("conditions").or_insert_with(|| json!([]));
@@ -241,8 +239,8 @@ pub(crate) fn set_condition(definition: &mut Value, kind: &str, status: &str, re
     }
 }
 
-/// Accepts the names that none of `others` has, and establishes the resource when that is all of them: what the real
-/// server's controllers do a moment later.
+/// Accepts the names that none of `others` has, and establishes the resource if all names are accepted. The controllers
+/// of the real server do this a moment later.
 pub(crate) fn establish(definition: &mut Value, others: &[Value], now: &str) {
     let names = json::at(definition, &["spec", "names"]).cloned().unwrap_or_default();
     let conflicts = conflicts(&names, others);
@@ -272,7 +270,7 @@ pub(crate) fn establish(definition: &mut Value, others: &[Value], now: &str) {
     }
 }
 
-/// Names in the order in which they are looked at, what a conflict of each is called, and what it conflicts with.
+/// Names in the order of their checks, the reason of their conflict, and the names that they can conflict with.
 const NAMES: &[(&str, &str, &[&str])] = &[
     ("plural", "PluralConflict", RESOURCES),
     ("singular", "SingularConflict", RESOURCES),
@@ -283,7 +281,7 @@ const NAMES: &[(&str, &str, &[&str])] = &[
 const RESOURCES: &[&str] = &["plural", "singular", "shortNames"];
 const KINDS: &[&str] = &["kind", "listKind"];
 
-/// The names that another definition of the group has accepted already.
+/// The names that another definition of the group has already accepted.
 fn conflicts(names: &Value, others: &[Value]) -> Vec<(&'static str, &'static str, String)> {
     let as_list = |value: &Value| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
     let taken = |keys: &[&str], name: &Value| {
@@ -298,17 +296,17 @@ fn conflicts(names: &Value, others: &[Value]) -> Vec<(&'static str, &'static str
     NAMES.iter().filter_map(conflict).collect()
 }
 
-/// The webhook of a definition.
+/// The conversion webhook of a definition.
 #[derive(Clone, Debug)]
 pub(crate) struct Converter {
     /// `spec.conversion.webhook.clientConfig`.
     pub client: Value,
-    /// The version of the review that both sides know.
+    /// The version of the review that both sides support.
     pub review: String,
 }
 
 impl Converter {
-    /// The webhook of a definition that has one.
+    /// The webhook of a definition, if it has one.
     pub(crate) fn of(definition: &Value) -> Option<Arc<Self>> {
         let conversion = json::at(definition, &["spec", "conversion"])?;
         if json::text(conversion, &["strategy"]) != "Webhook" {

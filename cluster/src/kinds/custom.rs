@@ -1,6 +1,4 @@
-//! Checks of custom objects: their schema first, then its rules; what did not change is let through.
-//!
-//! Never changes the object.
+//! Validates custom objects: first their schema, then its rules. Values that did not change are accepted.
 
 use serde_json::Value;
 
@@ -10,7 +8,7 @@ use super::{Sub, scale, structural};
 use crate::json;
 use crate::status::Cause;
 
-/// After these the rules cannot be evaluated: they would meet values of the wrong type.
+/// After these problems, rules are not evaluated, because values may have the wrong type.
 const BLOCKING: &[&str] = &[
     "FieldValueNotSupported",
     "FieldValueRequired",
@@ -19,7 +17,7 @@ const BLOCKING: &[&str] = &[
     "FieldValueTypeInvalid",
 ];
 
-/// What is wrong with `object`, which replaces `old`; of a change of the status, only that is looked at.
+/// The problems of `object`, which replaces `old`. For a change of the status, only the status is checked.
 pub(crate) fn check(custom: &Custom, object: &Value, old: Option<&Value>, sub: Option<Sub>) -> Findings {
     let mut causes = match &custom.schema {
         Some(schema) if sub == Some(Sub::Status) => status(object, old, schema),
@@ -41,7 +39,7 @@ pub(crate) fn check(custom: &Custom, object: &Value, old: Option<&Value>, sub: O
     Findings { causes, warnings: found.warnings }
 }
 
-/// The real server looks at the status as if it were an object of its own, and its texts say so.
+/// The real server checks the status as if it was a separate object, and its texts reflect that.
 fn status(object: &Value, old: Option<&Value>, schema: &Value) -> Vec<Cause> {
     let (Some(status), Some(schema)) = (object.get("status"), json::at(schema, &["properties", "status"])) else {
         return Vec::new();

@@ -1,6 +1,4 @@
-//! Discovery documents: groups, versions, resources, plain and aggregated.
-//!
-//! Never looks at stored objects.
+//! Discovery documents: groups, versions and resources, plain and aggregated.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -57,7 +55,7 @@ fn storage_hash(resource: &Resource) -> String {
     STANDARD.encode(digest.get(..8).unwrap_or_default())
 }
 
-/// What discovery says about a custom resource and its subresources.
+/// The discovery entries of a custom resource and its subresources.
 fn custom_entries(resource: &Resource) -> Vec<Value> {
     let mut entry = json!({
         "name": resource.plural, "singularName": resource.singular, "namespaced": resource.namespaced,
@@ -83,7 +81,7 @@ fn custom_entries(resource: &Resource) -> Vec<Value> {
     std::iter::once(entry).chain(subs).collect()
 }
 
-/// The entries of a group and version as the plain document lists them.
+/// The entries of a group and version in the plain document.
 fn entries(registry: &Registry, group: &str, version: &str) -> Vec<Value> {
     let builtin = published::discovery().iter().filter(|list| list.split() == (group, version));
     let mut entries: Vec<Value> = builtin.flat_map(|list| list.resources.clone()).collect();
@@ -133,7 +131,7 @@ fn aggregated_group(registry: &Registry, group: &Group) -> Value {
     json!({ "metadata": metadata, "versions": versions })
 }
 
-/// A built-in kind of the group itself is shown without group and version.
+/// A built-in kind of the same group is shown without group and version.
 fn response_kind(entry: &Value, custom: bool, own: (&str, &str)) -> Value {
     let (mut group, mut version) = (text(entry, &["group"]), text(entry, &["version"]));
     if custom && version.is_empty() {

@@ -1,12 +1,11 @@
-//! Core events in the shape of events.k8s.io/v1, and back.
-//!
-//! Never loses a field: what one form calls deprecated is where the other keeps it.
+//! Converts core events to events.k8s.io/v1, and back. No field is lost, because events.k8s.io/v1 has the older core
+//! fields under `deprecated` names.
 
 use serde_json::{Map, Value};
 
 use crate::json;
 
-/// events.k8s.io name, core name.
+/// The name in events.k8s.io, and the name in the core group.
 const RENAMED: &[(&str, &str)] = &[
     ("regarding", "involvedObject"),
     ("note", "message"),

@@ -1,6 +1,5 @@
-//! The versions of kinds that are kept in another one: what an object looks like there, and what it is made of.
-//!
-//! Never stores; custom objects are converted elsewhere.
+//! The versions of kinds that are stored in another version: conversion in both directions. Custom objects are
+//! converted elsewhere.
 
 use serde_json::Value;
 
@@ -26,7 +25,7 @@ impl Form<'_> {
         shown
     }
 
-    /// An object of this version as it is stored.
+    /// Converts an object of this version to the storage version.
     pub(crate) fn store(&self, object: &mut Value) {
         match self.conversion {
             Conversion::Events => events::to_core(object),

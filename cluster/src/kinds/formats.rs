@@ -1,13 +1,12 @@
-//! Formats of texts in schemas: what a date, an address or an identifier looks like.
-//!
-//! Never refuses a format that it does not know: the real server ignores those, too.
+//! Formats of texts in schemas, for example dates, addresses and identifiers. Unknown formats match everything, as on
+//! the real server.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Whether `text` is of the format.
+/// Whether `text` has the format.
 pub(super) fn fits(format: &str, text: &str) -> bool {
     match format {
         "date-time" | "datetime" => text.parse::<jiff::Timestamp>().is_ok(),
@@ -48,7 +47,7 @@ fn cidr(text: &str) -> bool {
     (address.parse::<Ipv4Addr>().is_ok() && bits <= 32) || (address.parse::<Ipv6Addr>().is_ok() && bits <= 128)
 }
 
-/// As Go writes durations, or a number and a word.
+/// A duration in Go's format, or numbers with a unit word.
 fn duration(text: &str) -> bool {
     let unit = "(ns|us|µs|ms|s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?|milliseconds?|microseconds?|nanoseconds?)";
     text == "0" || matches(&format!(r"^[-+]?(\d+(\.\d*)?\s*{unit}\s*)+$"), text)

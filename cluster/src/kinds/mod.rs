@@ -1,6 +1,5 @@
-//! What is served: resources by path, from the built-in table and from CustomResourceDefinitions.
-//!
-//! Never stores objects; it describes how they are named, stored, selected, merged and shown.
+//! The served resources by path, from the built-in table and from CustomResourceDefinitions. They describe how objects
+//! are named, stored, selected, merged and shown.
 
 mod autoscaler;
 mod builtin;
@@ -42,14 +41,14 @@ pub(crate) enum Sub {
     EphemeralContainers,
     /// Resources of a pod's containers.
     Resize,
-    /// What a pod's containers wrote.
+    /// Logs of a pod's containers.
     Log,
     /// Tokens of a service account.
     Token,
 }
 
 impl Sub {
-    /// All that are served.
+    /// All served subresources.
     const ALL: &[Self] = &[
         Self::Status,
         Self::Scale,
@@ -81,10 +80,10 @@ impl Sub {
     }
 }
 
-/// How stored bytes become the requested version's object.
+/// How a stored object is converted to the requested version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conversion {
-    /// They are it.
+    /// The stored object is used unchanged.
     Same,
     /// Only `apiVersion` differs.
     ApiVersion,
@@ -115,13 +114,13 @@ pub(crate) struct Resource {
     pub generation: bool,
     pub naming: Naming,
     pub selectable: Vec<crd::Selectable>,
-    /// Present for custom resources.
+    /// Only for custom resources.
     pub custom: Option<crd::Custom>,
     pub delete_returns_object: bool,
     pub create_on_update: bool,
     /// The table of built-in types.
     pub schema: Arc<schema::Schema>,
-    /// This kind's type in it; none for custom resources.
+    /// The index of this kind's type in the table. None for custom resources.
     pub root_type: Option<usize>,
 }
 
@@ -130,7 +129,7 @@ impl Resource {
         group_version(&self.group, &self.version)
     }
 
-    /// The version in which managers' fields are recorded: they may be called differently in each.
+    /// The version in which managed fields are recorded. Fields may have other names in each version.
     pub(crate) fn written_api_version(&self) -> String {
         let by_webhook = self.custom.as_ref().is_some_and(|custom| custom.converter.is_some());
         if by_webhook || matches!(self.conversion, Conversion::Events | Conversion::Autoscaler) {
@@ -152,7 +151,7 @@ impl Resource {
         self.group == group && self.plural == plural
     }
 
-    /// Kinds whose dependents stay when nothing is said about them, for the sake of clients from before.
+    /// Kinds whose dependents stay by default, for compatibility with old clients.
     pub(crate) fn orphans_by_default(&self) -> bool {
         self.is("batch", "jobs") || self.is("", "replicationcontrollers")
     }
@@ -168,12 +167,12 @@ impl Resource {
     }
 
     pub(crate) fn invalid(&self, name: &str, causes: &[Cause]) -> Failure {
-        // Events are the core ones, whatever their form.
+        // Errors name the core group, whichever form an event has.
         let group = if self.conversion == Conversion::Events { "" } else { &self.group };
         Failure::invalid(group, &self.kind, name, causes)
     }
 
-    /// What is wrong with a field selector on `path`.
+    /// The problem of a field selector on `path`, if there is one.
     pub(crate) fn field_problem(&self, path: &str) -> Option<String> {
         let special = selectable::of(&self.storage);
         let offered = matches!(path, "metadata.name" | "metadata.namespace")
@@ -197,7 +196,7 @@ impl Resource {
         Index { labels: Index::labels_of(object), fields: builtin.chain(custom).collect() }
     }
 
-    /// Turns the body of a request into its storage version.
+    /// Converts the body of a request to its storage version.
     pub(crate) fn to_storage(&self, object: &mut Value) {
         match self.conversion {
             Conversion::Same => {}
@@ -207,7 +206,7 @@ impl Resource {
         }
     }
 
-    /// Turns a stored object into this resource's version.
+    /// Converts a stored object to this resource's version.
     pub(crate) fn show_stored(&self, object: &mut Value) {
         match self.conversion {
             Conversion::Same => {}
@@ -221,7 +220,7 @@ impl Resource {
         crate::json::object(object).insert("apiVersion".into(), to.into());
     }
 
-    /// A stored object as this version's value.
+    /// A stored object as a value in this version.
     pub(crate) fn value(&self, stored: &Stored) -> Value {
         let mut value = stored.value();
         self.show_stored(&mut value);
@@ -234,7 +233,7 @@ pub(crate) fn group_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
-/// The Kubernetes version whose behaviour is followed.
+/// The Kubernetes version whose behaviour this server follows.
 pub(crate) const VERSION: &str = "v1.36.0";
 
 pub(crate) use builtin::storage as builtin_storage;

@@ -1,6 +1,5 @@
 //! What a kube-apiserver publishes about its built-in kinds: discovery, table columns, OpenAPI. See `published/NOTICE`.
-//!
-//! Never knows custom kinds. The data are constants of the binary, parsed on first use; nothing else is global.
+//! The data are constants of the binary, which are parsed at their first use; no other state is global.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -17,7 +16,7 @@ use crate::json;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResourceList {
     pub group_version: String,
-    /// As they stand in the plain discovery document, subresources among them.
+    /// As in the plain discovery document, including subresources.
     pub resources: Vec<Value>,
 }
 
@@ -47,12 +46,12 @@ static COLUMNS: LazyLock<HashMap<String, Vec<Value>>> = LazyLock::new(|| {
 static OPENAPI: LazyLock<BTreeMap<String, &'static [u8]>> =
     LazyLock::new(|| unpacked(include_bytes!("../../published/openapi.bin")).unwrap_or_default());
 
-/// Embedded data are whole; a test reads them all.
+/// Embedded data are valid, because a test reads all of them.
 fn parsed<T: Default + for<'a> Deserialize<'a>>(bytes: &[u8]) -> T {
     serde_json::from_slice(bytes).unwrap_or_default()
 }
 
-/// A line of names and lengths, then the documents.
+/// The format is a line of names and lengths, followed by the documents.
 fn unpacked(bytes: &'static [u8]) -> Option<BTreeMap<String, &'static [u8]>> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let (index, mut rest) = bytes.split_at_checked(end)?;
@@ -67,7 +66,7 @@ fn unpacked(bytes: &'static [u8]) -> Option<BTreeMap<String, &'static [u8]>> {
     Some(documents)
 }
 
-/// All built-in resources, reviews and other virtual ones among them.
+/// All built-in resources, including reviews and other virtual ones.
 pub(crate) fn discovery() -> &'static [ResourceList] {
     &DISCOVERY
 }
@@ -88,10 +87,10 @@ pub(crate) fn schemas(path: &str) -> serde_json::Map<String, Value> {
     json::at(&document, &["components", "schemas"]).and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// An embedded document as it was.
+/// Unpacks an embedded document.
 pub(crate) fn unzip(packed: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    // Reading from memory what the suite has packed and read again.
+    // A test unpacks all embedded documents, so this does not fail.
     if let Err(error) = GzDecoder::new(packed).read_to_end(&mut out) {
         tracing::error!(%error, "an embedded document is broken");
     }

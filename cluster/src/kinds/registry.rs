@@ -1,6 +1,5 @@
-//! All served resources, found by path, by kind and by group.
-//!
-//! Never changes in place: a CustomResourceDefinition that comes or goes makes a new registry.
+//! All served resources, by path, by kind and by group. A registry is immutable: a change of a CustomResourceDefinition
+//! creates a new one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +7,11 @@ use std::sync::Arc;
 use super::schema::Schema;
 use super::{Resource, builtin, published};
 
-/// One API group in discovery order.
+/// One API group, in the order of discovery.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub name: String,
-    /// Preferred version first.
+    /// The preferred version is first.
     pub versions: Vec<String>,
 }
 
@@ -25,7 +24,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// The built-in table and `custom`, which loses against a built-in of the same path.
+    /// The built-in table and `custom`. A built-in resource has precedence over a custom one with the same path.
     pub(crate) fn new(schema: &Arc<Schema>, custom: impl IntoIterator<Item = Arc<Resource>>) -> Self {
         let mut registry = Self { resources: Vec::new(), by_path: HashMap::new(), groups: Vec::new() };
         for (group, version) in published::discovery().iter().map(published::ResourceList::split) {
@@ -70,34 +69,34 @@ impl Registry {
         self.resources.iter()
     }
 
-    /// A resource of the group in any version.
+    /// A resource of the group, in any version.
     pub(crate) fn any_version(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.resources.iter().find(|r| r.group == group && r.plural == plural)
     }
 
-    /// A resource of the collection in any version.
+    /// A resource of the collection, in any version.
     pub(crate) fn of_storage(&self, storage: &str) -> Option<&Arc<Resource>> {
         self.resources.iter().find(|r| *r.storage == *storage)
     }
 
-    /// The resource of a kind, by `v1` or `group/v1`.
+    /// The resource of a kind. `api_version` is `v1` or `group/v1`.
     pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         self.in_version(group, version).find(|r| r.kind == kind)
     }
 
-    /// Collections that have a version here which `later` does not serve.
+    /// Collections with a version here that `later` does not serve.
     pub(crate) fn missing_in(&self, later: &Self) -> Vec<Arc<str>> {
         let gone = self.by_path.iter().filter(|(path, _)| !later.by_path.contains_key(*path));
         gone.map(|(_, resource)| resource.storage.clone()).collect()
     }
 
-    /// The core group is the one with the empty name.
+    /// The core group has an empty name.
     pub(crate) fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// Whether the group is built in: unknown paths below such a group are answered with a Status.
+    /// Whether the group is built in. Unknown paths below such a group are answered with a Status.
     pub(crate) fn has_group(&self, name: &str) -> bool {
         published::discovery().iter().any(|list| list.split().0 == name)
     }

@@ -1,6 +1,5 @@
-//! The rules of custom resources (`x-kubernetes-validations`): compiled once, evaluated on every write.
-//!
-//! Never looks at anything but the schema and the two versions of the object.
+//! The rules of custom resources (`x-kubernetes-validations`). They are compiled once and evaluated at every write.
+//! They see only the schema and the old and new object.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +9,17 @@ use crate::json;
 use crate::status::Cause;
 use boathook_cel::{self as cel, Budget, Program, Scope, optional, to_cel};
 
-/// One rule.
 #[derive(Debug)]
 struct Rule {
     program: Program,
     message: Option<Program>,
-    /// The rule as written, for its texts.
+    /// The rule as written, for error texts.
     written: Value,
     transition: bool,
     optional_old: bool,
 }
 
-/// The rules of a schema and of what is below it.
+/// The rules of a schema and of its parts.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     own: Vec<Rule>,
@@ -30,16 +28,16 @@ pub(crate) struct Rules {
     values: Option<Box<Rules>>,
 }
 
-/// What the rules say of an object.
+/// The result of the rules for an object.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub causes: Vec<Cause>,
-    /// Rules that a part of the object broke before this change already.
+    /// Rules that a part of the object already broke before this change.
     pub warnings: Vec<String>,
 }
 
 impl Rules {
-    /// Compiles the rules of a schema; those that do not parse were refused with the definition.
+    /// Compiles the rules of a schema. Rules that cannot be parsed were refused with the definition.
     pub(crate) fn compile(schema: &Value) -> Self {
         let own = json::list(schema, &["x-kubernetes-validations"]).iter().filter_map(Rule::compile).collect();
         let below = |key: &str| {
@@ -77,7 +75,7 @@ impl Rule {
         })
     }
 
-    /// How error texts call the rule.
+    /// The name of the rule in error texts.
     fn shown(&self) -> &str {
         let message = json::text(&self.written, &["message"]);
         let text = if message.is_empty() { json::text(&self.written, &["rule"]) } else { message };
@@ -90,7 +88,7 @@ impl Rule {
     }
 }
 
-/// Where a value stands.
+/// The position of a value.
 struct Place {
     path: String,
     root: bool,
@@ -121,7 +119,7 @@ impl Walk {
         if !rules.own.is_empty() {
             self.own(rules, schema, value, old, place);
         }
-        // What is inside of an atomic value has no past of its own.
+        // Parts of an atomic value have no old value.
         let old_parts = old.filter(|_| json::text(schema, &["x-kubernetes-map-type"]) != "atomic");
         match value {
             Value::Object(fields) => {
@@ -184,7 +182,7 @@ impl Walk {
         }
     }
 
-    /// A rule that could not be evaluated.
+    /// The cause for a rule that could not be evaluated.
     fn failed(&mut self, rule: &Rule, schema: &Value, error: &cel::Error, place: &Place) {
         let shown = rule.shown();
         let why = match error {
@@ -204,7 +202,7 @@ impl Walk {
         self.findings.causes.push(Cause::invalid(place.field(), &kind, why));
     }
 
-    /// What a rule says that does not hold.
+    /// The cause for a rule that does not hold.
     fn broken(&mut self, rule: &Rule, value: &Value, scope: &Scope<'_>, place: &Place) -> Cause {
         let own = match rule.message.as_ref().map(|message| message.run(scope, &mut self.budget)) {
             Some(Ok(cel::Value::String(text))) => Some(text.trim().to_owned()),
@@ -227,7 +225,7 @@ impl Walk {
     }
 }
 
-/// The value that a rule calls `self`: of the object's own metadata, rules see the name only.
+/// The value of `self` in a rule. Of the object's own metadata, rules see only the name.
 fn bound(value: &Value, schema: &Value, place: &Place) -> cel::Value {
     let embedded = place.root || schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true));
     let Some(metadata) = value.get("metadata").and_then(Value::as_object).filter(|_| embedded) else {
@@ -240,7 +238,7 @@ fn bound(value: &Value, schema: &Value, place: &Place) -> cel::Value {
     to_cel(&seen, schema)
 }
 
-/// The old version of a list's item: only lists that are maps tell which one it is.
+/// The old version of a list's item. Only lists of type `map` identify their items.
 pub(crate) fn correlated<'v>(item: &Value, old: &'v Value, schema: &Value) -> Option<&'v Value> {
     if json::text(schema, &["x-kubernetes-list-type"]) != "map" {
         return None;

@@ -1,6 +1,4 @@
-//! The scale subresource: `autoscaling/v1` Scale over the replica fields of a kind.
-//!
-//! Never stores.
+//! The scale subresource: `autoscaling/v1` Scale on the replica fields of a kind.
 
 use serde_json::{Value, json};
 
@@ -24,7 +22,7 @@ fn count(object: &Value, path: &[String]) -> i64 {
     json::int(object, &path).unwrap_or_default()
 }
 
-/// What is wrong with the replica counts of a custom object.
+/// The problems of the replica counts of a custom object.
 pub(crate) fn problems(custom: &Custom, object: &Value) -> Vec<Cause> {
     let Some(paths) = &custom.scale else {
         return Vec::new();
@@ -81,7 +79,7 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// Whether the object says how many replicas it wants: a custom one need not.
+/// The error if the object has no replica count, which is optional in a custom object.
 pub(crate) fn missing(resource: &Resource, object: &Value) -> Option<Failure> {
     let paths = resource.custom.as_ref()?.scale.as_ref()?;
     let path: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
@@ -146,7 +144,7 @@ pub(crate) fn selector_text(selector: Option<&Value>) -> String {
     parts.join(",")
 }
 
-/// What an applied Scale says of the object.
+/// The part of the object that an applied Scale sets.
 pub(crate) fn applied(resource: &Resource, scale: &Value) -> Value {
     let (spec, ..) = paths(resource);
     let mut value = json::at(scale, &["spec", "replicas"]).cloned().unwrap_or_default();

@@ -1,6 +1,5 @@
-//! The fields of built-in types, as a table: JSON names, protobuf numbers, merge rules.
-//!
-//! Never edited by hand: `schema.txt` is generated from the Kubernetes API's Go types by `schema/generate.py`.
+//! The fields of built-in types, as a table: JSON names, protobuf numbers, merge rules. Do not edit `schema.txt`:
+//! `schema/generate.py` generates it from the Kubernetes API's Go types.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -36,25 +35,24 @@ pub(crate) enum ListType {
     Keyed(Vec<String>),
 }
 
-/// One field.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
     pub name: String,
     pub number: u64,
     pub ty: Ty,
     pub pointer: bool,
-    /// Left out of JSON when empty.
+    /// Left out of JSON if it is empty.
     pub optional: bool,
-    /// A struct that is left out as well.
+    /// A struct that is also left out if it is zero.
     pub omit_zero: bool,
-    /// Strategic merge patch merges the list by this key; the empty key means by value.
+    /// The key by which strategic merge patch merges the list. An empty key means by value.
     pub merge_key: Option<String>,
     pub retain_keys: bool,
     pub list: ListType,
     pub atomic: bool,
 }
 
-/// One struct. Fields of embedded structs are among its own.
+/// One struct. It includes the fields of embedded structs.
 #[derive(Debug, Default)]
 pub(crate) struct Type {
     pub name: String,
@@ -79,11 +77,11 @@ pub(crate) struct Schema {
 
 const TABLE: &str = include_str!("schema.txt");
 
-/// The table never changes, so all clusters of a process read one.
+/// The table never changes, so all clusters of a process share one.
 static BUILTIN: LazyLock<Arc<Schema>> = LazyLock::new(|| Arc::new(Schema::builtin()));
 
 impl Schema {
-    /// The table of built-in types, parsed once.
+    /// The table of built-in types, which is parsed once.
     pub(crate) fn shared() -> Arc<Self> {
         BUILTIN.clone()
     }
@@ -203,7 +201,7 @@ impl Schema {
         self.names.get(name).copied()
     }
 
-    /// The type of a kind: the table's packages are the first words of the groups.
+    /// The type of a kind. The table's packages are the first words of the groups.
     pub(crate) fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<usize> {
         let package = match group.split('.').next().unwrap_or_default() {
             "" => "core",

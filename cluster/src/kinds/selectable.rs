@@ -1,6 +1,4 @@
-//! Field selector paths of built-in kinds besides `metadata.name` and `metadata.namespace`.
-//!
-//! Never parses selectors.
+//! Field selector paths of built-in kinds, in addition to `metadata.name` and `metadata.namespace`.
 
 use serde_json::Value;
 
@@ -23,7 +21,7 @@ const PODS: &[Field] = &[
     ("spec.hostNetwork", |o| flag(o, &["spec", "hostNetwork"])),
     field!("status.phase", "status"."phase"),
     field!("status.podIP", "status"."podIP"),
-    // Known, and never set.
+    // Known, but never set.
     ("status.podIPs", |_| String::new()),
     field!("status.nominatedNodeName", "status"."nominatedNodeName"),
 ];
@@ -36,7 +34,7 @@ const EVENTS: &[Field] = &[
     field!("involvedObject.apiVersion", "involvedObject"."apiVersion"),
     field!("involvedObject.resourceVersion", "involvedObject"."resourceVersion"),
     field!("involvedObject.fieldPath", "involvedObject"."fieldPath"),
-    // The same object under its events.k8s.io name.
+    // The same object under its name in events.k8s.io.
     field!("regarding.kind", "involvedObject"."kind"),
     field!("regarding.namespace", "involvedObject"."namespace"),
     field!("regarding.name", "involvedObject"."name"),
@@ -73,7 +71,7 @@ fn source(object: &Value) -> String {
     shown.to_owned()
 }
 
-/// The fields of a collection.
+/// The selectable fields of a collection.
 pub(crate) fn of(storage: &str) -> &'static [Field] {
     match storage {
         "pods" => PODS,

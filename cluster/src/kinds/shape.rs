@@ -1,6 +1,4 @@
-//! How the value at a place in an object merges: by the table for built-in kinds, by the schema for custom ones.
-//!
-//! Never holds values.
+//! How the value at a position in an object merges: by the table for built-in kinds, by the schema for custom ones.
 
 use serde_json::Value;
 
@@ -8,20 +6,20 @@ use super::Resource;
 use super::schema::{Field, ListType, Schema, Ty, Type};
 use crate::json;
 
-/// A place in an object.
+/// A position in an object.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape<'a> {
-    /// A value of a built-in type; `field` says how it merges where it stands.
+    /// A value of a built-in type. `field` defines how it merges at this position.
     Builtin { schema: &'a Schema, ty: &'a Ty, field: Option<&'a Field> },
     /// The object itself, of a built-in kind.
     Root { schema: &'a Schema, ty: &'a Type },
-    /// A custom object's part, with its OpenAPI schema.
+    /// A part of a custom object, with its OpenAPI schema.
     Custom { definition: &'a Value, root: Option<&'a Schema> },
-    /// Nothing is known: maps merge by key, lists are replaced.
+    /// Unknown: maps merge by key, and lists are replaced.
     Unknown,
 }
 
-/// The kind of value that a place takes.
+/// The kind of value at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     Anything,
@@ -31,12 +29,12 @@ pub(crate) enum Expected {
     List,
     /// Any keys.
     Map,
-    /// Declared keys only.
+    /// Only declared keys.
     Fields,
 }
 
 impl<'a> Shape<'a> {
-    /// What a value here must be.
+    /// The kind of value at this position.
     pub(crate) fn expected(self) -> Expected {
         match self {
             Self::Root { .. } => Expected::Fields,
@@ -74,7 +72,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The place of a key of this map.
+    /// The position of a key of this map.
     pub(crate) fn field(self, name: &str) -> Self {
         if let Some((schema, ty)) = self.message() {
             return match ty.fields.get(name) {
@@ -101,7 +99,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The place of an item of this list.
+    /// The position of an item of this list.
     pub(crate) fn item(self) -> Self {
         match self {
             Self::Builtin { schema, ty: Ty::List(item), .. } => Self::Builtin { schema, ty: item, field: None },
@@ -113,7 +111,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether a key of this map is a declared field and not data.
+    /// Whether a key of this map is a declared field, and not data.
     pub(crate) fn declares(self, name: &str) -> bool {
         if let Some((_, ty)) = self.message() {
             return ty.fields.contains_key(name);
@@ -143,7 +141,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether this map changes hands as a whole.
+    /// Whether this map is owned as a whole.
     pub(crate) fn is_atomic(self) -> bool {
         if self.message().is_some_and(|(_, ty)| ty.atomic) {
             return true;
@@ -158,7 +156,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The key by which strategic merge patch merges this list; the empty key means by value.
+    /// The key by which strategic merge patch merges this list. An empty key means by value.
     pub(crate) fn merge_key(self) -> Option<&'a str> {
         match self {
             Self::Builtin { field: Some(field), .. } => field.merge_key.as_deref(),
@@ -166,7 +164,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether an object of this kind has `name` even when nothing is set: such a field is nobody's.
+    /// Whether an object of this kind has `name` even if nothing is set. Such a field has no owner.
     pub(crate) fn always_there(self, name: &str) -> bool {
         match self.message().and_then(|(_, ty)| ty.fields.get(name)) {
             Some(Field { pointer: true, optional: false, ty: Ty::Message(_), .. }) => true,
@@ -177,7 +175,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The default of a list key that may be left out of an item.
+    /// The default of a list key that may be missing in an item.
     pub(crate) fn key_default(self, key: &str) -> Option<Value> {
         match self {
             Self::Builtin { .. } => (key == "protocol").then(|| "TCP".into()),

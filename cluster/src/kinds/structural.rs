@@ -1,6 +1,5 @@
-//! Structural schemas of custom resources: unknown fields are pruned, defaults set, values validated.
-//!
-//! Never evaluates `x-kubernetes-validations` (CEL); `rules` does.
+//! Structural schemas of custom resources: prunes unknown fields, sets defaults and validates values. `rules` evaluates
+//! `x-kubernetes-validations` (CEL).
 
 use serde_json::{Map, Value};
 
@@ -12,13 +11,14 @@ fn on(schema: &Value, key: &str) -> bool {
     schema.get(key) == Some(&Value::Bool(true))
 }
 
-/// The schema of a key: declared, or that of all other keys.
+/// The schema of a key: the declared one, or that of all other keys.
 fn property<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     let declared = json::at(schema, &["properties", key]);
     declared.or_else(|| schema.get("additionalProperties").filter(|v| v.is_object()))
 }
 
-/// Drops what the schema does not know; `unknown` collects the paths. The root keeps its type and metadata.
+/// Drops fields that the schema does not declare, and collects their paths in `unknown`. The root keeps its type and
+/// metadata.
 pub(crate) fn prune(value: &mut Value, schema: &Value, root: bool, path: &mut Vec<String>, unknown: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
@@ -60,7 +60,7 @@ pub(crate) fn prune(value: &mut Value, schema: &Value, root: bool, path: &mut Ve
     }
 }
 
-/// Drops null where it is not allowed.
+/// Drops null values where null is not allowed.
 pub(crate) fn drop_nulls(value: &mut Value, schema: &Value) {
     match value {
         Value::Object(map) => {
@@ -80,7 +80,7 @@ pub(crate) fn drop_nulls(value: &mut Value, schema: &Value) {
     }
 }
 
-/// Sets defaults wherever a value is absent, or null where that is not allowed.
+/// Sets defaults for values that are missing, or null where null is not allowed.
 pub(crate) fn set_defaults(value: &mut Value, schema: &Value) {
     match value {
         Value::Object(map) => {
@@ -111,14 +111,14 @@ fn accepts_null(schema: &Value) -> bool {
     on(schema, "nullable") || json::text(schema, &["type"]).is_empty() && !on(schema, "x-kubernetes-int-or-string")
 }
 
-/// What is wrong with `value`, with the path of each place.
+/// The problems of `value`, with their paths.
 pub(crate) fn problems(value: &Value, schema: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     check(value, None, schema, path, &mut causes);
     causes
 }
 
-/// The same for the next version of an object: what is as it was is not looked at.
+/// The same for the next version of an object. Unchanged values are not checked.
 pub(crate) fn changes(value: &Value, old: Option<&Value>, schema: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     check(value, old, schema, "", &mut causes);

@@ -1,6 +1,5 @@
-//! What the real server's admission plugins and allocators add: nobody owns it.
-//!
-//! Never refuses anything.
+//! What the real server's admission plugins and allocators add. The added fields have no owner. Nothing is refused
+//! here.
 
 use serde_json::{Value, json};
 
@@ -14,7 +13,7 @@ pub(super) const PVC_PROTECTION: &str = "kubernetes.io/pvc-protection";
 /// Keeps a volume while it is bound.
 pub(super) const PV_PROTECTION: &str = "kubernetes.io/pv-protection";
 
-/// What is added to a new object alone.
+/// Additions to a new object only.
 pub(crate) fn new(resource: &Resource, object: &mut Value, context: &Context) {
     match &*resource.storage {
         "namespaces" => label(object),
@@ -24,7 +23,7 @@ pub(crate) fn new(resource: &Resource, object: &mut Value, context: &Context) {
             let status = json::child(json::object(object), "status");
             status.insert("lastPhaseTransitionTime".into(), context.stamp().into());
         }
-        // An empty list that must be there becomes nothing on its way into the store.
+        // An empty list that must be present is stored as null.
         "endpointslices.discovery.k8s.io" if json::list(object, &["endpoints"]).is_empty() => {
             json::object(object).insert("endpoints".into(), Value::Null);
         }
@@ -33,7 +32,7 @@ pub(crate) fn new(resource: &Resource, object: &mut Value, context: &Context) {
     always(resource, object);
 }
 
-/// A namespace's label with its name.
+/// Adds the label with the namespace's name.
 pub(super) fn label(namespace: &mut Value) {
     let name = json::text(namespace, &["metadata", "name"]).to_owned();
     let labels = json::child(json::metadata(namespace), "labels");
@@ -49,7 +48,7 @@ fn protect(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// What is added whenever an object is written.
+/// Additions at every write.
 pub(crate) fn always(resource: &Resource, object: &mut Value) {
     let map = json::object(object);
     match &*resource.storage {
@@ -69,7 +68,8 @@ pub(crate) fn always(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Takes from a service what its former type needed and its new one does not; those who owned it go on owning it.
+/// Removes from a service the fields that its former type needed and its new type does not. Ownership of these fields
+/// stays.
 pub(crate) fn retype(resource: &Resource, old: &Value, object: &mut Value) {
     if &*resource.storage != "services" {
         return;
@@ -93,7 +93,7 @@ pub(crate) fn retype(resource: &Resource, old: &Value, object: &mut Value) {
     json::child(json::object(object), "spec").retain(|key, _| !dropped.contains(&key.as_str()));
 }
 
-/// Pods leave a broken node after five minutes, unless they say otherwise.
+/// Pods leave a broken node after five minutes, unless their tolerations say otherwise.
 fn tolerate(list: &mut Vec<Value>, key: &str) {
     let known = |t: &Value| {
         let (tolerated, effect) = (json::text(t, &["key"]), json::text(t, &["effect"]));

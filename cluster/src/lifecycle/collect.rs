@@ -1,7 +1,6 @@
-//! The garbage collector: dependents go when their owners are gone, before them, or not at all. And the end of pods
-//! on nodes, which a kubelet would bring about.
-//!
-//! Never polls: the store says what to look at, and each pod has its time.
+//! The garbage collector, which deletes dependents in the background, in the foreground or not at all. It also ends
+//! pods on nodes, as a kubelet would. It does not poll: the store reports which objects to check, and each pod has its
+//! time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use crate::patch::managed;
 use crate::shared::Shared;
 use crate::store::{FOREGROUND, ORPHAN, Owner, Place, Stored, key};
 
-/// How many objects are looked at before others get their turn.
+/// Number of objects to check before other tasks run.
 const TURN: usize = 32;
 
 /// Runs until the cluster stops.
@@ -52,7 +51,7 @@ async fn sleep(duration: Option<Duration>) {
     }
 }
 
-/// Removes the pods whose time is over; returns how long the next one has.
+/// Removes pods whose time is over. Returns the time until the next one.
 fn end_pods(shared: &Shared) -> Option<Duration> {
     let context = context();
     let registry = shared.registry();
@@ -64,7 +63,7 @@ fn end_pods(shared: &Shared) -> Option<Duration> {
         shared.store.write().work().ended(at, &place);
         if let Some(resource) = registry.of_storage(&place.storage) {
             let options = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
-            // Somebody else may have removed it meanwhile.
+            // Another client may have removed it in the meantime.
             let _gone = delete(shared, resource, &place.key, &options, &context);
         }
     }
@@ -79,7 +78,7 @@ fn context() -> Context {
     }
 }
 
-/// What an owner reference points to.
+/// The state of an owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Solid,
@@ -88,7 +87,7 @@ enum State {
     Waiting,
     /// Its kind is not served.
     Unknown,
-    /// A cluster-scoped object cannot have an owner in a namespace.
+    /// A cluster-scoped object cannot have a namespaced owner.
     Impossible,
 }
 
@@ -126,7 +125,7 @@ fn state(shared: &Shared, resource: &Resource, object: &Stored, owner: &Owner) -
     }
 }
 
-/// Deletes an object that has no owner left, or takes the dead ones off it.
+/// Deletes an object without any owner left, or removes references to owners that are gone.
 fn judge(shared: &Shared, resource: &Resource, place: &Place, object: &Arc<Stored>) {
     let states: Vec<State> = object.owners.iter().map(|o| state(shared, resource, object, o)).collect();
     if states.is_empty() || states.contains(&State::Impossible) {
@@ -145,7 +144,7 @@ fn judge(shared: &Shared, resource: &Resource, place: &Place, object: &Arc<Store
     let waiting = states.contains(&State::Waiting);
     let dependents = if waiting { shared.store.write().work().dependents(&object.uid) } else { Vec::new() };
     if dependents.iter().any(|d| shared.store.get(&d.storage, &d.key).is_some_and(|d| d.terminating && d.foreground)) {
-        // A circle of owners would wait for itself.
+        // In a cycle, the owners would wait for each other.
         edit(shared, resource, place, &object.uid, unblock);
     }
     let propagation = match (dependents.is_empty(), object.orphan, object.foreground) {
@@ -174,7 +173,7 @@ fn is_blocked(shared: &Shared, owner: &Stored) -> bool {
         .any(|dependent| dependent.owners.iter().any(|o| o.uid == owner.uid && o.blocks))
 }
 
-/// Orphaning: the dependents forget the owner, then it may go.
+/// Orphaning: removes the owner from its dependents, after which it may be deleted.
 fn release_dependents(shared: &Shared, resource: &Resource, place: &Place, owner: &Arc<Stored>) {
     let registry = shared.registry();
     let dependents = shared.store.write().work().dependents(&owner.uid);
@@ -214,7 +213,7 @@ fn unblock(object: &mut Value) {
     }
 }
 
-/// Changes the metadata of an object, unless it is gone or the change is none.
+/// Changes the metadata of an object, unless it is gone or nothing changes.
 fn edit(shared: &Shared, resource: &Resource, place: &Place, uid: &str, change: impl Fn(&mut Value)) {
     let context = context();
     while let Some(current) = shared.store.get(&place.storage, &place.key).filter(|o| *o.uid == *uid) {

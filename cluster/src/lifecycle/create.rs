@@ -1,6 +1,4 @@
-//! A new object: checked, defaulted and given its system metadata.
-//!
-//! Never stores it.
+//! Prepares a new object: checks, defaults and system metadata.
 
 use rand::Rng;
 use serde_json::{Map, Value};
@@ -13,16 +11,16 @@ use crate::patch::managed;
 use crate::status::{Cause, Failure};
 use crate::validate::{data, metadata, objects, typed};
 
-/// How the new version came about.
+/// The origin of a new version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// PUT: the body is the whole object.
     Put,
     /// A patch of the current object.
     Patch,
-    /// Server-side apply, which has written managedFields already.
+    /// Server-side apply, which has already written managedFields.
     Apply,
-    /// Webhooks have seen it, and managedFields had been written before.
+    /// The object after webhooks. managedFields were written before.
     Admitted {
         /// The body was the whole object.
         put: bool,
@@ -30,7 +28,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// Whether managedFields are to be written.
+    /// Whether managedFields must be written.
     pub(crate) fn writes_managers(self) -> bool {
         matches!(self, Self::Put | Self::Patch)
     }
@@ -39,16 +37,16 @@ impl Origin {
         matches!(self, Self::Put | Self::Admitted { put: true })
     }
 
-    /// The same once webhooks have seen the object.
+    /// The same origin, after webhooks have seen the object.
     pub(crate) fn admitted(self) -> Self {
         Self::Admitted { put: self.is_put() }
     }
 }
 
-/// The alphabet of generated names: no vowels and nothing that reads like another character.
+/// The alphabet of generated names, without vowels and without characters that look like others.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Checks `apiVersion` and `kind` against what the path expects, and puts them first.
+/// Checks `apiVersion` and `kind` against the path, and puts them first.
 pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), Failure> {
     let api_version = resource.api_version();
     let (kind, version) = (json::text(object, &["kind"]).to_owned(), json::text(object, &["apiVersion"]).to_owned());
@@ -96,7 +94,7 @@ pub(crate) fn check_type(resource: &Resource, object: &mut Value) -> Result<(), 
     typed::check_metadata(resource, object).map_err(|why| refused(&resource.kind, why))
 }
 
-/// What the real server's decoder warns about before it sees that the version is a wrong one, of which it knows no field.
+/// The warnings of the real server's decoder before it rejects a wrong version. It knows no field of that version.
 fn strangers(resource: &Resource, object: &Value, context: &Context) -> Vec<String> {
     let (kind, version) = (json::text(object, &["kind"]), json::text(object, &["apiVersion"]));
     let foreign = resource.custom.is_some() && !kind.is_empty() && version != resource.api_version();
@@ -109,7 +107,7 @@ fn strangers(resource: &Resource, object: &Value, context: &Context) -> Vec<Stri
     unknown.iter().map(|key| format!("unknown field \"{key}\"")).collect()
 }
 
-/// Why an object of another type is no use here.
+/// Why an object of another type is not accepted.
 pub(crate) fn foreign(resource: &Resource, kind: &str, version: &str) -> String {
     let (group, short) = version.split_once('/').unwrap_or(("", version));
     if resource.schema.of_kind(group, short, kind).is_none() {
@@ -138,8 +136,8 @@ pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: 
     Ok(())
 }
 
-/// Turns a decoded body into an object that is ready to be stored, in its storage version, without a revision.
-/// Returns warnings about fields that were dropped.
+/// Prepares a decoded body for storage, in its storage version and without a revision. Returns warnings about dropped
+/// fields.
 pub(crate) fn prepare(
     resource: &Resource,
     object: &mut Value,
@@ -194,8 +192,8 @@ pub(crate) fn prepare(
     Ok(warnings)
 }
 
-/// Readies a decoded body for the eyes of webhooks: typed, with defaults and managedFields, in the resource's version.
-/// Returns warnings about fields that were dropped.
+/// Prepares a decoded body for webhooks: checked, with defaults and managedFields, in the resource's version. Returns
+/// warnings about dropped fields.
 pub(crate) fn draft(
     resource: &Resource,
     object: &mut Value,
@@ -226,10 +224,10 @@ pub(crate) fn draft(
     Ok(warnings)
 }
 
-/// Metadata that no webhook sees of a new object.
+/// Metadata of a new object that webhooks do not see.
 const WIPED: &[&str] = &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
 
-/// What is wrong with the start of a generated name. It may end in a dash, as more follows.
+/// The problems of the prefix of a generated name. It may end in a dash, because more characters follow.
 fn prefix_problems(resource: &Resource, prefix: &str) -> Vec<Cause> {
     if prefix.is_empty() {
         return Vec::new();
@@ -250,7 +248,7 @@ const SYSTEM: &[&str] = &[
     "resourceVersion",
 ];
 
-/// Checks the object against its type, and answers for unknown fields as the request wants.
+/// Checks the object against its type, and handles unknown fields as the request demands.
 pub(crate) fn check_fields(
     resource: &Resource,
     object: &mut Value,
@@ -274,14 +272,14 @@ pub(crate) fn check_fields(
     }
 }
 
-/// Whether it made one.
+/// Returns whether a name was generated.
 fn generate_name(meta: &mut Map<String, Value>) -> bool {
     let text = |key: &str| meta.get(key).and_then(Value::as_str).unwrap_or_default();
     let prefix = text("generateName").to_owned();
     if !text("name").is_empty() || prefix.is_empty() {
         return false;
     }
-    // A name has 63 characters at most, five of them generated.
+    // A generated name has at most 63 characters, including five generated ones.
     let mut name: String = prefix.chars().take(58).collect();
     let mut random = rand::rng();
     for _ in 0..5 {

@@ -1,6 +1,5 @@
-//! What an update may not change, or may not say together with the rest of the object.
-//!
-//! Never looks at custom objects.
+//! What an update of a built-in object may not change, and values that are invalid together with the rest of the
+//! object.
 
 use serde_json::Value;
 
@@ -9,7 +8,7 @@ use crate::json;
 use crate::kinds::{Resource, Sub};
 use crate::status::Cause;
 
-/// Fields of a stateful set's spec that may change.
+/// Fields of a StatefulSet's spec that may change.
 const STATEFUL_SET: &[&str] = &[
     "replicas",
     "ordinals",
@@ -20,7 +19,7 @@ const STATEFUL_SET: &[&str] = &[
     "minReadySeconds",
 ];
 
-/// Problems of `new`, which replaces `old`; both are complete.
+/// The problem of `new`, which replaces `old`. Both are complete.
 pub(super) fn problem(resource: &Resource, old: &Value, new: &Value, sub: Option<Sub>) -> Option<Cause> {
     match (&*resource.storage, sub) {
         ("services", Some(Sub::Status)) => load_balancer(new),

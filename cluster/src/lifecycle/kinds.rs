@@ -1,6 +1,4 @@
-//! What particular kinds add when they are created or changed.
-//!
-//! Never validates.
+//! Additions of specific kinds at creation and update.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,12 +8,12 @@ use super::admit;
 use crate::json;
 use crate::kinds::{Resource, Sub, crd};
 
-/// A new object, with defaults applied. Its name may be a generated one.
+/// For a new object, after defaults. `generated` means that its name will be generated.
 pub(crate) fn on_create(resource: &Resource, object: &mut Value, generated: bool) {
     if resource.has(Sub::Status) && &*resource.storage != "nodes" {
         reset_status(resource, object);
     }
-    // The label with a generated name comes later, when nobody can own it.
+    // For a generated name, the label is added later, when it has no owner.
     if !generated || &*resource.storage != "namespaces" {
         common(resource, object);
     }
@@ -28,14 +26,14 @@ pub(crate) fn on_create(resource: &Resource, object: &mut Value, generated: bool
     }
 }
 
-/// The next version of an object, with defaults applied.
+/// For the next version of an object, after defaults.
 pub(crate) fn on_update(resource: &Resource, object: &mut Value, sub: Option<Sub>) {
     if matches!(sub, None | Some(Sub::Finalize)) {
         common(resource, object);
     }
 }
 
-/// What the server chose when the object was made stays, even when the client leaves it out.
+/// Restores values that the server chose at creation, even if the client leaves them out.
 pub(crate) fn carry_over(resource: &Resource, old: &Value, object: &mut Value, sub: Option<Sub>) {
     match &*resource.storage {
         "namespaces" if sub != Some(Sub::Finalize) => {
@@ -105,7 +103,7 @@ fn common(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// `stringData` is write-only: it ends up in `data`.
+/// `stringData` is write-only, and is merged into `data`.
 fn fold_string_data(secret: &mut Value) {
     let map = json::object(secret);
     let Some(Value::Object(plain)) = map.shift_remove("stringData") else {
@@ -121,7 +119,7 @@ fn fold_string_data(secret: &mut Value) {
     }
 }
 
-/// What a client says about the status of a new object does not count.
+/// The status of a new object from a client is ignored.
 fn reset_status(resource: &Resource, object: &mut Value) {
     let status = match &*resource.storage {
         "pods" => json!({ "phase": "Pending", "qosClass": qos_class(object) }),

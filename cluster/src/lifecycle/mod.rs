@@ -1,6 +1,5 @@
-//! The life of objects: prepared, committed, finalized, removed; namespaces and definitions that empty themselves.
-//!
-//! Never speaks HTTP.
+//! The lifecycle of objects: they are prepared, committed, finalized and removed. Namespaces and definitions empty
+//! themselves.
 
 mod admit;
 pub(crate) mod collect;

@@ -1,6 +1,5 @@
-//! What other objects say about a new pod: its priority by class, and the limits of its namespace.
-//!
-//! Never asks anybody; nobody owns what is added here.
+//! The effects of other objects on a new pod: its priority by class, and the limits of its namespace. The added fields
+//! have no owner.
 
 use serde_json::Value;
 
@@ -14,10 +13,10 @@ use crate::validate::quantity::Quantity;
 
 const PODS: GroupResource<'_> = GroupResource { group: "", resource: "pods" };
 const CLASSES: &str = "priorityclasses.scheduling.k8s.io";
-/// What every cluster has, besides its objects.
+/// Classes that exist in every cluster, without an object.
 const SYSTEM: [(&str, i64); 2] = [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
-/// What was found for a pod.
+/// The objects that apply to a pod.
 #[derive(Debug, Default)]
 pub(crate) struct Plugins {
     priority: Option<(i64, String)>,
@@ -25,7 +24,7 @@ pub(crate) struct Plugins {
 }
 
 impl Plugins {
-    /// Looks at an object as the client gave it.
+    /// Checks an object as the client sent it.
     pub(crate) fn look(shared: &Shared, resource: &Resource, namespace: &str, object: &Value) -> Result<Self, Failure> {
         if &*resource.storage != "pods" {
             return Ok(Self::default());
@@ -86,7 +85,7 @@ fn objects(shared: &Shared, storage: &str, prefix: &str) -> Vec<Value> {
     found.iter().map(|object| object.value()).collect()
 }
 
-/// The priority of a pod, and whether it makes room for itself.
+/// The priority of a pod, and its preemption policy.
 fn priority(shared: &Shared, pod: &Value) -> Result<(i64, String), Failure> {
     let class = json::text(pod, &["spec", "priorityClassName"]);
     let read = |class: &Value| {
@@ -109,7 +108,7 @@ fn priority(shared: &Shared, pod: &Value) -> Result<(i64, String), Failure> {
     Err(Failure::forbidden(PODS, json::text(pod, &["metadata", "name"]), &why))
 }
 
-/// Gives a container what it does not say itself; returns what that was.
+/// Sets missing values of a container, and returns their description.
 fn fill(container: &mut Value, limit: &Value, kind: &str) -> Vec<String> {
     let name = json::text(container, &["name"]).to_owned();
     let mut added = Vec::new();
@@ -130,7 +129,7 @@ fn fill(container: &mut Value, limit: &Value, kind: &str) -> Vec<String> {
     added
 }
 
-/// What a container takes that it may not.
+/// The limits that a container exceeds.
 fn breaches(container: &Value, limit: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for (bound, word, must) in [("min", "minimum", "requests"), ("max", "maximum", "limits")] {

@@ -1,6 +1,4 @@
-//! Other resources for the containers of a pod that exists.
-//!
-//! Never touches anything else of it.
+//! Resizes the containers of an existing pod. Nothing else in the pod changes.
 
 use serde_json::Value;
 
@@ -28,7 +26,7 @@ pub(super) fn merged(old: &Value, new: &Value) -> Value {
     pod
 }
 
-/// A pod stays in its class.
+/// The QoS class of a pod cannot change.
 pub(super) fn problem(old: &Value, new: &Value) -> Option<Cause> {
     let (before, after) = (qos_class(old), qos_class(new));
     let why = "Pod QOS Class may not change as a result of resizing";

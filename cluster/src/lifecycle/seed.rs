@@ -1,6 +1,4 @@
-//! What a fresh cluster holds: the four namespaces every cluster has, and what else it is given.
-//!
-//! Never runs twice on one store.
+//! The content of a new cluster: the four namespaces of every cluster, and the given objects.
 
 use serde_json::{Value, json};
 
@@ -18,7 +16,7 @@ pub(crate) fn seed(store: &Store, registry: &Registry) {
     }
 }
 
-/// Stores an object of a store that nobody uses yet.
+/// Stores an object in a store that is not in use yet.
 pub(crate) fn put(store: &Store, registry: &Registry, mut object: Value) {
     let text = |path: &[&str]| crate::json::text(&object, path).to_owned();
     let (kind, namespace) = (text(&["kind"]), text(&["metadata", "namespace"]));

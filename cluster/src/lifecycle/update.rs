@@ -1,6 +1,4 @@
-//! The next version of an object: what a client may change, and what follows from it.
-//!
-//! Never stores it.
+//! Prepares the next version of an object: what a client may change, and what follows from it.
 
 use serde_json::Value;
 
@@ -16,8 +14,8 @@ use crate::validate::{data, metadata, objects, status};
 /// Metadata that only the server writes.
 const SYSTEM: &[&str] = &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
 
-/// Readies `new`, given in the resource's version, for the eyes of webhooks: typed, with defaults and managedFields,
-/// still in that version. Returns warnings about fields that were dropped.
+/// Prepares `new`, in the resource's version, for webhooks: checked, with defaults and managedFields, still in that
+/// version. Returns warnings about dropped fields.
 pub(crate) fn draft(
     resource: &Resource,
     old: &Value,
@@ -43,7 +41,7 @@ pub(crate) fn draft(
     Ok(warnings)
 }
 
-/// Ownership as the client gives it, resets it or leaves it alone.
+/// Keeps managedFields unless the client sets or resets them.
 fn keep_managers(old: &Value, new: &mut Value, origin: Origin) {
     if origin.writes_managers() && is_reset(json::metadata(new).get("managedFields")) {
         json::metadata(new).shift_remove("managedFields");
@@ -52,7 +50,7 @@ fn keep_managers(old: &Value, new: &mut Value, origin: Origin) {
     }
 }
 
-/// What follows from what the client wrote, and what it may not touch.
+/// Adds what follows from the client's changes, and restores what the client may not change.
 fn complete(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>) {
     separate(resource, old, new, sub);
     kinds::carry_over(resource, old, new, sub);
@@ -60,8 +58,8 @@ fn complete(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
     kinds::on_update(resource, new, sub);
 }
 
-/// Completes `new`, given in the resource's version, on top of `old`, given in the storage version. Returns warnings
-/// about fields that were dropped.
+/// Completes `new`, in the resource's version, on top of `old`, in the storage version. Returns warnings about dropped
+/// fields.
 pub(crate) fn prepare(
     resource: &Resource,
     old: &Value,
@@ -88,7 +86,7 @@ pub(crate) fn prepare(
         causes.push(Cause::invalid("metadata.deletionTimestamp", &given, "field is immutable"));
     }
     if resource.custom.is_none() {
-        // The real server checks the metadata of built-in kinds twice, and says so.
+        // The real server checks the metadata of built-in kinds twice, and reports problems twice.
         causes.extend_from_within(..);
     }
     match &resource.custom {
@@ -121,7 +119,7 @@ pub(crate) fn prepare(
     Ok(warnings)
 }
 
-/// An empty list, or a list of one empty entry, is how a client resets ownership.
+/// With an empty list, or a list of one empty entry, a client resets ownership.
 fn is_reset(fields: Option<&Value>) -> bool {
     match fields.and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => true,
@@ -166,7 +164,7 @@ fn check_identity(resource: &Resource, old: &Value, new: &Value, name: &str, ori
     Ok(())
 }
 
-/// The body of a request to a name does not say that name.
+/// The error for a request to a name whose body has no name.
 pub(crate) fn nameless(name: &str) -> Failure {
     Failure::bad_request(format!(
         "the name of the object ({name} based on URL) was undeterminable: name must be provided"
@@ -186,7 +184,7 @@ fn uid_conflict(resource: &Resource, old: &Value, uid: &str, wanted: &str) -> Fa
     Failure::conflict(resource.gr(), name, &why)
 }
 
-/// Kinds whose PUT must name the version it replaces.
+/// Kinds whose PUT must contain a resourceVersion.
 fn must_be_conditional(resource: &Resource) -> bool {
     resource.custom.is_some()
         || matches!(
@@ -211,7 +209,7 @@ fn keep_system_metadata(old: &Value, new: &mut Value) {
     json::metadata(new).retain(|_, value| !value.is_null());
 }
 
-/// Keeps the half of the object that this request may not touch.
+/// Restores the part of the object that this request may not change.
 fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>) {
     match sub {
         Some(Sub::Status) => {
@@ -263,7 +261,7 @@ fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
     }
 }
 
-/// What the server derives from the rest of a pod's status, or keeps.
+/// The fields of a pod's status that the server derives or keeps.
 fn complete_pod_status(old: &Value, pod: &mut Value) {
     let class = json::at(old, &["status", "qosClass"]).cloned();
     let status = json::child(json::object(pod), "status");
@@ -295,7 +293,7 @@ fn finalizer_problem(old: &Value, new: &Value) -> Option<Cause> {
     })
 }
 
-/// Everything but metadata and, where it is a subresource, status counts as desired state.
+/// Everything except metadata is desired state, and also except status where it is a subresource.
 fn count_generation(resource: &Resource, old: &Value, new: &mut Value) {
     if !resource.generation {
         return;

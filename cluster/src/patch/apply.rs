@@ -1,6 +1,4 @@
-//! Server-side apply: merge what a manager wants, find conflicts, remove what it no longer wants.
-//!
-//! Never stores; the result goes the way of every update.
+//! Server-side apply: merges a manager's configuration, finds conflicts, and removes what the manager no longer wants.
 
 use serde_json::{Map, Value};
 
@@ -78,7 +76,7 @@ pub(crate) fn apply(
     Ok(merged)
 }
 
-/// Who owns what an object had before anybody's fields were tracked.
+/// The owner of the fields that an object had before fields were tracked.
 fn before_first(resource: &Resource, live: &Value, shape: Shape<'_>, context: &Context) -> Option<Entry> {
     let mut seen = ownable(live);
     if resource.has(Sub::Status) {
@@ -120,7 +118,7 @@ fn merge_lists(target: &mut Vec<Value>, wanted: &[Value], shape: Shape<'_>) {
         *target = wanted.to_vec();
         return;
     }
-    // Items keep their place; new ones follow in the order they are wanted.
+    // Items keep their position. New ones follow in the configuration's order.
     for item in wanted {
         let id = step(item);
         match target.iter_mut().find(|existing| step(existing) == id) {
@@ -180,9 +178,9 @@ fn conflict_failure(conflicts: &[Conflict<'_>]) -> Failure {
     Failure::apply_conflict(message, causes)
 }
 
-/// Removes what this manager no longer wants and nobody else owns.
+/// Removes what this manager no longer wants and no other manager owns.
 fn prune(object: &mut Value, dropped: &FieldSet, wanted: &FieldSet, others: &[Entry], shape: Shape<'_>) {
-    // Parents come first: an item that goes takes its fields along, keys included.
+    // Parents come first. An item that is removed takes all of its fields with it, including its keys.
     for path in dropped.paths() {
         let owned = wanted.touches(&path) || others.iter().any(|e| e.fields.touches(&path));
         if !owned && !is_key(&path) {
@@ -193,7 +191,7 @@ fn prune(object: &mut Value, dropped: &FieldSet, wanted: &FieldSet, others: &[En
     }
 }
 
-/// Whether the path is the field that identifies its list item: it lives as long as the item.
+/// Whether the path is the field that identifies its list item. It is removed only with the item.
 fn is_key(path: &[Step]) -> bool {
     let [.., item, field] = path else {
         return false;
@@ -204,7 +202,7 @@ fn is_key(path: &[Step]) -> bool {
     serde_json::from_str::<Map<String, Value>>(keys).is_ok_and(|keys| keys.contains_key(name))
 }
 
-/// Removes the value at `path`, and parents that this leaves empty unless `keep` says otherwise.
+/// Removes the value at `path`, and parents that become empty unless `keep` applies to them.
 fn remove(value: &mut Value, path: &[Step], shape: Shape<'_>, walked: &mut Vec<Step>, keep: &dyn Fn(&[Step]) -> bool) {
     let Some((step, rest)) = path.split_first() else {
         return;

@@ -1,6 +1,4 @@
-//! Which fields an object has, and which differ between two versions of it.
-//!
-//! Never changes an object.
+//! Finds the fields of an object, and the differences between two versions of it.
 
 use serde_json::{Map, Value};
 
@@ -11,12 +9,12 @@ use crate::kinds::shape::Shape;
 /// The differences between two versions.
 #[derive(Debug, Default)]
 pub(crate) struct Difference {
-    /// Added or of another value.
+    /// Added, or with another value.
     pub changed: FieldSet,
     pub removed: FieldSet,
 }
 
-/// Metadata that nobody owns.
+/// Metadata without an owner.
 const UNOWNED: &[&str] = &[
     "name",
     "namespace",
@@ -29,7 +27,7 @@ const UNOWNED: &[&str] = &[
     "resourceVersion",
 ];
 
-/// The object without the fields that nobody owns.
+/// The object without the fields that have no owner.
 pub(crate) fn ownable(object: &Value) -> Value {
     let mut map: Map<String, Value> = object.as_object().cloned().unwrap_or_default();
     map.shift_remove("apiVersion");
@@ -43,7 +41,7 @@ pub(crate) fn ownable(object: &Value) -> Value {
     Value::Object(map)
 }
 
-/// The step that identifies an item of a list, when the list has such.
+/// The step that identifies an item of a list, if the list has such steps.
 pub(crate) fn item_step(item: &Value, list: &ListType, shape: Shape<'_>) -> Option<Step> {
     match list {
         ListType::Atomic => None,
@@ -62,13 +60,13 @@ pub(crate) fn item_step(item: &Value, list: &ListType, shape: Shape<'_>) -> Opti
     }
 }
 
-/// The steps of all items, when every one has its own.
+/// The steps of all items, if every item has one.
 fn steps<'v>(items: &'v [Value], list: &ListType, shape: Shape<'_>) -> Option<Vec<(Step, &'v Value)>> {
     let found: Option<Vec<_>> = items.iter().map(|item| Some((item_step(item, list, shape.item())?, item))).collect();
     found
 }
 
-/// The fields that an applied configuration speaks of.
+/// The fields of an applied configuration.
 pub(crate) fn field_set(object: &Value, shape: Shape<'_>) -> FieldSet {
     let mut set = FieldSet::default();
     leaves(object, shape, &mut Vec::new(), &mut set);
@@ -104,7 +102,7 @@ fn leaves(value: &Value, shape: Shape<'_>, path: &mut Vec<Step>, set: &mut Field
     }
 }
 
-/// The first list that names one item twice, as an error text.
+/// The first list with a duplicate item, as an error text.
 pub(crate) fn duplicate(value: &Value, shape: Shape<'_>, path: &mut Vec<Step>) -> Option<String> {
     match value {
         Value::Object(map) if !shape.is_atomic() => map.iter().find_map(|(key, value)| {
@@ -133,14 +131,14 @@ pub(crate) fn duplicate(value: &Value, shape: Shape<'_>, path: &mut Vec<Step>) -
     }
 }
 
-/// What is different in `new`.
+/// The differences in `new`.
 pub(crate) fn compare(old: &Value, new: &Value, shape: Shape<'_>) -> Difference {
     let mut difference = Difference::default();
     walk(Some(old), Some(new), shape, true, &mut Vec::new(), &mut difference);
     difference
 }
 
-/// `present`: the place exists even in an empty object of the kind, so that nobody adds it.
+/// `present` means that the position exists even in an empty object of the kind, so nobody adds it.
 fn walk(
     old: Option<&Value>,
     new: Option<&Value>,
@@ -160,7 +158,7 @@ fn walk(
         (Some(_), None) if !present => out.removed.insert(path),
         _ => {}
     }
-    // Null is a place without anything in it.
+    // A null value is an empty position.
     let old = old.filter(|value| !value.is_null() || new.is_none());
     let some = old.or(new);
     let same_type = match (old, new) {
@@ -185,7 +183,7 @@ fn walk(
     }
 }
 
-/// What an empty object of the kind holds at such a place.
+/// The value of such a position in an empty object of the kind.
 fn is_zero(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,

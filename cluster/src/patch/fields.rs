@@ -1,12 +1,10 @@
-//! Sets of field paths, in the form of `FieldsV1`.
-//!
-//! Never looks at objects; `compare` and `apply` do.
+//! Sets of field paths, in the format of `FieldsV1`.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// One step of a path as FieldsV1 writes it: `f:name`, `k:{"name":"x"}`, `v:"x"`.
+/// One step of a path in the format of FieldsV1: `f:name`, `k:{"name":"x"}`, `v:"x"`.
 pub(crate) type Step = String;
 
 /// A set of paths as a tree.
@@ -47,7 +45,7 @@ impl FieldSet {
         self.0.get(first).is_some_and(|e| if rest.is_empty() { e.member } else { e.below.contains(rest) })
     }
 
-    /// Whether the path or anything below it is in the set.
+    /// Whether the path or a path below it is in the set.
     pub(crate) fn touches(&self, path: &[Step]) -> bool {
         match path.split_first() {
             None => !self.is_empty(),
@@ -65,7 +63,7 @@ impl FieldSet {
         }
     }
 
-    /// Removes the paths that `other` has.
+    /// Removes the paths of `other`.
     pub(crate) fn subtract(&mut self, other: &Self) {
         self.0.retain(|step, entry| {
             if let Some(theirs) = other.0.get(step) {
@@ -86,7 +84,7 @@ impl FieldSet {
         Self(both.collect())
     }
 
-    /// All paths: those that end at a level before those that go deeper.
+    /// All paths. On each level, paths that end there come before deeper ones.
     pub(crate) fn paths(&self) -> Vec<Vec<Step>> {
         let mut found = Vec::new();
         self.collect(&mut Vec::new(), &mut found);
@@ -136,7 +134,7 @@ impl FieldSet {
     }
 }
 
-/// A path as conflict messages show it: `.spec.containers[name="a"].image`.
+/// A path in the format of conflict messages: `.spec.containers[name="a"].image`.
 pub(crate) fn shown(path: &[Step]) -> String {
     let mut out = String::new();
     for step in path {

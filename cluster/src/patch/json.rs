@@ -1,21 +1,20 @@
-//! JSON patch (RFC 6902), bounded in what copies may add up to.
-//!
-//! Never leaves a half-patched object behind: the caller gives a copy.
+//! JSON patch (RFC 6902), with a limit on the size of copies. After an error the target may be half patched, so the
+//! caller passes a copy.
 
 use json_patch::{Patch, PatchOperation};
 use serde_json::Value;
 
 use crate::status::Failure;
 
-/// The real server's bound on one patch.
+/// The real server's limit for one patch.
 const MAX_OPERATIONS: usize = 10_000;
-/// Bytes that copy operations may add in one patch.
+/// Maximum number of bytes that copy operations may add in one patch.
 const MAX_COPIED: usize = 3 << 20;
 
 /// Applies the operations of a webhook.
 ///
 /// # Errors
-/// Why one cannot be applied.
+/// Why an operation cannot be applied.
 pub(crate) fn apply_each(target: &mut Value, operations: Vec<Value>) -> Result<(), String> {
     for operation in operations {
         let parsed: PatchOperation = serde_json::from_value(operation).map_err(|error| error.to_string())?;
@@ -28,7 +27,7 @@ pub(crate) fn apply_each(target: &mut Value, operations: Vec<Value>) -> Result<(
     super::check_depth(target).map_err(|failure| failure.message().to_owned())
 }
 
-/// The real server's library takes a key that is not there for null, in an object that is there.
+/// The real server's library treats a missing key of an existing object as null.
 fn tests_absence(target: &Value, operation: &PatchOperation) -> bool {
     let PatchOperation::Test(test) = operation else { return false };
     let Some((parent, key)) = test.path.split_back() else { return false };
@@ -36,7 +35,7 @@ fn tests_absence(target: &Value, operation: &PatchOperation) -> bool {
     test.value.is_null() && parent.is_some_and(|parent| !parent.contains_key(key.decoded().as_ref()))
 }
 
-/// What the real server's library says of an operation that does not fit.
+/// The error of the real server's library for an operation that does not fit.
 fn misfit(target: &Value, operation: &PatchOperation) -> String {
     let path = operation.path().to_string();
     let (parent, key) = path.rsplit_once('/').unwrap_or_default();
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// As kube-apiserver answers.
+    /// As kube-apiserver responds.
     #[test]
     fn what_is_not_there_is_null_where_its_object_is() {
         let tests = |path: &str, value: Value| {

@@ -1,6 +1,4 @@
-//! `metadata.managedFields`: which manager wrote which field.
-//!
-//! Never refuses a write; `apply` decides conflicts.
+//! `metadata.managedFields`: which manager wrote which field. `apply` decides about conflicts.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +8,7 @@ use crate::context::Context;
 use crate::json;
 use crate::kinds::{Resource, Sub};
 
-/// More managers that update than this are folded into one.
+/// If more managers than this update an object, the oldest are merged into one.
 const MAX_UPDATE_MANAGERS: usize = 10;
 
 /// One manager's entry.
@@ -69,7 +67,7 @@ pub(crate) fn entries(object: &Value) -> Vec<Entry> {
     .collect()
 }
 
-/// Writes the entries, those that apply first, then by time.
+/// Writes the entries. Those that apply come first, then they are ordered by time.
 pub(crate) fn set_entries(object: &mut Value, mut entries: Vec<Entry>) {
     entries.retain(|e| !e.fields.is_empty());
     entries.sort_by(|a, b| {
@@ -89,7 +87,7 @@ pub(crate) fn set_entries(object: &mut Value, mut entries: Vec<Entry>) {
 /// Records that `context.manager` turned `old` into `new` by a create, an update or a patch.
 pub(crate) fn on_update(resource: &Resource, old: Option<&Value>, new: &mut Value, sub: &str, context: &Context) {
     if old.is_some_and(|old| entries(old).is_empty()) && entries(new).is_empty() {
-        // Nobody owned anything, so ownership is not tracked.
+        // No field had an owner, so ownership is not tracked.
         return;
     }
     let before = old.map_or_else(|| json!({}), |old| part(resource, old, sub));
@@ -127,21 +125,21 @@ pub(crate) fn on_update(resource: &Resource, old: Option<&Value>, new: &mut Valu
     set_entries(new, entries);
 }
 
-/// The difference between two stored objects, by the names that fields have in a version.
+/// The difference between two stored objects, with the field names of a version.
 pub(super) fn difference(resource: &Resource, version: &str, before: &Value, after: &Value) -> Difference {
     let form = resource.form(version);
     let seen = |object: &Value| ownable(&form.show(object));
     compare(&seen(before), &seen(after), form.shape)
 }
 
-/// What a write to `sub` can own: the status belongs to its subresource.
+/// The fields that a write to `sub` can own. Only the status subresource can own the status.
 fn part(resource: &Resource, object: &Value, sub: &str) -> Value {
     let mut object = ownable(object);
     if resource.has(Sub::Status) && sub != "status" {
         json::object(&mut object).shift_remove("status");
     }
     if &*resource.storage == "namespaces" {
-        // The server sets the finalizers, so nobody owns them.
+        // The server sets the finalizers, so they have no owner.
         json::object(&mut object).shift_remove("spec");
     }
     object

@@ -1,6 +1,4 @@
-//! JSON merge patch (RFC 7396).
-//!
-//! Never fails.
+//! JSON merge patch (RFC 7396). It cannot fail.
 
 use serde_json::Value;
 

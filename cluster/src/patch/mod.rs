@@ -1,6 +1,4 @@
-//! Patches of all kinds, and who owns which field.
-//!
-//! Never stores anything.
+//! Patches of all kinds, and the owners of fields.
 
 pub(crate) mod apply;
 pub(crate) mod compare;
@@ -15,14 +13,14 @@ use serde_json::Value;
 
 use crate::status::Failure;
 
-/// Objects nest no deeper than this: what is stored must be readable again.
+/// Maximum nesting of objects. Stored objects must remain readable.
 const MAX_DEPTH: usize = 100;
 
-/// The order in which the real server shows metadata.
+/// The order of metadata in the real server's output.
 const METADATA: &[&str] =
     &["name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"];
 
-/// A patched object as error texts show it.
+/// A patched object in the format of error texts.
 pub(crate) fn shown(object: &Value) -> String {
     let mut keys: Vec<(&String, &Value)> = object.as_object().into_iter().flatten().collect();
     keys.sort_by_key(|(key, _)| *key);
@@ -36,7 +34,7 @@ pub(crate) fn shown(object: &Value) -> String {
     Value::Object(sorted).to_string()
 }
 
-/// Refuses a patched object that nests too deeply.
+/// Refuses a patched object with too deep nesting.
 pub(crate) fn check_depth(value: &Value) -> Result<(), Failure> {
     if fits(value, MAX_DEPTH) {
         return Ok(());

@@ -1,6 +1,5 @@
-//! Strategic merge patch: lists merge by key where the kind's table says so, and directives steer.
-//!
-//! Never used for custom resources, as in the real server.
+//! Strategic merge patch: lists merge by key where the kind's table has one, and directives apply. It is not used for
+//! custom resources, as on the real server.
 
 use serde_json::{Map, Value};
 
@@ -49,7 +48,7 @@ fn merge_map(target: &mut Map<String, Value>, patch: &Map<String, Value>, shape:
             merge_key(target, key, change, order, shape.field(key))?;
         }
     }
-    // An order without a change of the list itself still reorders it.
+    // An order without changes of the list itself still reorders the list.
     for (key, order) in patch {
         if let Some(list) = key.strip_prefix(ORDER)
             && !patch.contains_key(list)
@@ -91,14 +90,14 @@ fn merge_key(
             merge_list(list, changes, order, merge_by.unwrap_or_default(), shape)
         }
         (_, Value::Array(changes)) if merge_by.is_some() => {
-            // There is nothing to merge with: only what directives say is dropped.
+            // There is nothing to merge with. Items that are only directives are dropped.
             let is_directive = |item: &&Value| item.get("$patch").is_some();
             let list: Vec<Value> = changes.iter().filter(|item| !is_directive(item)).cloned().collect();
             target.insert(key.to_owned(), list.into());
             Ok(())
         }
         (_, Value::Object(changes)) if changes.contains_key("$patch") => {
-            // There is nothing for the directive to work on.
+            // There is nothing that the directive applies to.
             target.insert(key.to_owned(), Value::Object(Map::new()));
             Ok(())
         }
@@ -132,13 +131,13 @@ fn merge_list(
     } else {
         merge_items(list, changes, key, shape)?;
     }
-    // Without an order of its own, a patch means the one that it has.
+    // Without an explicit order, the order of the patch applies.
     let own = changes.iter().filter(|change| change.get("$patch").is_none()).cloned().collect();
     reorder(list, &original, order.unwrap_or(&own), key);
     Ok(())
 }
 
-/// Items that are no objects, where objects merge by their key.
+/// The error for items that are not objects in a list that merges by key.
 fn mixed() -> Failure {
     Failure::internal("list element types are not identical")
 }
@@ -170,14 +169,15 @@ fn merge_items(list: &mut Vec<Value>, changes: &[Value], key: &str, shape: Shape
     Ok(())
 }
 
-/// As Go prints the map.
+/// The error with the map as Go prints it.
 fn keyless(item: &Map<String, Value>, key: &str) -> Failure {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let fields: Vec<String> = item.iter().map(|(key, value)| format!("{key}:{}", text(value))).collect();
     Failure::internal(format!("map: map[{}] does not contain declared merge key: {key}", fields.join(" ")))
 }
 
-/// Sorts the items that `order` names in its order; the others keep their place relative to what they stood before.
+/// Sorts the items that `order` names in its order. The others keep their position relative to the item that they stood
+/// before.
 fn reorder(list: &mut Vec<Value>, original: &[Value], order: &Value, key: &str) {
     let Value::Array(order) = order else { return };
     let id = |item: &Value| {

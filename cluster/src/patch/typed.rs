@@ -1,6 +1,4 @@
-//! Applied configurations against their types: unknown fields and values of the wrong kind, by their place.
-//!
-//! Never changes the configuration.
+//! Checks applied configurations against their types: unknown fields, and values of the wrong type, with their paths.
 
 use serde_json::Value;
 
@@ -9,7 +7,7 @@ use super::fields::{Step, shown};
 use crate::kinds::schema::ListType;
 use crate::kinds::shape::{Expected, Shape};
 
-/// What does not fit, as server-side apply says it; one error, or a list of them.
+/// The problems in the format of server-side apply: one error, or a list of them.
 pub(crate) fn problem(config: &Value, shape: Shape<'_>) -> Option<String> {
     let mut errors = Vec::new();
     walk(config, shape, &mut Vec::new(), &mut errors);

@@ -1,6 +1,5 @@
-//! Kubernetes' protobuf encoding of built-in objects, decoded by the type table.
-//!
-//! Never encodes: answers are JSON. Never trusts a length, a number or a depth.
+//! Decodes Kubernetes' protobuf encoding of built-in objects, with the type table. Responses are always JSON. Lengths,
+//! numbers and depths are checked.
 
 mod wire;
 
@@ -13,7 +12,7 @@ use wire::{Reader, Wire};
 
 /// The prefix of every Kubernetes protobuf body.
 const MAGIC: &[u8] = b"k8s\0";
-/// Deeper messages are refused.
+/// Maximum nesting of messages.
 const MAX_DEPTH: usize = 64;
 
 /// Why a body could not be decoded.
@@ -113,7 +112,7 @@ fn place(
                 Value::Bool(on) => !on,
                 _ => false,
             };
-            // Go's encoder writes zero values; its JSON would leave them out.
+            // Go's encoder writes zero values, but Go's JSON would leave them out.
             let left_out = empty && !field.pointer && field.optional;
             if !left_out && !value.is_null() {
                 into.insert(field.name.clone(), value);
@@ -154,7 +153,7 @@ fn single(schema: &Schema, ty: &Ty, value: Wire<'_>, depth: usize) -> Result<Val
             }
             Value::Object(map)
         }
-        // A list in a map has a message of its own.
+        // A list in a map is a separate message.
         Ty::List(item) => {
             let mut items = Vec::new();
             let mut reader = Reader::new(value.bytes()?);

@@ -1,6 +1,4 @@
-//! The protobuf wire format: tags, varints, lengths.
-//!
-//! Never reads past its bytes.
+//! The protobuf wire format: tags, varints, lengths. It never reads past the end of its bytes.
 
 use super::Error;
 

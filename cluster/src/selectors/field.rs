@@ -1,6 +1,5 @@
-//! Field selectors: `path=value`, `path==value`, `path!=value`, joined by commas.
-//!
-//! Never decides which paths a kind offers; it is told.
+//! Field selectors: `path=value`, `path==value`, `path!=value`, joined by commas. The caller decides which paths a kind
+//! offers.
 
 use crate::status::Failure;
 
@@ -11,12 +10,12 @@ struct Term {
     equal: bool,
 }
 
-/// A parsed field selector; the empty one matches everything.
+/// A parsed field selector. An empty one matches everything.
 #[derive(Debug, Default)]
 pub(crate) struct FieldSelector(Vec<Term>);
 
 impl FieldSelector {
-    /// Parses `text`; `check` says what is wrong with a field that the kind does not offer.
+    /// Parses `text`. `check` returns the problem of a field that the kind does not offer.
     pub(crate) fn parse(text: &str, check: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
         let mut terms = Vec::new();
         for part in split_unescaped(text) {

@@ -1,6 +1,4 @@
-//! Label selectors: equality, set membership, existence and integer comparison.
-//!
-//! Never touches objects: it asks for one label's value at a time.
+//! Label selectors: equality, set membership, existence and integer comparison. They read one label's value at a time.
 
 use serde_json::Value;
 
@@ -17,7 +15,7 @@ enum Test {
     Less(i64),
 }
 
-/// A parsed label selector; the empty one matches everything.
+/// A parsed label selector. An empty one matches everything.
 #[derive(Debug, Default)]
 pub(crate) struct LabelSelector(Vec<(String, Test)>);
 
@@ -48,7 +46,7 @@ impl LabelSelector {
         Ok(Self(terms))
     }
 
-    /// Reads a `LabelSelector` of the API; what makes no sense in it selects nothing more.
+    /// Reads a `LabelSelector` of the API. Invalid parts select nothing more.
     pub(crate) fn of(written: &Value) -> Self {
         let words =
             |v: &Value| json::list(v, &["values"]).iter().filter_map(Value::as_str).map(str::to_owned).collect();

@@ -1,6 +1,5 @@
-//! Label and field selectors: text to predicate, and the predicate over a stored object's index.
-//!
-//! Never reads an object's JSON: labels and selectable fields are extracted once, when it is stored.
+//! Label and field selectors: text to predicate, and the predicate on a stored object's index. Labels and selectable
+//! fields are extracted once, when an object is stored, so its JSON is not read again.
 
 mod field;
 mod label;
@@ -10,7 +9,7 @@ pub(crate) use label::LabelSelector;
 
 use crate::store::Stored;
 
-/// What a list, a watch or a deletecollection asked for.
+/// The selection of a list, a watch or a deletecollection.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub labels: LabelSelector,

@@ -1,6 +1,4 @@
-//! A request as admission webhooks are told of it.
-//!
-//! Never asks them; `admission` does.
+//! Describes a request for admission webhooks. `admission` calls them.
 
 use serde_json::{Value, json};
 
@@ -12,7 +10,7 @@ use crate::kinds::{Sub, scale};
 use crate::lifecycle::create as creation;
 use crate::status::Failure;
 
-/// `CreateOptions` or `UpdateOptions` as the parameters say them.
+/// `CreateOptions` or `UpdateOptions` from the parameters.
 fn options(call: &Call<'_>, kind: &str, context: &Context) -> Value {
     let mut options = json!({ "kind": kind, "apiVersion": "meta.k8s.io/v1" });
     let map = json::object(&mut options);
@@ -61,7 +59,7 @@ pub(super) fn update<'a>(call: &'a Call<'_>, context: &Context) -> Admission<'a>
     admission(call, Operation::Update, call.name, options(call, "UpdateOptions", context), context)
 }
 
-/// A deletion; of a collection, the name is empty.
+/// A deletion. For a collection, the name is empty.
 pub(super) fn delete<'a>(call: &'a Call<'_>, given: &Value, context: &Context) -> Admission<'a> {
     let mut options = json!({ "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1" });
     let map = json::object(&mut options);
@@ -83,7 +81,8 @@ pub(super) fn delete<'a>(call: &'a Call<'_>, given: &Value, context: &Context) -
     admission(call, Operation::Delete, call.name, options, context)
 }
 
-/// The body of a subresource that is no version of the object itself: asks everybody and gives what they make of it.
+/// Admits the body of a subresource that is not a version of the object itself. Calls all webhooks and returns the
+/// resulting body.
 pub(super) async fn body(call: &Call<'_>, body: Value, context: &Context) -> Result<(Value, Vec<String>), Failure> {
     let mut admission = create(call, &body, context);
     let mut body = body;
@@ -98,14 +97,14 @@ pub(super) async fn body(call: &Call<'_>, body: Value, context: &Context) -> Res
     Ok((body, warnings))
 }
 
-/// An object as this request shows it: in its version, or as a Scale.
+/// An object in the form of this request: in its version, or as a Scale.
 pub(super) fn shown(call: &Call<'_>, stored: &Value) -> Value {
     let mut object = stored.clone();
     call.resource.show_stored(&mut object);
     if call.sub == Some(Sub::Scale) { scale::read(call.resource, &object) } else { object }
 }
 
-/// The object with what webhooks made of what they were shown.
+/// The object with the changes that webhooks made to the form that they saw.
 pub(super) fn taken(call: &Call<'_>, mut object: Value, mutated: Value) -> Result<Value, Failure> {
     if call.sub != Some(Sub::Scale) {
         return Ok(mutated);

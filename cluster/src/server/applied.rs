@@ -1,6 +1,4 @@
-//! Server-side apply: the configuration a client sends, and the object it makes.
-//!
-//! Never stores anything.
+//! Server-side apply: the configuration that a client sends, and the resulting object.
 
 use serde_json::Value;
 
@@ -13,7 +11,7 @@ use crate::patch;
 use crate::status::Failure;
 use crate::validate;
 
-/// An applied configuration, checked, in the storage version, without what this request may not own.
+/// An applied configuration, checked, in the storage version, without the fields that this request cannot own.
 pub(super) fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Failure> {
     let mut config = patch.clone();
     let (version, kind) = (json::text(&config, &["apiVersion"]), json::text(&config, &["kind"]));
@@ -52,7 +50,7 @@ pub(super) fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Fai
     Ok(config)
 }
 
-/// Server-side apply knows no warnings: what does not fit the type is an error of its own.
+/// Server-side apply has no warnings: a configuration that does not fit the type is an error.
 fn check_applied(resource: &Resource, config: &Value) -> Result<(), Failure> {
     let mut typed = config.clone();
     resource.to_storage(&mut typed);
@@ -74,7 +72,7 @@ fn check_applied(resource: &Resource, config: &Value) -> Result<(), Failure> {
     )))
 }
 
-/// The object as the configuration makes it.
+/// The object with the configuration merged.
 pub(super) fn merge(call: &Call<'_>, old: &Value, config: &Value, context: &Context) -> Result<Value, Failure> {
     let force = call.params.force.unwrap_or_default();
     let mut merged = patch::apply::apply(call.resource, old, config, call.sub_name(), force, context)?;

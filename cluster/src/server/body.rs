@@ -1,6 +1,4 @@
-//! Request bodies: size limit, content types, JSON and YAML.
-//!
-//! Never interprets what it decoded.
+//! Decodes request bodies: size limit, content types, JSON and YAML.
 
 use bytes::Bytes;
 use http::Request;
@@ -20,7 +18,7 @@ use crate::validate;
 
 const ACCEPTED: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
-/// The media type of a request, without parameters; JSON when none is given.
+/// The media type of a request, without parameters. JSON if there is none.
 pub(crate) fn media_type(request: &Request<Incoming>) -> String {
     let header = request.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     match header.split(';').next().map(str::trim) {
@@ -38,7 +36,7 @@ pub(crate) async fn read(request: Request<Incoming>, limit: usize) -> Result<Byt
     }
 }
 
-/// Decodes a whole object in JSON, YAML or protobuf; `kind` is what the path expects.
+/// Decodes a whole object from JSON, YAML or protobuf. `kind` is the kind that the path expects.
 pub(crate) fn object(bytes: &Bytes, media: &str, kind: &str, schema: &Schema) -> Result<Value, Failure> {
     let decoded = match media {
         "application/json" => {
@@ -72,8 +70,7 @@ pub(crate) fn object(bytes: &Bytes, media: &str, kind: &str, schema: &Schema) ->
     }
 }
 
-/// Decodes an object that is to be written. Keys that are given twice are refused or warned about, as the request
-/// wants it.
+/// Decodes an object to write. Duplicate keys are refused or reported as warnings, as the request demands.
 pub(crate) fn written(bytes: &Bytes, media: &str, call: &Call<'_>) -> Result<(Value, Vec<String>), Failure> {
     let resource = call.resource;
     let object = object(bytes, media, &resource.kind, &resource.schema)?;
@@ -97,7 +94,7 @@ pub(crate) fn written(bytes: &Bytes, media: &str, call: &Call<'_>) -> Result<(Va
     Err(Failure::bad_request(format!("{whole}: strict decoding error: {which}")))
 }
 
-/// The start of a body: as text when it looks like JSON, else in hex.
+/// The start of a body: as text if it looks like JSON, otherwise in hex.
 fn summary(bytes: &[u8]) -> String {
     let shown = bytes.get(..30);
     let head = shown.unwrap_or(bytes);

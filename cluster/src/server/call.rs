@@ -1,6 +1,4 @@
-//! One request to a resource, with everything its handlers need.
-//!
-//! Never reads the body.
+//! One request to a resource, with everything that its handlers need, except the body.
 
 use std::sync::Arc;
 
@@ -31,11 +29,10 @@ pub(crate) struct Call<'a> {
     pub user: &'a User,
 }
 
-/// A stored object.
 pub(crate) struct Found {
     /// As it is stored.
     pub raw: Arc<Stored>,
-    /// As a converter, if there is one, shows it in the version of the request.
+    /// In the version of the request, if the resource has a converter.
     pub seen: Arc<Stored>,
 }
 
@@ -44,7 +41,7 @@ impl Call<'_> {
         key(self.namespace, self.name)
     }
 
-    /// The object of the path, if there is one.
+    /// The object of the path, if it exists.
     pub(crate) async fn find(&self) -> Result<Option<Found>, Failure> {
         let Some(raw) = self.shared.store.get(&self.resource.storage, &self.key()) else {
             return Ok(None);
@@ -53,7 +50,7 @@ impl Call<'_> {
         Ok(Some(Found { raw, seen }))
     }
 
-    /// The same when it has to be there.
+    /// The object of the path, which must exist.
     pub(crate) async fn found(&self) -> Result<Found, Failure> {
         let found = self.find().await?;
         found.ok_or_else(|| Failure::not_found(self.resource.gr(), self.name))
@@ -63,7 +60,7 @@ impl Call<'_> {
         self.sub.map_or("", Sub::name)
     }
 
-    /// Who writes: the fieldManager parameter, or the client's name from its User-Agent.
+    /// The context of a write. The manager is the fieldManager parameter, or the client's name from its User-Agent.
     pub(crate) fn context(&self, headers: &HeaderMap) -> Context {
         let manager = if self.params.field_manager.is_empty() {
             let agent = headers.get(USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or("unknown");

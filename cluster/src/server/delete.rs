@@ -1,6 +1,4 @@
-//! DELETE of objects and collections.
-//!
-//! Never decides what holds an object; `lifecycle::delete` does.
+//! DELETE of objects and collections. `lifecycle::delete` decides what keeps an object.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -18,17 +16,16 @@ use crate::lifecycle::delete::{DeleteOptions, Outcome, Preconditions, Propagatio
 use crate::status::{self, Cause, Failure};
 use crate::store::{Query, Stored};
 
-/// What a deletion's body and parameters say.
+/// The body and parameters of a deletion.
 pub(crate) struct Options {
     pub wish: DeleteOptions,
     pub dry_run: bool,
-    /// The body.
     pub given: Value,
-    /// The client asks for `orphanDependents=false`; only that client is told when the object is not gone yet.
+    /// The client set `orphanDependents=false`. Only such a client learns that the object is not gone yet.
     pub cascades: bool,
 }
 
-/// Reads DeleteOptions: the body wins over the parameters.
+/// Reads DeleteOptions. The body has precedence over the parameters.
 pub(crate) fn options(bytes: &Bytes, media: &str, call: &Call<'_>) -> Result<Options, Failure> {
     let given = if bytes.is_empty() {
         Value::Null
@@ -86,7 +83,7 @@ fn propagation(given: &Value, params: &Params) -> Result<Option<Propagation>, Fa
     }
 }
 
-/// What the real server says to clients that leave a job's pods behind without saying so.
+/// The real server's warning for clients that implicitly keep a job's pods.
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background \
     to remove them or set propagationPolicy=Orphan to suppress this warning";
 
@@ -120,7 +117,7 @@ pub(crate) async fn one(call: &Call<'_>, request: Request<Incoming>) -> Result<R
     Ok(warn(response, &warnings))
 }
 
-/// Asks webhooks about a deletion; gives their warnings.
+/// Calls webhooks for a deletion, and returns their warnings.
 pub(super) async fn admitted(
     call: &Call<'_>,
     given: &Value,
@@ -156,7 +153,7 @@ pub(crate) async fn collection(call: &Call<'_>, request: Request<Incoming>) -> R
         let more = admitted(call, &options.given, item, &context).await?;
         warnings.extend(more.into_iter().filter(|warning| !warnings.contains(warning)).collect::<Vec<_>>());
         match delete(call.shared, resource, &item.key, &options.wish, &context) {
-            // Whatever holds it: the answer shows what was found.
+            // Whatever keeps it, the response contains the object that was found.
             Ok(_) => deleted.push(item.clone()),
             Err(failure) if failure.code() == 404 => {}
             Err(failure) => return Err(failure),

@@ -1,6 +1,4 @@
-//! Answers that are not objects: health, version, discovery, OpenAPI, metrics.
-//!
-//! Never writes.
+//! Responses that are not objects: health, version, discovery, OpenAPI, metrics.
 
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderValue};
@@ -18,7 +16,7 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// There is nothing to measure: scrapers get an empty page of this type.
+/// There are no metrics. Scrapers receive an empty page of this type.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 
 pub(crate) fn answer(
@@ -51,7 +49,7 @@ pub(crate) fn answer(
             None => Ok(respond::plain(404, "404 page not found\n")),
         },
         Document::OpenApiV2 => Ok(respond::document(&openapi::swagger(&registry), JSON)),
-        // The real server guesses this type from the text.
+        // The real server detects this type from the text.
         Document::OpenApiV3Index => Ok(respond::document(&openapi::index(&registry), TEXT)),
         Document::OpenApiV3 { group, version } => match openapi::document(&registry, group, version) {
             None => Ok(respond::empty(404)),
@@ -64,7 +62,7 @@ pub(crate) fn answer(
     }
 }
 
-/// An OpenAPI document, in gzip for those who take it.
+/// An OpenAPI document, in gzip for clients that accept it.
 fn described(document: openapi::Document, headers: &HeaderMap) -> Response<Body> {
     match document {
         openapi::Document::Made(value) => respond::document(&value, JSON),
@@ -80,7 +78,7 @@ fn described(document: openapi::Document, headers: &HeaderMap) -> Response<Body>
     }
 }
 
-/// Lets the client keep a document that was asked for by its hash, which names its content.
+/// Lets the client cache a document that it requested by hash, because the hash identifies its content.
 fn lasting(mut response: Response<Body>, by_hash: bool) -> Response<Body> {
     if by_hash {
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
@@ -88,7 +86,7 @@ fn lasting(mut response: Response<Body>, by_hash: bool) -> Response<Body> {
     response
 }
 
-/// The paths that answer, for people who look around.
+/// All paths, for people who explore the server.
 fn root(registry: &Registry) -> Value {
     let mut paths: Vec<String> = PATHS.iter().map(|path| (*path).to_owned()).collect();
     for group in registry.groups().iter().filter(|g| !g.name.is_empty()) {

@@ -1,6 +1,5 @@
-//! Writes of the cluster's own parts, which go the way of every request: through webhooks, conversion and checks.
-//!
-//! Never looks at roles: these parts may do everything.
+//! Writes of the cluster's own controllers. They pass webhooks, conversion and validation like every request, but not
+//! RBAC, because controllers may do everything.
 
 use std::sync::Arc;
 
@@ -21,10 +20,10 @@ use crate::shared::Shared;
 use crate::status::Failure;
 use crate::store::Stored;
 
-/// How often a change starts over when others write the same object.
+/// How often a change is retried when others write the same object.
 const ATTEMPTS: usize = 100;
 
-/// One of the cluster's own parts.
+/// A client for one of the cluster's own parts.
 pub(crate) struct Inside {
     user: User,
     manager: &'static str,
@@ -32,7 +31,7 @@ pub(crate) struct Inside {
 }
 
 impl Inside {
-    /// A part that asks as this user, and owns fields as this manager.
+    /// A client with this user and this field manager.
     pub(crate) fn new(user: User, manager: &'static str) -> Self {
         Self { user, manager, params: Params::default() }
     }
@@ -63,7 +62,7 @@ impl Inside {
         write::insert(&call, object, Origin::Put, &self.context()).await.map(|(stored, _)| stored)
     }
 
-    /// Changes an object as long as it is the one with this uid, and gives it as it is then. None when it is gone.
+    /// Changes an object if it still has this uid, and returns the new state. None if it is gone.
     pub(crate) async fn change(
         &self,
         shared: &Arc<Shared>,
@@ -92,7 +91,7 @@ impl Inside {
         Err(Failure::modified(resource.gr(), text("name")))
     }
 
-    /// Removes an object, if it still is the one with this uid.
+    /// Removes an object, if it still has this uid.
     pub(crate) async fn remove(
         &self,
         shared: &Arc<Shared>,
@@ -106,7 +105,7 @@ impl Inside {
         let preconditions = Preconditions { uid: Some(text("uid").to_owned()), resource_version: None };
         let options = DeleteOptions { preconditions, propagation: Some(Propagation::Background), grace: None };
         match delete(shared, resource, &call.key(), &options, &self.context()) {
-            // Somebody else removed it meanwhile.
+            // Another client removed it in the meantime.
             Err(failure) if matches!(failure.code(), 404 | 409) => Ok(()),
             ended => ended.map(drop),
         }

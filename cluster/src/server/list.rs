@@ -1,6 +1,4 @@
-//! GET of objects and lists: revisions, selectors, pages.
-//!
-//! Never mixes two revisions in one list, nor across its pages.
+//! GET of objects and lists: revisions, selectors, pages. A list and all of its pages show one revision.
 
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use base64::{DecodeError, Engine};
@@ -33,7 +31,7 @@ pub(crate) async fn get(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     Ok(render::one(200, resource, &found.seen, call.params, call.accept))
 }
 
-/// The type of an object in the real server, which error texts show.
+/// The Go type of an object in the real server, for error texts.
 pub(crate) fn internal_type(resource: &Resource) -> String {
     if resource.custom.is_some() {
         return "*unstructured.Unstructured".to_owned();
@@ -45,7 +43,7 @@ pub(crate) fn internal_type(resource: &Resource) -> String {
     format!("*{package}.{}", resource.kind)
 }
 
-/// What a table shows of each object is one of a few things.
+/// The value of `includeObject` for tables must be one of a fixed set.
 fn check_table(call: &Call<'_>) -> Result<(), Failure> {
     let include = &call.params.include_object;
     if call.accept.shape == Shape::Table && !matches!(include.as_str(), "" | "Metadata" | "Object" | "None") {
@@ -57,7 +55,7 @@ fn check_table(call: &Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Parses a resourceVersion; the empty one is none.
+/// Parses a resourceVersion. An empty one is none.
 pub(crate) fn revision(text: &str) -> Result<Option<u64>, Failure> {
     if text.is_empty() {
         return Ok(None);
@@ -75,7 +73,7 @@ pub(crate) fn selection(resource: &Resource, params: &Params) -> Result<Selectio
     })
 }
 
-/// The prefix of all keys in a namespace; empty for all namespaces.
+/// The prefix of all keys in a namespace. Empty for all namespaces.
 pub(crate) fn prefix(namespace: &str) -> String {
     if namespace.is_empty() { String::new() } else { format!("{namespace}/") }
 }
@@ -128,7 +126,7 @@ fn start(params: &Params, current: u64) -> Result<Start, Failure> {
     if let Some(asked) = version.filter(|v| *v > current) {
         return Err(Failure::future_revision(asked, current));
     }
-    // "Any version" is answered from a cache by the real server, which does not page it.
+    // The real server answers "any version" from a cache, which does not support pages.
     let limit = if version == Some(0) { 0 } else { params.limit };
     Ok(Start { at: version.filter(|_| matching == "Exact"), after: None, limit })
 }

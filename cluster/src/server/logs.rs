@@ -1,6 +1,4 @@
-//! Logs of pods, of which there are none: a pod that runs nowhere has no answer, any other an empty one.
-//!
-//! Never waits for more.
+//! Logs of pods, which are always empty. A pod without a node has no logs at all. `follow` has no effect.
 
 use http::{Method, Request, Response};
 use hyper::body::Incoming;

@@ -1,6 +1,5 @@
-//! The HTTP side: connections, routing, bodies, content negotiation, answers.
-//!
-//! Never decides what an object may look like; `lifecycle` and `validate` do.
+//! The HTTP server: connections, routing, bodies, content negotiation, responses. `lifecycle` and `validate` decide
+//! which objects are valid.
 
 mod admit;
 mod applied;
@@ -48,10 +47,10 @@ use params::Params;
 pub(crate) use respond::Body;
 use route::{ResourcePath, Route};
 
-/// What the real server says outside its API groups.
+/// The real server's text outside of its API groups.
 const NO_PAGE: &str = "404 page not found\n";
 
-/// Accepts connections until `stop`, then cuts those that are left.
+/// Accepts connections until `stop`, and then closes the remaining ones.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
     let mut connections = JoinSet::new();
     loop {
@@ -61,7 +60,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: Canc
                 Ok((stream, _)) => { connections.spawn(connection(stream, shared.clone())); }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
-                    // Out of file descriptors: trying again at once would spin.
+                    // The process may have no free file descriptors, and an immediate retry would spin.
                     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
                 }
             },
@@ -125,7 +124,7 @@ async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Resp
     }
 }
 
-/// What every answer of an outdated resource warns about.
+/// The warnings in every response of a deprecated resource.
 fn deprecation(path: &ResourcePath) -> &'static [&'static str] {
     match (path.group.as_str(), path.plural.as_str()) {
         ("", "endpoints") => &["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"],
@@ -142,7 +141,7 @@ async fn resource(
     user: &User,
 ) -> Result<Response<Body>, Failure> {
     let mut params = Params::parse(request.uri().query().unwrap_or_default())?;
-    // One object is watched by the old path only; the parameter is for collections.
+    // A single object can be watched only by the old path; the parameter is for collections.
     params.watch = path.watch || params.watch && path.name.is_none();
     let registry = shared.registry();
     let review = reviews::at_path(&shared.schema, &path.group, &path.version, &path.plural);

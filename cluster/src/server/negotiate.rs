@@ -1,6 +1,4 @@
-//! Accept headers: which form of an answer the client wants.
-//!
-//! Never renders.
+//! Accept headers: which form of a response the client wants.
 
 use http::HeaderMap;
 use http::header::ACCEPT;
@@ -10,14 +8,14 @@ use crate::status::Failure;
 const OBJECTS: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const STREAMS: &[&str] = &["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
-/// The shape of objects and lists in an answer.
+/// The shape of objects and lists in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Object,
     Table,
-    /// Metadata only, of one object or of each that a watch shows.
+    /// Only metadata, of one object or of each object in a watch.
     Metadata,
-    /// Metadata only, of a list.
+    /// Only metadata, of a list.
     MetadataList,
 }
 
@@ -29,10 +27,10 @@ pub(crate) struct Accept {
 }
 
 impl Accept {
-    /// What is answered when nothing is asked for.
+    /// The default without an Accept header.
     pub(crate) const JSON: Self = Self { shape: Shape::Object, yaml: false };
 
-    /// Paths of collections are those of watches, too, which refusals say.
+    /// Paths of collections are also those of watches, and error texts mention both.
     pub(crate) fn parse(headers: &HeaderMap, collection: bool) -> Result<Self, Failure> {
         let mut values = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok()).peekable();
         if values.peek().is_none() {
@@ -79,8 +77,8 @@ impl Accept {
         if self.yaml { Err(Failure::unacceptable(STREAMS)) } else { Ok(()) }
     }
 
-    /// Refuses the metadata of a list where one object is asked for, and the other way round. `internal` names the
-    /// type of the object in error texts.
+    /// Refuses the metadata shape of a list for one object, and vice versa. `internal` names the type of the object in
+    /// error texts.
     pub(crate) fn check(&self, list: bool, internal: &str) -> Result<(), Failure> {
         match self.shape {
             Shape::Metadata if list => {
@@ -93,7 +91,7 @@ impl Accept {
         }
     }
 
-    /// Whether the client takes aggregated discovery.
+    /// Whether the client accepts aggregated discovery.
     pub(crate) fn aggregated_discovery(headers: &HeaderMap) -> bool {
         let values = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok());
         let mut clauses = values.flat_map(|v| v.split(','));

@@ -1,7 +1,6 @@
-//! Keeps web pages out: a browser on this machine reaches loopback for any page that it shows.
-//!
-//! Never decides about clients that are no browsers: what tells a browser is what it adds by itself, and a page can
-//! neither change nor leave out.
+//! Refuses requests from web pages, because a browser on this machine can reach loopback for any page that it shows. A
+//! browser is recognized by headers that it adds itself, and that a page can neither change nor remove. Other clients
+//! are not affected.
 
 use std::net::IpAddr;
 
@@ -12,15 +11,16 @@ use http::{HeaderMap, Uri};
 use crate::status::Failure;
 use crate::tls::NAMES;
 
-/// What a browser says about the page that makes it ask.
+/// The header in which a browser describes the page that sent the request.
 const FETCH_SITE: &str = "sec-fetch-site";
 
-/// Refuses what only a browser sends for a page.
+/// Refuses requests that only a browser sends for a page.
 ///
-/// A missing content type is not refused, although a page can leave it out, too: `kubectl create --raw` sends none, and
-/// every browser names the origin of a request that is not a GET.
+/// A missing content type is not refused, although a page can also leave it out: `kubectl create --raw` sends none, and
+/// every browser sends the origin of a request that is not a GET.
 pub(super) fn refuse(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
-    // A page whose own name was made to resolve to loopback counts as same-origin; it still says that name.
+    // A page whose own name was made to resolve to loopback counts as same-origin, but its request still contains that
+    // name.
     for host in hosts(uri, headers) {
         if !host.as_deref().is_some_and(ours) {
             let host = host.unwrap_or_default();
@@ -37,7 +37,7 @@ pub(super) fn refuse(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// Every host that the request names, `None` for one that can't be read. HTTP/1.0 needs none.
+/// Every host that the request names. `None` for a host that cannot be parsed. HTTP/1.0 requires none.
 fn hosts(uri: &Uri, headers: &HeaderMap) -> impl Iterator<Item = Option<String>> {
     let bare = |authority: &Authority| authority.host().trim_matches(['[', ']']).to_ascii_lowercase();
     let named = headers.get_all(HOST).iter().map(move |host| host.to_str().ok()?.parse().ok().as_ref().map(bare));

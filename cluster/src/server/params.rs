@@ -1,11 +1,9 @@
 //! Query parameters of API requests.
-//!
-//! Never applies them.
 
 use crate::context::Validation;
 use crate::status::Failure;
 
-/// All parameters any verb knows; absent ones are empty.
+/// The parameters of all verbs. Missing ones are empty.
 #[derive(Debug, Default)]
 pub(crate) struct Params {
     pub label_selector: String,
@@ -23,7 +21,7 @@ pub(crate) struct Params {
     pub force: Option<bool>,
     pub include_object: String,
     pub field_validation: Validation,
-    /// The same as the client wrote it.
+    /// The same, as the client wrote it.
     pub given_validation: String,
     pub propagation: String,
     pub orphan_dependents: Option<bool>,
@@ -31,7 +29,7 @@ pub(crate) struct Params {
 }
 
 fn flag(value: &str) -> bool {
-    // As the real server reads it: present and not clearly false.
+    // As on the real server: present, and not clearly false.
     !matches!(value, "false" | "0")
 }
 

@@ -1,6 +1,5 @@
-//! Stored objects in the form a client asked for: whole, as a table, or metadata only.
-//!
-//! Never copies the bytes of an object that is shown as it is stored.
+//! Renders stored objects in the form that a client wants: whole, as a table, or only metadata. The bytes of an object
+//! in its storage version are not copied.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::kinds::{Conversion, Resource};
 use crate::store::Stored;
 use crate::table;
 
-/// How big the pieces of a streamed list are.
+/// Size of the chunks of a streamed list.
 const CHUNK: usize = 64 << 10;
 
 /// Metadata of a list.
@@ -40,7 +39,7 @@ impl ListMeta {
         Value::Object(map)
     }
 
-    /// The same; lists of custom resources always say whether they go on.
+    /// The same for objects. Lists of custom resources always have `continue`.
     fn of_objects(&self, resource: &Resource) -> Value {
         let mut json = self.json();
         if let (Some(_), None, Value::Object(map)) = (&resource.custom, &self.next, &mut json) {
@@ -58,14 +57,14 @@ pub(crate) fn bytes(resource: &Resource, stored: &Stored) -> Bytes {
     }
 }
 
-/// Appends the `PartialObjectMetadata` of an object, whose metadata is the same in all versions.
+/// Appends the `PartialObjectMetadata` of an object. Its metadata is the same in all versions.
 fn put_metadata(buffer: &mut BytesMut, stored: &Stored) {
     buffer.extend_from_slice(br#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#);
     buffer.extend_from_slice(stored.metadata());
     buffer.put_u8(b'}');
 }
 
-/// `PartialObjectMetadata` of an object that is at hand.
+/// The `PartialObjectMetadata` of a value.
 pub(crate) fn metadata_only(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
@@ -73,7 +72,7 @@ pub(crate) fn metadata_only(object: &Value) -> Value {
     })
 }
 
-/// Tables and metadata-only forms of objects.
+/// Renders tables and metadata of objects.
 pub(crate) struct Renderer<'a> {
     pub resource: &'a Resource,
     pub include_object: &'a str,
@@ -104,7 +103,7 @@ impl Renderer<'_> {
         })
     }
 
-    /// One object, for a watch event or an answer.
+    /// One object, for a watch event or a response.
     pub(crate) fn object(&self, stored: &Stored, shape: Shape, with_columns: bool) -> Bytes {
         match shape {
             Shape::Object => bytes(self.resource, stored),
@@ -121,7 +120,7 @@ impl Renderer<'_> {
     }
 }
 
-/// The answer that shows one object.
+/// The response with one object.
 pub(crate) fn one(code: u16, resource: &Resource, stored: &Stored, params: &Params, accept: &Accept) -> Response<Body> {
     let bytes = Renderer::new(resource, params).object(stored, accept.shape, true);
     encoded(code, bytes, accept)
@@ -135,7 +134,7 @@ fn encoded(code: u16, bytes: Bytes, accept: &Accept) -> Response<Body> {
     respond::raw(code, bytes)
 }
 
-/// The answer that shows a list.
+/// The response with a list.
 pub(crate) fn list(
     resource: &Arc<Resource>,
     items: Vec<Arc<Stored>>,
@@ -176,7 +175,7 @@ pub(crate) fn list(
     }
 }
 
-/// A list up to its first item.
+/// The beginning of a list, before its first item.
 fn head(kind: &str, api_version: &str, metadata: &Value) -> String {
     let (kind, api_version) = (Value::from(kind), Value::from(api_version));
     format!("{{\"kind\":{kind},\"apiVersion\":{api_version},\"metadata\":{metadata},\"items\":[")
@@ -196,7 +195,7 @@ fn put_object(buffer: &mut BytesMut, resource: &Resource, item: &Stored) {
     }
 }
 
-/// A list of objects, streamed so that it never exists in one piece.
+/// A list of objects, which is streamed so that it is never in memory as a whole.
 fn streamed(
     head: &str,
     items: Vec<Arc<Stored>>,
@@ -225,7 +224,7 @@ fn streamed(
     };
     let opening = chunk().unwrap_or_default();
     match chunk() {
-        // Small lists go out in one piece, with a length.
+        // Small lists are sent in one piece, with a length.
         None => respond::raw(200, opening),
         Some(second) => {
             let rest = std::iter::from_fn(chunk);

@@ -1,6 +1,4 @@
-//! Keys that a body gives twice, which the decoders take silently: JSON and YAML.
-//!
-//! Never decides what happens then.
+//! Finds duplicate keys in a JSON or YAML body, which the decoders accept silently.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,15 +6,15 @@ use std::fmt;
 use saphyr_parser::{Event, Parser};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// How many are reported.
+/// Maximum number of reported keys.
 const MOST: usize = 100;
 
-/// What is said about each repeated key of a body, as the real server says it.
+/// A message for each duplicate key of a body, in the words of the real server.
 pub(crate) fn keys(bytes: &[u8], media: &str) -> Vec<String> {
     match media {
         "application/json" => json(bytes),
         "application/yaml" | "text/yaml" | "application/x-yaml" => {
-            // JSON is YAML; the real server reads it as YAML all the same, and counts its lines.
+            // JSON is YAML. The real server nevertheless reads it as YAML and counts its lines.
             std::str::from_utf8(bytes).map(yaml).unwrap_or_default()
         }
         _ => Vec::new(),
@@ -26,12 +24,12 @@ pub(crate) fn keys(bytes: &[u8], media: &str) -> Vec<String> {
 fn json(bytes: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    // A body that cannot be read is somebody else's error.
+    // Another check reports a body that cannot be parsed.
     let _ = Walk { path: String::new(), found: &mut found }.deserialize(&mut reader);
     found
 }
 
-/// Reads a value for its keys alone.
+/// Reads only the keys of a value.
 struct Walk<'a> {
     path: String,
     found: &'a mut Vec<String>,
@@ -95,7 +93,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 }
 
-/// What is open in a YAML text: for a map, the keys so far and whether a key comes next.
+/// An open collection in a YAML text. For a map, the keys so far, and whether a key comes next.
 enum Open {
     Map { keys: HashSet<String>, key_next: bool },
     List,

@@ -1,6 +1,4 @@
-//! Answers: JSON or YAML values, stored bytes as they are, streams.
-//!
-//! Never copies a stored object to answer with it.
+//! Responses: JSON or YAML values, stored bytes, streams. Stored objects are not copied.
 
 use bytes::Bytes;
 use futures::Stream;
@@ -17,7 +15,7 @@ use super::yaml;
 use crate::json;
 use crate::status::Failure;
 
-/// The body of every answer.
+/// The body of every response.
 pub(crate) type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
 fn full(bytes: Bytes) -> Body {
@@ -37,19 +35,19 @@ pub(crate) fn plain(code: u16, text: &'static str) -> Response<Body> {
     build(code, "text/plain; charset=utf-8", full(Bytes::from_static(text.as_bytes())))
 }
 
-/// A page with a content type of its own.
+/// A page with its own content type.
 pub(crate) fn page(text: &'static str, content: &'static str) -> Response<Body> {
     build(200, content, full(Bytes::from_static(text.as_bytes())))
 }
 
-/// A status and nothing else.
+/// A status without a body.
 pub(crate) fn empty(code: u16) -> Response<Body> {
     let mut response = build(code, "", full(Bytes::new()));
     response.headers_mut().remove(CONTENT_TYPE);
     response
 }
 
-/// JSON bytes of a document with a content type of its own.
+/// A JSON document with its own content type.
 pub(crate) fn document(value: &Value, content: &'static str) -> Response<Body> {
     build(200, content, full(json::bytes(value).into()))
 }
@@ -75,12 +73,12 @@ pub(crate) fn value(code: u16, value: &Value, accept: &Accept) -> Response<Body>
     build(code, "application/json", full(json::bytes(value).into()))
 }
 
-/// Bytes that are the JSON of the answer.
+/// A response from JSON bytes.
 pub(crate) fn raw(code: u16, bytes: Bytes) -> Response<Body> {
     build(code, "application/json", full(bytes))
 }
 
-/// A stream of JSON bytes. An error of the stream cuts the connection.
+/// A stream of JSON bytes. An error of the stream closes the connection.
 pub(crate) fn stream(chunks: impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static) -> Response<Body> {
     let body = StreamBody::new(chunks.map(|chunk| chunk.map(Frame::data))).boxed_unsync();
     build(200, "application/json", body)

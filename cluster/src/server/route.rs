@@ -1,6 +1,4 @@
-//! From a URL path to what it names.
-//!
-//! Never knows which resources exist.
+//! Parses a URL path. Whether the resource exists is checked elsewhere.
 
 use percent_encoding::percent_decode_str;
 
@@ -13,7 +11,7 @@ pub(crate) struct ResourcePath {
     pub plural: String,
     pub name: Option<String>,
     pub subresource: Option<String>,
-    /// Below `watch/`, as clients asked for watches before there was a parameter.
+    /// Below `watch/`, the old form of watches before there was a parameter.
     pub watch: bool,
 }
 
@@ -80,7 +78,7 @@ pub(crate) fn parse(path: &str) -> Route {
 fn resource(group: &str, version: &str, rest: &[&str], watch: bool) -> Route {
     let own = |s: &str| s.to_owned();
     let (namespace, rest) = match rest {
-        // Only these two follow a namespace's own name.
+        // Only these two may follow the name of a namespace itself.
         ["namespaces", _, "status" | "finalize"] => (None, rest),
         ["namespaces", namespace, tail @ ..] if !tail.is_empty() => (Some(own(namespace)), tail),
         _ => (None, rest),

@@ -1,6 +1,4 @@
-//! Subresources: status, scale, eviction, binding, finalize, token.
-//!
-//! Never serves a subresource that the kind's table does not list.
+//! Subresources: status, scale, eviction, binding, finalize, token. Only subresources in the kind's table are served.
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -48,7 +46,7 @@ pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Resul
     }
 }
 
-/// Writes the replica count, given as a whole Scale or as a patch of one.
+/// Writes the replica count, from a whole Scale or from a patch of it.
 async fn change_scale(
     call: &Call<'_>,
     request: Request<Incoming>,
@@ -174,7 +172,7 @@ async fn bind(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Bo
             json::child(json::object(&mut pod), "status").insert("conditions".into(), json!([scheduled]));
             Ok(pod)
         };
-        // Nobody owns where a pod runs.
+        // The node of a pod has no owner.
         let pod = assign(&current.value())?;
         if commit::replace(call.shared, call.resource, &current, pod, &context).is_ok() {
             return Ok(warn(respond::value(201, &status::success(201), call.accept), &warnings));

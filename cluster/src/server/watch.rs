@@ -1,6 +1,5 @@
-//! Watches: a cursor over a collection's history for each client.
-//!
-//! Never buffers more than one chunk for a client: one that is slower than the history is told 410 and dropped.
+//! Watches: a cursor into a collection's history for each client. At most one chunk is buffered for a client. A client
+//! that falls behind the history receives a 410 and is disconnected.
 
 use std::collections::VecDeque;
 use std::io;
@@ -30,13 +29,13 @@ use crate::status::{Cause, Failure};
 use crate::store::{Event, OutOfRange, Query, Stored};
 use crate::table;
 
-/// How much is written at once.
+/// Maximum size of a write.
 const CHUNK: usize = 64 << 10;
-/// How many events are read from the history at once.
+/// Number of events to read from the history at once.
 const BATCH: usize = 256;
 
 enum Phase {
-    /// The state at the start is being sent.
+    /// The initial state is being sent.
     Initial {
         items: VecDeque<Arc<Stored>>,
         announce_end: bool,
@@ -55,13 +54,13 @@ struct Watch {
     phase: Phase,
     cursor: u64,
     columns_sent: bool,
-    /// The next bookmark says that the state at the start has been sent.
+    /// The next bookmark announces that the initial state has been sent.
     announce: bool,
     changed: Receiver<u64>,
     disconnects: Receiver<u64>,
     bookmarks: Interval,
     deadline: Instant,
-    /// Started from a revision that is gone.
+    /// The start revision is no longer available.
     expired: Option<u64>,
 }
 
@@ -76,7 +75,7 @@ pub(crate) async fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     }
     let from = check_options(params)?;
     let prefix = prefix(call.namespace);
-    // Subscribed before the state is read, so that no change falls between the two.
+    // The subscription begins before the state is read, so that no change is missed in between.
     let changed = shared.store.subscribe(&resource.storage);
     let disconnects = shared.disconnects();
     let wants_state = params.send_initial_events.unwrap_or(matches!(from, None | Some(0)));
@@ -96,7 +95,7 @@ pub(crate) async fn start(call: &Call<'_>) -> Result<Response<Body>, Failure> {
         match shared.store.check_start(&resource.storage, start) {
             Ok(()) => {}
             Err(OutOfRange::Expired { oldest }) => expired = Some(oldest),
-            // The real server waits for the revision as well.
+            // The real server also waits for the revision.
             Err(OutOfRange::Future { .. }) => {}
         }
         (Phase::Following, start)
@@ -180,7 +179,7 @@ impl Watch {
                     return Some(Err(io::Error::other("the watch was cut on request")));
                 }
                 alive = self.changed.changed() => {
-                    // The collection is gone: its definition was deleted.
+                    // The collection is gone, because its definition was deleted.
                     if alive.is_err() { return None; }
                 }
                 () = tokio::time::sleep_until(self.deadline) => {
@@ -197,7 +196,7 @@ impl Watch {
         }
     }
 
-    /// Renders what is pending, up to a chunk.
+    /// Renders pending events, up to a chunk.
     async fn fill(&mut self, buffer: &mut BytesMut) {
         while buffer.len() < CHUNK {
             match &mut self.phase {
@@ -251,7 +250,8 @@ impl Watch {
             (Some(_), true) => self.convert(buffer, "MODIFIED", event.object.clone()).await,
             (Some(_), false) if event.deleted => self.convert(buffer, "DELETED", event.object.clone()).await,
             (Some(previous), false) => {
-                // It left the selection: its last selected state, at the revision of the change.
+                // The object left the selection. The client receives its last selected state, with the revision of the
+                // change.
                 let mut value = previous.value();
                 json::metadata(&mut value).insert("resourceVersion".into(), event.revision.to_string().into());
                 let last = Stored::build(&value, event.revision, self.resource.index(&value));
@@ -261,7 +261,7 @@ impl Watch {
         }
     }
 
-    /// Writes an object in the version of the watch; one that cannot be had in it ends the watch.
+    /// Writes an object in the version of the watch. If the conversion fails, the watch ends.
     async fn convert(&mut self, buffer: &mut BytesMut, kind: &str, stored: Arc<Stored>) {
         if matches!(self.phase, Phase::Ended) {
             return;

@@ -1,6 +1,5 @@
-//! POST, PUT and PATCH of objects.
-//!
-//! Never holds the store's lock while it computes: what it read is checked again when it is written.
+//! POST, PUT and PATCH of objects. The store's lock is not held during computations: a write fails if the object has
+//! changed since it was read.
 
 use std::sync::Arc;
 
@@ -25,12 +24,12 @@ use crate::status::{Cause, Failure};
 use crate::store::Stored;
 use crate::validate;
 
-/// How often a generated name is tried.
+/// How many generated names are tried.
 const NAME_ATTEMPTS: usize = 8;
-/// How often a write without a resourceVersion starts over when others write the same object.
+/// How often a write without a resourceVersion is retried when others write the same object.
 const ATTEMPTS: usize = 100;
 
-/// What was stored, as the request sees it, and warnings.
+/// The stored object in the version of the request, and warnings.
 pub(crate) type Written = (Arc<Stored>, Vec<String>);
 
 pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
@@ -44,7 +43,7 @@ pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Resul
     Ok(warn(answer, &[warnings, repeated].concat()))
 }
 
-/// Creates an object, trying again when a generated name is taken.
+/// Creates an object. If a generated name is taken, tries another one.
 pub(super) async fn insert(
     call: &Call<'_>,
     object: Value,
@@ -143,7 +142,7 @@ async fn upsert(call: &Call<'_>, object: Value, context: &Context) -> Result<Res
     Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
 }
 
-/// Makes and commits the next version of `current`; none when somebody else was faster.
+/// Creates and commits the next version of `current`. None if another client was faster.
 pub(crate) async fn write(
     call: &Call<'_>,
     current: &Found,
@@ -292,7 +291,7 @@ pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result
     Err(Failure::modified(call.resource.gr(), call.name))
 }
 
-/// Managers have names that can be printed.
+/// The name of a manager must be printable.
 fn check_manager(call: &Call<'_>, options: &str) -> Result<(), Failure> {
     let manager = &call.params.field_manager;
     let Some((at, wrong)) = manager.chars().enumerate().find(|(_, c)| c.is_control()) else {
@@ -344,7 +343,7 @@ fn patched(
     Ok(object)
 }
 
-/// A patched object must still be one of its kind.
+/// A patched object must still be a valid object of its kind.
 fn fits(resource: &Resource, object: &Value, strict: bool) -> Result<(), Failure> {
     let mut stored = object.clone();
     resource.to_storage(&mut stored);
@@ -357,7 +356,7 @@ fn fits(resource: &Resource, object: &Value, strict: bool) -> Result<(), Failure
     Err(Failure::invalid("", "", "", &[cause]))
 }
 
-/// Applies a patch of any kind but server-side apply.
+/// Applies a patch of any kind except server-side apply.
 pub(crate) fn apply_patch(
     resource: &Resource,
     object: &mut Value,

@@ -1,10 +1,8 @@
-//! Values as YAML text, laid out as kube-apiserver's library does: sorted keys, its quotes, its line breaks.
-//!
-//! Never reads YAML.
+//! Writes values as YAML text in the layout of kube-apiserver's library: sorted keys, its quotes, its line breaks.
 
 use serde_json::{Map, Value};
 
-/// Lines break at the first space after so many characters.
+/// Lines break at the first space after this many characters.
 const WIDTH: usize = 80;
 
 pub(crate) fn text(value: &Value) -> String {
@@ -74,7 +72,7 @@ fn is_printable(text: &str) -> bool {
     text.chars().all(|c| !c.is_control() || c == '\n') && !text.starts_with([' ', '\n']) && !text.contains(" \n")
 }
 
-/// Several lines, as they are.
+/// A literal block of several lines.
 fn block(text: &str, indent: usize, out: &mut String) {
     out.push('|');
     out.push_str(match (text.ends_with("\n\n"), text.ends_with('\n')) {
@@ -92,10 +90,10 @@ fn block(text: &str, indent: usize, out: &mut String) {
     out.push('\n');
 }
 
-/// A text in the lightest quotes that keep it what it is.
+/// A text in the simplest quotes that preserve it.
 fn string(text: &str, indent: usize, out: &mut String) {
     if text.is_empty() || reads_as_other(text) || text.chars().any(char::is_control) {
-        // JSON's escapes are YAML's.
+        // JSON's escapes are valid in YAML.
         out.push_str(&Value::from(text).to_string());
     } else if is_plain(text) {
         folded(text, indent, out);
@@ -134,7 +132,7 @@ fn is_plain(text: &str) -> bool {
     !(opens || marks || inside || text.starts_with(' ') || text.ends_with(' '))
 }
 
-/// Whether a reader would take the text for a number, a date, a boolean or null.
+/// Whether a parser would read the text as a number, a date, a boolean or null.
 fn reads_as_other(text: &str) -> bool {
     const WORDS: &[&str] =
         &["null", "~", "true", "false", "yes", "no", "on", "off", "y", "n", "<<", ".inf", ".nan", "="];

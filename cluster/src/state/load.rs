@@ -1,6 +1,5 @@
-//! Objects into a fresh store, in the order in which they need each other.
-//!
-//! Never overwrites, except for the namespaces and roles that a cluster starts with.
+//! Loads objects into a new store, in the order of their dependencies. Only the initial namespaces and roles are
+//! overwritten.
 
 use std::collections::HashMap;
 
@@ -18,7 +17,7 @@ use crate::store::key;
 /// Group, kind, namespace and name.
 type Identity = (String, String, String, String);
 
-/// Namespaces come first, definitions next.
+/// Namespaces come first, then definitions.
 pub(super) fn rank(object: &Value) -> u8 {
     match (json::text(object, &["apiVersion"]), json::text(object, &["kind"])) {
         ("v1", "Namespace") => 0,
@@ -30,7 +29,7 @@ pub(super) fn rank(object: &Value) -> u8 {
 pub(crate) fn load(shared: &Shared, state: &State) -> Result<(), StateError> {
     let mut documents: Vec<&Document> = state.documents.iter().collect();
     documents.sort_by_key(|d| rank(&d.object));
-    // Owners may come after their dependents, so their uids are chosen before anything is stored.
+    // Owners may come after their dependents, so all uids are chosen before any object is stored.
     let mut uids = HashMap::new();
     for document in &documents {
         let uid = create::uid();
@@ -55,7 +54,8 @@ fn namespace(object: &Value) -> &str {
     }
 }
 
-/// Whether a kind has namespaces is known only once its definition is loaded, so an object without one has two.
+/// Whether a kind is namespaced is known only after its definition is loaded, so an object without a namespace has two
+/// identities.
 fn identities(object: &Value) -> Vec<Identity> {
     let name = &["metadata", "name"];
     let mut found = vec![identity(object, name, namespace(object))];
@@ -101,8 +101,8 @@ fn put(shared: &Shared, document: &Document, uids: &HashMap<Identity, String>) -
     commit::insert(shared, resource, object, &context).map(|_| ())
 }
 
-/// Gives owner references the uids that their owners have here; those to owners that are not loaded are dropped, since
-/// they would take the object along.
+/// Sets the uids in owner references to those of the owners in this cluster. References to owners that are not loaded
+/// are dropped, because the garbage collector would delete the object.
 fn point_to_owners(object: &mut Value, namespace: Option<&str>, uids: &HashMap<Identity, String>) {
     let meta = json::metadata(object);
     let Some(Value::Array(owners)) = meta.get_mut("ownerReferences") else {

@@ -1,6 +1,5 @@
-//! A cluster's objects as YAML: read before it starts, written while it runs.
-//!
-//! Never keeps uids, revisions and other traces of the cluster that the objects come from.
+//! A cluster's objects as YAML, read before its start and written while it runs. Uids, revisions and other traces of
+//! the original cluster are not kept.
 
 mod load;
 mod read;
@@ -11,13 +10,13 @@ use std::path::{Path, PathBuf};
 pub(crate) use load::load;
 pub(crate) use save::save;
 
-/// Objects for a cluster to start with.
+/// Initial objects of a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     documents: Vec<Document>,
 }
 
-/// One object and where it stands.
+/// One object and its position.
 #[derive(Clone, Debug)]
 struct Document {
     file: String,
@@ -35,37 +34,37 @@ pub enum StateError {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
-    /// An object cannot be used.
+    /// An object is invalid.
     #[error("{file}, document {document}, line {line}: {why}")]
     Document {
         /// The file, or the name that was given with the text.
         file: String,
-        /// The document in it, from 1.
+        /// The number of the document in the file, from 1.
         document: usize,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
 }
 
 impl State {
-    /// Reads a file, or all `*.yaml`, `*.yml` and `*.json` files of a folder in the order of their names.
+    /// Reads a file, or all `*.yaml`, `*.yml` and `*.json` files of a folder, ordered by name.
     ///
     /// # Errors
-    /// When something cannot be read, or is not objects in YAML or JSON.
+    /// If a file cannot be read, or does not contain objects in YAML or JSON.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, StateError> {
         read::path(path.as_ref())
     }
 
-    /// Reads YAML documents; errors speak of them as `file`.
+    /// Reads YAML documents. Errors refer to them as `file`.
     ///
     /// # Errors
-    /// When a document is not an object with `apiVersion`, `kind` and `metadata.name`, or a list of such.
+    /// If a document is not an object with `apiVersion`, `kind` and `metadata.name`, or a list of such objects.
     pub fn parse(file: &str, text: &str) -> Result<Self, StateError> {
         read::text(file, text).map(|documents| Self { documents })
     }
@@ -75,12 +74,12 @@ impl State {
         self.documents.extend(other.documents);
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.documents.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty()
     }

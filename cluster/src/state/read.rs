@@ -1,6 +1,4 @@
-//! YAML text and files into documents.
-//!
-//! Never knows which kinds are served.
+//! Reads YAML text and files into documents.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +47,7 @@ pub(super) fn text(file: &str, text: &str) -> Result<Vec<Document>, StateError> 
     Ok(documents)
 }
 
-/// The documents and the lines on which they begin. Text before the first separator counts when it says anything.
+/// The documents and their first lines. Text before the first separator counts if it is not empty.
 fn split(text: &str) -> Vec<(usize, &str)> {
     let mut parts = Vec::new();
     let (mut start, mut first_line, mut at) = (0, 1, 0);
@@ -57,7 +55,7 @@ fn split(text: &str) -> Vec<(usize, &str)> {
         let bare = line.trim_end();
         if bare == "---" || bare.starts_with("--- ") || bare == "..." {
             parts.push((first_line, text.get(start..at).unwrap_or_default()));
-            // What follows the marker on its line belongs to the document.
+            // Text after the separator on the same line belongs to the document.
             start = at + 3;
             first_line = index + 1;
         }
@@ -72,13 +70,13 @@ fn decode(document: &Document, part: &str) -> Result<Value, StateError> {
     yaml_serde::from_str(part).map_err(|error| {
         let line = document.line + error.location().map_or(1, |l| l.line()).saturating_sub(1);
         let text = error.to_string();
-        // The place is told from the start of the file, not of the document.
+        // The position counts from the start of the file, not of the document.
         let why = text.split(" at line ").next().unwrap_or_default();
         Document { line, ..document.clone() }.problem(format!("not YAML: {why}"))
     })
 }
 
-/// Takes lists apart and checks that the rest are objects.
+/// Splits lists into their items, and checks that the rest are objects.
 fn expand(document: Document, value: Value, documents: &mut Vec<Document>) -> Result<(), StateError> {
     if json::text(&value, &["kind"]).ends_with("List") && value.get("items").is_some_and(Value::is_array) {
         for item in json::list(&value, &["items"]) {

@@ -1,6 +1,5 @@
-//! All objects of a running cluster as YAML documents.
-//!
-//! Never stops writers: each collection is shown at one moment of its own.
+//! Writes all objects of a running cluster as YAML documents. Writes are not blocked: each collection is saved at a
+//! different moment.
 
 use serde_json::Value;
 
@@ -9,7 +8,7 @@ use crate::json;
 use crate::shared::Shared;
 use crate::store::Query;
 
-/// Metadata that means nothing in another cluster.
+/// Metadata that is meaningless in another cluster.
 const TRACES: &[&str] = &[
     "uid",
     "resourceVersion",
@@ -32,7 +31,7 @@ pub(crate) fn save(shared: &Shared) -> String {
     for object in &mut objects {
         json::metadata(object).retain(|key, _| !TRACES.contains(&key.as_str()));
         if rank(object) == 1 {
-            // It says what this cluster thought of the definition.
+            // The status contains only this cluster's decisions about the definition.
             json::object(object).shift_remove("status");
         }
         text.push_str("---\n");

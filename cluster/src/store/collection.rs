@@ -1,6 +1,4 @@
-//! The objects of one resource, sorted by key, with their history and change signal.
-//!
-//! Never hands out a view that mixes two revisions.
+//! The objects of one resource, sorted by key, with their history and change signal. A view never mixes two revisions.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,26 +9,26 @@ use tokio::sync::watch;
 use super::history::{Event, History};
 use super::{Changes, HistoryLimits, OutOfRange, Stored};
 
-/// What a list asks of a collection.
+/// The parameters of a list.
 pub(crate) struct Query<'a> {
-    /// Keys must start with this: `""` or `namespace/`.
+    /// The prefix of the keys: `""` or `namespace/`.
     pub prefix: &'a str,
-    /// Keys must come after this one.
+    /// Only keys after this one.
     pub after: Option<&'a str>,
-    /// The revision to show; none is the newest.
+    /// The revision to show. None for the newest.
     pub at: Option<u64>,
-    /// At most so many objects; 0 is all.
+    /// Maximum number of objects. 0 for all.
     pub limit: usize,
-    /// Which objects count.
+    /// Selects the objects.
     pub matches: &'a (dyn Fn(&Stored) -> bool + Sync),
 }
 
-/// The answer to a `Query`.
+/// The result of a `Query`.
 #[derive(Default)]
 pub(crate) struct Page {
     pub revision: u64,
     pub items: Vec<Arc<Stored>>,
-    /// How many keys in range follow the last item, selected or not; 0 when the list is complete.
+    /// How many matching objects follow the last item. 0 if the list is complete.
     pub remaining: usize,
 }
 
@@ -50,7 +48,7 @@ impl Collection {
         self.changed.subscribe()
     }
 
-    /// Closes the signals of all who subscribed so far.
+    /// Closes the signals of all current subscribers.
     pub(crate) fn close(&mut self) {
         self.changed = watch::Sender::new(0);
     }
@@ -82,14 +80,14 @@ impl Collection {
             .map(|(_, object)| object)
     }
 
-    /// Returns the version before.
+    /// Returns the previous version.
     pub(crate) fn put(&mut self, object: Arc<Stored>) -> Option<Arc<Stored>> {
         let previous = self.objects.insert(object.key.clone(), object.clone());
         self.record(Event { revision: object.revision, object, previous: previous.clone(), deleted: false });
         previous
     }
 
-    /// Returns the version before.
+    /// Returns the previous version.
     pub(crate) fn remove(&mut self, last: Arc<Stored>) -> Option<Arc<Stored>> {
         let previous = self.objects.remove(&last.key);
         self.record(Event { revision: last.revision, object: last, previous: previous.clone(), deleted: true });
@@ -117,7 +115,7 @@ impl Collection {
         if events.peek().is_none() {
             return Ok(take(self.range(query.prefix, query.after), query, at));
         }
-        // Objects as they were at `at`: undo the first later change of each key.
+        // Reconstructs the objects at `at`, by undoing the first later change of each key.
         let mut undone: BTreeMap<&str, Option<&Arc<Stored>>> = BTreeMap::new();
         for event in events.filter(|e| e.object.key.starts_with(query.prefix)) {
             undone.entry(&*event.object.key).or_insert(event.previous.as_ref());
@@ -139,7 +137,7 @@ fn take<'a>(mut objects: impl Iterator<Item = &'a Arc<Stored>>, query: &Query<'_
             None => break,
         }
     }
-    // With a selector only matching objects make another page worth asking for.
+    // With a selector, only matching objects justify another page.
     let remaining = objects.filter(|o| (query.matches)(o)).count();
     Page { revision: at, items, remaining }
 }

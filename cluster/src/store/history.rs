@@ -1,6 +1,5 @@
-//! The bounded, ordered memory of what changed in one collection.
-//!
-//! Never waits and never copies an object: events share the versions they speak of.
+//! The bounded, ordered history of one collection's changes. Events share the versions of objects, so nothing is
+//! copied.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,20 +11,20 @@ use super::{HistoryLimits, OutOfRange, Stored};
 pub(crate) struct Event {
     pub revision: u64,
     pub object: Arc<Stored>,
-    /// The version before; none for a creation.
+    /// The previous version. None for a creation.
     pub previous: Option<Arc<Stored>>,
     pub deleted: bool,
 }
 
 impl Event {
-    /// Bytes that only the history keeps alive.
+    /// Bytes that only the history keeps in memory.
     fn cost(&self) -> usize {
         let gone = if self.deleted { self.object.json.len() } else { 0 };
         gone + self.previous.as_ref().map_or(0, |p| p.json.len())
     }
 }
 
-/// Events in order; all those after `floor` are present.
+/// Events in order. All events after `floor` are present.
 #[derive(Debug)]
 pub(crate) struct History {
     events: VecDeque<Event>,

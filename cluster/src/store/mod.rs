@@ -1,6 +1,5 @@
-//! Objects, revisions and watch history of every collection, behind one writer lock.
-//!
-//! Never knows HTTP, kinds or namespaces' lives: it keeps bytes by key and says what changed since when.
+//! Objects, revisions and watch history of every collection, behind one writer lock. The store does not know HTTP,
+//! kinds or namespaces: it keeps bytes by key, and reports changes since a revision.
 
 mod collection;
 mod history;
@@ -19,14 +18,14 @@ pub(crate) use history::Event;
 pub(crate) use object::{FOREGROUND, Index, ORPHAN, Owner, Stored, key};
 pub(crate) use work::{Place, Work};
 
-/// How much watch history is kept for each resource.
+/// The limits of the watch history of each resource.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HistoryLimits {
     pub events: usize,
     pub bytes: usize,
 }
 
-/// The revision asked for is no longer, or not yet, known.
+/// The requested revision is no longer, or not yet, available.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OutOfRange {
     /// Older than `oldest`.
@@ -35,10 +34,10 @@ pub(crate) enum OutOfRange {
     Future { current: u64 },
 }
 
-/// What a watcher reads in one go.
+/// A batch of changes for a watcher.
 pub(crate) struct Changes {
     pub events: Vec<Event>,
-    /// The watcher has seen everything up to here once it has delivered `events`.
+    /// The watcher has seen everything up to this revision after it has delivered `events`.
     pub seen: u64,
 }
 
@@ -59,11 +58,11 @@ pub(crate) struct Inner {
     work: Work,
 }
 
-/// A collection that is gone, for those who were watching it.
+/// A removed collection, for clients that still watch it.
 #[derive(Debug)]
 struct Ended {
     collection: Collection,
-    /// Watches of a later collection of the same name can't start before.
+    /// A watch of a later collection with the same name cannot start before this revision.
     revision: u64,
 }
 
@@ -84,7 +83,7 @@ impl Store {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The writer lock: everything done with the guard is one step to all readers.
+    /// The writer lock. Readers see all changes under one guard as a single step.
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Inner> {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,7 +112,7 @@ impl Store {
         }
     }
 
-    /// A signal that fires at each change of the collection, and closes when it is dropped.
+    /// A signal that fires at each change of the collection, and closes when the collection is dropped.
     pub(crate) fn subscribe(&self, storage: &Arc<str>) -> watch::Receiver<u64> {
         if let Some(collection) = self.read().collections.get(storage) {
             return collection.subscribe();
@@ -147,7 +146,7 @@ impl Store {
         }
     }
 
-    /// Forgets all watch history.
+    /// Drops all watch history.
     pub(crate) fn compact(&self) {
         let mut inner = self.write();
         inner.compacted = inner.revision;
@@ -163,7 +162,7 @@ impl Store {
         }
     }
 
-    /// Ends a collection; its watchers' signals close, and they may still read what happened in it.
+    /// Removes a collection. Its watchers' signals close, and they may still read its last events.
     pub(crate) fn end(&self, storage: &str) {
         let mut inner = self.write();
         if let Some(mut collection) = inner.collections.remove(storage) {
@@ -193,12 +192,12 @@ impl Inner {
         self.collections.entry(storage.clone()).or_insert_with(|| Collection::new(limits))
     }
 
-    /// The revision that the next `put` or `remove` gets.
+    /// The revision of the next `put` or `remove`.
     pub(crate) fn next_revision(&self) -> u64 {
         self.revision + 1
     }
 
-    /// Stores an object that carries `next_revision` as its resourceVersion.
+    /// Stores an object, whose resourceVersion must be `next_revision`.
     pub(crate) fn put(&mut self, storage: &Arc<str>, object: Stored) -> Arc<Stored> {
         self.revision += 1;
         let object = Arc::new(object);
@@ -207,7 +206,7 @@ impl Inner {
         object
     }
 
-    /// Removes an object; `last` is its final state, with `next_revision` as its resourceVersion.
+    /// Removes an object. `last` is its final state, whose resourceVersion must be `next_revision`.
     pub(crate) fn remove(&mut self, storage: &Arc<str>, last: Stored) -> Arc<Stored> {
         self.revision += 1;
         let last = Arc::new(last);

@@ -1,6 +1,5 @@
-//! One version of one object: its JSON bytes and the few values that selectors and keys need.
-//!
-//! Never changes after it was built; lists, history and watchers share it.
+//! One version of an object: its JSON bytes, and the few values for selectors and keys. It is immutable, because lists,
+//! history and watchers share it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,16 +10,16 @@ use serde_json::Value;
 
 use crate::json;
 
-/// The key of an object inside its collection: `namespace/name`, or `name` when cluster-scoped.
+/// The key of an object in its collection: `namespace/name`, or `name` for a cluster-scoped object.
 pub(crate) fn key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
-/// What selectors ask of an object besides its name.
+/// The values for selectors, except the name.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub labels: Box<[(Box<str>, Box<str>)]>,
-    /// Selectable fields in the order the kind declares them.
+    /// Selectable fields, in the order of the kind's declaration.
     pub fields: Box<[(Arc<str>, Box<str>)]>,
 }
 
@@ -35,14 +34,13 @@ impl Index {
     }
 }
 
-/// A reference to an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub uid: Box<str>,
     pub api_version: Box<str>,
     pub kind: Box<str>,
     pub name: Box<str>,
-    /// The owner's foreground deletion waits for the dependent.
+    /// The owner's foreground deletion waits for this dependent.
     pub blocks: bool,
 }
 
@@ -63,7 +61,7 @@ impl Owner {
 
 /// The finalizer of an owner whose deletion waits for its dependents.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer of an owner that lets its dependents go before it is deleted.
+/// The finalizer of an owner that releases its dependents before it is deleted.
 pub(crate) const ORPHAN: &str = "orphan";
 
 /// A stored object.
@@ -78,20 +76,20 @@ pub(crate) struct Stored {
     pub foreground: bool,
     /// It has the finalizer `orphan`.
     pub orphan: bool,
-    /// When its deletion was asked for, and the grace period it was given, in seconds; none when that is nothing.
+    /// The time of its deletion request, and its grace period in seconds. None without a grace period.
     pub grace: Option<(Timestamp, i64)>,
     pub owners: Box<[Owner]>,
     /// The whole object, in its storage version.
     pub json: Bytes,
-    /// Where `kind` and `apiVersion`, which come first, end in it.
+    /// The end of `kind` and `apiVersion` in `json`, where they come first.
     typed: usize,
-    /// Where the value of `metadata` stands in it.
+    /// The position of the value of `metadata` in `json`.
     metadata: Range<usize>,
     index: Index,
 }
 
 impl Stored {
-    /// Serialises `object`, whose metadata is complete.
+    /// Serializes `object`, whose metadata must be complete.
     pub(crate) fn build(object: &Value, revision: u64, index: Index) -> Self {
         let namespace = json::text(object, &["metadata", "namespace"]);
         let name = json::text(object, &["metadata", "name"]);
@@ -112,12 +110,12 @@ impl Stored {
         }
     }
 
-    /// Its deletion is a matter of its dependents first.
+    /// Its deletion must first handle its dependents.
     pub(crate) fn goes_by_steps(&self) -> bool {
         self.terminating && (self.foreground || self.orphan)
     }
 
-    /// The object without `kind` and `apiVersion`, less its opening brace: how it stands in a list of its kind.
+    /// The object without `kind`, `apiVersion` and the opening brace, as in a list of its kind.
     pub(crate) fn untyped(&self) -> &[u8] {
         self.json.get(self.typed..).unwrap_or_default()
     }
@@ -127,7 +125,7 @@ impl Stored {
         self.json.get(self.metadata.clone()).unwrap_or(b"{}")
     }
 
-    /// The object as a value of its own.
+    /// The object, parsed from its JSON.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_slice(&self.json).unwrap_or_default()
     }
@@ -163,7 +161,7 @@ fn has_finalizer(object: &Value, name: &str) -> bool {
     json::list(object, &["metadata", "finalizers"]).iter().any(|f| f == name)
 }
 
-/// The JSON of an object, and where its parts stand.
+/// The JSON of an object, and the positions of its parts.
 struct Text {
     bytes: Vec<u8>,
     typed: usize,

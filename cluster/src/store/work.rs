@@ -1,6 +1,5 @@
-//! What changes mean for other objects: who is owned by whom, and who must be looked at again.
-//!
-//! Never looks at an object itself; `collect` does, in its own time.
+//! The effects of changes on other objects: owners and dependents, and the objects to check again. `collect` checks
+//! them later.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -11,14 +10,14 @@ use tokio::sync::Notify;
 
 use super::Stored;
 
-/// Where an object is: its collection and its key there.
+/// The position of an object: its collection and its key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub storage: Arc<str>,
     pub key: Arc<str>,
 }
 
-/// Owners and dependents of all stored objects, and the objects to look at. Every place is queued once at most.
+/// Owners and dependents of all stored objects, and the queue of objects to check. Every place is queued at most once.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     dependents: HashMap<Box<str>, BTreeSet<Place>>,
@@ -26,9 +25,9 @@ pub(crate) struct Work {
     waiting: HashMap<Box<str>, Place>,
     queue: VecDeque<Place>,
     queued: HashSet<Place>,
-    /// Their owner's kind is not served now.
+    /// Objects whose owner's kind is currently not served.
     unresolved: HashSet<Place>,
-    /// Pods that will have ended by then.
+    /// Pods, by the time of their end.
     ending: BTreeSet<(Timestamp, Place)>,
     collecting: bool,
     pod_shutdown: Option<Duration>,
@@ -36,12 +35,12 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Without `collecting` nothing is ever to be looked at; without `pod_shutdown` no pod ends.
+    /// Without `collecting`, no object is ever queued. Without `pod_shutdown`, no pod ends.
     pub(crate) fn new(collecting: bool, pod_shutdown: Option<Duration>) -> Self {
         Self { collecting, pod_shutdown, ..Self::default() }
     }
 
-    /// Fires when there is something to look at.
+    /// Fires when there is an object to check.
     pub(crate) fn changed(&self) -> Arc<Notify> {
         self.changed.clone()
     }
@@ -56,7 +55,7 @@ impl Work {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 
-    /// Looks again once the served kinds have changed.
+    /// Checks the place again after the served kinds have changed.
     pub(crate) fn park(&mut self, place: Place) {
         self.unresolved.insert(place);
     }
@@ -100,7 +99,7 @@ impl Work {
         }
     }
 
-    /// An object went from one version to the next; none is absence.
+    /// Records that an object changed from one version to the next. None means that it does not exist.
     pub(crate) fn note(&mut self, storage: &Arc<str>, before: Option<&Stored>, now: Option<&Stored>) {
         let Some(object) = now.or(before) else { return };
         let graceful = |object: Option<&Stored>| object.is_some_and(|o| o.grace.is_some());

@@ -1,6 +1,4 @@
-//! What fills the columns of built-in kinds, by their names. Which columns there are, the published definitions say.
-//!
-//! Never computes a cell; the neighbours do.
+//! The cell functions of built-in kinds, by column name. The published definitions say which columns exist.
 
 use super::{Cell, core, others, workloads};
 
@@ -118,7 +116,7 @@ const INGRESSES: &[Column] = &[
     ("Ports", core::ingress_ports),
 ];
 
-/// The cells of a collection's columns, but for names and ages.
+/// The cells of a collection's columns, except names and ages.
 pub(crate) fn of(storage: &str) -> &'static [Column] {
     match storage {
         "pods" => PODS,

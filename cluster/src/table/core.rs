@@ -1,6 +1,4 @@
-//! Cells of everything but workloads.
-//!
-//! Never fails on a half-filled object.
+//! Cells of common kinds other than workloads. Incomplete objects are not errors.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,6 +1,4 @@
-//! Columns of custom resources: `additionalPrinterColumns`, or the age.
-//!
-//! Never trusts a column's path.
+//! Columns of custom resources: `additionalPrinterColumns`, or the age. A column's path may match nothing.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

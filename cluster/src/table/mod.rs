@@ -1,6 +1,4 @@
 //! Tables: the columns that `kubectl get` prints.
-//!
-//! Never speaks HTTP.
 
 mod columns;
 mod core;
@@ -14,7 +12,7 @@ use serde_json::Value;
 use crate::json;
 use crate::kinds::{Resource, published};
 
-/// Reads a cell.
+/// The function for the value of a cell.
 pub(crate) type Cell = fn(&Value, Timestamp) -> Value;
 
 /// The column definitions of a resource.
@@ -41,7 +39,7 @@ pub(crate) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
     published::columns(&resource.api_version(), &resource.plural).unwrap_or_default().iter().map(cell).collect()
 }
 
-/// What many kinds show.
+/// Cells that many kinds share.
 fn common(column: &str, object: &Value, now: Timestamp) -> Value {
     match column {
         "Name" => json::text(object, &["metadata", "name"]).into(),
@@ -61,7 +59,7 @@ pub(crate) fn since(object: &Value, path: &[&str], now: Timestamp) -> Value {
     crate::time::age(json::text(object, path), now).into()
 }
 
-/// A text, or `<none>` when it is empty.
+/// A text, or `<none>` if it is empty.
 pub(crate) fn or_none(text: impl Into<String>) -> Value {
     let text: String = text.into();
     if text.is_empty() { "<none>".into() } else { text.into() }

@@ -1,6 +1,5 @@
-//! Cells of quotas, autoscalers, storage, admission, discovery and other kinds that are seen less often.
-//!
-//! Never fails on a half-filled object.
+//! Cells of quotas, autoscalers, storage, admission, discovery and other less common kinds. Incomplete objects are not
+//! errors.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -132,7 +131,7 @@ const DEVICES: &[Column] = &[
     ("Pool", |o, _| text(o, &["spec", "pool", "name"]).into()),
 ];
 
-/// The cells of a collection's columns, but for names and ages.
+/// The cells of a collection's columns, except names and ages.
 pub(crate) fn of(storage: &str) -> &'static [Column] {
     match storage {
         "resourcequotas" => QUOTAS,
@@ -181,7 +180,7 @@ fn names(o: &Value, key: &str) -> Value {
     containers.map(|c| text(c, &[key])).collect::<Vec<_>>().join(",").into()
 }
 
-/// The first three, and how many more there are.
+/// The first three, and the number of the others.
 fn shortened(all: impl Iterator<Item = String>, empty: &str) -> Value {
     let all: Vec<String> = all.collect();
     let shown = all.iter().take(3).cloned().collect::<Vec<_>>().join(",");

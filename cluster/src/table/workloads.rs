@@ -1,6 +1,4 @@
-//! Cells of pods and what makes pods.
-//!
-//! Never fails on a half-filled object.
+//! Cells of pods and of kinds that create pods. Incomplete objects are not errors.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -104,7 +102,7 @@ cells! {
     pod_status => |o, _| pod_state(o).into();
 }
 
-/// The word `kubectl get pods` shows: the phase, or the most telling container state.
+/// The word that `kubectl get pods` shows: the phase, or the most informative container state.
 fn pod_state(o: &Value) -> String {
     let phase = text(o, &["status", "phase"]);
     let reason = text(o, &["status", "reason"]);

@@ -1,6 +1,4 @@
 //! Rules of jobs and cron jobs.
-//!
-//! Never checks metadata.
 
 use serde_json::{Value, json};
 
@@ -22,7 +20,7 @@ pub(super) fn job(object: &Value, old: Option<&Value>) -> Vec<Cause> {
     causes
 }
 
-/// A job finds its pods by its own uid, unless it says that it knows better.
+/// A job's selector must be based on its own uid, unless `manualSelector` is set.
 fn own_selector(object: &Value) -> Option<Cause> {
     let manual = at(object, &["spec", "manualSelector"]) == Some(&Value::Bool(true));
     let labels = at(object, &["spec", "selector", "matchLabels"])?.as_object()?;
@@ -45,7 +43,7 @@ fn job_changes(old: &Value, new: &Value) -> Vec<Cause> {
             causes.push(Cause::invalid(format!("spec.{key}"), &after, FIXED));
         }
     }
-    // What is suspended may still be sent elsewhere.
+    // A suspended job may still be scheduled to other nodes.
     let may_move = at(old, &["spec", "suspend"]) == Some(&Value::Bool(true));
     let fixed = |object: &Value| {
         let mut spec = part(object, &["spec", "template", "spec"]);
@@ -94,7 +92,7 @@ pub(super) fn cron_job(object: &Value) -> Vec<Cause> {
     causes.extend(job_spec(at(spec, &["jobTemplate", "spec"]), "spec.jobTemplate.spec"));
     let name = text(object, &["metadata", "name"]);
     if name.len() > 52 {
-        // Its jobs get eleven characters more.
+        // The names of its jobs are eleven characters longer.
         causes.push(Cause::invalid("metadata.name", &name.into(), "must be no more than 52 characters"));
     }
     causes
@@ -103,14 +101,14 @@ pub(super) fn cron_job(object: &Value) -> Vec<Cause> {
 fn time_zone(spec: &Value) -> Option<Cause> {
     let name = at(spec, &["timeZone"])?.as_str()?;
     let known = |name: &str| jiff::tz::TimeZone::get(name).is_ok();
-    // A system without any time zones knows nothing better.
+    // On a system without any time zones, names cannot be checked.
     let unknown = !known(name) && known("Europe/Berlin");
     unknown.then(|| Cause::invalid("spec.timeZone", &name.into(), format!("unknown time zone {name}")))
 }
 
 const NAMED: [&str; 8] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@every"];
 
-/// What is wrong with a schedule, in the words of the real server's parser.
+/// The problem of a schedule, in the words of the real server's parser.
 fn schedule(text: &str) -> Option<String> {
     if text.contains("TZ") {
         return Some("cannot use TZ or CRON_TZ in schedule, use timeZone field instead".to_owned());

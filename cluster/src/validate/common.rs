@@ -1,6 +1,4 @@
-//! Checks that rules of many kinds share: counts, percentages, selectors, addresses.
-//!
-//! Never knows a kind.
+//! Checks that the rules of many kinds share: counts, percentages, selectors, addresses.
 
 use std::net::IpAddr;
 
@@ -16,14 +14,14 @@ const PERCENT: &str = "a valid percent string must be a numeric string followed 
 const IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
-/// Numbers of `object` that count something.
+/// Checks numbers of `object` that are counts.
 pub(super) fn counts(object: Option<&Value>, shown: &str, keys: &[&str]) -> Vec<Cause> {
     let Some(object) = object else { return Vec::new() };
     let negative = keys.iter().filter_map(|key| Some((key, int(object, &[key]).filter(|n| *n < 0)?)));
     negative.map(|(key, number)| Cause::invalid(format!("{shown}.{key}"), &number.into(), NOT_NEGATIVE)).collect()
 }
 
-/// A number of objects, or a share of them.
+/// Checks a number of objects, or a percentage of them.
 pub(super) fn share(value: Option<&Value>, field: &str) -> Option<Cause> {
     let value = value?;
     if let Some(number) = value.as_i64() {
@@ -37,7 +35,7 @@ pub(super) fn share(value: Option<&Value>, field: &str) -> Option<Cause> {
     above.then(|| Cause::invalid(field, value, "must not be greater than 100%"))
 }
 
-/// A label selector.
+/// Checks a label selector.
 pub(super) fn selector(selector: Option<&Value>, field: &str) -> Vec<Cause> {
     let Some(selector) = selector else { return Vec::new() };
     let mut causes = Vec::new();
@@ -78,7 +76,7 @@ pub(super) fn address(text: &str, field: &str) -> Option<Cause> {
     (!valid).then(|| Cause::invalid(field, &text.into(), IP))
 }
 
-/// A range of addresses: its first bits, and how many they are.
+/// A range of addresses: its prefix, and the prefix length.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     bits: u128,
@@ -97,7 +95,7 @@ impl Range {
         (length <= if v4 { 32 } else { 128 }).then_some(Self { bits, length, v4 })
     }
 
-    /// Whether this is a part of `whole`, and not all of it.
+    /// Whether this is a proper part of `whole`.
     pub(super) fn is_part_of(self, whole: Self) -> bool {
         let shift = 128_u32.saturating_sub(whole.length);
         let same = self.bits.checked_shr(shift) == whole.bits.checked_shr(shift);

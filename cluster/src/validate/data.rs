@@ -1,6 +1,4 @@
-//! Rules of config maps and secrets.
-//!
-//! Never shows what is in them.
+//! Rules of ConfigMaps and Secrets. Errors never show their content.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +8,7 @@ use crate::json::{at, text};
 use crate::names::config_key;
 use crate::status::Cause;
 
-/// The keys that typed secrets must have.
+/// The required keys of typed Secrets.
 const SECRET_KEYS: &[(&str, &[&str])] = &[
     ("kubernetes.io/dockerconfigjson", &[".dockerconfigjson"]),
     ("kubernetes.io/dockercfg", &[".dockercfg"]),
@@ -46,14 +44,14 @@ pub(super) fn config_map(object: &Value, old: Option<&Value>) -> Vec<Cause> {
     causes
 }
 
-/// Keys become names of files.
+/// Keys become file names.
 fn data_keys(object: &Value, field: &str) -> Vec<Cause> {
     let keys = at(object, &[field]).and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys);
     let wrong = keys.flat_map(|key| config_key(key).into_iter().map(move |why| (key, why)));
     wrong.map(|(key, why)| Cause::invalid(format!("{field}[{key}]"), &key.as_str().into(), why)).collect()
 }
 
-/// `immutable: true` freezes the data of a config map or secret.
+/// `immutable: true` freezes the data of a ConfigMap or Secret.
 fn immutable(object: &Value, old: Option<&Value>) -> Vec<Cause> {
     let Some(old) = old.filter(|old| old.get("immutable") == Some(&Value::Bool(true))) else {
         return Vec::new();
@@ -63,7 +61,7 @@ fn immutable(object: &Value, old: Option<&Value>) -> Vec<Cause> {
     changed.map(|key| Cause::forbidden(key, why)).collect()
 }
 
-/// What is special about some types of secrets.
+/// Rules for some types of Secrets.
 fn typed(object: &Value, kind: &str) -> Vec<Cause> {
     let has = |key: &str| at(object, &["data", key]).is_some();
     match kind {
@@ -84,11 +82,11 @@ fn typed(object: &Value, kind: &str) -> Vec<Cause> {
 fn not_json(object: &Value, key: &str) -> Option<Cause> {
     let bytes = STANDARD.decode(at(object, &["data", key])?.as_str()?).ok()?;
     let error = serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).err()?;
-    // The parser's error names places, and nothing of what is there.
+    // The parser's error contains positions, but no content.
     Some(Cause::invalid(format!("data[{key}]"), &"<secret contents redacted>".into(), error.to_string()))
 }
 
-/// What is odd about a secret and accepted all the same.
+/// Problems of a Secret that the real server accepts with a warning.
 pub(crate) fn warnings(object: &Value) -> Vec<String> {
     if text(object, &["type"]) != "kubernetes.io/tls" {
         return Vec::new();

@@ -1,6 +1,4 @@
-//! Rules of events, which are stricter for those that are written as events.k8s.io.
-//!
-//! Never checks metadata.
+//! Rules of events, which are stricter for events that are written through events.k8s.io.
 
 use serde_json::{Value, json};
 
@@ -11,7 +9,7 @@ use crate::status::Cause;
 
 const MISFIT: &str = "does not match event.namespace";
 
-/// Problems of an event in its storage version; `old` is the version it replaces.
+/// Problems of an event in its storage version. `old` is the version that it replaces.
 pub(super) fn problems(resource: &Resource, event: &Value, old: Option<&Value>) -> Vec<Cause> {
     let new_form = resource.conversion == Conversion::Events;
     let mut causes = Vec::new();
@@ -33,14 +31,14 @@ pub(super) fn problems(resource: &Resource, event: &Value, old: Option<&Value>) 
     causes
 }
 
-/// An event is where its object is; those about the cluster's own objects are in `default`.
+/// An event is in the namespace of its object. Events about cluster-scoped objects are in `default`.
 fn place(event: &Value) -> Option<Cause> {
     let (own, about) = (text(event, &["metadata", "namespace"]), text(event, &["involvedObject", "namespace"]));
     let fits = if about.is_empty() { own == "default" } else { own == about };
     (!fits).then(|| Cause::invalid("involvedObject.namespace", &about.into(), MISFIT))
 }
 
-/// What has an eventTime is of the newer kind, whatever its form.
+/// An event with an eventTime follows the newer rules, whatever its form.
 fn timed(event: &Value, controller: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     let (own, about) = (text(event, &["metadata", "namespace"]), text(event, &["involvedObject", "namespace"]));
@@ -71,7 +69,7 @@ fn too_long(key: &str, max: usize) -> Cause {
     Cause::invalid(key, &"".into(), format!("can have at most {max} characters"))
 }
 
-/// What a new event must have, and what only older ones have.
+/// Fields that a new event must have, and fields that only older ones have.
 fn complete(event: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     if is_empty(at(event, &["eventTime"])) {
@@ -103,9 +101,9 @@ fn series(event: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Nothing but the series and metadata of a new event changes.
+/// In a new event, only the series and metadata can change.
 fn fixed(old: &Value, event: &Value) -> Vec<Cause> {
-    // The real server looks at the reason twice.
+    // The real server checks the reason twice.
     let keys = [
         "involvedObject",
         "reason",
@@ -132,7 +130,7 @@ fn fixed(old: &Value, event: &Value) -> Vec<Cause> {
     changed.map(cause).collect()
 }
 
-/// A reference by the names of Go's type, which has none of its own in JSON.
+/// A reference with the field names of Go's type, which has no JSON names.
 fn reference(object: &Value) -> Value {
     let part = |key: &str| text(object, &[key]);
     json!({

@@ -1,6 +1,4 @@
 //! Rules of single kinds: leases, autoscalers, roles and their bindings.
-//!
-//! Never checks metadata.
 
 use serde_json::Value;
 
@@ -67,7 +65,7 @@ pub(super) fn rules(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Whom a binding gives what.
+/// Rules of the role and the subjects of a binding.
 pub(super) fn binding(object: &Value) -> Vec<Cause> {
     const GROUP: &str = "rbac.authorization.k8s.io";
     let role = |key: &str| text(object, &["roleRef", key]);
@@ -104,14 +102,14 @@ pub(super) fn binding(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// A binding keeps its role.
+/// A binding cannot change its role.
 pub(super) fn role_changes(old: &Value, new: &Value) -> Vec<Cause> {
     let (before, after) = (old.get("roleRef"), new.get("roleRef"));
     if before == after {
         return Vec::new();
     }
     let part = |key: &str| after.map(|r| text(r, &[key])).unwrap_or_default();
-    // The internal type, which has no names of its own in JSON.
+    // The internal type, which has no JSON names.
     let shown = serde_json::json!({ "APIGroup": part("apiGroup"), "Kind": part("kind"), "Name": part("name") });
     vec![Cause::invalid("roleRef", &shown, "cannot change roleRef")]
 }

@@ -1,6 +1,4 @@
 //! Rules of quotas, limit ranges, disruption budgets and priority classes.
-//!
-//! Never checks metadata.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +9,7 @@ use crate::json::{at, int, list, text};
 use crate::names;
 use crate::status::Cause;
 
-/// Resources of which there are only whole ones.
+/// Resources whose quantities must be whole numbers.
 const WHOLE: [&str; 9] = [
     "pods",
     "services",
@@ -100,7 +98,7 @@ pub(super) fn limit_range(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// The bounds of one resource against each other. The real server shows the other value now and then.
+/// Compares the bounds of one resource. In some errors, the real server shows the other value.
 fn bounds(limit: &Value, name: &str, field: &str, causes: &mut Vec<Cause>) {
     let given = |key: &str| at(limit, &[key, name]).and_then(Value::as_str);
     let above = |a: Option<&str>, b: Option<&str>| match (a.and_then(Quantity::parse), b.and_then(Quantity::parse)) {

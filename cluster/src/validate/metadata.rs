@@ -1,6 +1,4 @@
 //! Validation of `metadata`: the name by its kind's rule, label and annotation keys, finalizers, owners.
-//!
-//! Never looks outside `metadata`.
 
 use serde_json::Value;
 
@@ -9,7 +7,7 @@ use crate::kinds::Resource;
 use crate::names::{label_value, qualified_name};
 use crate::status::Cause;
 
-/// All annotations of an object together may have this many bytes.
+/// Maximum size of all annotations of an object together, in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 /// Finalizers that need no domain.
 const STANDARD_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
@@ -32,9 +30,9 @@ pub(crate) fn for_create(resource: &Resource, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Problems that can appear on create and on update.
+/// Problems that can occur on create and on update.
 pub(crate) fn common(resource: &Resource, object: &Value) -> Vec<Cause> {
-    // API extensions are checked by the rules of metadata alone.
+    // API extensions are checked only by the general rules of metadata.
     let is_core = resource.custom.is_none() && resource.group != "apiextensions.k8s.io";
     let mut causes = Vec::new();
     labels(object, &mut causes);
@@ -97,7 +95,7 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
             ("uid", "must not be empty"),
         ] {
             let value = json::text(owner, &[key]);
-            // What cannot be read as one is no version either.
+            // A malformed apiVersion counts as an empty version.
             if value.is_empty() || key == "apiVersion" && value.matches('/').count() > 1 {
                 let field = format!("metadata.ownerReferences.{key}");
                 causes.push(Cause::invalid(field, &value.into(), why));

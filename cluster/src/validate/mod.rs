@@ -1,6 +1,4 @@
-//! Checks of names, labels and required fields, with the real server's wording.
-//!
-//! Never changes an object.
+//! Checks of names, labels and required fields, in the real server's words.
 
 mod batch;
 mod common;

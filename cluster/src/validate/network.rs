@@ -1,6 +1,4 @@
 //! Rules of services, network policies, ingresses and their classes.
-//!
-//! Never checks metadata.
 
 use serde_json::{Value, json};
 
@@ -52,7 +50,7 @@ pub(super) fn service(object: &Value, old: Option<&Value>) -> Vec<Cause> {
     causes
 }
 
-/// A service keeps its address, unless it has none.
+/// A service cannot change its address, unless it has none.
 fn moved(object: &Value, old: &Value) -> Option<Cause> {
     let external = |service: &Value| text(service, &["spec", "type"]) == "ExternalName";
     let (before, after) = (text(old, &["spec", "clusterIP"]), text(object, &["spec", "clusterIP"]));
@@ -204,7 +202,7 @@ pub(super) fn ingress_class(object: &Value) -> Vec<Cause> {
     wrong.into_iter().collect()
 }
 
-/// Addresses in the status of an ingress.
+/// Checks the addresses in the status of an ingress.
 pub(super) fn balanced(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (index, entry) in list(object, &["status", "loadBalancer", "ingress"]).iter().enumerate() {

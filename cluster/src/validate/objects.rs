@@ -1,6 +1,4 @@
 //! Required fields of built-in kinds.
-//!
-//! Never checks metadata.
 
 use serde_json::Value;
 
@@ -10,7 +8,7 @@ use crate::json::{at, int, is_empty, list, text};
 use crate::kinds::{Resource, definition};
 use crate::status::Cause;
 
-/// Problems of `object`, in its storage version; `old` is the version it replaces.
+/// Problems of `object`, in its storage version. `old` is the version that it replaces.
 pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<Cause> {
     match &*resource.storage {
         "customresourcedefinitions.apiextensions.k8s.io" => definition::problems(object, old),
@@ -47,7 +45,7 @@ pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>)
     }
 }
 
-/// What may not change once the object exists. Both versions are complete.
+/// Changes of immutable fields. Both versions are complete.
 pub(crate) fn immutable_problems(resource: &Resource, old: &Value, new: &Value) -> Vec<Cause> {
     match &*resource.storage {
         "pods" => pod_changes(old, new),
@@ -64,13 +62,13 @@ pub(crate) fn immutable_problems(resource: &Resource, old: &Value, new: &Value) 
     }
 }
 
-/// A pod's spec is fixed, but for images, a deadline and more tolerations.
+/// A pod's spec is immutable, except for images, a deadline and additional tolerations.
 fn pod_changes(old: &Value, new: &Value) -> Vec<Cause> {
     let fixed = |pod: &Value| {
         let mut spec = pod.get("spec").cloned().unwrap_or_default();
         for key in ["containers", "initContainers"] {
             for container in spec.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
-                // The pull policy's default follows the image.
+                // The default of the pull policy depends on the image.
                 crate::json::object(container).retain(|key, _| !matches!(key.as_str(), "image" | "imagePullPolicy"));
             }
         }
@@ -105,7 +103,7 @@ fn taints(node: &Value) -> Vec<Cause> {
     causes
 }
 
-/// How a deployment goes from one template to the next.
+/// Rules of a deployment's strategy.
 fn strategy(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let (Some(spec), "Deployment") = (at(object, &["spec"]), text(object, &["kind"])) else { return causes };
@@ -159,7 +157,7 @@ fn workload(object: &Value) -> Vec<Cause> {
     }
     if let Some(spec) = at(object, &["spec", "template", "spec"]) {
         causes.extend(pods::spec(spec, "spec.template.spec"));
-        // What runs again and again may not stop by itself.
+        // A workload that runs permanently must restart its pods.
         let policy = text(spec, &["restartPolicy"]);
         if matches!(policy, "OnFailure" | "Never") {
             causes.push(Cause::unsupported("spec.template.spec.restartPolicy", &policy.into(), &["Always"]));

@@ -1,6 +1,4 @@
-//! Pod specs, of pods and of templates: what people get wrong, not every rule.
-//!
-//! Never looks outside a spec.
+//! Rules of pod specs, in pods and in templates. They cover common mistakes, and not every rule.
 
 use serde_json::Value;
 
@@ -48,7 +46,7 @@ pub(super) fn spec(spec: &Value, shown: &str) -> Vec<Cause> {
     causes
 }
 
-/// The volumes' names.
+/// Checks the volumes, and returns their names.
 fn volumes<'a>(spec: &'a Value, shown: &str, causes: &mut Vec<Cause>) -> Vec<&'a str> {
     let mut seen = Vec::new();
     for (index, volume) in list(spec, &["volumes"]).iter().enumerate() {
@@ -163,7 +161,7 @@ fn environment(container: &Value, field: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Requests and limits.
+/// Checks requests and limits.
 fn resources(container: &Value, field: &str, causes: &mut Vec<Cause>) {
     let limits = at(container, &["resources", "limits"]);
     for kind in ["limits", "requests"] {
@@ -182,14 +180,14 @@ fn resources(container: &Value, field: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Port numbers that can be used.
+/// Checks that a port number is valid.
 pub(super) fn port_number(number: i64, field: &str, causes: &mut Vec<Cause>) {
     if !(1..=65535).contains(&number) {
         causes.push(Cause::invalid(field, &number.into(), "must be between 1 and 65535, inclusive"));
     }
 }
 
-/// A field that may be left out or be one of these.
+/// Checks an optional field that must have one of these values.
 pub(super) fn one_of(object: &Value, key: &str, shown: &str, allowed: &[&str], causes: &mut Vec<Cause>) {
     let value = text(object, &[key]);
     if !value.is_empty() && !allowed.contains(&value) {

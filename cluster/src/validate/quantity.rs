@@ -1,12 +1,11 @@
-//! Quantities: what can be read as one, their size, and the form in which they are written.
-//!
-//! Never sees an object. What is too large to compute with stays as it was written.
+//! Quantities: their syntax, their size, and their canonical form. A quantity that is too large for computations keeps
+//! its text.
 
-/// What the decoder says of anything else.
+/// The decoder's error for invalid quantities.
 pub(crate) const FORMAT: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/// A number in thousandths, which is as fine as it gets.
+/// A number in thousandths, which is the finest unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Quantity(i128);
 
@@ -22,7 +21,7 @@ const DECIMAL: &[(&str, i32)] =
 const BINARY: &[(&str, u32)] = &[("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
 impl Quantity {
-    /// None when it is no quantity, or too large.
+    /// None if it is not a quantity, or too large.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         read(text)?.map(|(quantity, _)| quantity)
     }
@@ -32,11 +31,11 @@ impl Quantity {
     }
 }
 
-/// The form in which the server writes a quantity; none when the text is none.
+/// The form in which the server writes a quantity. None if the text is not a quantity.
 pub(crate) fn canonical(text: &str) -> Option<String> {
     let kept = || Some(text.to_owned());
     let Some((Quantity(thousandths), form)) = read(text)? else { return kept() };
-    // Such spellings survive on the real server, too.
+    // The real server also keeps such spellings.
     if text.starts_with('+') || text.contains(".") && text.split_once('.').is_some_and(|(_, rest)| rest.is_empty()) {
         return kept();
     }
@@ -47,7 +46,7 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     })
 }
 
-/// The outer none: no quantity. The inner one: too large.
+/// The outer None means: not a quantity. The inner None means: too large.
 fn read(text: &str) -> Option<Option<(Quantity, Form)>> {
     let (negative, rest) = match text.as_bytes().first()? {
         b'-' => (true, text.get(1..)?),
@@ -62,13 +61,13 @@ fn read(text: &str) -> Option<Option<(Quantity, Form)>> {
     }
     let (power, shift, form) = suffix_of(suffix)?;
     let Ok(digits) = format!("{whole}{fraction}").parse::<i128>() else { return Some(None) };
-    // In thousandths: three more places than were asked for.
+    // The value is in thousandths, so it has three more places.
     let places = power + 3 - i32::try_from(fraction.len()).ok()?;
     let scaled = digits.checked_mul(1i128 << shift).and_then(|value| scale(value, places));
     Some(scaled.map(|value| (Quantity(if negative { -value } else { value }), form)))
 }
 
-/// Times a power of ten, rounded up.
+/// Multiplies by a power of ten, rounded up.
 fn scale(value: i128, places: i32) -> Option<i128> {
     let factor = 10i128.checked_pow(places.unsigned_abs())?;
     if places >= 0 { value.checked_mul(factor) } else { Some(value / factor + i128::from(value % factor != 0)) }

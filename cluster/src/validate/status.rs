@@ -1,6 +1,4 @@
-//! Rules of what is written to the status of built-in kinds.
-//!
-//! Never looks at the rest of the object.
+//! Rules for writes to the status of built-in kinds.
 
 use serde_json::Value;
 
@@ -47,7 +45,7 @@ pub(crate) fn problems(storage: &str, old: &Value, object: &Value) -> Vec<Cause>
     counts(object.get("status"), "status", keys)
 }
 
-/// What a job has counted stays counted.
+/// The counts of succeeded and failed pods of a job cannot decrease.
 fn job(old: &Value, object: &Value) -> Vec<Cause> {
     let count = |object: &Value, key: &str| int(object, &["status", key]).unwrap_or_default();
     let mut causes = Vec::new();

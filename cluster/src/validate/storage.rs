@@ -1,6 +1,4 @@
 //! Rules of claims and storage classes.
-//!
-//! Never checks metadata.
 
 use serde_json::Value;
 
@@ -32,7 +30,7 @@ pub(super) fn claim(object: &Value, old: Option<&Value>) -> Vec<Cause> {
     causes
 }
 
-/// A claim that is bound may grow, and be given to a volume; nothing else changes.
+/// A bound claim may grow and be assigned to a volume. Nothing else can change.
 fn changed(old: &Value, new: &Value) -> Option<Cause> {
     let fixed = |claim: &Value, bound: bool| {
         let mut spec = claim.get("spec").cloned().unwrap_or_default();
@@ -67,7 +65,7 @@ pub(super) fn class(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Where pods find the programs that run them.
+/// Rules of runtime classes.
 pub(super) fn runtime(object: &Value) -> Vec<Cause> {
     let missing = text(object, &["handler"]).is_empty();
     missing.then(|| Cause::required("handler", "")).into_iter().collect()

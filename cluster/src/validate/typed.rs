@@ -1,6 +1,5 @@
-//! Built-in objects against their types: wrong JSON types are refused, unknown fields are dropped and named.
-//!
-//! Never checks values beyond their type; what Go's JSON would leave out is left out.
+//! Checks built-in objects against their types: wrong JSON types are refused, and unknown fields are dropped and
+//! reported. Values are not checked beyond their type. Fields that Go's JSON would leave out are left out.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +12,7 @@ use crate::kinds::{Resource, structural};
 /// Checks an object in its storage version. Returns the unknown fields that were dropped.
 ///
 /// # Errors
-/// What the real server's decoder would say about a value of the wrong type.
+/// The error of the real server's decoder for a value of the wrong type.
 pub(crate) fn check(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
     if let Some(schema) = resource.custom.as_ref().and_then(|custom| custom.schema.as_ref()) {
         structural::drop_nulls(object, schema);
@@ -21,7 +20,7 @@ pub(crate) fn check(resource: &Resource, object: &mut Value) -> Result<Vec<Strin
     check_applied(resource, object)
 }
 
-/// The same for what server-side apply made: null stays, to be refused where it is not allowed.
+/// The same for the result of server-side apply. Null values stay, and are refused where null is not allowed.
 ///
 /// # Errors
 /// As for [`check`].
@@ -42,7 +41,7 @@ pub(crate) fn check_applied(resource: &Resource, object: &mut Value) -> Result<V
     Ok(walk.unknown)
 }
 
-/// Checks `metadata` alone, before anything reads it.
+/// Checks only `metadata`, before anything reads it.
 pub(crate) fn check_metadata(resource: &Resource, object: &Value) -> Result<(), String> {
     let Some(metadata) = object.get("metadata").filter(|m| !m.is_null()) else {
         return Ok(());
@@ -51,17 +50,17 @@ pub(crate) fn check_metadata(resource: &Resource, object: &Value) -> Result<(), 
     Walk::new(resource).metadata(&mut holder)
 }
 
-/// Structs in structs that are filled in; no built-in kind nests that deep.
+/// Maximum depth of nested structs to fill in. No built-in kind nests deeper.
 const FILL_DEPTH: usize = 8;
 
 struct Walk<'a> {
     schema: &'a Schema,
     unknown: Vec<String>,
-    /// Where we are, with list indices and map keys: what unknown fields are called.
+    /// The current path with list indices and map keys, for unknown fields.
     path: Vec<String>,
-    /// The fields on the way, without them: what Go's decoder names.
+    /// The current path without indices and keys, as in the errors of Go's decoder.
     fields: Vec<String>,
-    /// The struct we are in.
+    /// The current struct.
     holder: String,
 }
 
@@ -132,7 +131,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Adds what Go's encoder writes even when it is not set: structs, and fields without `omitempty`.
+    /// Adds what Go's encoder writes even if it is not set: structs, and fields without `omitempty`.
     fn fill(&self, ty: &Type, map: &mut Map<String, Value>, depth: usize) {
         for field in ty.fields.values().filter(|f| !f.pointer && !f.omit_zero && f.number > 0) {
             if map.contains_key(&field.name) {

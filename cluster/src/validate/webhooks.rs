@@ -1,6 +1,4 @@
 //! Rules of webhook configurations.
-//!
-//! Never calls a webhook.
 
 use std::collections::HashSet;
 
@@ -12,7 +10,7 @@ use crate::names::{Naming, qualified_name};
 use crate::status::Cause;
 use boathook_cel::match_condition;
 
-/// What is wrong with a configuration, whichever kind it is.
+/// The problems of a configuration of either kind.
 pub(super) fn configuration(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let mut names = HashSet::new();
@@ -50,7 +48,7 @@ fn hook(hook: &Value, path: &str, causes: &mut Vec<Cause>) {
     conditions(hook, &format!("{path}.matchConditions"), causes);
 }
 
-/// A webhook is called like a host.
+/// The name of a webhook must be a host name.
 fn name(name: &str, field: &str, causes: &mut Vec<Cause>) {
     if name.is_empty() {
         return causes.push(Cause::required(field, ""));

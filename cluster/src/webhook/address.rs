@@ -1,6 +1,4 @@
-//! Where a `clientConfig` points: a URL as it stands, or a service that is looked up.
-//!
-//! Never opens a connection.
+//! Resolves a `clientConfig`: a URL, or a service that is looked up. It opens no connection.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,14 +12,14 @@ use crate::store::{Query, Stored};
 /// A webhook that can be called.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
-    /// The URL as error texts show it, without parameters.
+    /// The URL in the format of error texts, without parameters.
     pub url: String,
-    /// The name that the certificate is for.
+    /// The host name in the certificate.
     pub host: String,
-    /// What is connected to, `address:port`, or why there is nothing.
+    /// The `address:port` to connect to, or why there is none.
     pub dial: Result<String, String>,
     pub path: String,
-    /// The certificates that are trusted, in PEM.
+    /// The trusted certificates, in PEM.
     pub bundle: Vec<u8>,
 }
 
@@ -29,7 +27,7 @@ impl Endpoint {
     /// Reads a `clientConfig`.
     ///
     /// # Errors
-    /// A text that says what cannot be resolved.
+    /// Why it cannot be resolved.
     pub(crate) fn of(shared: &Shared, config: &Value) -> Result<Self, String> {
         let bundle = STANDARD.decode(json::text(config, &["caBundle"])).unwrap_or_default();
         match config.get("service").filter(|service| service.is_object()) {
@@ -64,7 +62,7 @@ impl Endpoint {
     }
 }
 
-/// The address and port of something behind a service that is stored.
+/// The address and port of an endpoint of a stored service.
 fn backend(shared: &Shared, namespace: &str, name: &str, port: i64) -> Result<String, String> {
     let found = shared.store.get("services", &crate::store::key(namespace, name));
     let service = found.ok_or_else(|| format!("service \"{name}\" not found"))?.value();

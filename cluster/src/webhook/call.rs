@@ -1,6 +1,5 @@
-//! One POST of a review over TLS, and its answer, with errors in the words of the real server's client.
-//!
-//! Never keeps a connection: a webhook may change its certificate at any time.
+//! Sends a review over TLS in one POST, and reads the response. Errors are in the words of the real server's client.
+//! Connections are not reused, because a webhook may change its certificate at any time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,20 +22,20 @@ use tokio_rustls::rustls::{self, CertificateError, ClientConfig, RootCertStore};
 use super::Endpoint;
 use crate::json;
 
-/// The largest answer in bytes.
+/// Maximum size of a response, in bytes.
 const MAX_ANSWER: usize = 16 << 20;
 
-/// Sends `review` and gives the answer's JSON; both within `timeout`.
+/// Sends `review` and returns the JSON of the response. `timeout` applies to both together.
 ///
 /// # Errors
-/// Why there is no answer, or none that is JSON with status 200.
+/// Why there is no response, or why it is not JSON with status 200.
 pub(crate) async fn post(endpoint: &Endpoint, review: &Value, timeout: Duration) -> Result<Value, String> {
     let answer = send(endpoint, review, timeout).await?;
     fits(review, &answer)?;
     Ok(answer)
 }
 
-/// Whether the answer is of the same type as what was sent.
+/// Whether the response has the same type as the request.
 fn fits(review: &Value, answer: &Value) -> Result<(), String> {
     let typed = |value: &Value| {
         let (kind, version) = (json::text(value, &["kind"]).to_owned(), json::text(value, &["apiVersion"]).to_owned());
@@ -73,7 +72,6 @@ async fn send(endpoint: &Endpoint, review: &Value, timeout: Duration) -> Result<
     understand(status, text, &bytes)
 }
 
-/// What came back.
 struct Received {
     status: u16,
     /// It is meant for people.
@@ -81,7 +79,7 @@ struct Received {
     bytes: Bytes,
 }
 
-/// The JSON of an answer that is a success.
+/// The JSON of a successful response.
 fn understand(status: u16, readable: bool, bytes: &Bytes) -> Result<Value, String> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim();
@@ -89,7 +87,7 @@ fn understand(status: u16, readable: bool, bytes: &Bytes) -> Result<Value, Strin
     let parsed: Result<Value, _> = serde_json::from_slice(bytes);
     if (200..300).contains(&status) {
         return parsed.map_err(|error| {
-            // What is no JSON is read as YAML, in which plain text is a string.
+            // A response that is not JSON is read as YAML, in which plain text is a string.
             if !text.starts_with(['{', '[']) && !text.is_empty() {
                 return unusable(
                     "json: cannot unmarshal string into Go value of type struct { APIVersion string \
@@ -99,7 +97,7 @@ fn understand(status: u16, readable: bool, bytes: &Bytes) -> Result<Value, Strin
             unusable(&crate::json::error(&error, bytes))
         });
     }
-    // A Status says itself what is wrong.
+    // A Status contains its own error message.
     if let Ok(given) = &parsed
         && json::text(given, &["kind"]) == "Status"
         && !json::text(given, &["message"]).is_empty()
@@ -143,7 +141,7 @@ async fn exchange(endpoint: &Endpoint, seconds: u64, body: Bytes) -> Result<Rece
         let response = sender.send_request(request).await.map_err(|error| lost(&error))?;
         collect(response).await
     };
-    // The connection works as long as somebody looks at it; it ends with the answer.
+    // The connection makes progress only while it is polled. It ends with the response.
     let mut connection = std::pin::pin!(connection);
     let mut answer = std::pin::pin!(answer);
     tokio::select! {
@@ -172,7 +170,7 @@ async fn collect(response: Response<Incoming>) -> Result<Received, String> {
     Ok(Received { status, text, bytes: body.map_err(|error| error.to_string())?.to_bytes() })
 }
 
-/// What a client of the real server says of a connection that ends before the answer.
+/// The error of the real server's client for a connection that ends before the response.
 fn lost(error: &hyper::Error) -> String {
     if error.is_incomplete_message() || error.is_closed() { "EOF".to_owned() } else { error.to_string() }
 }
@@ -197,7 +195,7 @@ fn handshake(error: &std::io::Error) -> String {
     }
 }
 
-/// Trusts the bundle and nobody else.
+/// Trusts only the bundle.
 fn trust(bundle: &[u8]) -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(CertificateDer::pem_slice_iter(bundle).filter_map(Result::ok));

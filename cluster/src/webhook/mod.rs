@@ -1,6 +1,5 @@
-//! Calls of webhooks, for admission and conversion: where to, and one POST of JSON over TLS.
-//!
-//! Never decides what an answer means, and never repeats a call.
+//! Calls of webhooks, for admission and conversion: address resolution, and one POST of JSON over TLS. A call is never
+//! repeated. The caller interprets the response.
 
 mod address;
 mod call;

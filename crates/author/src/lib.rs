@@ -1,11 +1,11 @@
-//! What people who write hooks use. None of it is in the operator's image.
+//! Tools for authors of hooks. The operator's image contains none of this.
 //!
-//! | module | its job |
+//! | module | content |
 //! | --- | --- |
-//! | [`author`] | projects of hooks: new ones, and the tool chains that build them |
-//! | [`dev`] | the loop of changes: watches sources, builds, swaps, shows runs |
+//! | [`author`] | projects of hooks: new ones, and the toolchains that build them |
+//! | [`dev`] | the development loop: watches sources, builds, swaps, shows runs |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
-//! | [`rbac`] | the least roles for hooks and their host, and what runs used of them; pure |
+//! | [`rbac`] | the least roles for hooks and the operator, and what runs used of them; pure |
 
 pub mod author;
 pub mod dev;

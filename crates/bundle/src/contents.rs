@@ -1,4 +1,4 @@
-//! What is in a bundle, out of its manifest and config. Pure; believes neither where they disagree.
+//! The contents of a bundle, read from its manifest and its config. Pure. If the two disagree, the bundle is rejected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,56 +13,53 @@ use super::{
     },
 };
 
-/// An artifact that is no bundle, or a wrong one.
+/// Why an artifact is not a valid bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentsError {
-    /// It is an artifact of something else.
+    /// The artifact is not a bundle.
     #[error(
         "it is no bundle of hooks: its artifact type is {artifact:?} and its config's {config:?}; pack hooks with `boathook bundle pack`, or name a single component's artifact"
     )]
     Other {
-        /// Its artifact type.
         artifact: String,
-        /// Its config's media type.
+        /// The media type of the config.
         config: String,
     },
-    /// A document is not JSON, or not of its form.
+    /// A document is not JSON, or does not have the expected form.
     #[error("its {what} can't be read: pack it again")]
     Unreadable {
-        /// The thing.
+        /// Which document.
         what: &'static str,
-        /// Why.
         #[source]
         source: serde_json::Error,
     },
-    /// Too large; nothing of it was pulled.
+    /// Something is too large. Nothing was pulled.
     #[error("{what} is {size} bytes, and {max} are allowed: pack less into one bundle")]
     TooLarge {
-        /// The thing.
+        /// What is too large.
         what: String,
-        /// Its bytes.
+        /// Its size in bytes.
         size: u64,
-        /// Bytes that are allowed.
+        /// How many bytes are allowed.
         max: u64,
     },
-    /// Too many layers.
+    /// There are too many layers.
     #[error("it has {0} layers, and {MAX_LAYERS} are allowed: pack fewer hooks into one bundle")]
     TooMany(usize),
-    /// A hook's layer is missing from the manifest.
+    /// The manifest has no layer for a hook of the config.
     #[error("hook {hook:?} is said to be layer {layer}, and the manifest has no such layer: pack it again")]
     NoLayer {
-        /// The hook.
         hook: String,
-        /// The layer.
+        /// The layer's digest in the config.
         layer: Digest,
     },
-    /// Code that no hook names.
+    /// A component that no hook in the config names.
     #[error("layer {0} is a component that the config does not name: pack it again")]
     Unnamed(Digest),
-    /// The config's name of a hook.
+    /// A name in the config that is not valid for a hook.
     #[error("it has a hook that can't be named so")]
     Name(#[from] InvalidName),
-    /// No hook.
+    /// The bundle has no hook.
     #[error("it has no hook: pack a directory with at least one NAME.wasm")]
     Empty,
 }
@@ -81,9 +78,9 @@ pub(super) struct Config {
 #[serde(rename_all = "camelCase")]
 pub(super) struct ConfigHook {
     pub layer: Digest,
-    /// What its document asks for.
+    /// What the hook's document requests.
     pub permissions: Vec<Permission>,
-    /// What runs it, if it is a script.
+    /// The interpreter that runs the hook, if it is a script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interpreter: Option<InterpreterRef>,
 }
@@ -92,35 +89,35 @@ pub(super) struct ConfigHook {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BundledHook {
-    /// Its name.
     #[serde(serialize_with = "as_text")]
     pub name: HookName,
-    /// Its component.
+    /// The layer with the hook's component.
     pub layer: Descriptor,
-    /// What the bundle says that it asks for; a host must hold its document against that. Absent for a single
-    /// component's artifact, which says nothing.
+    /// What the hook requests, according to the bundle. A host must compare the hook's document with this. Absent for
+    /// the artifact of a single component, which does not state it.
     pub permissions: Option<Vec<Permission>>,
-    /// What the bundle says that runs it, if it is a script. The host goes by the script itself.
+    /// The interpreter that runs the hook if it is a script, according to the bundle. The host goes by the script
+    /// itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpreter: Option<InterpreterRef>,
 }
 
-/// What is in a bundle.
+/// The contents of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contents {
-    /// Ordered by name; at least one.
+    /// The hooks, sorted by name, at least one.
     pub hooks: Vec<BundledHook>,
     /// Schemas and texts.
     pub files: Vec<Descriptor>,
-    /// When it was packed, as it says itself.
+    /// When the bundle was packed, according to the bundle itself.
     pub created: Option<String>,
-    /// Where its source is, as it says itself.
+    /// Where the source of the bundle is, according to the bundle itself.
     pub source: Option<String>,
 }
 
 impl Contents {
-    /// Bytes of all layers.
+    /// The size of all layers in bytes.
     pub fn size(&self) -> u64 {
         self.layers().map(|layer| layer.size).sum()
     }
@@ -136,7 +133,7 @@ fn as_text<S: serde::Serializer>(name: &HookName, serializer: S) -> Result<S::Ok
     serializer.serialize_str(name.as_str())
 }
 
-/// Reads a manifest, whose digest is known to be right, and refuses sizes that are not allowed.
+/// Parses a manifest whose digest has been checked, and rejects sizes that are not allowed.
 pub(super) fn read_manifest(bytes: &[u8]) -> Result<Manifest, ContentsError> {
     let manifest: Manifest =
         serde_json::from_slice(bytes).map_err(|source| ContentsError::Unreadable { what: "manifest", source })?;
@@ -157,8 +154,8 @@ pub(super) fn read_manifest(bytes: &[u8]) -> Result<Manifest, ContentsError> {
     Ok(manifest)
 }
 
-/// Puts manifest and config together. A single component's artifact is a bundle of one hook, named by its layer's
-/// title or else by its repository.
+/// Combines a manifest and its config. The artifact of a single component is a bundle of one hook. The title of the
+/// layer names this hook, or else the repository does.
 pub(super) fn read(manifest: &Manifest, config: &[u8], at: Option<&Reference>) -> Result<Contents, ContentsError> {
     let artifact = manifest.artifact_type.as_deref().unwrap_or_default();
     match (artifact, manifest.config.media_type.as_str()) {

@@ -1,11 +1,12 @@
-//! Digests of content: `sha256:HEX`. Never another algorithm: what can't be checked is refused.
+//! Digests of content: `sha256:HEX`. No other algorithm is accepted, because a digest that cannot be checked is
+//! useless.
 
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest as _, Sha256};
 
-/// A text that is no digest.
+/// A text that is not a valid digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no digest that can be checked: it must be sha256: and 64 lower-case hexadecimal digits")]
 pub struct InvalidDigest(String);
@@ -24,19 +25,19 @@ impl Digest {
         }
     }
 
-    /// The digest of bytes.
+    /// Computes the digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let mut sum = Sum::default();
         sum.update(bytes);
         sum.finish()
     }
 
-    /// `sha256:HEX`.
+    /// Returns `sha256:HEX`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The 64 digits alone: a file's name.
+    /// Returns only the 64 digits, which serve as a file name.
     pub fn hex(&self) -> &str {
         self.0.strip_prefix("sha256:").unwrap_or(&self.0)
     }
@@ -60,7 +61,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// A digest in the making, for content that comes in pieces.
+/// Computes a digest of content that arrives in pieces.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sum(Sha256);
 
@@ -73,7 +74,7 @@ impl Sum {
         use fmt::Write as _;
         let mut text = "sha256:".to_owned();
         for byte in self.0.finalize() {
-            // Writing to a String can't fail.
+            // A write to a String cannot fail.
             let _ = write!(text, "{byte:02x}");
         }
         Digest(text.into())

@@ -1,5 +1,5 @@
-//! What was last pulled from a place, so that a host can start when the place can't be reached. Trusts nothing by
-//! itself: what is kept was trusted under a policy, and is given back under the same policy alone.
+//! What was last pulled from a place, so that an operator can start while the place cannot be reached. What is stored
+//! here was trusted under a policy, and is returned only under the same policy.
 
 use std::{fs, io, path::PathBuf};
 
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{Descriptor, Digest, Policy, Pulled, SCHEMA_TYPE, Store, StoreError, layout, store::LAST};
 
-/// The file of a bundle that is the schema of its settings.
+/// The file name of the schema of a bundle's settings.
 pub const SETTINGS_SCHEMA: &str = "settings.schema.json";
 
 /// A bundle as a host takes it: checked files, and what they should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
-    /// The bundle's.
+    /// The bundle's digest.
     pub digest: Digest,
-    /// Its hooks, each with its digest and with what the bundle says that it asks for.
+    /// The hooks, each with its digest and with what it requests according to the bundle.
     pub hooks: Vec<HookSource>,
-    /// The JSON Schema of its settings, as text, if it has one.
+    /// The JSON Schema of the settings as text, if the bundle has one.
     pub settings_schema: Option<String>,
 }
 
@@ -41,7 +41,7 @@ struct LastHook {
 }
 
 impl Pulled {
-    /// For a host.
+    /// Converts the bundle to the form that a host takes.
     pub fn ready(&self) -> io::Result<Ready> {
         let hooks = self.hooks.iter().map(|hook| HookSource {
             name: hook.name.clone(),
@@ -59,7 +59,7 @@ impl Pulled {
 }
 
 impl Store {
-    /// Keeps in mind what was pulled, from where, and under which policy.
+    /// Records what was pulled, from where, and under which policy.
     pub fn remember(&self, reference: &str, pulled: &Pulled, policy: &Policy) -> Result<(), StoreError> {
         let contents = &pulled.seen.contents;
         let is_schema = |file: &&Descriptor| file.title() == SETTINGS_SCHEMA && file.media_type == SCHEMA_TYPE;
@@ -81,7 +81,7 @@ impl Store {
         layout::write(&path, &bytes).map_err(|error| io_error(&path, io::Error::other(error)))
     }
 
-    /// What was last pulled from a place under this policy, if all of it is still there and what it was.
+    /// Returns what was last pulled from a place under this policy, if all of it is still there and unchanged.
     pub fn recall(&self, reference: &str, policy: &Policy) -> Result<Option<Ready>, StoreError> {
         let path = self.last(reference);
         let bytes = match fs::read(&path) {
@@ -89,7 +89,7 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(io_error(&path, source)),
         };
-        // One that can't be read is as good as none.
+        // A record that cannot be parsed counts as missing.
         let Ok(last) = serde_json::from_slice::<Last>(&bytes) else { return Ok(None) };
         if last.policy != fingerprint(policy) || last.reference != reference {
             return Ok(None);
@@ -118,7 +118,7 @@ fn io_error(path: &std::path::Path, source: io::Error) -> StoreError {
     StoreError::Io { path: path.to_owned(), source }
 }
 
-/// Tells policies apart by all that they say.
+/// Distinguishes policies by everything that they contain.
 fn fingerprint(policy: &Policy) -> Digest {
     Digest::of(format!("{policy:?}").as_bytes())
 }

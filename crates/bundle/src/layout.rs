@@ -1,5 +1,5 @@
-//! A bundle on disk: a directory in the OCI image layout, with its signatures beside it. Reads nothing unchecked, and
-//! never removes what others put there.
+//! A bundle on disk: a directory in the OCI image layout, with its signatures. Whatever is read is checked. Files that
+//! others put into the directory are never removed.
 
 use std::{
     fs,
@@ -21,54 +21,43 @@ const INDEX: &str = "index.json";
 /// What is wrong with a layout.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
-    /// The file system's word.
+    /// The file system reported an error.
     #[error("{} can't be read or written", .path.display())]
     Io {
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// Not a layout.
+    /// The directory is not a layout.
     #[error("{} is no OCI image layout, since it has no file {MARKER:?}: make one with `boathook bundle pack DIR -o LAYOUT`", .0.display())]
     NoLayout(PathBuf),
-    /// Something else is there.
+    /// The directory contains something else.
     #[error("{} is not empty and no OCI image layout: name another directory", .0.display())]
     Occupied(PathBuf),
-    /// An index that is none.
+    /// The index is not a valid OCI image index.
     #[error("{} can't be read: it is no OCI image index", .path.display())]
     Json {
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         source: serde_json::Error,
     },
-    /// Changed on disk.
+    /// A blob was changed on disk.
     #[error("{}: {digest} was tampered with or damaged: pack it again", .path.display())]
-    Digest {
-        /// The path.
-        path: PathBuf,
-        /// The digest.
-        digest: Digest,
-    },
-    /// Not there.
+    Digest { path: PathBuf, digest: Digest },
+    /// A manifest is missing.
     #[error("{} has no {name}: it has {}", .path.display(), words(.has))]
     Missing {
-        /// The path.
         path: PathBuf,
-        /// The name.
+        /// What is missing.
         name: String,
-        /// What is there instead.
+        /// What there is instead.
         has: Vec<String>,
     },
-    /// More than one bundle.
+    /// There is more than one bundle, and no tag chooses one.
     #[error("{} holds several bundles ({}): choose one with --tag", .path.display(), words(.has))]
     Several {
-        /// The path.
         path: PathBuf,
-        /// What is there instead.
+        /// The bundles to choose from.
         has: Vec<String>,
     },
 }
@@ -77,7 +66,6 @@ fn words(list: &[String]) -> String {
     if list.is_empty() { "nothing".to_owned() } else { list.join(", ") }
 }
 
-/// A directory in the OCI image layout.
 #[derive(Debug, Clone)]
 pub struct Layout {
     root: PathBuf,
@@ -85,12 +73,12 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Whether a directory is one.
+    /// Whether a directory is a layout.
     pub fn is_at(root: &Path) -> bool {
         root.join(MARKER).is_file()
     }
 
-    /// Opens one. The tag chooses among several bundles.
+    /// Opens a layout. The tag chooses among several bundles.
     pub fn open(root: &Path, tag: Option<&str>) -> Result<Self, LayoutError> {
         match Self::is_at(root) {
             true => Ok(Self { root: root.to_owned(), tag: tag.map(str::to_owned) }),
@@ -98,7 +86,7 @@ impl Layout {
         }
     }
 
-    /// Opens one, or makes one of a directory that is missing or empty.
+    /// Opens a layout, or creates one in a directory that is missing or empty.
     pub fn create(root: &Path) -> Result<Self, LayoutError> {
         if !Self::is_at(root) {
             let failed = |source| LayoutError::Io { path: root.to_owned(), source };
@@ -113,12 +101,11 @@ impl Layout {
         Self::open(root, None)
     }
 
-    /// The directory.
     pub fn path(&self) -> &Path {
         &self.root
     }
 
-    /// The tag that was asked for.
+    /// The requested tag.
     pub(super) fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
@@ -133,7 +120,7 @@ impl Layout {
         serde_json::from_slice(&bytes).map_err(|source| LayoutError::Json { path, source })
     }
 
-    /// The bundle's manifest: the one with the tag, or the only one that is no signature.
+    /// Returns the bundle's manifest: the one with the tag, or the only one that is not a signature.
     pub(super) fn main(&self) -> Result<(Digest, Bytes), LayoutError> {
         let index = self.index()?;
         let is_signature =
@@ -158,19 +145,19 @@ impl Layout {
         manifest.is_some_and(|manifest| manifest.subject.is_some())
     }
 
-    /// A manifest by tag or digest.
+    /// Returns a manifest by tag or digest.
     pub(super) fn manifest(&self, name: &str) -> Result<Option<(Digest, Bytes)>, LayoutError> {
         let index = self.index()?;
         let entry = index.manifests.iter().find(|entry| tag_of(entry) == Some(name) || entry.digest.as_str() == name);
         entry.map(|entry| Ok((entry.digest.clone(), self.blob(entry)?))).transpose()
     }
 
-    /// All manifests, signatures among them.
+    /// Returns all manifests, including signatures.
     pub(super) fn manifests(&self) -> Result<Vec<Descriptor>, LayoutError> {
         Ok(self.index()?.manifests)
     }
 
-    /// What refers to a manifest.
+    /// Returns what refers to a manifest.
     pub(super) fn referrers(&self, digest: &Digest) -> Result<Vec<Descriptor>, LayoutError> {
         let mut found = Vec::new();
         for mut entry in self.index()?.manifests {
@@ -184,10 +171,10 @@ impl Layout {
         Ok(found)
     }
 
-    /// A blob, checked.
+    /// Returns a blob after a check of its digest.
     pub(super) fn blob(&self, wanted: &Descriptor) -> Result<Bytes, LayoutError> {
         let path = self.blob_path(&wanted.digest);
-        // One that goes on is another, too.
+        // Reads one byte more, because a longer blob is not the wanted one either.
         let bytes = read(&path, wanted.size.saturating_add(1))?;
         if Digest::of(&bytes) != wanted.digest {
             return Err(LayoutError::Digest { path: self.root.clone(), digest: wanted.digest.clone() });
@@ -199,7 +186,7 @@ impl Layout {
         write(&self.blob_path(digest), bytes)
     }
 
-    /// Stores a manifest; a tag is taken from the one that has it.
+    /// Stores a manifest. If another manifest has the tag, that one loses it.
     pub(super) fn put_manifest(&self, entry: Descriptor, bytes: &[u8], tag: Option<&str>) -> Result<(), LayoutError> {
         self.put_blob(&entry.digest, bytes)?;
         let mut index = self.index()?;
@@ -213,7 +200,7 @@ impl Layout {
     }
 }
 
-/// The tag of an entry of an index.
+/// The tag of an entry in an index.
 pub(super) fn tag_of(entry: &Descriptor) -> Option<&str> {
     entry.annotations.get(REF_NAME).map(String::as_str)
 }
@@ -230,7 +217,7 @@ fn read(path: &Path, max: u64) -> Result<Bytes, LayoutError> {
     Ok(bytes.into())
 }
 
-/// Writes beside it and moves it there, so that nobody sees a half.
+/// Writes to a temporary file and renames it, so that nobody sees half of a file.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), LayoutError> {
     use std::os::unix::fs::PermissionsExt as _;
     let failed = |source| LayoutError::Io { path: path.to_owned(), source };

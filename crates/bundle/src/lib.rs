@@ -1,6 +1,6 @@
-//! Bundles: sets of hooks as one OCI artifact, packed, pushed, pulled, and trusted or refused.
+//! Bundles: sets of hooks as one OCI artifact. This crate packs, pushes, pulls and verifies them.
 //!
-//! Never runs a hook and never asks a cluster: it hands on files whose bytes were checked.
+//! It never runs a hook and never talks to a cluster. It returns files whose bytes were checked.
 
 mod contents;
 mod digest;

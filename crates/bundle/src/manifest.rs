@@ -1,5 +1,4 @@
-//! The documents of the OCI image format that bundles use, and the bounds of their sizes. Reads and writes them;
-//! what is in a bundle is decided elsewhere.
+//! The documents of the OCI image format that bundles use, and the limits of their sizes.
 
 use std::collections::BTreeMap;
 
@@ -7,59 +6,57 @@ use serde::{Deserialize, Serialize};
 
 use super::Digest;
 
-/// `artifactType` of bundles.
+/// The `artifactType` of bundles.
 pub const BUNDLE_TYPE: &str = "application/vnd.boathook.bundle.v1+json";
-/// Media type of a bundle's config.
+/// The media type of a bundle's config.
 pub const CONFIG_TYPE: &str = "application/vnd.boathook.bundle.config.v1+json";
-/// Media type of a component.
+/// The media type of a component.
 pub const WASM_TYPE: &str = "application/wasm";
-/// Media type of a JSON Schema in a bundle.
+/// The media type of a JSON Schema in a bundle.
 pub const SCHEMA_TYPE: &str = "application/vnd.boathook.schema.v1+json";
-/// Media type of a text in Markdown in a bundle.
+/// The media type of a Markdown text in a bundle.
 pub const DOCS_TYPE: &str = "text/markdown";
-/// Config of a single component, as the CNCF's layout has it.
+/// The media type of the config of a single component, in the layout of the CNCF.
 pub const CNCF_CONFIG_TYPE: &str = "application/vnd.wasm.config.v0+json";
 pub(super) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 pub(super) const IMAGE_CONFIG_TYPE: &str = "application/vnd.oci.image.config.v1+json";
-/// Annotation of a layer with its file's name.
+/// The annotation of a layer with its file name.
 pub const TITLE: &str = "org.opencontainers.image.title";
-/// Annotation of an entry of a layout's index with its tag.
+/// The annotation of an entry in a layout's index with its tag.
 pub(super) const REF_NAME: &str = "org.opencontainers.image.ref.name";
 pub(super) const CREATED: &str = "org.opencontainers.image.created";
 pub(super) const SOURCE: &str = "org.opencontainers.image.source";
 
-/// Bytes of a manifest or an index.
+/// The most bytes of a manifest or an index.
 pub(super) const MAX_MANIFEST: u64 = 4 << 20;
-/// Bytes of a config, a signature or another small document.
+/// The most bytes of a config, a signature or another small document.
 pub(super) const MAX_CONFIG: u64 = 4 << 20;
-/// Bytes of one layer.
+/// The most bytes of one layer.
 pub const MAX_LAYER: u64 = 256 << 20;
-/// Bytes of all layers together.
+/// The most bytes of all layers together.
 pub const MAX_TOTAL: u64 = 1 << 30;
-/// Layers of one bundle; some registries take no more.
+/// The most layers of one bundle. Some registries accept no more.
 pub const MAX_LAYERS: usize = 500;
 
-/// Names content by its digest.
+/// Identifies content by its digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
-    /// What it is.
     pub media_type: String,
-    /// SHA-256 of the content.
+    /// The SHA-256 of the content.
     pub digest: Digest,
-    /// Its bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// The kind of artifact, when it names a manifest.
+    /// The kind of artifact, if this describes a manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
-    /// Further words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
 }
 
 impl Descriptor {
-    /// Describes bytes.
+    /// Describes these bytes.
     pub fn of(media_type: &str, bytes: &[u8]) -> Self {
         Self {
             media_type: media_type.to_owned(),
@@ -75,13 +72,13 @@ impl Descriptor {
         self
     }
 
-    /// The file's name that a layer should have; its digest, if it has none.
+    /// The file name that a layer should have, or its digest if it has none.
     pub(super) fn title(&self) -> &str {
         self.annotations.get(TITLE).map_or(self.digest.as_str(), String::as_str)
     }
 }
 
-/// An image manifest.
+/// An OCI image manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
@@ -113,7 +110,7 @@ impl Manifest {
     }
 }
 
-/// An image index.
+/// An OCI image index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Index {
@@ -130,7 +127,7 @@ impl Default for Index {
     }
 }
 
-/// The bytes that a document has wherever it is written: the same for the same document.
+/// Serializes a document. The same document always has the same bytes.
 pub(super) fn bytes_of<T: Serialize>(document: &T) -> Result<Vec<u8>, serde_json::Error> {
     serde_json::to_vec(document)
 }

@@ -1,5 +1,5 @@
-//! Makes a bundle out of hooks and files: the same input gives the same bytes, and so the same digest. Never reads
-//! files, and never runs a hook.
+//! Packs hooks and files into a bundle. The same input produces the same bytes, and therefore the same digest. Nothing
+//! is read from disk here, and no hook runs.
 
 use std::collections::BTreeMap;
 
@@ -20,32 +20,26 @@ use super::{
 /// Why nothing can be packed.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
-    /// Nothing to pack.
+    /// There is nothing to pack.
     #[error("there is no hook to pack: each NAME.wasm is one")]
     Empty,
-    /// Two hooks of one name.
+    /// Two hooks have the same name.
     #[error("there are two hooks named {0:?}: rename one of the files")]
     Twice(String),
-    /// One file is too large.
+    /// A file is too large.
     #[error("{name} is {size} bytes, and {MAX_LAYER} are allowed: build it with --release, or leave it out")]
     TooLarge {
-        /// The name.
         name: String,
-        /// Its bytes.
+        /// Its size in bytes.
         size: usize,
     },
-    /// Too many files.
+    /// There are too many files.
     #[error("{0} files are too many, {MAX_LAYERS} are allowed: make several bundles")]
     TooMany(usize),
-    /// A script that is none.
+    /// A script that cannot be parsed.
     #[error("{name} can't be read: build it again")]
-    Script {
-        /// The name.
-        name: String,
-        /// Why.
-        source: ScriptError,
-    },
-    /// JSON that can't be written.
+    Script { name: String, source: ScriptError },
+    /// A document cannot be serialized.
     #[error("the bundle's documents can't be written")]
     Json(#[from] serde_json::Error),
 }
@@ -53,48 +47,44 @@ pub enum PackError {
 /// A hook to pack.
 #[derive(Debug, Clone)]
 pub struct HookInput {
-    /// Its name.
     pub name: HookName,
-    /// Its component.
     pub component: Bytes,
-    /// All that its document asks for.
+    /// Everything that its document requests.
     pub asks: Vec<Permission>,
 }
 
 /// Another file to pack.
 #[derive(Debug, Clone)]
 pub struct FileInput {
-    /// Its name; `.json` is a JSON Schema, everything else a text.
+    /// The file name. A `.json` file is a JSON Schema, everything else is a text.
     pub name: String,
-    /// Its content.
     pub content: Bytes,
 }
 
-/// What to pack.
 #[derive(Debug, Clone, Default)]
 pub struct Input {
     /// The hooks, in any order.
     pub hooks: Vec<HookInput>,
     /// Schemas and texts, in any order.
     pub files: Vec<FileInput>,
-    /// When it was made; the caller takes a time that is the same for the same source.
+    /// When the bundle was made. The caller chooses a time that is the same for the same source.
     pub created: Timestamp,
-    /// Where its source is.
+    /// Where the source of the bundle is.
     pub source: Option<String>,
 }
 
 /// A bundle in memory.
 #[derive(Debug, Clone)]
 pub struct Packed {
-    /// Names the manifest.
+    /// The descriptor of the manifest.
     pub manifest: Descriptor,
-    /// Its bytes.
+    /// The manifest's bytes.
     pub bytes: Bytes,
-    /// Config and layers, each once.
+    /// The config and the layers, each once.
     pub blobs: BTreeMap<Digest, Bytes>,
 }
 
-/// Packs.
+/// Packs a bundle.
 pub fn pack(mut input: Input) -> Result<Packed, PackError> {
     input.hooks.sort_by(|a, b| a.name.cmp(&b.name));
     input.files.sort_by(|a, b| a.name.cmp(&b.name));
@@ -110,7 +100,7 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
         let interpreter = script.map(|script| script.interpreter);
         let entry = ConfigHook { layer: layer.digest.clone(), permissions: hook.asks, interpreter };
         hooks.insert(hook.name.as_str().to_owned(), entry);
-        // Two hooks may be one component.
+        // Two hooks may be the same component.
         if blobs.insert(layer.digest.clone(), hook.component).is_none() {
             layers.push(layer);
         }
@@ -132,7 +122,7 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
     Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs })
 }
 
-/// One component by itself, as the CNCF's layout has it. The title is its file's name without `.wasm`.
+/// Packs a single component in the layout of the CNCF. The title is the file name without `.wasm`.
 pub fn single(title: &str, component: Bytes) -> Result<Packed, PackError> {
     let layer = Descriptor::of(WASM_TYPE, &component).annotated(TITLE, &format!("{title}.wasm"));
     let config = bytes_of(&json!({
@@ -146,7 +136,6 @@ pub fn single(title: &str, component: Bytes) -> Result<Packed, PackError> {
     Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs: blobs.into() })
 }
 
-/// The descriptor of a manifest.
 pub(super) fn describe(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
     let mut descriptor = Descriptor::of(super::manifest::MANIFEST_TYPE, bytes);
     descriptor.artifact_type.clone_from(&manifest.artifact_type);

@@ -1,15 +1,15 @@
-//! What cosign signs: a small document that names the digest, and where its signature is kept.
+//! What cosign signs: a small document that contains the digest. Also, where the signature is stored.
 
 use serde::{Deserialize, Serialize};
 
 use super::Digest;
 
-/// Media type of the signed document.
+/// The media type of the signed document.
 pub(super) const PAYLOAD_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
-/// Annotation of its layer with the signature, in base64.
+/// The annotation of the document's layer with the signature, in base64.
 pub(super) const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 const KIND: &str = "cosign container image signature";
-/// The tag that was signed, among the document's optional words.
+/// The key of the signed tag, among the document's optional fields.
 const TAG: &str = "boathook.dev/tag";
 
 /// `sha256-HEX.sig`
@@ -17,7 +17,7 @@ pub(super) fn signature_tag(digest: &Digest) -> String {
     format!("sha256-{}.sig", digest.hex())
 }
 
-/// `sha256-HEX`: the list of referrers where the registry keeps none.
+/// `sha256-HEX`: the tag of the list of referrers, for registries that keep no such list.
 pub(super) fn referrers_tag(digest: &Digest) -> String {
     format!("sha256-{}", digest.hex())
 }
@@ -62,18 +62,18 @@ impl Payload {
         }
     }
 
-    /// Out of the bytes that were signed; nothing where they are another document.
+    /// Parses the bytes that were signed. Returns `None` if they are another document.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let payload: Self = serde_json::from_slice(bytes).ok()?;
         (payload.critical.kind == KIND).then_some(payload)
     }
 
-    /// What was signed.
+    /// The digest that was signed.
     pub fn digest(&self) -> &str {
         &self.critical.image.docker_manifest_digest
     }
 
-    /// The tag that it was signed by.
+    /// The tag that was signed.
     pub fn tag(&self) -> Option<&str> {
         self.optional.as_ref()?.get(TAG)?.as_str()
     }

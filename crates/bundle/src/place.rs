@@ -1,4 +1,4 @@
-//! Where a bundle is: a repository of a registry, or a layout on disk; the same questions to both. Decides nothing.
+//! Where a bundle is: in a repository of a registry, or in a layout on disk. Both offer the same operations.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,6 @@ use super::{
     store::blocking,
 };
 
-/// Where a bundle is.
 #[derive(Debug, Clone)]
 pub struct Place(Kind);
 
@@ -24,17 +23,16 @@ enum Kind {
 }
 
 impl Place {
-    /// In a registry. Asks nothing yet.
+    /// A place in a registry. Sends no request yet.
     pub fn registry(at: &Reference, connect: &Connect) -> Result<Self, BundleError> {
         Ok(Self(Kind::Registry(at.clone(), Repository::new(at, connect)?)))
     }
 
-    /// In a layout.
     pub fn layout(layout: Layout) -> Self {
         Self(Kind::Layout(layout))
     }
 
-    /// As it was named.
+    /// The name that the user gave the place.
     pub fn name(&self) -> String {
         match &self.0 {
             Kind::Registry(at, _) => at.to_string(),
@@ -42,7 +40,7 @@ impl Place {
         }
     }
 
-    /// What a policy's `match` is held against: `HOST/REPOSITORY`, or the layout's path.
+    /// What a policy's `match` is compared with: `HOST/REPOSITORY`, or the layout's path.
     pub fn source(&self) -> String {
         match &self.0 {
             Kind::Registry(at, _) => at.source(),
@@ -50,7 +48,7 @@ impl Place {
         }
     }
 
-    /// The tag that the bundle was asked for by; nothing where a digest decides.
+    /// The tag with which the bundle was requested. `None` if a digest decides.
     pub fn tag(&self) -> Option<&str> {
         match &self.0 {
             Kind::Registry(at, _) if at.digest().is_some() => None,
@@ -66,7 +64,7 @@ impl Place {
         }
     }
 
-    /// The bundle's manifest, by its digest or else by its tag.
+    /// Returns the bundle's manifest, by its digest or else by its tag.
     pub(super) async fn main(&self) -> Result<(Digest, Bytes), BundleError> {
         match &self.0 {
             Kind::Layout(layout) => Ok(layout.main()?),
@@ -78,7 +76,7 @@ impl Place {
         }
     }
 
-    /// A manifest by tag or digest, if there is one.
+    /// Returns a manifest by tag or digest, if it exists.
     pub(super) async fn manifest(&self, name: &str) -> Result<Option<(Digest, Bytes)>, BundleError> {
         match &self.0 {
             Kind::Layout(layout) => Ok(layout.manifest(name)?),
@@ -93,7 +91,7 @@ impl Place {
         }
     }
 
-    /// A small blob, checked.
+    /// Returns a small blob after a check of its digest.
     pub(super) async fn blob(&self, wanted: &Descriptor) -> Result<Bytes, BundleError> {
         match &self.0 {
             Kind::Layout(layout) => Ok(layout.blob(wanted)?),
@@ -101,7 +99,7 @@ impl Place {
         }
     }
 
-    /// A layer's file in the store, and whether it had to be brought there.
+    /// Returns a layer's file in the store, and whether it had to be fetched.
     pub(super) async fn layer(
         &self,
         layer: &Descriptor,
@@ -136,14 +134,15 @@ impl Place {
         Ok((path, true))
     }
 
-    /// Whether a layout's layers are what they were when it was packed. A registry's are not brought for that.
+    /// Checks that a layout's layers are unchanged since it was packed. The layers of a registry are not downloaded for
+    /// that.
     pub(super) async fn check(&self, contents: &Contents) -> Result<(), BundleError> {
         let Kind::Layout(layout) = &self.0 else { return Ok(()) };
         let (layout, layers) = (layout.clone(), contents.layers().cloned().collect::<Vec<_>>());
         blocking(move || layers.iter().try_for_each(|layer| layout.blob(layer).map(drop))).await
     }
 
-    /// Whether the blob was not there yet.
+    /// Stores a blob. Returns whether it was not there yet.
     pub(super) async fn put_blob(&self, blob: &Descriptor, bytes: Bytes) -> Result<bool, BundleError> {
         match &self.0 {
             Kind::Layout(layout) => layout.put_blob(&blob.digest, &bytes).map(|()| true).map_err(Into::into),
@@ -171,7 +170,7 @@ impl Place {
         }
     }
 
-    /// What else a layout holds about a manifest: signatures by tag or as referrers. Nothing of a registry.
+    /// Returns the signatures that a layout holds for a manifest, by tag or as referrers. Returns none for a registry.
     pub(super) fn companions(&self, digest: &Digest) -> Result<Vec<Descriptor>, BundleError> {
         let Kind::Layout(layout) = &self.0 else { return Ok(Vec::new()) };
         let mut found = layout.referrers(digest)?;
@@ -181,7 +180,7 @@ impl Place {
     }
 }
 
-/// Puts a bundle into a layout, under a tag if there is one.
+/// Stores a bundle in a layout, under a tag if there is one.
 pub fn save(packed: &Packed, layout: &Layout, tag: Option<&str>) -> Result<(), BundleError> {
     for (digest, bytes) in &packed.blobs {
         layout.put_blob(digest, bytes)?;

@@ -1,8 +1,8 @@
-//! How far a transfer is, for whoever shows it. Prints nothing.
+//! The progress of a transfer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that are done, of those that have to be; shared while the transfer goes on.
+/// The bytes that are done and the bytes in all. It is shared during the transfer.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
@@ -10,7 +10,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Bytes done and bytes in all. Both are zero until the sizes are known.
+    /// Returns the bytes that are done and the bytes in all. Both are zero until the sizes are known.
     pub fn get(&self) -> (u64, u64) {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }

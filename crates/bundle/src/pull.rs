@@ -1,4 +1,4 @@
-//! From a place to checked files in the store. Brings no layer before the bundle is trusted, and runs none.
+//! Pulls a bundle from a place into the store, as checked files. No layer is pulled before the bundle is trusted.
 
 use std::path::PathBuf;
 
@@ -8,18 +8,18 @@ use serde::Serialize;
 
 use super::{BundleError, Contents, Digest, Place, Policy, Progress, Store, TrustError, Verified, contents, trust};
 
-/// Layers that are brought at the same time.
+/// How many layers are pulled at the same time.
 const AT_A_TIME: usize = 4;
 
-/// What is at a place, of which nothing is believed yet but that its bytes have this digest.
+/// What is at a place. Only its digest has been checked, nothing else is trusted yet.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Seen {
-    /// The place, as it was named.
+    /// The place, as the user named it.
     pub reference: String,
-    /// The manifest's digest: the bundle's.
+    /// The digest of the manifest, which is the bundle's.
     pub digest: Digest,
-    /// What is in it.
+    /// What is in the bundle.
     #[serde(flatten)]
     pub contents: Contents,
 }
@@ -27,19 +27,18 @@ pub struct Seen {
 /// A hook whose component is in the store.
 #[derive(Debug, Clone)]
 pub struct PulledHook {
-    /// Its name.
     pub name: HookName,
-    /// The component's file in the store; its bytes have the digest.
+    /// The component's file in the store. Its bytes have the digest.
     pub path: PathBuf,
     /// The component's digest.
     pub digest: Digest,
-    /// What the bundle says that it asks for. See [`PulledHook::check`].
+    /// What the hook requests, according to the bundle. See [`PulledHook::check`].
     pub permissions: Option<Vec<Permission>>,
 }
 
 impl PulledHook {
-    /// Holds what the hook's document asks for against what the bundle says, on which trust was decided. A host calls
-    /// it before it runs the hook.
+    /// Compares what the hook's document requests with what the bundle states. Trust was decided on the latter. A host
+    /// calls this before it runs the hook.
     pub fn check(&self, asked: &[Permission]) -> Result<(), TrustError> {
         match &self.permissions {
             Some(said) if said.as_slice() != asked => Err(TrustError::Understated { hook: self.name.to_string() }),
@@ -51,34 +50,34 @@ impl PulledHook {
 /// A bundle whose components are in the store.
 #[derive(Debug, Clone)]
 pub struct Pulled {
-    /// What was seen.
+    /// What was found at the place.
     pub seen: Seen,
     /// Why it is trusted.
     pub verified: Verified,
-    /// The hooks, ordered by name.
+    /// The hooks, sorted by name.
     pub hooks: Vec<PulledHook>,
-    /// The other files: name and path in the store.
+    /// The other files, with their names and paths in the store.
     pub files: Vec<(String, PathBuf)>,
-    /// Layers that had to be brought.
+    /// The number of layers that were pulled.
     pub fetched: usize,
-    /// Layers that were there.
+    /// The number of layers that were already in the store.
     pub reused: usize,
 }
 
-/// Resolves a place to a digest once and reads what is there, layers not among it. Checks sizes and digests of that, and
-/// no signature.
+/// Resolves a place to a digest once, and reads what is there except for the layers. Checks the sizes and digests of
+/// that, and no signature.
 pub async fn look(from: &Place) -> Result<Seen, BundleError> {
     Ok(open(from).await?.seen(from).await?.0)
 }
 
-/// The same, and checks layers, too, where they are at hand: in a layout.
+/// Like [`look`], but also checks the layers if they are on disk, in a layout.
 pub async fn inspect(from: &Place) -> Result<Seen, BundleError> {
     let seen = look(from).await?;
     from.check(&seen.contents).await?;
     Ok(seen)
 }
 
-/// Whether a bundle is trusted; brings no layer.
+/// Verifies that a bundle is trusted. Pulls no layer.
 pub async fn verify(from: &Place, policy: &Policy) -> Result<(Seen, Verified), BundleError> {
     let opened = open(from).await?;
     let trusted = trust::verify(from, &opened.digest, &opened.bytes, policy).await?;
@@ -88,7 +87,7 @@ pub async fn verify(from: &Place, policy: &Policy) -> Result<(Seen, Verified), B
     Ok((seen, verified))
 }
 
-/// Brings a trusted bundle into the store. Layers that are there are not brought again; those that were begun go on.
+/// Pulls a trusted bundle into the store. Layers that are there are not pulled again. Unfinished downloads continue.
 pub async fn pull(from: &Place, store: &Store, policy: &Policy, progress: &Progress) -> Result<Pulled, BundleError> {
     let (seen, verified) = verify(from, policy).await?;
     progress.expect(seen.contents.size());
@@ -126,7 +125,7 @@ pub async fn pull(from: &Place, store: &Store, policy: &Policy, progress: &Progr
     })
 }
 
-/// A manifest whose bytes have its digest.
+/// A manifest whose digest was checked.
 pub(super) struct Opened {
     pub digest: Digest,
     pub bytes: bytes::Bytes,
@@ -141,7 +140,7 @@ pub(super) async fn open(from: &Place) -> Result<Opened, BundleError> {
 }
 
 impl Opened {
-    /// Reads the config, too; gives its bytes besides.
+    /// Also reads the config, and returns its bytes.
     pub async fn seen(self, from: &Place) -> Result<(Seen, bytes::Bytes), BundleError> {
         let config = from.blob(&self.manifest.config).await?;
         let contents = contents::read(&self.manifest, &config, from.reference())

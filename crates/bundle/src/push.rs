@@ -1,4 +1,4 @@
-//! From a layout, or from memory, to a registry: what is there already is not sent. Signs nothing.
+//! Pushes a bundle from a layout or from memory to a registry. What the registry already has is not sent.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use super::{
 pub struct Pushed {
     /// The bundle's digest.
     pub digest: Digest,
-    /// Blobs that were sent.
+    /// The number of blobs that were sent.
     pub sent: usize,
-    /// Blobs that were there.
+    /// The number of blobs that were already there.
     pub present: usize,
-    /// Signatures that went with it.
+    /// The number of signatures that were sent with the bundle.
     pub signatures: usize,
 }
 
-/// Sends a bundle that was just packed.
+/// Pushes a bundle that was just packed.
 pub async fn push(packed: &Packed, to: &Place, progress: &Progress) -> Result<Pushed, BundleError> {
     let manifest: Manifest = read(&packed.bytes, "memory")?;
     let source = Source::Memory(&packed.blobs);
@@ -30,12 +30,12 @@ pub async fn push(packed: &Packed, to: &Place, progress: &Progress) -> Result<Pu
     Ok(pushed)
 }
 
-/// Sends a bundle as it is elsewhere, with the signatures that are beside it.
+/// Copies a bundle from another place, with the signatures that are stored with it there.
 pub async fn copy(from: &Place, to: &Place, progress: &Progress) -> Result<Pushed, BundleError> {
     let opened = pull::open(from).await?;
     let source = Source::Place(from);
     let mut pushed = Pushed { digest: opened.digest.clone(), sent: 0, present: 0, signatures: 0 };
-    // What is no bundle is not sent.
+    // Anything that is not a bundle is rejected here.
     let (manifest, bytes, digest) = (opened.manifest.clone(), opened.bytes.clone(), opened.digest.clone());
     opened.seen(from).await?;
     send(&source, &manifest, bytes, to, to.tag(), progress, &mut pushed).await?;
@@ -65,7 +65,8 @@ impl Source<'_> {
     }
 }
 
-/// Blobs first: a registry takes no manifest whose blobs it does not have. One at a time, so that one is in memory.
+/// Sends blobs first, because a registry accepts no manifest whose blobs it does not have. Sends one blob at a time, so
+/// that only one is in memory.
 async fn send(
     from: &Source<'_>,
     manifest: &Manifest,

@@ -1,10 +1,10 @@
-//! Names of bundles in registries: `HOST[:PORT]/REPOSITORY[:TAG][@DIGEST]`. Never guesses a registry.
+//! References to bundles in registries: `HOST[:PORT]/REPOSITORY[:TAG][@DIGEST]`. There is no default registry.
 
 use std::{fmt, str::FromStr};
 
 use super::Digest;
 
-/// A text that names no bundle.
+/// A text that is not a valid reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no reference to a bundle: {why}; write HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…")]
 pub struct InvalidReference {
@@ -12,7 +12,7 @@ pub struct InvalidReference {
     why: String,
 }
 
-/// Where a bundle is. Without tag and digest the tag is `latest`.
+/// The place of a bundle in a registry. Without a tag and a digest, the tag is `latest`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reference {
     registry: String,
@@ -32,22 +32,22 @@ impl Reference {
         &self.repository
     }
 
-    /// The tag, if the reference has one or stands for `latest`.
+    /// The tag, if the reference has one or means `latest`.
     pub fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
-    /// The digest, if the reference pins one. It decides where there is a tag, too.
+    /// The digest, if the reference pins one. It decides even if there is a tag.
     pub fn digest(&self) -> Option<&Digest> {
         self.digest.as_ref()
     }
 
-    /// `HOST/REPOSITORY`: what trust is given to.
+    /// `HOST/REPOSITORY`, to which policies refer.
     pub fn source(&self) -> String {
         format!("{}/{}", self.registry, self.repository)
     }
 
-    /// The same place, pinned.
+    /// The same reference, pinned to a digest.
     pub fn pinned(&self, digest: &Digest) -> Self {
         Self { digest: Some(digest.clone()), ..self.clone() }
     }
@@ -111,7 +111,7 @@ fn is_segment(text: &str) -> bool {
     text.chars().all(inner) && text.starts_with(edge) && text.ends_with(edge)
 }
 
-/// Whether a registry takes it for a tag.
+/// Whether registries accept the text as a tag.
 pub(super) fn is_tag(text: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     !text.is_empty() && text.len() <= 128 && text.chars().all(good) && !text.starts_with(['.', '-'])

@@ -1,5 +1,5 @@
-//! Signs bundles as cosign does: a signature over a small document that names the digest, stored in the same repository
-//! under a tag made of it. Verifies nothing.
+//! Signs bundles as cosign does: the signature covers a small document that contains the digest, and is stored in the
+//! same repository under a tag that is made from the digest.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
@@ -17,16 +17,16 @@ pub struct Signed {
     pub digest: Digest,
     /// The tag of its signatures.
     pub tag: String,
-    /// Signatures that it has now.
+    /// How many signatures it has now.
     pub signatures: usize,
 }
 
-/// Adds a signature of the bundle at a place, by the digest that it has now. A tag that it was named by is signed with
-/// it.
+/// Adds a signature to the bundle at a place, for its current digest. If the place has a tag, the signature covers the
+/// tag too.
 pub async fn sign(at: &Place, key: &PrivateKey) -> Result<Signed, BundleError> {
     let opened = pull::open(at).await?;
     let digest = opened.digest.clone();
-    // Nobody should sign what nobody can use.
+    // A bundle that nobody can use should not be signed.
     at.check(&opened.seen(at).await?.0.contents).await?;
     let unreadable = |source| BundleError::Contents {
         at: at.name(),
@@ -53,7 +53,7 @@ pub async fn sign(at: &Place, key: &PrivateKey) -> Result<Signed, BundleError> {
     Ok(Signed { digest, tag, signatures })
 }
 
-/// An image's config that names the layers, as registries and cosign expect of an image.
+/// An image config that names the layers, as registries and cosign expect for an image.
 fn config(layers: &[Descriptor]) -> Result<Vec<u8>, serde_json::Error> {
     let layers: Vec<_> = layers.iter().map(|layer| &layer.digest).collect();
     bytes_of(&serde_json::json!({

@@ -1,4 +1,4 @@
-//! Puts a pulled bundle's hooks into a directory that `serve --hooks` takes. Removes only what it put there itself.
+//! Writes a pulled bundle's hooks into a directory for `serve --hooks`. Only files that came from a bundle are removed.
 
 use std::{
     collections::BTreeSet,
@@ -11,39 +11,34 @@ use serde::{Deserialize, Serialize};
 
 use super::{Digest, Pulled, layout};
 
-/// Says which files of the directory are the bundle's.
+/// The record of which files of the directory belong to the bundle.
 const RECORD: &str = "bundle.json";
 
-/// Why nothing is put into a directory.
+/// Why a bundle cannot be unpacked into a directory.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// The file system's word.
+    /// The file system reported an error.
     #[error("{} can't be read or written", .path.display())]
     Io {
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// Hooks from elsewhere.
+    /// There are hooks from elsewhere.
     #[error("{} holds {} that no bundle put there: take an empty directory, or remove it", .path.display(), .names.join(", "))]
     Foreign {
-        /// The path.
         path: PathBuf,
-        /// The names.
+        /// The names of these hooks' files.
         names: Vec<String>,
     },
-    /// A record that is none.
+    /// The record cannot be parsed.
     #[error("{} can't be read: take an empty directory", .path.display())]
     Record {
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         source: serde_json::Error,
     },
-    /// A write that failed.
+    /// A file could not be written.
     #[error(transparent)]
     Write(#[from] layout::LayoutError),
 }
@@ -55,16 +50,15 @@ struct Record {
     files: BTreeSet<String>,
 }
 
-/// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unpacked {
-    /// Files that are there now.
+    /// The files that are there now.
     pub files: BTreeSet<String>,
-    /// Files of the bundle that was there before, which are gone.
+    /// The files of the previous bundle, which were removed.
     pub removed: BTreeSet<String>,
 }
 
-/// Writes each hook as `NAME.wasm`, and schemas and texts whose names are plain.
+/// Writes each hook as `NAME.wasm`, and also the schemas and texts with plain names.
 pub fn unpack(pulled: &Pulled, to: &Path) -> Result<Unpacked, UnpackError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -104,7 +98,7 @@ pub fn unpack(pulled: &Pulled, to: &Path) -> Result<Unpacked, UnpackError> {
     Ok(Unpacked { files, removed })
 }
 
-/// A name that a hook could have is no path out of the directory.
+/// Whether the name is plain. A name that is valid for a hook cannot be a path out of the directory.
 fn is_plain(name: &str) -> bool {
     HookName::new(name.strip_suffix(".wasm").unwrap_or(name)).is_ok()
 }

@@ -1,6 +1,4 @@
-//! Questions about parsed expressions.
-//!
-//! Never evaluates them.
+//! Queries about parsed expressions. Nothing is evaluated here.
 
 use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr};
 
@@ -24,13 +22,13 @@ fn entry_parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
     }
 }
 
-/// Whether any part is the variable.
+/// Whether any part of the expression is the variable.
 pub(super) fn uses(expression: &IdedExpr, variable: &str) -> bool {
     matches!(&expression.expr, Expr::Ident(name) if name == variable)
         || parts(expression).into_iter().any(|part| uses(part, variable))
 }
 
-/// Whether no part lies deeper than `levels`.
+/// Whether no part is nested deeper than `levels`.
 pub(super) fn fits(expression: &IdedExpr, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else {
         return false;

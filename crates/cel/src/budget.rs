@@ -1,13 +1,13 @@
-//! What evaluation may cost: for one expression, and for all of a request.
+//! What evaluation may cost, for one expression and for all expressions of a request.
 //!
-//! Never measures time: the same expression on the same object always costs the same.
+//! Time is not measured, so the same expression on the same object always costs the same.
 
 use super::library::Library;
 use super::{Error, Value, list};
 
-/// Units that one expression may spend.
+/// The units that one expression may spend.
 const CALL: u64 = 1_000_000;
-/// Units that all expressions of a request may spend together.
+/// The units that all expressions of a request may spend together.
 const REQUEST: u64 = 10_000_000;
 
 /// The units that are left.
@@ -15,7 +15,7 @@ const REQUEST: u64 = 10_000_000;
 pub struct Budget {
     request: u64,
     call: u64,
-    /// Functions are made once for all expressions of a request.
+    /// The functions are created once for all expressions of a request.
     pub(super) library: Library,
 }
 
@@ -30,7 +30,7 @@ impl Budget {
         self.call = CALL.min(self.request);
     }
 
-    /// Whether the request has spent everything: nothing more is evaluated then.
+    /// Whether the request has spent everything. Nothing more is evaluated then.
     pub fn is_empty(&self) -> bool {
         self.request == 0
     }
@@ -50,7 +50,7 @@ impl Budget {
         }
     }
 
-    /// Spends what it costs to look at all of `value`.
+    /// Spends what it costs to read all of `value`.
     pub(super) fn traverse(&mut self, value: &Value) -> Result<(), Error> {
         match value {
             Value::String(text) => self.spend(text.len() as u64 / 10),

@@ -1,6 +1,5 @@
-//! Calls of functions: the few that need no library here, the rest from the Kubernetes library.
-//!
-//! Never runs a function before what it may cost is spent.
+//! Calls of functions: a few simple ones are implemented here, and the rest come from the Kubernetes library. What a
+//! function may cost is spent before it runs.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use super::eval::{Eval, Scope};
 use super::ops::{self, as_optional};
 use super::{Error, Value, optional, types};
 
-/// Functions by name, those of a namespace with it. What is not here is not known to rules either.
+/// The names of all functions, with their namespace if they have one. Rules cannot use any other function.
 pub(super) const FUNCTIONS: &[&str] = &[
     "add",
     "asApproximateFloat",
@@ -131,7 +130,7 @@ pub(super) const FUNCTIONS: &[&str] = &[
 
 /// What every call of the library costs.
 const CALL: u64 = 10;
-/// The namespaces among them.
+/// The namespaces of these functions.
 pub(super) const NAMESPACES: &[&str] = &["format", "ip", "optional", "sets"];
 
 impl Eval<'_> {
@@ -218,7 +217,7 @@ impl Eval<'_> {
     }
 }
 
-/// What a function may cost beyond reading its arguments: the size of what it makes, or the work on patterns.
+/// What a function may cost in addition to reading its arguments: the size of what it creates, or the work on patterns.
 fn growth(name: &str, values: &[&Value]) -> u64 {
     let length = |index: usize| match values.get(index) {
         Some(Value::String(text)) => text.len() as u64,
@@ -240,7 +239,7 @@ fn growth(name: &str, values: &[&Value]) -> u64 {
     .saturating_add(CALL)
 }
 
-/// The numbers in a format are widths: they say how much is written.
+/// The sum of the numbers in a format. They are widths, so they say how much is written.
 fn digits(format: &str) -> u64 {
     let numbers = format.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty());
     numbers.map(|n| n.parse().unwrap_or(u64::MAX)).fold(0, u64::saturating_add)

@@ -1,6 +1,6 @@
-//! Checking expressions against the types of their variables, before there are values.
+//! Checks expressions against the types of their variables, before there are values.
 //!
-//! Never refuses what it does not understand: the type of that is `dyn`, and evaluation tells.
+//! An expression whose type is not known is not rejected. It has the type `dyn`, and evaluation decides.
 
 use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue};
 
@@ -9,7 +9,7 @@ use super::macros::two_variables;
 use super::source::Tokens;
 use super::types::{Ty, denoted};
 
-/// The type of `expression`, by its name, or everything that is wrong with it.
+/// Returns the name of the expression's type, or all of its errors.
 pub(super) fn check(expression: &IdedExpr, source: &str, variables: &[(&str, Ty<'_>)]) -> Result<String, String> {
     let known = variables.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone())).collect();
     let mut check = Check { tokens: Tokens::of(source), variables: known, errors: Vec::new() };
@@ -25,7 +25,7 @@ pub(super) fn check(expression: &IdedExpr, source: &str, variables: &[(&str, Ty<
 struct Check<'s, 't> {
     tokens: Tokens<'s>,
     variables: Vec<(String, Ty<'t>)>,
-    /// With the places they are at.
+    /// The errors with their places.
     errors: Vec<(Option<usize>, String)>,
 }
 
@@ -92,7 +92,7 @@ impl<'t> Check<'_, 't> {
         last.unwrap_or(Ty::Dyn)
     }
 
-    /// The macros that the parser writes out: only what the author wrote is looked at.
+    /// Checks a macro that the parser has expanded. Only the parts that the author wrote are checked.
     fn comprehension(&mut self, loop_: &ComprehensionExpr) -> Ty<'t> {
         let item = item_type(&self.ty(&loop_.iter_range));
         self.tokens.take(".");
@@ -237,7 +237,7 @@ fn written<'e>(step: &'e IdedExpr, accumulator: &str) -> Vec<&'e IdedExpr> {
     }
 }
 
-/// The type of an operator's value; none when it does not take such operands.
+/// The type of an operator's value. `None` if it does not accept these operands.
 fn operator_type<'t>(name: &str, types: &[Ty<'t>]) -> Option<Ty<'t>> {
     let scalar = |ty: &Ty<'t>| matches!(ty, Ty::Plain(_));
     let number = |ty: &Ty<'t>| matches!(ty, Ty::Plain("int" | "uint" | "double"));
@@ -275,7 +275,7 @@ fn sum_type<'t>(name: &str, a: &Ty<'t>, b: &Ty<'t>) -> Option<Ty<'t>> {
     }
 }
 
-/// The type of a function's value, where it is plain.
+/// The type of a function's value, or `dyn` if it depends on more than is known here.
 fn function_type<'t>(name: &str, target: Option<&Ty<'t>>, arguments: &[Ty<'t>]) -> Ty<'t> {
     match name {
         "contains" | "startsWith" | "endsWith" | "matches" | "isSorted" | "hasValue" | "bool" | "isQuantity"

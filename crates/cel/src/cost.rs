@@ -1,6 +1,6 @@
-//! What a rule costs at least on the largest object that its schema lets through.
+//! A lower bound of what a rule costs on the largest object that its schema allows.
 //!
-//! Never too high: the real server counts more, and refuses all that is refused for it.
+//! It is never too high: the real API server counts more, and rejects everything that is rejected for this cost.
 
 use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr};
 use serde_json::Value as Json;
@@ -9,10 +9,10 @@ use super::ast;
 use super::macros::two_variables;
 use super::values::escape;
 
-/// Bytes of the largest request.
+/// The bytes of the largest request.
 const REQUEST: f64 = 3_145_728.0;
 
-/// Variables with the schemas of their values.
+/// Variables, with the schemas of their values.
 type Known<'s> = Vec<(String, &'s Json)>;
 
 /// The least that the expression may cost on its worst object.
@@ -38,7 +38,7 @@ fn sum(parts: Vec<&IdedExpr>, known: &mut Known<'_>) -> f64 {
     parts.into_iter().map(|part| worst(part, known)).sum()
 }
 
-/// The schema of what an expression stands for, when it only follows fields and items.
+/// The schema of an expression's value, if the expression only follows fields and items.
 fn schema_of<'s>(expression: &IdedExpr, known: &Known<'s>) -> Option<&'s Json> {
     match &expression.expr {
         Expr::Ident(name) => known.iter().rev().find(|(variable, _)| variable == name).map(|(_, schema)| *schema),
@@ -54,13 +54,13 @@ fn schema_of<'s>(expression: &IdedExpr, known: &Known<'s>) -> Option<&'s Json> {
     }
 }
 
-/// How many items or entries a value of the schema may have, by what the schema says.
+/// How many items or entries a value of the schema may have, if the schema limits them.
 pub fn bound(schema: &Json) -> Option<f64> {
     let key = if schema["type"].as_str().unwrap_or_default() == "array" { "maxItems" } else { "maxProperties" };
     schema.get(key).and_then(Json::as_f64)
 }
 
-/// How many values of the schema fit in a request.
+/// How many values of the schema fit into a request.
 pub fn fitting(schema: &Json) -> f64 {
     REQUEST / (smallest(schema) + 1.0)
 }
@@ -76,7 +76,7 @@ fn most(schema: &Json) -> f64 {
     bound(schema).unwrap_or_else(unbounded)
 }
 
-/// Bytes of the smallest value of a schema.
+/// The bytes of the smallest value of a schema.
 fn smallest(schema: &Json) -> f64 {
     match schema["type"].as_str().unwrap_or_default() {
         "object" => {

@@ -1,6 +1,5 @@
-//! Evaluation of expressions, step by step within a budget.
-//!
-//! Never keeps anything: the same expression on the same values gives the same result.
+//! Evaluates expressions step by step within a budget. Nothing is kept: the same expression on the same values returns
+//! the same result.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -14,7 +13,7 @@ use super::list::items;
 use super::ops::{self, as_optional};
 use super::{Budget, Error, Value, optional};
 
-/// Variables: each scope adds one to those of its parent.
+/// Variables. Each scope adds one to those of its parent.
 #[derive(Default)]
 pub struct Scope<'a> {
     parent: Option<&'a Scope<'a>>,
@@ -22,7 +21,7 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// These variables and one more, which hides those of the same name.
+    /// These variables and one more, which hides variables with the same name.
     pub fn with(&'a self, name: &'a str, value: Value) -> Self {
         Self { parent: Some(self), variable: Some((name, value)) }
     }
@@ -108,7 +107,7 @@ impl<'b> Eval<'b> {
         }
     }
 
-    /// `||` (`decisive` is true) and `&&`: an error of one side does not count when the other decides.
+    /// `||` (with `decisive` true) and `&&`. An error of one side does not count if the other side decides.
     fn either(&mut self, a: &Expression, b: &Expression, decisive: bool, scope: &Scope<'_>) -> Result<Value, Error> {
         let left = self.bool(a, scope);
         if matches!(left, Err(Error::TooExpensive)) || left == Ok(decisive) {
@@ -159,7 +158,7 @@ impl<'b> Eval<'b> {
         }
     }
 
-    /// Lists without order are compared item by item with each other.
+    /// Spends the cost of comparing lists without order, where each item is compared with each other one.
     fn compare_unordered(&mut self, a: &Value, b: &Value) -> Result<(), Error> {
         match (super::list::unordered(a), items(b)) {
             (Some(list), Some(others)) => {
@@ -204,7 +203,7 @@ impl<'b> Eval<'b> {
         Ok(Value::Map(Map { map: Arc::new(map) }))
     }
 
-    /// What a macro goes over: the items of a list, the keys of a map.
+    /// What a macro iterates over: the items of a list, or the keys of a map.
     pub(super) fn range(&mut self, value: &Value) -> Result<Vec<Value>, Error> {
         let range = match (value, items(value)) {
             (_, Some(items)) => items.to_vec(),
@@ -215,7 +214,7 @@ impl<'b> Eval<'b> {
         Ok(range)
     }
 
-    /// The macros `all`, `exists`, `exists_one`, `map` and `filter`, as the parser writes them out.
+    /// The macros `all`, `exists`, `exists_one`, `map` and `filter`, as the parser expands them.
     fn comprehension(&mut self, loop_: &ComprehensionExpr, scope: &Scope<'_>) -> Result<Value, Error> {
         let range = self.value(&loop_.iter_range, scope)?;
         let range = self.range(&range)?;
@@ -226,7 +225,7 @@ impl<'b> Eval<'b> {
             }
             return Ok(Value::List(Arc::new(items)));
         }
-        // The step's own error is the value so far: a later item may still decide.
+        // An error of the step is kept as the value so far, because a later item may still decide.
         let mut so_far = self.value(&loop_.accu_init, scope);
         for item in range {
             if let Ok(value) = &so_far {
@@ -266,7 +265,7 @@ impl<'b> Eval<'b> {
         }
     }
 
-    /// The step of a macro that builds a list: `@result + [item]`, perhaps on a condition.
+    /// The step of a macro that builds a list: `@result + [item]`, possibly with a condition.
     fn collect(&mut self, step: &Expression, scope: &Scope<'_>, items: &mut Vec<Value>) -> Result<(), Error> {
         let Expr::Call(call) = &step.expr else {
             return Ok(());
@@ -289,7 +288,7 @@ impl<'b> Eval<'b> {
     }
 }
 
-/// The keys of a map in an order that does not change from run to run.
+/// The keys of a map, in an order that is the same in every run.
 pub(super) fn sorted_keys(map: &Map) -> Vec<Key> {
     let mut keys: Vec<Key> = map.map.keys().cloned().collect();
     keys.sort();

@@ -1,7 +1,7 @@
 //! CEL as the API server has it: expressions are parsed, checked against a schema, and evaluated within a budget.
 //!
-//! The parser and the library are kube-cel's. Its `validation` engine is not used: it bounds nothing, and says of a wrong
-//! expression something else than the API server.
+//! The parser and the library are those of kube-cel. We rejected its `validation` engine: it limits nothing, and its
+//! messages about wrong expressions differ from the API server's.
 
 mod ast;
 mod budget;
@@ -26,7 +26,7 @@ pub use kube_cel::cel::Value;
 pub use types::Ty;
 pub use values::{optional, to_cel};
 
-/// Why an expression has no value, in the words of the real server's library.
+/// Why an expression has no value, in the words of the real API server's library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("no such overload")]
@@ -54,16 +54,16 @@ impl Program {
     /// Parses `source`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each with its place, as the real server shows it.
+    /// Returns all errors in the source with their places, in the form of the real API server.
     pub fn parse(source: &str) -> Result<Self, String> {
         let expression = source::parse(source)?;
         Ok(Self { expression, source: source.to_owned() })
     }
 
-    /// The type of the expression's value, given the types of its variables.
+    /// Returns the type of the expression's value, given the types of its variables.
     ///
     /// # Errors
-    /// Unknown fields, variables and functions, and operators on values they do not take.
+    /// Unknown fields, variables and functions, and operators on values that they do not accept.
     pub fn check(&self, variables: &[(&str, Ty<'_>)]) -> Result<String, String> {
         check::check(&self.expression, &self.source, variables)
     }
@@ -74,22 +74,22 @@ impl Program {
         cost::worst(&self.expression, &mut known)
     }
 
-    /// Whether the expression speaks of the variable.
+    /// Whether the expression uses the variable.
     pub fn uses(&self, variable: &str) -> bool {
         ast::uses(&self.expression, variable)
     }
 
-    /// Evaluates within what is left of `budget`.
+    /// Evaluates the expression within what is left of `budget`.
     pub fn run(&self, scope: &Scope<'_>, budget: &mut Budget) -> Result<Value, Error> {
         budget.start_call();
         eval::Eval::new(budget).value(&self.expression, scope)
     }
 }
 
-/// Whether a condition of a webhook compiles, as the API server says it when the webhook is registered.
+/// Checks that a match condition of a webhook compiles, as the API server does when the webhook is registered.
 ///
 /// # Errors
-/// What is wrong with it, with its places.
+/// Returns the errors in the condition with their places.
 pub fn match_condition(expression: &str) -> Result<(), String> {
     let failed = |why: String| format!("compilation failed: {why}");
     let variables = ["object", "oldObject", "request", "authorizer"].map(|name| (name, Ty::Dyn));

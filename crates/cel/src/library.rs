@@ -1,4 +1,4 @@
-//! Kubernetes' own functions, as kube-cel has them.
+//! The functions of Kubernetes, as kube-cel implements them.
 
 use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr};
 use super::list::items;
 use super::{Error, Value};
 
-/// The Kubernetes functions, made when the first one is called.
+/// The Kubernetes functions. They are created when the first one is called.
 #[derive(Default)]
 pub(super) struct Library(OnceCell<Context<'static>>);
 
@@ -37,14 +37,14 @@ impl Library {
         let target = target.map(|value| Box::new(bind(0, value)));
         let call = CallExpr { func_name: name.to_owned(), target, args };
         let expression = IdedExpr { id: 0, expr: Expr::Call(call) };
-        // A fault in the library must not end the server.
+        // A panic in the library must not end the server.
         let result = catch_unwind(AssertUnwindSafe(|| Value::resolve(&expression, &scope)));
         let value = result.map_err(|_| Error::Other(format!("{name} failed")))?;
         value.map_err(|error| unconvertible(name, first.as_deref()).unwrap_or_else(|| failure(&error)))
     }
 }
 
-/// The real server's words for a text that a function cannot read.
+/// The real API server's message for a text that a function cannot parse.
 fn unconvertible(name: &str, text: Option<&String>) -> Option<Error> {
     let text = text?;
     match name {
@@ -68,7 +68,7 @@ fn failure(error: &kube_cel::cel::ExecutionError) -> Error {
     }
 }
 
-/// The library knows lists of one sort only.
+/// Converts lists to the one sort that the library knows.
 fn plain(value: Value) -> Value {
     match items(&value) {
         Some(items) => Value::List(items.clone()),

@@ -1,6 +1,5 @@
-//! Lists whose schema makes them sets or maps: they compare, and add up, without regard to order.
-//!
-//! Never mutates a list in place.
+//! Lists that their schema makes sets or maps. They are compared and added without regard to order, and never changed
+//! in place.
 
 use std::sync::Arc;
 
@@ -8,10 +7,10 @@ use kube_cel::cel::objects::{KeyRef, Opaque};
 
 use super::Value;
 
-/// How the items of a list are told apart.
+/// How the items of a list are distinguished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
-    /// By all of their value.
+    /// By their whole value.
     Whole,
     /// By these fields.
     Keys(Vec<String>),
@@ -32,7 +31,7 @@ impl Unordered {
         }
     }
 
-    /// The items of both, where those of `other` replace their likes.
+    /// The items of both lists. Items of `other` replace the same items of this list.
     pub(super) fn union(&self, other: &[Value]) -> Value {
         let mut items = (*self.items).clone();
         for new in other {

@@ -1,6 +1,4 @@
-//! Macros of two variables, which the parser leaves as calls.
-//!
-//! Never sees macros of one variable; the parser writes those out.
+//! Macros with two variables, which the parser leaves as calls. It expands macros with one variable.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +11,7 @@ use super::eval::{Eval, Scope, sorted_keys};
 use super::list::items;
 use super::{Error, Value};
 
-/// The parts of such a macro.
+/// The parts of a macro with two variables.
 pub(super) struct TwoVariables<'e> {
     pub range: &'e Expression,
     pub first: &'e str,
@@ -22,7 +20,7 @@ pub(super) struct TwoVariables<'e> {
     pub rest: &'e [Expression],
 }
 
-/// The call as a macro of two variables, when it is one.
+/// Returns the call's parts, if it is a macro with two variables.
 pub(super) fn two_variables(call: &CallExpr) -> Option<TwoVariables<'_>> {
     let range = call.target.as_deref()?;
     let [first, second, rest @ ..] = call.args.as_slice() else {
@@ -40,7 +38,7 @@ pub(super) fn two_variables(call: &CallExpr) -> Option<TwoVariables<'_>> {
 }
 
 impl Eval<'_> {
-    /// The value of a macro of two variables; none when the call is something else.
+    /// Returns the value of a macro with two variables, or `None` if the call is something else.
     pub(super) fn macro_call(&mut self, call: &CallExpr, scope: &Scope<'_>) -> Option<Result<Value, Error>> {
         let parts = two_variables(call)?;
         Some(match call.func_name.as_str() {
@@ -50,7 +48,7 @@ impl Eval<'_> {
         })
     }
 
-    /// Index and item of a list, key and value of a map.
+    /// The index and item for each item of a list, or the key and value for each entry of a map.
     fn pairs(&mut self, range: &Expression, scope: &Scope<'_>) -> Result<Vec<(Value, Value)>, Error> {
         let range = self.value(range, scope)?;
         let pairs: Vec<(Value, Value)> = match (&range, items(&range)) {

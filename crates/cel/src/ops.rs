@@ -1,6 +1,4 @@
-//! Operators on values: arithmetic, comparison, membership, access to fields and items.
-//!
-//! Never evaluates parts; it is given values.
+//! Operators on values: arithmetic, comparison, membership, and access to fields and items.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,7 +12,7 @@ fn other(text: &str) -> Error {
     Error::Other(text.to_owned())
 }
 
-/// What is behind an optional value: nothing, or perhaps a value.
+/// The content of an optional value, which may be empty. The outer `None` means that the value is not an optional one.
 pub(super) fn as_optional(value: &Value) -> Option<Option<&Value>> {
     match value {
         Value::Opaque(opaque) => opaque.downcast_ref::<OptionalValue>().map(OptionalValue::value),
@@ -96,7 +94,7 @@ pub(super) fn negate(value: &Value) -> Result<Value, Error> {
     }
 }
 
-/// The order of two values that have one.
+/// The order of two values, if they have one.
 pub(super) fn compare(a: &Value, b: &Value) -> Result<Option<Ordering>, Error> {
     let order = match (a, b) {
         (Value::Bool(x), Value::Bool(y)) => Some(x.cmp(y)),
@@ -143,7 +141,7 @@ fn key(value: &Value) -> Option<KeyRef<'_>> {
     }
 }
 
-/// `value[index]`; the outer error is one of types.
+/// `value[index]`.
 pub(super) fn index(value: &Value, at: &Value) -> Result<Value, Error> {
     if let (Some(items), Value::Int(n)) = (items(value), at) {
         let found = usize::try_from(*n).ok().and_then(|n| items.get(n)).cloned();

@@ -1,19 +1,18 @@
-//! Source text: parsing it, and showing the place of an error as the real server does.
-//!
-//! Never knows types.
+//! Source text: parses it, and shows the place of an error as the real API server does.
 
 use kube_cel::cel::parser::{Expression, Parser};
 
 use super::ast;
 
-/// Longer expressions are refused.
+/// Longer expressions are rejected.
 const MAX_LENGTH: usize = 10_000;
-/// So are those that nest deeper: evaluation recurses.
+/// Expressions that are nested deeper are rejected, because evaluation is recursive.
 const MAX_DEPTH: usize = 120;
-/// The parser recurses over long chains of operators.
+/// The parser is recursive over long chains of operators.
 const PARSER_STACK: usize = 64 << 20;
 
-/// Parses an expression. On a stack of its own: neither depth nor a fault of the parser ends the server.
+/// Parses an expression in a thread with a stack of its own, so that neither deep nesting nor a panic of the parser
+/// ends the server.
 pub(super) fn parse(source: &str) -> Result<Expression, String> {
     if source.len() > MAX_LENGTH {
         return Err(format!("the expression has more than {MAX_LENGTH} bytes"));
@@ -33,21 +32,21 @@ pub(super) fn parse(source: &str) -> Result<Expression, String> {
     Ok(expression)
 }
 
-/// Line, column and text of each error.
+/// The line, the column and the text of each error.
 fn shown_of(errors: kube_cel::cel::ParseErrors) -> Vec<(usize, usize, String)> {
     let number = |n: isize| usize::try_from(n).unwrap_or(1);
     errors.errors.into_iter().map(|e| (number(e.pos.0), number(e.pos.1), e.msg)).collect()
 }
 
-/// An error at a line and a column, both counted from 1.
+/// Formats an error at a line and a column, both counted from 1.
 pub(super) fn error(source: &str, line: usize, column: usize, why: &str) -> String {
     let text = source.lines().nth(line.saturating_sub(1)).unwrap_or_default();
     let dots = ".".repeat(column.saturating_sub(1));
     format!("ERROR: <input>:{line}:{column}: {why}\n | {text}\n | {dots}^")
 }
 
-/// The words and operators of a source, with the byte at which each starts. The parser does not tell where the parts
-/// of an expression stand, but they come in the same order.
+/// The words and operators of a source, with the byte at which each starts. The parser does not report the places of an
+/// expression's parts, but they are in the same order.
 pub(super) struct Tokens<'s> {
     source: &'s str,
     tokens: Vec<(usize, &'s str)>,
@@ -68,13 +67,13 @@ impl<'s> Tokens<'s> {
         Self { source, tokens }
     }
 
-    /// Takes the first token that reads like `text`, and those before it stay for others.
+    /// Takes the first token that is equal to `text`. The tokens before it stay for other parts.
     pub(super) fn take(&mut self, text: &str) -> Option<usize> {
         let index = self.tokens.iter().position(|(_, token)| *token == text)?;
         Some(self.tokens.remove(index).0)
     }
 
-    /// An error at a byte.
+    /// Formats an error at a byte.
     pub(super) fn error(&self, at: Option<usize>, why: &str) -> String {
         let before = self.source.get(..at.unwrap_or_default()).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
@@ -83,7 +82,7 @@ impl<'s> Tokens<'s> {
     }
 }
 
-/// How many bytes the token has that starts `rest`.
+/// How many bytes the token at the start of `rest` has.
 fn length(rest: &str, first: char) -> usize {
     if first.is_alphabetic() || first == '_' {
         return rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());

@@ -1,6 +1,4 @@
-//! Types of values: as `type()` gives them, and as the checker derives them from a schema.
-//!
-//! Never holds values.
+//! Types of values: as `type()` returns them, and as the checker derives them from a schema.
 
 use std::sync::Arc;
 
@@ -23,12 +21,11 @@ impl Opaque for Denoted {
 
 const NAMES: &[&str] = &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
-/// The type that a bare name stands for.
+/// The type that a bare name means.
 pub(super) fn denoted(name: &str) -> Option<Value> {
     NAMES.iter().find(|known| **known == name).map(|name| Value::Opaque(Arc::new(Denoted(name))))
 }
 
-/// The type of a value.
 pub(super) fn of(value: &Value) -> Value {
     let name = match value {
         Value::Bool(_) => "bool",
@@ -48,21 +45,21 @@ pub(super) fn of(value: &Value) -> Value {
     Value::Opaque(Arc::new(Denoted(name)))
 }
 
-/// What is known of a value before it is there.
+/// What is known of a value before it exists.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ty<'s> {
-    /// Anything.
+    /// Any type.
     Dyn,
-    /// A scalar, by its name.
+    /// A scalar, by the name of its type.
     Plain(&'static str),
     List(Box<Ty<'s>>),
     Map(Box<Ty<'s>>),
-    /// An object of a schema; its fields are declared, at the root those of metadata besides.
+    /// An object of a schema. It has the declared fields and, at the root, `apiVersion`, `kind` and `metadata`.
     Object {
         schema: &'s Json,
         root: bool,
     },
-    /// The metadata that rules may speak of.
+    /// The part of the metadata that rules may use.
     Metadata,
     Optional(Box<Ty<'s>>),
 }
@@ -93,7 +90,7 @@ impl<'s> Ty<'s> {
         }
     }
 
-    /// The type of a field; `Err` when there is none of this name.
+    /// The type of a field. `Err` if there is no field with this name.
     pub(super) fn field(&self, name: &str) -> Result<Self, ()> {
         match self {
             Self::Object { schema, root } => {
@@ -115,7 +112,7 @@ impl<'s> Ty<'s> {
         }
     }
 
-    /// As error texts name it.
+    /// The name in error messages.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Dyn => "dyn".to_owned(),

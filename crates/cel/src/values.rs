@@ -1,6 +1,6 @@
-//! JSON as values of CEL, by its schema: dates, durations, bytes and escaped names.
+//! Converts JSON to values of CEL by its schema: dates, durations, bytes and escaped names.
 //!
-//! Never fails: a text that is no date stays a text.
+//! The conversion never fails. A text that is not a date stays a text.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// How a field is called in an expression.
+/// The name of a field in an expression.
 pub(super) fn escape(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
@@ -57,7 +57,7 @@ fn on(schema: &Json, key: &str) -> bool {
     schema.get(key) == Some(&Json::Bool(true))
 }
 
-/// A value of this schema; of no schema in particular when that is null.
+/// Converts a value of this schema. A null schema means that the schema is unknown.
 pub fn to_cel(value: &Json, schema: &Json) -> Value {
     match value {
         Json::Null => Value::Null,
@@ -115,7 +115,7 @@ fn list(items: &[Json], schema: &Json) -> Value {
 
 fn object(fields: &serde_json::Map<String, Json>, schema: &Json) -> Value {
     let others = schema.get("additionalProperties").filter(|v| v.is_object());
-    // Names are escaped where a schema declares fields; a map has keys, whatever they are.
+    // Names are escaped if a schema declares the fields. A map has keys, which may be anything.
     let raw = others.is_some() || schema.is_null();
     let mut map = HashMap::with_capacity(fields.len());
     for (name, value) in fields {

@@ -1,7 +1,7 @@
-//! Processes that do one bounded piece of work: compile a component, evaluate a filter, check settings. This file says
-//! how such a process starts, what it may use, and why it ended.
+//! Child processes that do one bounded piece of work: compile a component, evaluate a filter, check settings. This file
+//! contains how such a process starts, what it may use, and why it ended. It does not know what the work is.
 //!
-//! Never knows what the work is, and leaves no process behind: dropping a child kills it.
+//! Dropping a child kills it, so no process is left behind.
 
 use std::{
     fmt,
@@ -20,27 +20,28 @@ use tokio::{
     time::timeout,
 };
 
-/// The exit code of a child that refuses what it was given; it says why on stderr.
+/// The exit code of a child that refuses its input. The child writes the reason to stderr.
 pub const REFUSED: u8 = 3;
-/// A child's last words that are read.
+/// How many bytes of a child's stderr are read.
 const LAST_WORDS: u64 = 16 * 1024;
-/// The stack of a thread that does nothing but wait.
+/// The stack of a thread that only waits.
 const SMALL_STACK: usize = 64 * 1024;
-/// Threads that compile: each takes memory of its own, and a large machine would have many.
+/// The threads that compile. Each takes memory of its own, and a large machine would have many.
 const THREADS: &str = "4";
-/// Standard streams and what the runtime opens for a moment.
+/// Open files: the standard streams, and those that the runtime opens for a moment.
 const FILES: u64 = 16;
-/// A tenth of the CPU time of the operator itself, where both want it.
+/// Gives the child a tenth of the operator's CPU time where both want the CPU.
 const NICE: i32 = 10;
 
-/// What a child may use. It travels as arguments, and the child sets it for itself before it reads anything.
+/// What a child may use. It travels as arguments, and the child applies it to itself before it reads anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Bytes of private writable memory, stacks included. Address space alone does no harm.
     pub memory: u64,
-    /// Seconds of CPU, over all threads. Absent: the child bounds it itself.
+    /// Seconds of CPU time, over all threads. `None`: the child sets this bound itself.
     pub cpu: Option<u64>,
-    /// Seconds until the child ends itself, for one that may outlive its parent. Absent: it ends with its input.
+    /// Seconds until the child ends itself, for a child that may outlive its parent. `None`: it ends when its input
+    /// ends.
     pub time: Option<u64>,
 }
 
@@ -56,13 +57,14 @@ impl Bounds {
         arguments
     }
 
-    /// Bounds this process.
+    /// Applies the bounds to this process.
     pub fn apply(self) -> io::Result<()> {
         lower(Resource::Core, 0, 0)?;
         lower(Resource::Nofile, FILES, FILES)?;
         lower(Resource::Data, self.memory, self.memory)?;
         if let Some(cpu) = self.cpu {
-            // The kernel says first why it ends a process, and kills it a second later.
+            // At the soft limit the kernel ends the process with a signal that names the reason. It kills the process a
+            // second later.
             lower(Resource::Cpu, cpu, cpu.saturating_add(1))?;
         }
         if let Some(time) = self.time {
@@ -71,10 +73,10 @@ impl Bounds {
                 std::process::exit(1);
             })?;
         }
-        // The operator itself goes first: it answers the API server. Where that can't be said, nothing is lost.
+        // The operator goes first, because it answers the API server. A failure to set this does no harm.
         let _ = rustix::process::nice(NICE);
-        // When the machine runs out of memory, the kernel should take this process, not its parent. Where that can't be
-        // said, nothing is lost.
+        // When the machine runs out of memory, the kernel should kill this process and not its parent. A failure to set
+        // this does no harm.
         let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
         Ok(())
     }
@@ -87,8 +89,8 @@ fn lower(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts a child with its standard streams piped, but for the input if there is one. It has nothing of this process's
-/// environment.
+/// Starts a child. Its standard streams are pipes, except for the input if one is given. The child gets nothing of this
+/// process's environment.
 pub fn start(command: &Path, args: &[String], bounds: Bounds, input: Option<Stdio>) -> io::Result<Child> {
     Command::new(command)
         .args(args)
@@ -99,40 +101,37 @@ pub fn start(command: &Path, args: &[String], bounds: Bounds, input: Option<Stdi
         .stdin(input.unwrap_or_else(Stdio::piped))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // Ctrl-C is for the parent.
+        // Ctrl-C is for the parent only.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
 }
 
-/// One piece of work.
+/// One piece of work for a child.
 #[derive(Debug, Clone, Copy)]
 pub struct Work<'a> {
-    /// The program.
     pub command: &'a Path,
-    /// Its arguments.
     pub args: &'a [String],
-    /// What it may use.
     pub bounds: Bounds,
-    /// How long it may take.
+    /// The time from the start of the process to the end of its answer.
     pub deadline: Duration,
-    /// Bytes of its answer that are read.
+    /// The most bytes of an answer. A longer answer is an error.
     pub max_output: u64,
 }
 
 impl Work<'_> {
-    /// Gives the child its input, and takes its answer.
+    /// Sends the child its input and returns its answer.
     pub async fn ask(&self, input: &[u8]) -> Result<Vec<u8>, Failed> {
         self.within(None, input).await
     }
 
-    /// The child's input is this file, which it holds open until it ends.
+    /// Gives the child a file as its input. The child holds the file open until it ends.
     pub async fn ask_with(&self, input: std::fs::File) -> Result<Vec<u8>, Failed> {
         self.within(Some(input.into()), &[]).await
     }
 
     async fn within(&self, file: Option<Stdio>, input: &[u8]) -> Result<Vec<u8>, Failed> {
-        // The process is killed when its future is dropped.
+        // Dropping the future kills the process.
         timeout(self.deadline, self.exchange(file, input)).await.unwrap_or(Err(Failed::Ended(Cause::Time)))
     }
 
@@ -149,12 +148,13 @@ impl Work<'_> {
         let (mut answer, mut words) = (Vec::new(), Vec::new());
         let written = async {
             if let Some(mut stdin) = stdin {
-                // A child that gives up early says why.
+                // An error is ignored, because a child that gives up early writes the reason to stderr.
                 let _ = stdin.write_all(input).await;
             }
         };
         let mut errors = errors.take(LAST_WORDS);
-        // Closed at the end of what is read, so that a child that says more does not wait for a reader.
+        // This closes the stream after the last byte that is read, so that a child that writes more does not wait for a
+        // reader.
         let read = async { output.take(self.max_output.saturating_add(1)).read_to_end(&mut answer).await };
         let (read, _, ()) = tokio::join!(read, errors.read_to_end(&mut words), written);
         read.map_err(Failed::Start)?;
@@ -174,39 +174,38 @@ impl Work<'_> {
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum Failed {
-    /// The child could not be started, or spoken to.
+    /// The child could not be started, or a stream to or from it failed.
     Start(io::Error),
-    /// What it was given is to blame, in the child's words.
+    /// The child refused its input, for the reason that it wrote to stderr.
     Refused(String),
-    /// It ended otherwise.
+    /// The child ended in another way.
     Ended(Cause),
 }
 
 /// Why a child ended without an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// Its time, or its CPU time, was used up.
+    /// Its time or its CPU time was used up.
     Time,
-    /// Its memory was used up.
     Memory,
-    /// Its stack was used up.
     Stack,
-    /// Somebody else killed it: the kernel, when the machine has no memory left, or an admin.
+    /// Somebody else killed it: the kernel, when the machine has no memory left, or an admin. Holds the exit status and
+    /// the last line of stderr.
     Killed(String),
-    /// Its status and last words.
+    /// The exit status and the last line of stderr.
     Other(String),
 }
 
-/// Linux's numbers, the same on all architectures that Rust's standard library runs hooks' hosts on.
+/// Linux's numbers. They are the same on all architectures that Rust's standard library runs the operator on.
 const SIGKILL: i32 = 9;
 const SIGSEGV: i32 = 11;
 const SIGXCPU: i32 = 24;
 
-/// What a program says that is refused memory: the allocator, a system call, a thread without its stack.
+/// What a program writes when it is refused memory: by the allocator, by a system call, or for a thread's stack.
 const NO_MEMORY: [&str; 3] = ["memory allocation of", "Cannot allocate memory", "Resource temporarily unavailable"];
 
 impl Cause {
-    /// Reads it off the end of a child.
+    /// Derives the cause from the exit status and from what the child wrote to stderr.
     pub fn of(status: ExitStatus, words: &str) -> Self {
         let signal = status.signal();
         if words.contains("overflowed its stack") || signal == Some(SIGSEGV) {
@@ -236,8 +235,8 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The child's side of [`Work`]: input on stdin, answer on stdout. The work gets a thread with a stack of its own. Call it
-/// from a process that does nothing else.
+/// The child's side of [`Work`]: reads the input from stdin and writes the answer to stdout. The work runs on a thread
+/// with a stack of its own. Call it from a process that does nothing else.
 pub fn serve(
     bounds: Bounds,
     stack: usize,
@@ -247,7 +246,7 @@ pub fn serve(
         let mut input = Vec::new();
         io::stdin().lock().read_to_end(&mut input)?;
         thread::Builder::new().name("work".into()).stack_size(stack).spawn(move || work(input))?.join().map_err(|_| {
-            // The thread said why on stderr.
+            // The thread has already written the reason to stderr.
             io::Error::other("it panicked")
         })
     });
@@ -256,7 +255,7 @@ pub fn serve(
         Ok(Err(refusal)) => writeln!(io::stderr(), "{refusal}").map(|()| ExitCode::from(REFUSED)),
         Err(error) => writeln!(io::stderr(), "{error}").map(|()| ExitCode::FAILURE),
     };
-    // Nobody listens any more.
+    // If the write fails, nobody listens any more.
     told.unwrap_or(ExitCode::FAILURE)
 }
 

@@ -1,18 +1,18 @@
-//! What Boathook is made of, without Kubernetes' API and without wasm.
+//! The parts of Boathook that need neither the Kubernetes API nor wasm.
 //!
-//! | module | its job |
+//! | module | content |
 //! | --- | --- |
-//! | [`model`] | the nouns that the stages hand on; pure |
+//! | [`model`] | the nouns that the stages pass on; pure |
 //! | [`hooks`] | which hooks exist: components in a directory, and their configuration documents |
 //! | [`filter`] | what a binding sees of a change, and whether that makes a trigger |
 //! | [`queue`] | order, merging, retries |
 //! | [`effect`] | what a write does to an object: before, after, the difference as text |
-//! | [`fair`] | fair shares of runs, memory, disk and the like, tenant by tenant |
-//! | [`memory`] | how much memory the operator may take, and what for |
-//! | [`tasks`] | the long-lived tasks of an operator: one that ends by itself ends the operator |
+//! | [`fair`] | fair shares of runs, memory, disk and the like for each tenant |
+//! | [`memory`] | how much memory the operator may take, and for what |
+//! | [`tasks`] | the long-lived tasks of an operator: if one ends by itself, the operator ends |
 //! | [`child`] | bounded processes of this program: they compile, filter, check settings |
 //!
-//! Nothing here talks to a network.
+//! Nothing here uses the network.
 
 pub mod child;
 pub mod effect;

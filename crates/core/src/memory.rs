@@ -1,4 +1,4 @@
-//! How much memory the operator may take, and what for, so that all of it together fits its container.
+//! How much memory the operator may take, and for what, so that the sum fits its container.
 //!
 //! ```text
 //! limit ─┬─ a quarter: what hooks do at the same time; the memories of guests, and what host calls copy
@@ -10,7 +10,8 @@
 //!                     └─ a quarter: the operator itself, code of hooks
 //! ```
 //!
-//! The parts are fixed: if a compiler and runs shared one, each would wait for the other. Never measures what is in use.
+//! The parts are fixed. If compiling and runs shared one part, each could wait for the other forever. This file plans
+//! memory, and does not measure what is in use.
 
 use std::{
     fs,
@@ -19,48 +20,48 @@ use std::{
 
 const MIB: u64 = 1024 * 1024;
 
-/// Bytes of one worker. The values of an object of 1.5 MiB, etcd's bound, and of what a filter makes of it, take a hundred
-/// times that.
+/// Bytes of one worker. An object of 1.5 MiB (etcd's limit), and what a filter makes of it, take a hundred times that
+/// as values.
 pub const WORKER: u64 = 256 * MIB;
-/// Bytes that one host call may copy out of a guest, whatever the hook may pass in all. They are copied before they are
-/// counted, by each thread of the runtime one call at a time.
+/// Bytes that one host call may copy out of a guest, whatever the hook may pass in total. They are copied before they
+/// are counted, and each thread of the runtime copies for one call at a time.
 pub const CALL: usize = 8 * 1024 * 1024;
-/// Bytes of a unit of what is shared.
+/// Bytes of one unit of shared memory.
 pub const UNIT: u64 = 1024;
 /// Bytes of a binding without its watches: its tasks and its metrics.
 pub const BINDING: u64 = WATCH + SERIES;
-/// Bytes of the metrics of a binding, which are on up to three pages at a time.
+/// Bytes of a binding's metrics, which are on up to three pages at a time.
 pub const SERIES: u64 = 2 * WATCH;
-/// Bytes of a watch of a binding: its task, buffers, and what is known of it.
+/// Bytes of one watch of a binding: its task, its buffers, and what is known of it.
 pub const WATCH: u64 = 32 * 1024;
-/// Of what runs have, ended ones leave as much as this part for the next ones.
+/// Ended runs leave one part in this many of the memory of runs for the next ones.
 pub const WARM: u64 = 16;
-/// More workers are of no use.
+/// More workers would not help.
 const MOST_WORKERS: u64 = 16;
-/// No component that can be run takes more to compile.
+/// No component that can be run needs more for compiling.
 const MOST_TO_COMPILE: u64 = 1024 * MIB;
 /// The smallest limit in which everything has room.
 const LEAST: u64 = 4 * WORKER;
 
-/// The parts.
+/// The parts of the operator's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
     /// All runs and answers together.
     pub runs: u64,
     /// The process that compiles.
     pub compiler: u64,
-    /// Workers at a time, of [`WORKER`] bytes each.
+    /// The number of workers at a time, of [`WORKER`] bytes each.
     pub workers: usize,
-    /// Threads of the runtime at most: what they copy at a time is a quarter of what runs have.
+    /// The most threads of the runtime. What they copy at a time is a quarter of the memory of runs.
     pub threads: usize,
     /// What bindings keep: themselves, their watches, and objects.
     pub kept: u64,
-    /// What queues hold: texts of triggers that wait or that a job has, and of dead letters.
+    /// What queues hold: the texts of triggers that wait or that a job has, and of dead letters.
     pub queues: u64,
 }
 
 impl Parts {
-    /// Of this limit.
+    /// The parts of this limit.
     #[must_use]
     pub fn of(limit: u64) -> Self {
         let quarter = limit.max(LEAST) / 4;
@@ -83,20 +84,21 @@ impl Parts {
         limit >= LEAST
     }
 
-    /// What is planned besides the operator itself.
+    /// What is planned in addition to the operator's own quarter.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.runs + self.compiler + self.workers as u64 * WORKER
     }
 
-    /// What is planned of the operator's own quarter.
+    /// What is planned within the operator's own quarter.
     #[must_use]
     pub fn own_bytes(&self) -> u64 {
         self.kept + self.queues + self.runs / WARM
     }
 }
 
-/// What this process may use: the least limit of its cgroups, or the machine's memory. `None` where nobody says.
+/// What this process may use: the smallest limit of its cgroups, or the machine's memory if that is less. `None` if
+/// neither is known.
 #[must_use]
 pub fn limit() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -104,12 +106,13 @@ pub fn limit() -> Option<u64> {
     of_groups(&groups, Path::new("/sys/fs/cgroup")).into_iter().chain(machine).min()
 }
 
-/// The least limit of the groups in `/proc/self/cgroup`, and of those above them.
+/// The smallest limit of the groups in `/proc/self/cgroup` and of the groups above them.
 fn of_groups(groups: &str, root: &Path) -> Option<u64> {
     groups.lines().flat_map(|line| files(line, root)).filter_map(|file| bytes(&file)).min()
 }
 
-/// Where the limits of one group stand. A container's own group is the root of what it sees, whatever it is called outside.
+/// The files with the limits of one group. A container's own group is the root of what the container sees, whatever its
+/// name is outside.
 fn files(line: &str, root: &Path) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
@@ -122,7 +125,7 @@ fn files(line: &str, root: &Path) -> Vec<PathBuf> {
     path.ancestors().map(|group| root.join(group).join(file)).collect()
 }
 
-/// `max`, and version 1's largest number, are no limits.
+/// `max`, and version 1's largest number, are not limits.
 fn bytes(file: &Path) -> Option<u64> {
     let bytes = fs::read_to_string(file).ok()?.trim().parse().ok()?;
     (bytes < u64::MAX / 4).then_some(bytes)

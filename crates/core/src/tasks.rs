@@ -1,6 +1,6 @@
-//! The long-lived tasks of an operator, each by its name. None of them ends before it is dropped: one that does, by a
-//! panic or of itself, is a defect, and the operator without it would only look as if it worked. So that one is told
-//! of, health fails, and whoever runs the operator ends it. Restarts nothing: a process that starts anew holds no
+//! The long-lived tasks of an operator, each with a name. No task ends before it is dropped. One that does, by a panic
+//! or by itself, is a defect, and the operator without it would only seem to work. Such an end is reported, health
+//! fails, and the code that runs the operator ends it. Nothing is restarted here, because a new process holds no
 //! half-changed state.
 
 use std::{
@@ -26,16 +26,16 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 use tracing::error;
 
-/// All tasks of one operator. Cheap to clone.
+/// All tasks of one operator. It is cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     running: Mutex<Running>,
-    /// All may end from now on.
+    /// From now on, all tasks may end.
     closed: AtomicBool,
-    /// The first that ended by itself.
+    /// The first task that ended by itself.
     ended: watch::Sender<Option<Ended>>,
 }
 
@@ -48,9 +48,8 @@ struct Running {
 /// A task that ended by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// Its name.
     pub task: String,
-    /// The text of its panic, or that it had none.
+    /// The text of its panic, that it returned, or that it was ended from outside.
     pub why: String,
 }
 
@@ -61,7 +60,7 @@ impl fmt::Display for Ended {
 }
 
 impl Tasks {
-    /// Starts a task on the current tokio runtime. The name tells people what is gone without it.
+    /// Starts a task on the current tokio runtime. The name shows people what is missing without it.
     pub fn spawn<F>(&self, name: impl Into<Cow<'static, str>>, task: F) -> Task<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -70,7 +69,8 @@ impl Tasks {
         let (id, dropped) = (guard.id, guard.dropped.clone());
         let handle = tokio::spawn(async move {
             let mut task = pin!(AssertUnwindSafe(task).catch_unwind());
-            // Dropped before the task: this one is named before those that end because its channels close.
+            // Dropped before the task. This task is therefore reported before those that end because its channels
+            // close.
             let mut guard = guard;
             match task.as_mut().await {
                 Ok(output) => {
@@ -90,8 +90,8 @@ impl Tasks {
         Task { handle: AbortOnDropHandle::new(handle), dropped }
     }
 
-    /// Starts a thread that lives as long as something holds what it works on. It says itself that it may end: when
-    /// `work` returns. Only a panic is a defect.
+    /// Starts a thread that lives as long as something holds what it works on. It may end when `work` returns. Only a
+    /// panic is a defect.
     pub fn thread(
         &self,
         name: &'static str,
@@ -112,7 +112,7 @@ impl Tasks {
         let mut ended = self.0.ended.subscribe();
         match ended.wait_for(Option::is_some).await.map(|ended| ended.clone()) {
             Ok(Some(ended)) => ended,
-            // The sender is held here.
+            // This value holds the sender, so the channel does not close.
             _ => std::future::pending().await,
         }
     }
@@ -122,17 +122,17 @@ impl Tasks {
         self.0.ended.borrow().clone()
     }
 
-    /// From now on every task may end.
+    /// From now on, every task may end.
     pub fn close(&self) {
         self.0.closed.store(true, Ordering::SeqCst);
     }
 
-    /// The names of those that run, in the order of their start.
+    /// The names of the tasks that run, in the order of their start.
     pub fn names(&self) -> Vec<String> {
         self.0.running().tasks.values().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Ends a task as a defect would. False if none of this name runs. For tests.
+    /// Ends a task as a defect would. Returns false if no task with this name runs. For tests.
     pub fn kill(&self, name: &str) -> bool {
         let running = self.0.running();
         let found = running.tasks.values().find(|(known, _)| known == name).and_then(|(_, abort)| abort.as_ref());
@@ -146,7 +146,7 @@ impl Shared {
     }
 }
 
-/// A task that runs. It is ended when this is dropped.
+/// A task that runs. Dropping this ends it.
 #[derive(Debug)]
 pub struct Task<T> {
     handle: AbortOnDropHandle<T>,
@@ -154,7 +154,7 @@ pub struct Task<T> {
 }
 
 impl<T> Task<T> {
-    /// Ends it soon.
+    /// Ends the task soon.
     pub fn abort(&self) {
         self.dropped.store(true, Ordering::SeqCst);
         self.handle.abort();
@@ -175,7 +175,7 @@ impl<T> Future for Task<T> {
     }
 }
 
-/// Goes with the task, however that ends.
+/// Is dropped with the task, however the task ends.
 struct Guard {
     shared: Arc<Shared>,
     id: u64,
@@ -213,7 +213,7 @@ impl Drop for Guard {
     }
 }
 
-/// What a panic said.
+/// The text of a panic.
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("it panicked: {}", text.unwrap_or("without a text"))

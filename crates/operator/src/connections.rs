@@ -1,7 +1,7 @@
-//! The connections of a server: which of them are idle, and which one closes when there are too many.
+//! A server's connections: which ones are idle, and which one closes when there are too many.
 //!
-//! It neither reads nor writes: a connection that has to close closes itself. A request whose body is still coming keeps no
-//! place, because it may never end.
+//! This module neither reads nor writes. A connection that has to close closes itself. A connection whose request body
+//! is still arriving counts as idle, because the body may never end.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,6 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-/// All connections.
 #[derive(Debug)]
 pub struct Connections {
     most: usize,
@@ -30,26 +29,27 @@ struct Table {
 #[derive(Debug)]
 struct Entry {
     since: Instant,
-    /// Whole requests under way.
+    /// The number of complete requests under way.
     busy: usize,
-    /// It has had a request.
+    /// Whether the connection has received the head of a request.
     used: bool,
-    /// It has had a whole one.
+    /// Whether the connection has received a complete request.
     asked: bool,
     close: Arc<Notify>,
 }
 
-/// One connection's place; given back when dropped.
+/// One connection's place. Dropping it gives the place back.
 #[derive(Debug)]
 pub struct Place {
     connections: Arc<Connections>,
     id: u64,
     close: Arc<Notify>,
-    /// Whole requests under way; known here also when the place was lost.
+    /// The number of complete requests under way. It is here too, because it must be known after the connection lost
+    /// its entry.
     busy: Arc<AtomicUsize>,
 }
 
-/// One request; it ends when dropped.
+/// One request, until it is dropped.
 #[derive(Debug)]
 pub struct Request {
     connections: Arc<Connections>,
@@ -59,13 +59,13 @@ pub struct Request {
 }
 
 impl Connections {
-    /// At most so many, and at least one.
+    /// Allows at most `most` connections, and at least one.
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most: most.max(1), table: Mutex::default() })
     }
 
-    /// A place for one more. When there are too many, an idle one is told to close and loses its place; `None`
-    /// when none is idle.
+    /// Adds a connection. If there are too many, one that is idle is notified to close and loses its place. Returns
+    /// `None` if none is idle.
     pub fn enter(self: &Arc<Self>, now: Instant) -> Option<Place> {
         let mut table = self.table();
         if table.entries.len() >= self.most && !table.close_idle() {
@@ -77,12 +77,11 @@ impl Connections {
         Some(Place { connections: self.clone(), id, close, busy: Arc::default() })
     }
 
-    /// Has an idle one close: what it holds is needed. False when none is idle.
+    /// Makes an idle connection close, because the resources that it holds are needed. Returns false if none is idle.
     pub fn make_room(&self) -> bool {
         self.table().close_idle()
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.table().entries.len()
     }
@@ -92,7 +91,7 @@ impl Connections {
     }
 
     fn change(&self, id: u64, change: impl FnOnce(&mut Entry)) {
-        // One that was told to close has no entry, and may still answer what is under way.
+        // A connection that was notified to close has no entry, and may still answer requests under way.
         if let Some(entry) = self.table().entries.get_mut(&id) {
             change(entry);
         }
@@ -100,8 +99,8 @@ impl Connections {
 }
 
 impl Table {
-    /// Of those that never asked anything whole, or else of all, the one that has been idle for longest: who keeps a
-    /// connection for its questions is the last to go.
+    /// Closes the connection that has been idle for longest. Connections that never sent a complete request go first,
+    /// so that a client that keeps its connection for later requests loses it last.
     fn close_idle(&mut self) -> bool {
         let idle = self.entries.iter().filter(|(_, entry)| entry.busy == 0);
         let longest = idle.min_by_key(|(id, entry)| (entry.asked, entry.since, **id)).map(|(id, _)| *id);
@@ -112,7 +111,7 @@ impl Table {
 }
 
 impl Place {
-    /// The head of a request has come.
+    /// Call this when the head of a request has arrived.
     pub fn request(&self) -> Request {
         self.connections.change(self.id, |entry| {
             entry.since = Instant::now();
@@ -122,17 +121,17 @@ impl Place {
         Request { connections: self.connections.clone(), id: self.id, busy: self.busy.clone(), is_whole }
     }
 
-    /// Whether a whole request is under way.
+    /// Whether a complete request is under way.
     pub fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns when the connection has to close: another needs the place, or it was idle for too long
-    /// (`first` before its first request, `idle` later).
+    /// Returns when the connection has to close: another one needs the place, or it was idle for too long (`first`
+    /// before its first request, `idle` later).
     pub async fn told_to_close(&self, first: Duration, idle: Duration) {
         loop {
             let Some(until) = self.idle_until(first, idle) else {
-                // Somebody took the place; the notice is there already.
+                // Another connection took the place, and `close` is already notified.
                 return self.close.notified().await;
             };
             if until <= Instant::now() {
@@ -145,7 +144,7 @@ impl Place {
         }
     }
 
-    /// When it will have been idle for too long, if nothing comes.
+    /// When the connection will have been idle for too long if nothing arrives.
     fn idle_until(&self, first: Duration, idle: Duration) -> Option<Instant> {
         let table = self.connections.table();
         let entry = table.entries.get(&self.id)?;
@@ -161,7 +160,7 @@ impl Drop for Place {
 }
 
 impl Request {
-    /// Its body is there, too: until it is answered, the connection is not idle.
+    /// Call this when the body has arrived, too. The connection is then not idle until the request is answered.
     pub fn has_come(&self) {
         if self.is_whole.swap(true, Ordering::Relaxed) {
             return;
@@ -222,7 +221,7 @@ mod tests {
         assert_eq!(connections.count(), 0);
     }
 
-    /// Whoever sends bodies that never end would keep all places.
+    /// Otherwise a client that sends bodies that never end would keep all places.
     #[tokio::test(start_paused = true)]
     async fn a_request_that_has_not_come_whole_keeps_no_place() {
         let connections = Connections::new(2);
@@ -233,7 +232,7 @@ mod tests {
         let _request = slow.request();
         let third = connections.enter(Instant::now()).unwrap();
         assert!(closes(&slow) && !slow.is_busy());
-        // Those that never asked go before those that did, though they came later.
+        // Connections without a complete request close before those with one, although they were opened later.
         assert!(connections.make_room());
         assert_eq!((closes(&asker), closes(&third)), (false, true));
         assert!(connections.make_room() && !connections.make_room());

@@ -1,17 +1,17 @@
 //! The operator as a library.
 //!
-//! | module | its job |
+//! | module | content |
 //! | --- | --- |
 //! | [`app`] | wiring; the only module that names every stage |
-//! | [`hookbundle`] | the HookBundle resource, and its controller: pulls, checks, grants, installs, reports |
-//! | [`webhook`] | what the API server asks over TLS: admission reviews, conversions; and the certificates |
-//! | [`registration`] | what the API server knows of hooks that answer it: webhook configurations, conversions |
+//! | [`hookbundle`] | the HookBundle resource and its controller, which pulls, checks, grants, installs and reports |
+//! | [`webhook`] | what the API server requests over TLS: admission reviews and conversions; and the certificates |
+//! | [`registration`] | what the API server knows about hooks that answer it: webhook configurations and conversions |
 //! | [`telemetry`] | logs, metrics, health |
 //! | [`admin`] | the admin socket: views of the operator, commands to it, and the client of both |
-//! | [`record`] | runs written to files, and played again out of them |
+//! | [`record`] | runs that are written to files and replayed from them |
 //! | [`connections`] | a server's connections, and which one closes when there are too many |
 //!
-//! Never reads a command line: the binary does.
+//! The library never reads a command line. The binary does.
 
 pub mod admin;
 pub mod app;

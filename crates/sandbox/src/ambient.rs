@@ -1,23 +1,23 @@
-//! Clocks and random numbers of a run, put under somebody's control.
+//! Clocks and random numbers of a run that its host controls.
 //!
-//! Never made for a run whose host asks for none: such a run has the system's own.
+//! Runs whose host does not control them use the system's own.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use rand_core::TryRng;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
 
-/// Where a run has the time and random numbers from. Asked for each reading, in order.
+/// The source of a run's time and random numbers. It is queried for each reading, in order.
 pub trait Ambient: Send + Sync + 'static {
     /// Time since the Unix epoch.
     fn wall(&self) -> Duration;
     /// Nanoseconds since some moment before the run.
     fn monotonic(&self) -> u64;
-    /// Fills with random bytes fit for keys.
+    /// Fills `bytes` with random bytes that are fit for keys.
     fn random(&self, bytes: &mut [u8]);
-    /// Fills with random bytes of no such worth.
+    /// Fills `bytes` with random bytes that are not fit for keys.
     fn insecure_random(&self, bytes: &mut [u8]);
-    /// What guests seed their hash maps with; asked once, before the run.
+    /// The seed of guests' hash maps. It is queried once, before the run.
     fn insecure_seed(&self) -> u128;
 }
 
@@ -79,7 +79,7 @@ impl TryRng for Random {
     }
 }
 
-/// Has the guest see these clocks and numbers.
+/// Makes the guest use these clocks and numbers.
 pub(super) fn put_in(wasi: &mut WasiCtxBuilder, ambient: &Arc<dyn Ambient>) {
     let random = |secure| Random { from: ambient.clone(), secure };
     wasi.wall_clock(Wall(ambient.clone()))

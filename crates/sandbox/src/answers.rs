@@ -1,7 +1,4 @@
-//! The exports by which a hook answers the API server: which of them a component has, and how each is
-//! called.
-//!
-//! Never decides who is asked, and never looks into an object.
+//! The exports with which a hook answers the API server: which of them a component has, and how each is called.
 
 use boathook_core::model::{AdmissionKind, Conversion, Denial, Mutation, Review, Reviewed, Verdict};
 use wasmtime::{Store, component::InstancePre};
@@ -28,7 +25,7 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Checks the types of those that are there.
+    /// Checks the types of the exports that exist.
     pub fn of(pre: &InstancePre<State>, exports: &[String]) -> wasmtime::Result<Self> {
         let has = |interface: &str| exports.iter().any(|export| named(export) == interface);
         Ok(Self {
@@ -49,7 +46,7 @@ impl Answers {
         self.conversion.is_some()
     }
 
-    /// Asks for a decision.
+    /// Requests a decision.
     pub async fn review(
         &self,
         pre: &HookPre<State>,
@@ -73,7 +70,7 @@ impl Answers {
         }
     }
 
-    /// Asks for objects in another version. The error is for the person who needs them.
+    /// Requests objects in another version. The error is for the client that needs the objects.
     pub async fn convert(
         &self,
         pre: &HookPre<State>,
@@ -101,7 +98,7 @@ async fn instantiate(
     pre.instance_pre().instantiate_async(store).await.map_err(|error| error.context(NotStarted))
 }
 
-/// Whoever asks has looked before; a hook that was swapped meanwhile may be another.
+/// Callers check for the export first, but the hook may have been exchanged in the meantime.
 fn exported<'a, T>(indices: Option<&'a T>, name: &str) -> wasmtime::Result<&'a T> {
     indices.ok_or_else(|| wasmtime::Error::msg(format!("the component does not export {name}")))
 }

@@ -1,18 +1,17 @@
-//! What `bindgen!` makes of `wit/`, and nothing else.
-//!
-//! Never seen outside this stage: the rest of the host speaks `model`.
+//! What `bindgen!` generates from `wit/`, and nothing else. Only this crate sees it. The rest of the operator uses
+//! `model`.
 
-// Generated code: its documentation is the WIT's, and it names functions that it type-checked
-// itself by `new_unchecked`.
+// Generated code. Its documentation is in the WIT. It uses `new_unchecked` for functions whose types it has checked
+// itself.
 #![allow(missing_docs, unsafe_code, rust_2018_idioms)]
 
 wasmtime::component::bindgen!({
     path: "../../wit",
     world: "hook",
-    // Parameters of exports borrow: triggers are written into the guest from where they are.
+    // Parameters of exports borrow, so triggers are written into the guest from where they are.
     ownership: Borrowing { duplicate_if_necessary: true },
     imports: {
-        // What never waits is a plain call.
+        // Functions that never wait are plain calls.
         "boathook:hook/log": trappable,
         "boathook:hook/snapshots": trappable,
         "boathook:hook/metrics": trappable,
@@ -25,7 +24,7 @@ wasmtime::component::bindgen!({
     },
 });
 
-/// What scripts and their interpreters say to each other and to the host.
+/// The interfaces between scripts, their interpreters and the host.
 pub(super) mod interpreter {
     wasmtime::component::bindgen!({
         path: ["../../wit", "../../interpreters/wit"],
@@ -42,7 +41,7 @@ pub(super) mod interpreter {
     });
 }
 
-/// What an interpreter of scripts with functions for single bindings exports, too.
+/// The additional exports of an interpreter whose scripts have functions for single bindings.
 pub(super) mod functions {
     wasmtime::component::bindgen!({
         path: ["../../wit", "../../interpreters/wit"],
@@ -57,7 +56,7 @@ pub(super) mod functions {
     });
 }
 
-/// The exports that answer the API server, which not every hook has.
+/// The exports that answer the API server. Not every hook has them.
 pub(super) mod webhooks {
     wasmtime::component::bindgen!({
         path: "../../wit",

@@ -1,19 +1,18 @@
-//! What a run may still ask of the host: calls, and bytes in both directions.
+//! The calls, and the bytes in both directions, that a run has left.
 //!
-//! The rule, for every imported function of ours: a call costs one call (a `batch` one for each
-//! operation) and the bytes of its arguments and of its answer. When the budget does not cover it,
-//! a function whose type has an error answers with it, so that a hook can end in good order; one
-//! that has none ends the run. A hook that goes on after [`PATIENCE`] refusals is ended too.
-//! Never counts WASI calls: they cost no more than the guest's own time.
+//! The rule for every function of ours that a hook imports: a call costs one call (a `batch` costs one for each
+//! operation) and the bytes of its arguments and of its answer. If the budget does not cover that, a function whose
+//! type has an error returns it, so that the hook can end in good order. A function without an error ends the run. A
+//! hook that continues after [`PATIENCE`] refusals is also ended. WASI calls are not counted, because they cost no more
+//! than the guest's own time.
 
 use boathook_core::model::{Limit, Limits};
 
 use super::error::Reached;
 
-/// Refusals that a run gets before it is ended.
+/// The refusals that a run gets before it is ended.
 pub(super) const PATIENCE: u32 = 1000;
 
-/// The counters of one run.
 #[derive(Debug)]
 pub(super) struct Budget {
     max_calls: u64,
@@ -28,17 +27,18 @@ impl Budget {
         Self { max_calls: limits.host_calls, max_bytes: limits.host_bytes, calls: 0, bytes: 0, refusals: 0 }
     }
 
-    /// Calls that were carried out.
+    /// The calls that were carried out.
     pub(super) fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// Bytes that were passed.
+    /// The bytes that were passed.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes `calls` calls with `bytes` of arguments, or takes nothing and names what is used up.
+    /// Takes `calls` calls with `bytes` of arguments. If the budget does not cover them, takes nothing and returns the
+    /// limit that was reached.
     pub(super) fn take(&mut self, calls: u64, bytes: usize) -> Result<(), Reached> {
         let total = self.calls.saturating_add(calls);
         if total > self.max_calls {
@@ -59,7 +59,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts a refusal that the guest is told of; the last one ends the run.
+    /// Counts a refusal that the guest receives. The last one ends the run.
     pub(super) fn refuse(&mut self, reached: Reached) -> Result<Limit, Reached> {
         self.refusals += 1;
         if self.refusals > PATIENCE { Err(reached) } else { Ok(reached.0) }

@@ -1,11 +1,11 @@
-//! Compiled components on disk: a directory of our own, a file for each component and engine.
+//! The compiled components on disk: one directory, with a file for each component and engine.
 //!
-//! The bound is one of bytes. What a loaded component came from makes no room for others: a start that loads more than
-//! there is room for would else throw out what it needs next, and so would the next start.
+//! The directory's size in bytes is limited. Entries of loaded components are not evicted. Otherwise, a start that
+//! loads more than the limit would evict what it needs next, and so would the next start.
 //!
-//! A compiled component is native code, so this file trusts only what this program wrote: the
-//! directory and each file must belong to our user and be writable for no one else. The digest in
-//! a file's header is against damage, not against forgery. Never deserialises anything.
+//! A compiled component is native code, so this file trusts only what this program wrote. The directory and each file
+//! must belong to the operator's user, and nobody else may have write access. The digest in a file's header protects
+//! against damage, not against forgery. Nothing is deserialized here.
 
 use std::{
     collections::HashMap,
@@ -35,16 +35,16 @@ const SUFFIX: &str = ".cwasm";
 const TEMPORARY: &str = ".tmp-";
 const CLAIM: &str = ".compiling-";
 
-/// A loaded component that came from an entry, or went into one: as long as it lives, the entry stays.
+/// A loaded component that was read from an entry or written to one. The entry stays while this lives.
 #[derive(Debug)]
 pub(super) struct InUse;
 
-/// Names one entry.
+/// The name of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key(String);
 
 impl Key {
-    /// For a component by its digest, compiled by this engine.
+    /// The key of a component with this digest, compiled by this engine.
     pub(super) fn new(digest: &[u8; 32], engine: &Engine) -> Self {
         let mut hasher = DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -52,7 +52,7 @@ impl Key {
     }
 }
 
-/// The cache directory, held open: what happens to its path later does not matter.
+/// The cache directory. It is held open, so later changes of its path do not matter.
 #[derive(Debug)]
 pub(super) struct Cache {
     path: PathBuf,
@@ -63,8 +63,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Opens the directory, and makes it when it is not there. The entries that were not used for longest make room
-    /// when there are more than `max_bytes`.
+    /// Opens the directory, and creates it if it does not exist. If there are more than `max_bytes`, the least recently
+    /// used entries are evicted.
     pub(super) fn open(path: &Path, max_bytes: u64) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::Cache { path: path.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
@@ -80,7 +80,7 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Keeps an entry as long as the returned value lives.
+    /// Keeps an entry while the returned value lives.
     pub(super) fn keep(&self, key: &Key) -> Arc<InUse> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.retain(|_, holder| holder.strong_count() > 0);
@@ -97,18 +97,18 @@ impl Cache {
         used.get(name).is_some_and(|holder| holder.strong_count() > 0)
     }
 
-    /// Where another process may write the entry.
+    /// The path at which another process may write the entry.
     pub(super) fn place(&self, key: &Key) -> PathBuf {
         self.path.join(&key.0)
     }
 
-    /// Whether there is such an entry, whole or not.
+    /// Whether the entry exists, damaged or not.
     pub(super) fn has(&self, key: &Key) -> bool {
         rustix::fs::statat(&self.dir, &key.0, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// The right to compile this component, unless another process has it: one that shares this directory, or a compiler
-    /// that outlived the process that started it.
+    /// Takes the right to compile this component. Returns `None` if another process has it: one that shares this
+    /// directory, or a compiler that outlived the process that started it.
     pub(super) fn claim(&self, key: &Key) -> io::Result<Option<Claim<'_>>> {
         let name = format!("{CLAIM}{}", key.0);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -121,14 +121,14 @@ impl Cache {
                 Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
                 Err(error) => return Err(error.into()),
             }
-            // Who had it until now may have removed it.
+            // The previous holder may have removed the file.
             if rustix::fs::fstat(&file)?.st_nlink > 0 {
                 return Ok(Some(Claim { cache: self, name, file }));
             }
         }
     }
 
-    /// Those of processes that ended without a chance to remove them.
+    /// Removes the claims of processes that ended without removing them.
     fn remove_dead_claims(&self) {
         let Ok(found) = rustix::fs::Dir::read_from(&self.dir) else { return };
         for name in found.flatten().filter_map(|found| found.file_name().to_str().ok().map(str::to_owned)) {
@@ -138,14 +138,14 @@ impl Cache {
         }
     }
 
-    /// The artifact, when there is one and it is whole.
+    /// Returns the artifact, if it exists and is not damaged.
     pub(super) fn get(&self, key: &Key) -> Option<Vec<u8>> {
         match self.read(&key.0) {
             Ok(artifact) => Some(artifact),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
                 tracing::warn!(entry = key.0, "compile cache: entry is not used: {error}");
-                // It makes room for a good one; where it can't be removed, that one is not written either.
+                // This makes room for a good entry. If it cannot be removed, no good one is written either.
                 let _ = rustix::fs::unlinkat(&self.dir, &key.0, AtFlags::empty());
                 None
             }
@@ -165,12 +165,12 @@ impl Cache {
         let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
         file.read_to_end(&mut bytes)?;
         let artifact = unseal(bytes).ok_or_else(|| io::Error::other("it is damaged"))?;
-        // For the order of eviction; a failure only makes it less exact.
+        // For the order of eviction. A failure only makes the order less exact.
         let _ = file.set_modified(SystemTime::now());
         Ok(artifact)
     }
 
-    /// Writes an artifact; others see all of it or nothing.
+    /// Writes an artifact. Other processes see all of it or nothing.
     pub(super) fn put(&self, key: &Key, artifact: &[u8]) -> io::Result<()> {
         let number = self.next_temporary.fetch_add(1, Ordering::Relaxed);
         let temporary = format!("{TEMPORARY}{}-{number}", std::process::id());
@@ -192,8 +192,8 @@ impl Cache {
         file.write_all(artifact)
     }
 
-    /// Removes what was not used for longest until the rest is within the bound: entries that are not in use, and at
-    /// last this new one.
+    /// Removes the least recently used entries until the rest is within the limit. Entries in use stay, and the new one
+    /// is removed last.
     pub(super) fn make_room(&self, key: &Key) -> io::Result<()> {
         let mut entries = self.entries()?;
         let mut bytes: u64 = entries.iter().map(|entry| entry.size).sum();
@@ -216,8 +216,8 @@ impl Cache {
         Err(io::Error::other(format!("the components that are loaded fill its {most} MiB")))
     }
 
-    /// Files that this program made; of the temporary ones, those of other processes too, so that
-    /// what a crash left behind goes with the rest.
+    /// The files that this program made, including the temporary files of other processes, so that what a crash left
+    /// behind is evicted too.
     fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for found in rustix::fs::Dir::read_from(&self.dir)? {
@@ -226,7 +226,7 @@ impl Cache {
             if name.starts_with(CLAIM) || !(name.ends_with(SUFFIX) || name.starts_with(TEMPORARY)) {
                 continue;
             }
-            // It may be gone: another process evicts too.
+            // The file may be gone, because other processes also evict entries.
             let Ok(stat) = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             let size = u64::try_from(stat.st_size).unwrap_or(0);
             entries.push(Entry { name: name.to_owned(), used: (stat.st_mtime, stat.st_mtime_nsec), size });
@@ -235,7 +235,7 @@ impl Cache {
     }
 }
 
-/// See [`Cache::claim`]. The file behind it is locked, and goes when this is dropped.
+/// The right that [`Cache::claim`] returns. The file behind it is locked, and is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Claim<'a> {
     cache: &'a Cache,
@@ -244,7 +244,8 @@ pub(super) struct Claim<'a> {
 }
 
 impl Claim<'_> {
-    /// A file with the component, for the compiler to read. The claim lasts until that process, too, has closed it.
+    /// Writes the component to the claim's file, for the compiler to read. The claim lasts until the compiler has
+    /// closed the file too.
     pub(super) fn input(&self, component: &[u8]) -> io::Result<File> {
         let mut file = &self.file;
         file.set_len(0)?;
@@ -257,12 +258,12 @@ impl Claim<'_> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        // Whoever finds it then takes it over.
+        // Another process that finds the file after this takes it over.
         let _ = rustix::fs::unlinkat(&self.cache.dir, &self.name, AtFlags::empty());
     }
 }
 
-/// Writes an entry from another process than the one whose cache it is, at its [`Cache::place`].
+/// Writes an entry at its [`Cache::place`], from another process than the one that owns the cache.
 pub(super) fn keep(place: &Path, artifact: &[u8]) -> io::Result<()> {
     let (Some(directory), Some(name)) = (place.parent(), place.file_name().and_then(|name| name.to_str())) else {
         return Err(io::Error::other("it is no place of an entry"));
@@ -277,7 +278,7 @@ struct Entry {
     size: u64,
 }
 
-/// Why a file or directory with this owner and mode can't be trusted.
+/// Why a file or directory with this owner and mode cannot be trusted.
 fn foreign(owner: u32, mode: u32) -> Option<String> {
     let us = rustix::process::geteuid().as_raw();
     if owner != us {
@@ -290,8 +291,8 @@ fn writable(mode: u32) -> Option<String> {
     (mode & 0o022 != 0).then(|| format!("its mode {:03o} lets others write", mode & 0o777))
 }
 
-/// An artifact out of a directory that was installed with this program: it belongs to us or to root, as the program
-/// does, and nobody else may write it. `None` when it is not there.
+/// Reads an artifact from a directory that was installed with this program. It must belong to the operator's user or to
+/// root, like the program, and nobody else may have write access. Returns `None` if it does not exist.
 pub(super) fn installed(directory: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
     let there = |error: rustix::io::Errno| match error {
         rustix::io::Errno::NOENT => Ok(None),
@@ -319,12 +320,12 @@ pub(super) fn installed(directory: &Path, name: &str) -> io::Result<Option<Vec<u
     unseal(bytes).map(Some).ok_or_else(|| io::Error::other("it is damaged"))
 }
 
-/// What stands before an artifact.
+/// The header of an artifact.
 pub(super) fn seal(artifact: &[u8]) -> Vec<u8> {
     [MAGIC.as_slice(), Sha256::digest(artifact).as_slice()].concat()
 }
 
-/// Takes the header off, if it fits what follows.
+/// Removes the header, if it matches the rest.
 fn unseal(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let rest = bytes.strip_prefix(MAGIC)?;
     let (digest, artifact) = rest.split_first_chunk::<32>()?;
@@ -332,11 +333,10 @@ fn unseal(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     whole.then(|| bytes.split_off(MAGIC.len() + 32))
 }
 
-/// Lower-case hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}"); // a String takes it all
+        let _ = write!(text, "{byte:02x}"); // a write to a String cannot fail
         text
     })
 }
@@ -348,7 +348,7 @@ mod tests {
 
     use super::*;
 
-    /// Native code is taken from nobody else.
+    /// Native code that somebody else could have written is not used.
     // mutant: crates/sandbox/src/cache.rs: `if let Some(reason) = reason {` => `if let Some(reason) = reason.filter(|_| false) {`
     // mutant: crates/sandbox/src/cache.rs: `rustix::fs::openat(&directory, name, flags, Mode::empty())` => `rustix::fs::openat(&directory, name, flags.difference(OFlags::NOFOLLOW), Mode::empty())`
     // mutant: crates/sandbox/src/cache.rs: `let whole = Sha256::digest(artifact).as_slice() == digest;` => `let whole = digest.len() == 32;`
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(read().unwrap().unwrap(), b"code");
         fs::write(&file, [seal(b"code").as_slice(), b"cope"].concat()).unwrap();
         assert!(read().is_err(), "it is damaged");
-        // Nothing but the link is wrong.
+        // Only the link is wrong.
         fs::write(&file, [seal(b"code").as_slice(), b"code"].concat()).unwrap();
         fs::rename(&file, folder.path().join("other")).unwrap();
         std::os::unix::fs::symlink(folder.path().join("other"), &file).unwrap();

@@ -1,8 +1,8 @@
-//! Compiles a component to native code, in a process of its own where one is configured: what the
-//! compiler takes of memory goes back to the system, and it can be ended in its work. It writes the code into the cache
-//! itself, so that its work is kept when the operator crashes meanwhile.
+//! Compiles a component to native code, in a child process if one is configured. The compiler's memory then goes back
+//! to the system, and the operator can end a compilation. The child writes the code to the cache itself, so that its
+//! work is kept if the operator crashes in the meantime.
 //!
-//! Never loads what it compiled, and never runs it.
+//! This never loads or runs what it compiled.
 
 use std::{
     fs::File,
@@ -25,13 +25,13 @@ const STACK: usize = 16 * 1024 * 1024;
 pub struct CompilerConfig {
     /// Boathook's own executable.
     pub command: PathBuf,
-    /// Its arguments. Default `compile-worker`.
+    /// The arguments. Default `compile-worker`.
     pub args: Vec<String>,
     /// How long one component may take. Default 5 min.
     pub deadline: Duration,
     /// The largest compiled component in bytes. Default 256 MiB.
     pub max_bytes: u64,
-    /// Memory of the process, in bytes: a component that takes more can't be used. Default 1 GiB.
+    /// The memory of the process, in bytes. A component that takes more to compile cannot be used. Default 1 GiB.
     pub memory: u64,
 }
 
@@ -51,21 +51,20 @@ impl CompilerConfig {
 /// Why there is no compiled component.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// The component is to blame.
+    /// The component is at fault.
     Component(String),
-    /// The compiler could not be asked.
+    /// The compiler could not be started.
     Compiler(io::Error),
 }
 
-/// What is to be compiled.
+/// What to compile.
 pub(super) struct Input<'a> {
-    /// The component.
     pub(super) component: &'a [u8],
-    /// A file with the component, which the compiler holds open, and where it keeps the code.
+    /// A file with the component, which the compiler holds open, and the path at which it stores the code.
     pub(super) kept: Option<(File, PathBuf)>,
 }
 
-/// Compiles in a process of its own, for an engine of the same kind.
+/// Compiles in a child process, for an engine of the same kind.
 pub(super) async fn compile(config: &CompilerConfig, pooled: bool, input: Input<'_>) -> Result<Vec<u8>, Failed> {
     let mut args = config.args.clone();
     args.push(if pooled { "--pooled" } else { "--on-demand" }.to_owned());
@@ -107,22 +106,21 @@ fn explain(config: &CompilerConfig, cause: Cause) -> String {
     }
 }
 
-/// The other side: a component on stdin, native code on stdout and, if a place is given, kept there. Call it from a
-/// process that does nothing else.
+/// The child process: reads a component from stdin, writes native code to stdout and, if `keep` is given, to that path.
+/// Call it from a process that does nothing else.
 pub fn serve(bounds: Bounds, pooled: bool, keep: Option<&Path>) -> ExitCode {
     let keep = keep.map(Path::to_owned);
     child::serve(bounds, STACK, move |component| {
         let engine = engine::for_compiling(pooled).map_err(|error| format!("{error:#}"))?;
         let artifact = compile_here(&engine, &component).map_err(|error| format!("{error:#}"))?;
         if let Some(place) = keep {
-            // Whoever asked gets the code all the same, and tells of a cache that can't be written.
+            // The parent gets the code anyway, and reports a cache that it cannot write.
             let _ = cache::keep(&place, &artifact);
         }
         Ok(artifact)
     })
 }
 
-/// Compiles in this process.
 pub(super) fn compile_here(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
     engine.precompile_component(component)
 }

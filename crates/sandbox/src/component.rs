@@ -1,7 +1,5 @@
-//! From bytes to a hook that can be run: recognise, compile or take from the cache, check against
-//! our world.
-//!
-//! Never calls the guest.
+//! Turns bytes into a hook that can be run: recognizes a component, compiles it or takes it from the cache, and checks
+//! it against our world. The guest is not called here.
 
 use std::{
     sync::Arc,
@@ -34,7 +32,7 @@ use super::{
     store::State,
 };
 
-/// Bytes in WebAssembly's unit of memory.
+/// The bytes of WebAssembly's unit of memory.
 const PAGE: u64 = 64 * 1024;
 
 /// A hook that can be run. Cheap to clone.
@@ -53,18 +51,17 @@ struct Loaded {
     answers: Answers,
     script: Option<Scripted>,
     tenant: Tenant,
-    /// Its code stays in the cache.
+    /// Keeps its code in the cache.
     kept: Option<Arc<InUse>>,
     usual: Usual,
 }
 
 impl LoadedHook {
-    /// The hook's name.
     pub fn name(&self) -> &HookName {
         &self.0.name
     }
 
-    /// With whom it shares what runs take.
+    /// The tenant whose share of memory and CPU its runs use.
     pub fn tenant(&self) -> &Tenant {
         &self.0.tenant
     }
@@ -74,7 +71,7 @@ impl LoadedHook {
         &self.0.digest
     }
 
-    /// What its runs used of memory lately.
+    /// How much memory its runs used lately.
     pub(super) fn usual(&self) -> &Usual {
         &self.0.usual
     }
@@ -84,58 +81,59 @@ impl LoadedHook {
         self.0.size
     }
 
-    /// What it imports: `boathook:hook/kube@0.1.0`, `wasi:cli/stderr@0.2.3`. What a guest does not
-    /// use it does not import.
+    /// The component's imports: `boathook:hook/kube@0.1.0`, `wasi:cli/stderr@0.2.3`. A guest does not import what it
+    /// does not use.
     pub fn imports(&self) -> &[String] {
         &self.0.imports
     }
 
-    /// What it exports: `config`, `run`, `boathook:hook/validating@0.1.0`.
+    /// The component's exports: `config`, `run`, `boathook:hook/validating@0.1.0`.
     pub fn exports(&self) -> &[String] {
         &self.0.exports
     }
 
-    /// How long it took to compile it, or to take it from the cache.
+    /// How long it took to compile the component, or to load it from the cache.
     pub fn compile_time(&self) -> Duration {
         self.0.compile_time
     }
 
-    /// Whether it had been compiled before: it came from the compile cache, or was installed so.
+    /// Whether the component had been compiled before: it came from the compile cache or was installed in compiled
+    /// form.
     pub fn from_cache(&self) -> bool {
         self.0.from_cache
     }
 
-    /// Whether it has the export by which it is asked about requests.
+    /// Whether it has the export for reviews of this kind.
     pub fn reviews(&self, kind: AdmissionKind) -> bool {
         self.0.answers.reviews(kind) && self.0.script.as_ref().is_none_or(|script| script.reviews(kind))
     }
 
-    /// Whether it has the export by which it converts.
+    /// Whether it has the export for conversions.
     pub fn converts(&self) -> bool {
         self.0.answers.converts() && self.0.script.as_ref().is_none_or(Scripted::converts)
     }
 
-    /// The script, when it is one.
+    /// The script, if the hook is one.
     pub fn script(&self) -> Option<&Script> {
         self.0.script.as_ref().map(|script| &*script.source.script)
     }
 
-    /// What a script has functions for, if its interpreter tells.
+    /// The functions of a script, if its interpreter reports them.
     pub fn functions(&self) -> Option<&[ScriptFunction]> {
         self.0.script.as_ref()?.functions.as_deref()
     }
 
-    /// The document of a script, which was asked for when it was loaded.
+    /// The document of a script. It was requested when the script was loaded.
     pub(super) fn document(&self) -> Option<&str> {
         self.0.script.as_ref().map(|script| script.document.as_str())
     }
 
-    /// What its interpreter reads, when it has one.
+    /// What its interpreter reads, if it has one.
     pub(super) fn source(&self) -> Option<Arc<Source>> {
         self.0.script.as_ref().map(|script| script.source.clone())
     }
 
-    /// A script that is joined with its interpreter.
+    /// Joins a script with its interpreter.
     pub(super) fn of_script(candidate: Candidate, interpreter: &Self, script: Scripted) -> Self {
         let Candidate { name, tenant, bytes, digest, started, .. } = candidate;
         let with = &interpreter.0;
@@ -174,15 +172,15 @@ impl std::fmt::Debug for LoadedHook {
 
 /// An interpreter that scripts can be joined with.
 pub(super) struct Interpreter {
-    /// Its component, loaded as a hook that has no script yet.
+    /// The interpreter's component, loaded as a hook that has no script yet.
     pub(super) component: LoadedHook,
-    /// How it is asked about a script.
+    /// The export that describes a script.
     pub(super) script: script::GuestIndices,
-    /// How it is asked about the script's functions, where it knows that question.
+    /// The export that lists a script's functions, if the interpreter has it.
     pub(super) functions: Option<functions::GuestIndices>,
 }
 
-/// What loading needs of the sandbox.
+/// The parts of the sandbox that loading needs.
 pub(super) struct Loader {
     pub(super) engine: Engine,
     pub(super) linker: Linker<State>,
@@ -191,7 +189,7 @@ pub(super) struct Loader {
     pub(super) max_bytes: u64,
 }
 
-/// A component on its way.
+/// A component that is being loaded.
 pub(super) struct Candidate {
     name: HookName,
     tenant: Tenant,
@@ -219,12 +217,12 @@ impl Candidate {
 }
 
 impl Loader {
-    /// Refuses what can't be a component, by its outside.
+    /// Rejects bytes that cannot be a component, without compiling them.
     pub(super) fn check(&self, name: &HookName, bytes: &[u8]) -> Result<(), LoadError> {
         shape::check(name, bytes, self.max_bytes)
     }
 
-    /// Loads it from the cache, or gives it back.
+    /// Loads the component from the cache. If it is not there, returns the candidate.
     pub(super) fn load_cached(&self, candidate: Candidate) -> Result<Result<LoadedHook, Candidate>, LoadError> {
         match self.cached(&candidate) {
             Some(component) => self.link(candidate, &component, true).map(Ok),
@@ -232,7 +230,7 @@ impl Loader {
         }
     }
 
-    /// Takes what was compiled of it when it was installed, or gives it back.
+    /// Loads the compiled code that was installed with this program. If it cannot be used, returns the candidate.
     pub(super) fn load_installed(
         &self,
         candidate: Candidate,
@@ -247,13 +245,13 @@ impl Loader {
         }
     }
 
-    /// Compiles it in this process. CPU-heavy: seconds for a large component.
+    /// Compiles the component in this process. This is CPU-heavy: it takes seconds for a large component.
     pub(super) fn compile_here(&self, candidate: &Candidate) -> Result<Vec<u8>, LoadError> {
         compiler::compile_here(&self.engine, &candidate.bytes)
             .map_err(|error| LoadError::Invalid { hook: candidate.name.clone(), source: error.into() })
     }
 
-    /// Loads what was compiled from it, and keeps that in the cache, if the compiler did not.
+    /// Loads the compiled code, and stores it in the cache if the compiler did not.
     pub(super) fn load_compiled(&self, candidate: Candidate, artifact: &[u8]) -> Result<LoadedHook, LoadError> {
         let key = self.key(&candidate);
         if let Some(cache) = &self.cache
@@ -261,7 +259,7 @@ impl Loader {
         {
             tracing::warn!(hook = %candidate.name, "compile cache: not written: {error}");
         }
-        // It is valid, so what is wrong is its size: the pool has no slot that it would fit.
+        // The code is valid, so its size must be the problem: no slot of the pool is large enough for it.
         let too_large = |error: wasmtime::Error| LoadError::TooLarge {
             hook: candidate.name.clone(),
             what: error.root_cause().to_string(),
@@ -277,19 +275,18 @@ impl Loader {
             .ok()
     }
 
-    /// Takes an artifact into the engine.
     fn trusted(&self, artifact: &[u8]) -> wasmtime::Result<Component> {
-        // SAFETY: all callers have it from this program: just compiled, here or by our own
-        // executable, or from the cache or the place where this program was installed, of which only
-        // files are read that no one else could have written and whose digest is still the one that
-        // was taken when they were.
+        // SAFETY: in all callers, the artifact comes from this program. It was just compiled, here or by our own
+        // executable, or it comes from the cache or from the place where this program was installed. There, only files
+        // are read that nobody else could have written, and whose digest is still the one that was taken when they were
+        // written.
         #[allow(unsafe_code)]
         unsafe {
             Component::deserialize(&self.engine, artifact)
         }
     }
 
-    /// Checks it against our world and does all look-ups that a run would do.
+    /// Checks the component against our world, and does all look-ups that a run would do.
     fn link(&self, candidate: Candidate, component: &Component, from_cache: bool) -> Result<LoadedHook, LoadError> {
         let kept = self.cache.as_ref().map(|cache| cache.keep(&self.key(&candidate)));
         let Candidate { name, tenant, bytes, digest, started, world } = candidate;
@@ -318,7 +315,7 @@ impl Loader {
         })))
     }
 
-    /// A component that can't start within the host's maxima is refused now, not at every run.
+    /// Rejects a component that cannot start within the host's maxima now, instead of at every run.
     fn check_size(&self, name: &HookName, component: &Component) -> Result<(), LoadError> {
         let Some(needs) = component.resources_required() else { return Ok(()) };
         let too_large = |what: String| LoadError::TooLarge { hook: name.clone(), what };

@@ -1,7 +1,5 @@
-//! Triggers as the guest sees them. Everything borrows from the triggers: the only copy is the one
-//! into the guest's memory.
-//!
-//! Never clones an object.
+//! Triggers as the guest sees them. Everything borrows from the triggers, so the only copy of an object is the one into
+//! the guest's memory.
 
 use boathook_core::model::{BindingName, Cause, ObjectEvent, Trigger, WatchEventKind};
 
@@ -9,19 +7,19 @@ use super::bindings::boathook::hook::types::{
     BindingContext, Change, ObjectRefParam, Tick, Trigger as WitTrigger, WatchEvent,
 };
 
-/// What a context refers to but no trigger holds as such.
+/// What a context refers to but no trigger contains in this form.
 pub(super) struct Parts<'a> {
     trigger: &'a Trigger,
     api_version: String,
     snapshots: Vec<&'a str>,
 }
 
-/// Makes what [`contexts`] borrows.
+/// Creates what [`contexts`] borrows from.
 pub(super) fn parts(triggers: &[Trigger]) -> Vec<Parts<'_>> {
     triggers.iter().map(Parts::of).collect()
 }
 
-/// The contexts, in the order of the triggers.
+/// Returns the contexts, in the order of the triggers.
 pub(super) fn contexts<'a>(parts: &'a [Parts<'a>]) -> Vec<BindingContext<'a>> {
     parts.iter().map(Parts::context).collect()
 }

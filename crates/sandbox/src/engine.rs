@@ -1,7 +1,5 @@
-//! The wasmtime engine and the clock that lets it interrupt guests: neither works without the
-//! other, so they are made and dropped together.
-//!
-//! Never compiles and never runs anything.
+//! The wasmtime engine, and the clock that lets it interrupt guests. Neither works without the other, so they are
+//! created and dropped together.
 
 use std::{
     num::NonZeroUsize,
@@ -20,16 +18,16 @@ use wasmtime::{
 
 use super::{SandboxConfig, SandboxError, limits};
 
-/// How often a running guest is looked at: it gives way to other tasks, and a deadline is noticed.
+/// How often a running guest is interrupted, so that it gives way to other tasks and a deadline is noticed.
 const TICK: Duration = Duration::from_millis(5);
 
-/// Ticks without a run after which the ticker goes to sleep, so that an idle host uses no CPU.
+/// After this many ticks without a run, the ticker goes to sleep, so that an idle operator uses no CPU.
 const LINGER: u32 = 200;
 
-/// Bytes of a freed slot that are reset in place rather than given back to the system, at most: the whole
+/// The most bytes of a freed slot that are reset in place instead of being given back to the system. This is the whole
 /// memory of an ordinary Rust guest.
 const KEEP_RESIDENT: u64 = 2 * 1024 * 1024;
-/// The same of a table.
+/// The same for a table.
 const KEEP_OF_TABLE: u64 = 64 * 1024;
 
 /// An engine whose epoch advances while a [`Running`] is alive.
@@ -61,7 +59,7 @@ impl TickingEngine {
         self.pooled
     }
 
-    /// Keeps the ticker awake. Take it before the store is made.
+    /// Keeps the ticker awake. Take it before the store is created.
     pub(super) fn running(&self) -> Running {
         self.ticker.running.fetch_add(1, Ordering::SeqCst);
         if self.ticker.asleep.load(Ordering::SeqCst) {
@@ -78,7 +76,6 @@ impl Drop for TickingEngine {
     }
 }
 
-/// A run in progress.
 pub(super) struct Running(Arc<Ticker>);
 
 impl Drop for Running {
@@ -95,8 +92,8 @@ struct Ticker {
 }
 
 impl Ticker {
-    /// A thread of its own, not a task: guests must be interrupted when all workers are busy
-    /// with guests.
+    /// This is a separate thread and not a task, because guests must be interrupted even if all workers are busy with
+    /// guests.
     fn tick(&self, engine: &EngineWeak) {
         let mut idle = 0;
         while !self.stopped.load(Ordering::SeqCst) {
@@ -115,7 +112,7 @@ impl Ticker {
 
     fn sleep(&self) {
         self.asleep.store(true, Ordering::SeqCst);
-        // A run that began before it saw the flag is seen here; a later one unparks.
+        // A run that began before it could see the flag is noticed here. A later run unparks the thread.
         while self.running.load(Ordering::SeqCst) == 0 && !self.stopped.load(Ordering::SeqCst) {
             thread::park();
         }
@@ -123,8 +120,8 @@ impl Ticker {
     }
 }
 
-/// With a pool where the address space allows it. The probe is the pool itself: it reserves all
-/// its addresses when it is made.
+/// Creates an engine, with a pool if the address space allows it. Creating the pool is the test, because it reserves
+/// all its addresses at once.
 fn make(config: &SandboxConfig) -> Result<(Engine, bool), SandboxError> {
     let refusal = match pool(config) {
         None => "switched off".to_owned(),
@@ -138,12 +135,12 @@ fn make(config: &SandboxConfig) -> Result<(Engine, bool), SandboxError> {
     Ok((engine, false))
 }
 
-/// An engine that makes code for those of [`make`], and reserves nothing.
+/// An engine that compiles code for the engines of [`make`], and reserves nothing.
 pub(super) fn for_compiling(pooled: bool) -> wasmtime::Result<Engine> {
     Engine::new(&if pooled { base() } else { on_demand() })
 }
 
-/// As [`for_compiling`], for every machine of this architecture: nothing that only newer processors have.
+/// Like [`for_compiling`], but for every machine of this architecture: without the features of newer processors only.
 pub(super) fn for_any_machine(pooled: bool) -> wasmtime::Result<Engine> {
     let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-gnu" };
     let mut config = if pooled { base() } else { on_demand() };
@@ -158,21 +155,21 @@ fn base() -> Config {
         .max_wasm_stack(limits::STACK)
         .concurrency_support(false)
         .wasm_memory64(false)
-        // Names of functions come with every component. Lines would need DWARF, written by the
-        // hook's author, to be parsed in a worker.
+        // Every component contains the names of its functions. Line numbers would need DWARF to be parsed in a worker
+        // thread, and the hook's author writes the DWARF.
         .wasm_backtrace_details(WasmBacktraceDetails::Disable)
         .wasm_backtrace_max_frames(NonZeroUsize::new(limits::FRAMES));
     config
 }
 
-/// Reserves only what guests use: this is for hosts with little address space.
+/// Reserves only what guests use, for machines with little address space.
 fn on_demand() -> Config {
     let mut config = base();
     config.memory_reservation(0).memory_reservation_for_growth(1024 * 1024).memory_guard_size(64 * 1024);
     config
 }
 
-/// What each of so many slots keeps, in whole pages, so that all together keep no more than this.
+/// How many bytes each of `slots` slots keeps, in whole pages, so that all together keep no more than `bytes`.
 fn kept_of_each(bytes: u64, slots: u32) -> u64 {
     const PAGE: u64 = 4096;
     bytes / u64::from(slots.max(1)) / PAGE * PAGE
@@ -182,7 +179,7 @@ fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
     let instances = config.max_concurrent_runs + config.max_concurrent_answers + super::ASKED_AT_ONCE;
     let runs = u32::try_from(instances).ok().filter(|_| config.pooling)?;
     let of_each = |count: usize| u32::try_from(count).ok().and_then(|count| runs.checked_mul(count));
-    // All slots may have been in use at once, and the pool keeps all of them then.
+    // All slots may have been in use at some time, and the pool then keeps memory of all of them.
     let warm = config.memory / WARM;
     let memories = kept_of_each(warm / 4 * 3, of_each(limits::MEMORIES)?).min(KEEP_RESIDENT);
     let tables = kept_of_each(warm / 4, of_each(limits::TABLES)?).min(KEEP_OF_TABLE);
@@ -200,7 +197,7 @@ fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
         .max_tables_per_module(u32::try_from(limits::TABLES).ok()?)
         .table_elements(limits::TABLE_ELEMENTS)
         .linear_memory_keep_resident(bytes(memories))
-        // Linux 6.7 tells which pages were written: only those are reset. Halves a small run.
+        // Linux 6.7 reports which pages were written, and only those are reset. That halves the time of a small run.
         .pagemap_scan(Enabled::Auto)
         .table_keep_resident(bytes(tables));
     Some(pool)

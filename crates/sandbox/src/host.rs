@@ -1,6 +1,4 @@
-//! The trait by which the rest of the operator answers what a hook asks.
-//!
-//! Never talks to Kubernetes and never decides what is allowed: that is behind [`Host`].
+//! The trait through which the rest of the operator answers a hook's calls. What is allowed is decided behind [`Host`].
 
 use std::sync::Arc;
 
@@ -13,12 +11,12 @@ use tracing::Level;
 
 use super::ambient::Ambient;
 
-/// The answer of a write: the object as the server answered it, where there was something to write.
+/// The answer to a write: the object in the server's response, or `None` if there was nothing to write.
 pub type Written = Result<Option<String>, CallError>;
 
-/// What a run can ask of the rest of the operator.
+/// What a run can request from the rest of the operator.
 ///
-/// Dropping a returned future must be safe at any point: that is how a run ends at its deadline.
+/// It must be safe to drop a returned future at any point, because a run ends at its deadline that way.
 pub trait Host: Send + Sync + 'static {
     /// Reads one object, or a subresource of it, as JSON.
     fn get<'a>(
@@ -31,39 +29,40 @@ pub trait Host: Send + Sync + 'static {
     /// Reads one page of objects.
     fn list<'a>(&'a self, caller: &'a Caller, query: ListQuery) -> BoxFuture<'a, Result<Page, CallError>>;
 
-    /// Writes.
+    /// Executes one write.
     fn write<'a>(&'a self, caller: &'a Caller, operation: Operation) -> BoxFuture<'a, Written>;
 
-    /// Writes many; one result each, in the order given.
+    /// Executes many writes. Returns one result for each, in the given order.
     fn batch<'a>(&'a self, caller: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>>;
 
     /// Creates a Kubernetes Event.
     fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>>;
 
-    /// The hook's snapshots, all of one moment. Asked at the beginning of a run that may open some.
+    /// The hook's snapshots, all of one moment. Called at the beginning of a run that may open some.
     fn moment(&self, hook: &HookName) -> Moment;
 
-    /// Whether a metric could be recorded, were the run over now; the text is for the hook's author.
-    /// `in_run` is the number of series that the run has reported so far, with this one. Must be
-    /// cheap: asked at every call.
+    /// Whether a metric could be recorded if the run ended now. The text is for the hook's author. `in_run` is the
+    /// number of series that the run has reported so far, including this one. This must be cheap, because it is called
+    /// for every metric.
     fn check_metric(&self, _caller: &Caller, _sample: &MetricSample, _in_run: usize) -> Result<(), String> {
         Ok(())
     }
 
-    /// A run opens a snapshot: for those who keep records. `None`: its objects are not known yet.
+    /// A run opens a snapshot. `items` is `None` if the snapshot's objects are not known yet. For hosts that keep
+    /// records.
     fn opened(&self, _binding: &BindingName, _items: Option<&Items>) {}
 
-    /// A run logs a line, within its budget: for those who keep records. `fields` is a JSON object, or
-    /// empty. Must be cheap.
+    /// A run logs a line, within its budget. `fields` is a JSON object, or empty. This must be cheap. For hosts that
+    /// keep records.
     fn logged(&self, _level: Level, _message: &str, _fields: &str) {}
 
-    /// Where the run has the time and random numbers from; asked once, before it. Default: the system.
+    /// The source of the run's time and random numbers, requested once before the run. Default: the system.
     fn ambient(&self) -> Option<Arc<dyn Ambient>> {
         None
     }
 }
 
-/// The host while a hook is asked for its configuration: nothing is granted yet.
+/// The host of a hook that reports its configuration. It grants nothing.
 pub(super) struct NoGrants;
 
 impl NoGrants {

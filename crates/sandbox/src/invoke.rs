@@ -1,6 +1,4 @@
-//! One invocation, from a fresh store to its report.
-//!
-//! Never retries and never queues.
+//! One invocation of a guest, from a fresh store to its report.
 
 use std::{
     sync::Arc,
@@ -32,14 +30,13 @@ const MAX_MESSAGE: usize = 8 * 1024;
 /// The longest configuration document.
 const MAX_DOCUMENT: usize = 1024 * 1024;
 
-/// What a call of a guest has.
+/// What a call of a guest needs.
 pub(super) struct Given {
     pub(super) bounds: Bounds,
     pub(super) room: Room,
     pub(super) turn: Turn,
 }
 
-/// Runs a hook for its triggers.
 pub(super) async fn run(
     engine: &Engine,
     hook: &LoadedHook,
@@ -62,7 +59,7 @@ pub(super) async fn run(
     begun.ended(engine, host, call).await
 }
 
-/// Asks a hook about a request to the API server.
+/// Requests a hook's decision about a request to the API server.
 pub(super) async fn review(
     engine: &Engine,
     hook: &LoadedHook,
@@ -82,7 +79,7 @@ pub(super) async fn review(
     begun.ended(engine, host, call).await
 }
 
-/// Asks a hook for objects in another version.
+/// Requests objects in another version from a hook.
 pub(super) async fn convert(
     engine: &Engine,
     hook: &LoadedHook,
@@ -109,7 +106,7 @@ fn info(caller: &Caller, attempt: u32) -> types::RunInfo<'_> {
     types::RunInfo { run_id: caller.run.as_str(), hook: caller.hook.as_str(), attempt, dry_run: caller.dry_run }
 }
 
-/// What is known of a call before there is a store for it.
+/// What is known of a call before it has a store.
 struct Begun<'a> {
     started: Instant,
     given: Given,
@@ -120,7 +117,7 @@ struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// Makes the store, calls, and reports.
+    /// Creates the store, calls the guest, and reports.
     async fn ended<T>(
         self,
         engine: &Engine,
@@ -137,7 +134,7 @@ impl Begun<'_> {
     }
 }
 
-/// Asks a hook for its configuration document.
+/// Requests a hook's configuration document.
 pub(super) async fn config(
     engine: &Engine,
     pre: &HookPre<State>,
@@ -154,7 +151,7 @@ pub(super) async fn config(
     Ok(document)
 }
 
-/// Has an interpreter say what a script is.
+/// Lets an interpreter describe a script.
 pub(super) async fn describe(
     engine: &Engine,
     interpreter: &Interpreter,
@@ -179,7 +176,7 @@ pub(super) async fn describe(
     Ok((description, functions.map(|all| all.into_iter().map(function).collect())))
 }
 
-/// A store for a call that is made before anything is granted.
+/// A store for a call before anything is granted.
 fn at_load(
     engine: &Engine,
     name: &HookName,
@@ -203,10 +200,10 @@ fn check_document(document: &str) -> Result<(), Failure> {
     Err(Failure { kind: FailureKind::Permanent, message, backtrace: None })
 }
 
-/// Calls the guest, and puts every way in which that can end without an answer into words.
+/// Calls the guest, and returns a failure if it ends without an answer.
 ///
-/// A guest that computes past the deadline is stopped by the epoch, with a back-trace; this
-/// deadline is for one that waits for its host.
+/// A guest that computes past the deadline is stopped by the epoch, with a back-trace. The deadline here is for a guest
+/// that waits for its host.
 async fn within<T>(
     store: &mut Store<State>,
     deadline: Instant,
@@ -226,7 +223,7 @@ async fn within<T>(
     }
 }
 
-/// What the hook itself said.
+/// The failure that the hook itself returned.
 fn own_failure(failure: types::Failure) -> Failure {
     let (kind, mut message) = match failure {
         types::Failure::Retry(message) => (FailureKind::Retry, message),

@@ -1,4 +1,4 @@
-//! Stage 4: one run of a hook, in an instance of its own that is gone afterwards.
+//! Stage 4: one run of a hook, in an instance that exists only for this run.
 //!
 //! ```text
 //!  bytes ─▶ shape ─▶ cache / compile ─▶ component (checked, linked) ─▶ invoke ─▶ RunReport
@@ -6,8 +6,8 @@
 //!                                       store: limiter, deadline, caps ◀─┴─▶ imports/*: imported functions
 //! ```
 //!
-//! The only module that knows wasmtime. A guest can waste nothing but its own budget. Never sees a
-//! Kubernetes client: calls go to whoever implements [`Host`].
+//! Only this crate knows wasmtime. A guest can waste nothing but its own budget. The crate never sees a Kubernetes
+//! client: calls go to an implementation of [`Host`].
 
 mod ambient;
 mod answers;
@@ -70,48 +70,50 @@ use room::{Room, Rooms};
 use store::State;
 use turns::Turns;
 
-/// What runs components, for those who keep records.
+/// The name and version of the engine, for records of runs.
 pub const ENGINE: &str = "wasmtime 48";
 
 const MIB: u64 = 1024 * 1024;
 
-/// Hooks that say at the same time what they are, beside the runs.
+/// How many hooks may report their configuration at the same time, in addition to the runs.
 const ASKED_AT_ONCE: usize = 4;
 
-/// The most memory of a run, unless the admin says otherwise.
+/// The most memory of a run, if the admin does not set it.
 pub const MAX_MEMORY_MIB: u32 = 256;
 
-/// How a sandbox is set up.
+/// The settings of a sandbox.
 #[derive(Debug, Clone)]
 pub struct SandboxConfig {
-    /// Where compiled components are kept; made when it is not there. Without one, every start
-    /// compiles every hook. Default none.
+    /// The directory of compiled components. It is created if it does not exist. Without it, every start compiles every
+    /// hook. Default: none.
     pub cache_dir: Option<PathBuf>,
-    /// Bytes of compiled components that are kept; those of loaded components make no room for others. Default 1 GiB.
+    /// How many bytes of compiled components are kept. The entries of loaded components are not evicted for others.
+    /// Default 1 GiB.
     pub cache_bytes: u64,
-    /// No run gets more, whatever its hook asks for. Default [`MAX_MEMORY_MIB`], 10 min, 1 000 000 calls,
-    /// 1 GiB, 64 MiB.
+    /// The most that any run gets, whatever its hook requests. Default [`MAX_MEMORY_MIB`], 10 min, 1 000 000 calls, 1
+    /// GiB, 64 MiB.
     pub maxima: Limits,
-    /// Bytes of memory of all runs and answers together, which tenants share; whoever gets none waits. Default 64 GiB.
+    /// The bytes of memory of all runs and answers together, shared by the tenants. A call for which there is none
+    /// waits. Default 64 GiB.
     pub memory: u64,
-    /// Runs at the same time, over all hooks; further ones wait. Default 64.
+    /// The most runs at the same time, over all hooks. Further runs wait. Default 64.
     pub max_concurrent_runs: usize,
-    /// Answers to the API server at the same time, over all hooks, beside the runs; further ones wait.
-    /// Default 64.
+    /// The most answers to the API server at the same time, over all hooks, in addition to the runs. Further answers
+    /// wait. Default 64.
     pub max_concurrent_answers: usize,
-    /// Bounds of a `config` call. Default 64 MiB, 5 s, 1 000 calls, 1 MiB, 64 KiB.
+    /// The limits of a `config` call. Default 64 MiB, 5 s, 1 000 calls, 1 MiB, 64 KiB.
     pub config_limits: Limits,
     /// The largest component in bytes. Default 64 MiB.
     pub max_component_bytes: u64,
-    /// Keep instances in a pool where the address space allows it. Default true.
+    /// Keep instances in a pool if the address space allows it. Default true.
     pub pooling: bool,
-    /// Where the interpreters of scripts are, as files `NAME-VERSION.wasm`. Default nowhere.
+    /// The directories with the interpreters of scripts, as files `NAME-VERSION.wasm`. Default: none.
     pub interpreters: Vec<PathBuf>,
-    /// The program that compiles components. Default none: they are compiled in this process.
+    /// The program that compiles components. Default: none, so this process compiles them.
     pub compiler: Option<CompilerConfig>,
-    /// Called before an interpreter is compiled, which may take a minute. Default nothing.
+    /// Called before an interpreter is compiled, which may take a minute. Default: none.
     pub compiles_interpreter: Option<fn()>,
-    /// Is told when the thread that interrupts runs breaks off. Default nobody.
+    /// Starts the thread that interrupts runs, and reports it if it dies. By default, nothing receives that report.
     pub tasks: Tasks,
 }
 
@@ -147,54 +149,51 @@ impl Default for SandboxConfig {
     }
 }
 
-/// One run to do.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
-    /// Hook, run and permissions.
+    /// The hook, the run and the permissions.
     pub caller: Caller,
     /// 1 for the first try.
     pub attempt: u32,
-    /// Oldest first; at least one.
+    /// The triggers, oldest first, at least one.
     pub triggers: Vec<Trigger>,
-    /// What the hook's document asks for; held to the host's maxima.
+    /// The limits that the hook's document requests. They are bounded by the host's maxima.
     pub limits: Limits,
 }
 
-/// A request to the API server that a hook is to decide on.
+/// A request to the API server about which a hook decides.
 #[derive(Debug, Clone)]
 pub struct ReviewRequest {
-    /// Hook, run and permissions; a dry run for a request that is one.
+    /// The hook, the run and the permissions. If the request is a dry run, so is this.
     pub caller: Caller,
-    /// The question.
     pub review: Review,
-    /// Snapshots that it may open.
+    /// The snapshots that the hook may open.
     pub snapshots: Arc<[BindingName]>,
-    /// What the hook's document asks for; held to the host's maxima.
+    /// The limits that the hook's document requests. They are bounded by the host's maxima.
     pub limits: Limits,
-    /// How long somebody waits for the answer.
+    /// How long the API server waits for the answer.
     pub patience: Duration,
 }
 
-/// Objects that a hook is to convert.
+/// Objects that a hook converts.
 #[derive(Debug, Clone)]
 pub struct ConversionRequest {
-    /// Hook and run; no permissions, since a conversion is pure.
+    /// The hook and the run. There are no permissions, because a conversion is pure.
     pub caller: Caller,
-    /// The question.
     pub conversion: Conversion,
-    /// Snapshots that it may open.
+    /// The snapshots that the hook may open.
     pub snapshots: Arc<[BindingName]>,
-    /// As those of a review.
+    /// As in [`ReviewRequest`].
     pub limits: Limits,
-    /// As that of a review.
+    /// As in [`ReviewRequest`].
     pub patience: Duration,
 }
 
-/// Loads and runs hooks. Everything that runs share is in here; nothing is global.
+/// Loads and runs hooks. It holds everything that runs share. Nothing is global.
 pub struct Sandbox {
     engine: TickingEngine,
     loader: Arc<Loader>,
-    /// One turn: compiling takes more memory than running.
+    /// One turn, because compiling takes more memory than running.
     compiling: Pool,
     asking: Pool,
     rooms: Rooms,
@@ -208,7 +207,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Starts the engine, and opens the compile cache.
+    /// Starts the engine and opens the compile cache.
     pub fn new(mut config: SandboxConfig) -> Result<Self, SandboxError> {
         config.max_concurrent_runs = config.max_concurrent_runs.clamp(1, 1 << 20);
         config.max_concurrent_answers = config.max_concurrent_answers.clamp(1, 1 << 20);
@@ -244,12 +243,12 @@ impl Sandbox {
         self.maxima.memory
     }
 
-    /// Whether instances come from a pool; without one, runs start slower.
+    /// Whether instances come from a pool. Without a pool, runs start slower.
     pub fn pooled(&self) -> bool {
         self.engine.pooled()
     }
 
-    /// Asks a hook for its configuration document: no grants, small limits.
+    /// Requests a hook's configuration document, without grants and with small limits.
     pub async fn config(&self, hook: &LoadedHook) -> Result<String, Failure> {
         self.check_origin(hook)?;
         if let Some(document) = hook.document() {
@@ -266,7 +265,7 @@ impl Sandbox {
         self.call(given, None, call).await.0
     }
 
-    /// Runs a hook. Dropping the future interrupts the run; its instance is gone then too.
+    /// Runs a hook. Dropping the future interrupts the run and drops its instance.
     pub async fn run(&self, hook: &LoadedHook, request: RunRequest, host: Arc<dyn Host>) -> RunReport {
         if let Err(failure) = self.check_origin(hook) {
             return RunReport::not_started(failure);
@@ -285,7 +284,8 @@ impl Sandbox {
         RunReport { cpu, ..report }
     }
 
-    /// Asks a hook about a request to the API server. As [`Sandbox::run`], but never behind a run.
+    /// Requests a hook's decision about a request to the API server. Like [`Sandbox::run`], but it never waits for a
+    /// run.
     pub async fn review(&self, hook: &LoadedHook, request: ReviewRequest, host: Arc<dyn Host>) -> RunReport<Reviewed> {
         let bounds = Bounds::of_answer(request.limits, &self.maxima, request.patience);
         let called = hook.clone();
@@ -294,7 +294,7 @@ impl Sandbox {
         self.answered(hook, bounds, call).await
     }
 
-    /// Asks a hook for objects in another version. As [`Sandbox::review`].
+    /// Requests objects in another version from a hook. Like [`Sandbox::review`].
     pub async fn convert(
         &self,
         hook: &LoadedHook,
@@ -333,9 +333,9 @@ impl Sandbox {
         RunReport { cpu, ..report }
     }
 
-    /// Calls a guest, in whatever thread, and says how much CPU time it took. What the call holds is given back where it
-    /// ends. The call is in a box from the beginning: it has nine kilobytes, and each future that had it in itself would be
-    /// moved with it.
+    /// Calls a guest, in any thread, and returns how much CPU time the call took. What the call holds is given back
+    /// where it ends. The call is boxed from the start, because it has nine kilobytes, and every future that contained
+    /// it would be moved with it.
     async fn call<T: Send + 'static>(
         &self,
         given: Given,
@@ -346,7 +346,7 @@ impl Sandbox {
         turn.apart((slot, running), call(self.engine.engine().clone(), given)).await
     }
 
-    /// wasmtime panics over a component of another engine.
+    /// wasmtime panics if a component belongs to another engine.
     fn check_origin(&self, hook: &LoadedHook) -> Result<(), Failure> {
         if Engine::same(hook.pre().engine(), self.engine.engine()) {
             return Ok(());
@@ -360,7 +360,7 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     bindings::Hook::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
-    // No hook imports it: only interpreters may.
+    // No hook imports this interface. Only interpreters may.
     bindings::interpreter::boathook::interpreter::source::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| {
         state
     })?;

@@ -1,6 +1,5 @@
-//! The bounds of a run as numbers: clamping, the memory meter, and how a reached bound is worded.
-//!
-//! Never counts calls (`budget.rs`) nor time (`store.rs`).
+//! The limits of a run as numbers: how they are clamped, the memory meter, and the message for a limit that was
+//! reached. `budget.rs` counts calls, and `store.rs` measures time.
 
 use std::time::{Duration, Instant};
 
@@ -12,37 +11,37 @@ use wasmtime::ResourceLimiter;
 
 use super::{error::Reached, room::Room};
 
-/// Bytes of stack that a guest may use.
+/// The bytes of stack that a guest may use.
 pub(super) const STACK: usize = 512 * 1024;
 
-/// Frames of a back-trace, innermost first.
+/// The frames of a back-trace, innermost first.
 pub(super) const FRAMES: usize = 32;
 
-/// Core instances in one component: a component made by `wit-component` has 3 to 10, a scripted
-/// one with shared libraries some 40.
+/// The core instances in one component. A component made by `wit-component` has 3 to 10, and a script's interpreter
+/// with shared libraries about 40.
 pub(super) const INSTANCES: usize = 100;
 
-/// Linear memories in one component.
+/// The linear memories in one component.
 pub(super) const MEMORIES: usize = 4;
 
-/// Tables in one component.
+/// The tables in one component.
 pub(super) const TABLES: usize = 8;
 
-/// Elements of one table.
+/// The elements of one table.
 pub(super) const TABLE_ELEMENTS: usize = 100_000;
 
-/// Handles (streams, pollables, snapshots) that one run may hold at a time.
+/// The handles (streams, pollables, snapshots) that one run may hold at a time.
 pub(super) const HANDLES: usize = 1024;
 
-/// Random bytes in one WASI call.
+/// The random bytes in one WASI call.
 pub(super) const RANDOM_BYTES: u64 = 1024 * 1024;
 
-/// The bounds of one call, and where they come from, so that a failure can say what would help.
+/// The limits of one call, and where they come from, so that a failure can name the remedy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     limits: Limits,
     origin: Origin,
-    /// The time is what the API server leaves for an answer, and less than the limit.
+    /// The time is what the API server leaves for an answer, and is shorter than the limit.
     asked_until: bool,
 }
 
@@ -53,19 +52,19 @@ enum Origin {
 }
 
 impl Bounds {
-    /// What a hook's document asks for, held to the host's maxima.
+    /// What a hook's document requests, clamped to the host's maxima.
     pub(super) fn of_run(asked: Limits, maxima: &Limits) -> Self {
         Self { limits: clamp(asked, maxima), origin: Origin::Document { maxima: *maxima }, asked_until: false }
     }
 
-    /// The same of an answer, for which somebody waits no longer than `patience`.
+    /// The same for an answer, for which the API server waits no longer than `patience`.
     pub(super) fn of_answer(asked: Limits, maxima: &Limits, patience: Duration) -> Self {
         let run = Self::of_run(asked, maxima);
         let asked_until = patience < run.limits.time;
         Self { limits: Limits { time: run.limits.time.min(patience), ..run.limits }, asked_until, ..run }
     }
 
-    /// Those of a `config` call: no document has been read.
+    /// The limits of a `config` call, for which no document has been read yet.
     pub(super) fn of_config(limits: Limits) -> Self {
         Self { limits, origin: Origin::ConfigCall, asked_until: false }
     }
@@ -80,12 +79,12 @@ impl Bounds {
         now + self.limits.time.min(YEAR)
     }
 
-    /// Bytes that one host call may copy before its budget is looked at.
+    /// How many bytes one host call may copy before its budget is checked.
     pub(super) fn call_bytes(&self) -> usize {
         usize::try_from(self.limits.host_bytes).unwrap_or(CALL).min(CALL)
     }
 
-    /// What is said of a call that would copy more.
+    /// The message for a call that would copy more.
     pub(super) fn explain_call(&self) -> String {
         if self.limits.host_bytes <= CALL as u64 {
             return self.explain(Limit::HostBytes);
@@ -93,7 +92,7 @@ impl Bounds {
         format!("one call passes more than {} to the host: pass it in several calls", bytes(CALL as u64))
     }
 
-    /// Which bound was reached, with its value, and what would help.
+    /// The message for a limit that was reached: its value, and the remedy.
     pub(super) fn explain(&self, limit: Limit) -> String {
         let of_limit = |limits: &Limits| match limit {
             Limit::Time => humantime::format_duration(limits.time).to_string(),
@@ -133,7 +132,7 @@ impl Bounds {
     }
 }
 
-/// The lower of both, bound by bound.
+/// The lower of both, for each limit.
 fn clamp(asked: Limits, maxima: &Limits) -> Limits {
     Limits {
         memory: asked.memory.min(maxima.memory),
@@ -144,7 +143,7 @@ fn clamp(asked: Limits, maxima: &Limits) -> Limits {
     }
 }
 
-/// A number of bytes as Kubernetes writes quantities.
+/// Formats a number of bytes like a Kubernetes quantity.
 pub(super) fn bytes(count: u64) -> String {
     const KIB: u64 = 1024;
     const MIB: u64 = KIB * KIB;
@@ -155,7 +154,8 @@ pub(super) fn bytes(count: u64) -> String {
     }
 }
 
-/// Sums all memories and tables of a run, and refuses growth over the limit, or over what runs have together.
+/// Adds up all memories and tables of a run. It refuses growth over the run's limit, or over the memory that all runs
+/// share.
 #[derive(Debug)]
 pub(super) struct MemoryMeter {
     limit: u64,
@@ -175,8 +175,8 @@ impl MemoryMeter {
         self.peak
     }
 
-    /// A refusal ends the run: a guest that is told "no" mostly aborts without saying why.
-    /// Beyond what the component itself declared, growth just fails, as WebAssembly has it.
+    /// Allows or refuses growth. Growth over a limit ends the run, because most guests abort without a reason if it
+    /// only fails. Growth over the maximum that the component itself declared only fails, as WebAssembly specifies.
     fn grow(&mut self, growth: u64, declared: bool) -> wasmtime::Result<bool> {
         self.growth = 0;
         let used = self.used.saturating_add(growth);
@@ -193,7 +193,7 @@ impl MemoryMeter {
         Ok(true)
     }
 
-    /// The growth that was permitted last did not happen.
+    /// Takes back the last growth that was allowed, because it did not happen.
     fn undo(&mut self) {
         let growth = std::mem::take(&mut self.growth);
         self.used -= growth;

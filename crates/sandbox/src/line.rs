@@ -1,21 +1,20 @@
-//! What a line of a hook's stdout or stderr says: text, or a JSON object with a level, a message and
-//! fields. Pure; never writes it.
+//! Parses a line of a hook's stdout or stderr: text, or a JSON object with a level, a message and fields. Pure.
 
 use serde_json::{Map, Value};
 use tracing::Level;
 
-/// A line as the log takes it.
+/// A line in the form that the log takes.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line<'a> {
     pub level: Level,
     pub message: std::borrow::Cow<'a, str>,
     /// A JSON object, or empty.
     pub fields: String,
-    /// It was a JSON object.
+    /// Whether the line was a JSON object.
     pub proxied: bool,
 }
 
-/// Reads a line that a logging library may have written. Without a level that is known, `level`.
+/// Parses a line that a logging library may have written. If it has no known level, it gets `level`.
 pub(super) fn read(text: &str, level: Level) -> Line<'_> {
     let object = if text.starts_with('{') { serde_json::from_str::<Map<String, Value>>(text).ok() } else { None };
     match object {
@@ -29,7 +28,7 @@ fn merged(mut object: Map<String, Value>, mut level: Level) -> Line<'static> {
         level = known;
         object.shift_remove("level");
     }
-    // The operator's line has its own.
+    // The operator's own line has a time.
     for time in ["time", "ts", "timestamp"] {
         object.shift_remove(time);
     }

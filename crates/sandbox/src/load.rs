@@ -1,6 +1,4 @@
-//! From bytes to a loaded hook, in its tenant's turn: out of the cache, or by the compiler.
-//!
-//! Never calls a component.
+//! Loads a hook from bytes, in its tenant's turn: from the cache, or with the compiler. No component is called here.
 
 use std::time::Duration;
 
@@ -18,17 +16,17 @@ use super::{
     shape::World,
 };
 
-/// How often somebody looks whether another process has compiled what it needs.
+/// How often to check whether another process has compiled the component.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl Sandbox {
-    /// Recognises, compiles (or takes from the cache) and checks a component of a hook that has no tenant but itself.
+    /// Recognizes a component, compiles it or takes it from the cache, and checks it. The hook is its own tenant.
     pub async fn load(&self, name: &HookName, bytes: &[u8]) -> Result<LoadedHook, LoadError> {
         self.load_for(&Tenant::hook(name.as_str()), name, bytes).await
     }
 
-    /// The same for a tenant's. One is compiled at a time, and tenants take turns. A script is joined with its
-    /// interpreter instead, and asked what it is.
+    /// The same for a hook of a tenant. One component is compiled at a time, and tenants take turns. A script is joined
+    /// with its interpreter instead, which then describes it.
     pub async fn load_for(&self, tenant: &Tenant, name: &HookName, bytes: &[u8]) -> Result<LoadedHook, LoadError> {
         self.loader.check(name, bytes)?;
         match Script::read(bytes).map_err(|source| LoadError::BadScript { hook: name.clone(), source })? {
@@ -50,19 +48,19 @@ impl Sandbox {
             Ok(loaded) => return Ok(loaded),
             Err(candidate) => candidate,
         };
-        // The turn goes with the work, which goes on when the caller does not wait for it.
+        // The turn moves with the work, because the work continues if the caller stops waiting.
         let turn = self.compiling.take(tenant, 1).await;
         let patience = self.compiler.as_ref().map_or(Duration::ZERO, |config| config.deadline);
         let until = Instant::now() + patience;
         let claim = loop {
             let claim = self.claim(&candidate);
-            // Somebody may have compiled it in the meantime.
+            // Another process may have compiled the component in the meantime.
             candidate = match self.blocking(name, |loader| loader.load_cached(candidate)).await?? {
                 Ok(loaded) => return Ok(loaded),
                 Err(candidate) => candidate,
             };
             match claim {
-                // Another process compiles it.
+                // Another process is compiling the component.
                 Some(None) if Instant::now() < until => sleep(LOOK_AGAIN).await,
                 claim => break claim.flatten(),
             }
@@ -79,14 +77,15 @@ impl Sandbox {
         loaded.await?
     }
 
-    /// The right to compile it among the processes that share the cache; `None` without a cache that can be written.
+    /// Takes the right to compile the component, among the processes that share the cache. Returns `None` if there is
+    /// no cache that can be written, and `Some(None)` if another process has the right.
     fn claim(&self, candidate: &Candidate) -> Option<Option<Claim<'_>>> {
         let cache = self.loader.cache.as_ref()?;
         let claim = cache.claim(&self.loader.key(candidate));
         claim.inspect_err(|error| tracing::warn!(hook = %candidate.name(), %error, "compile cache: can't write")).ok()
     }
 
-    /// What the compiler's process made of it; `None` without one.
+    /// Compiles the component in the compiler's process. Returns `None` if there is no such process.
     async fn compiled(&self, candidate: &Candidate, claim: Option<&Claim<'_>>) -> Result<Option<Vec<u8>>, LoadError> {
         let Some(config) = &self.compiler else { return Ok(None) };
         let kept = claim.zip(self.loader.cache.as_ref()).and_then(|(claim, cache)| {

@@ -1,6 +1,5 @@
-//! The hook's voice: `log.write`, stdout and stderr, as bounded lines in the operator's log.
-//!
-//! Never keeps more of it than a partial line and the text of a panic.
+//! A hook's output: `log.write`, stdout and stderr, as lines of limited length in the operator's log. In memory are
+//! only a partial line and the text of a panic.
 
 use std::{
     borrow::Cow,
@@ -22,33 +21,33 @@ use super::{
     line::{self, Line},
 };
 
-/// The longest line in bytes; of a longer one the rest is left out, and that is said.
+/// The longest line in bytes. A longer line is cut, and a note says so.
 const MAX_LINE: usize = 10_000;
 
-/// What a line costs at least: the words that the host adds.
+/// What a line costs at least, for the text that the operator adds.
 const MIN_COST: u64 = 64;
 
-/// What is kept of a panic's text.
+/// How many bytes of a panic's text are kept.
 const MAX_PANIC: usize = 2 * 1024;
 
-/// What each line of a run is labelled with.
+/// The labels of each line of a run.
 pub(super) struct Labels {
     hook: HookName,
     run: RunId,
     binding: BindingName,
     queue: Option<QueueName>,
     attempt: Option<u32>,
-    /// Of a run for one event: what happened, and to which object.
+    /// For a run with one event: what happened, and to which object.
     event: Option<(&'static str, String)>,
 }
 
 impl Labels {
-    /// Of a call that is no run.
+    /// For a call that is not a run.
     pub(super) fn of_call(hook: HookName, run: RunId, call: &str) -> Self {
         Self::of_answer(hook, run, BindingName::new(call))
     }
 
-    /// Of a call that answers the API server.
+    /// For a call that answers the API server.
     pub(super) fn of_answer(hook: HookName, run: RunId, binding: BindingName) -> Self {
         Self { hook, run, binding, queue: None, attempt: None, event: None }
     }
@@ -67,7 +66,7 @@ impl Labels {
     }
 }
 
-/// Where a run's lines go.
+/// The log of one run.
 pub(super) struct RunLog {
     labels: Labels,
     limit: u64,
@@ -84,11 +83,11 @@ struct State {
     panic: Option<String>,
 }
 
-/// A line that has no end yet.
+/// A line that has not ended yet.
 #[derive(Default)]
 struct Unfinished {
     kept: Vec<u8>,
-    /// Bytes beyond the longest line.
+    /// The number of bytes beyond the longest line.
     cut: usize,
 }
 
@@ -106,18 +105,18 @@ impl RunLog {
         Self { labels, limit, listener: None, state: Mutex::default() }
     }
 
-    /// Tells the host each line, too.
+    /// Also passes each line to the host.
     pub(super) fn heard_by(mut self, host: Arc<dyn Host>) -> Self {
         self.listener = Some(host);
         self
     }
 
-    /// Bytes of lines that were logged.
+    /// The bytes of lines that were logged.
     pub(super) fn bytes(&self) -> u64 {
         self.lock().used
     }
 
-    /// Writes one line. `fields` is a JSON object, or empty.
+    /// Logs one line. `fields` is a JSON object, or empty.
     pub(super) fn line(&self, level: Level, message: &str, fields: &str) {
         let message = message.trim_end();
         let kept = message.get(..message.floor_char_boundary(MAX_LINE)).unwrap_or(message);
@@ -126,7 +125,7 @@ impl RunLog {
         self.write(&mut self.lock(), &line);
     }
 
-    /// Logs what stdout and stderr hold of unfinished lines.
+    /// Logs the unfinished lines of stdout and stderr.
     pub(super) fn finish(&self) {
         let mut state = self.lock();
         for stream in [Stream::Stdout, Stream::Stderr] {
@@ -135,7 +134,7 @@ impl RunLog {
         }
     }
 
-    /// Place and message of a Rust panic, when that was the last thing on stderr.
+    /// Returns the place and the message of a Rust panic, if that was the last output on stderr.
     pub(super) fn panic(&self) -> Option<String> {
         self.lock().panic.take()
     }
@@ -144,7 +143,7 @@ impl RunLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a chunk of a stream apart into lines.
+    /// Splits a chunk of a stream into lines.
     fn capture(&self, stream: Stream, mut bytes: &[u8]) {
         let mut state = self.lock();
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
@@ -172,7 +171,7 @@ impl RunLog {
     }
 
     fn write(&self, state: &mut State, line: &Line<'_>) {
-        // What the operator does not want to see costs the hook nothing.
+        // Lines that the operator does not log cost the hook nothing.
         if line.level == Level::DEBUG && !tracing::enabled!(target: "hook", Level::DEBUG) {
             return;
         }
@@ -210,7 +209,7 @@ impl RunLog {
                 )
             };
         }
-        // A level is part of a call site in `tracing`, hence one for each.
+        // In `tracing`, a level is part of the call site, so each level needs its own.
         match level {
             Level::ERROR => line!(Level::ERROR),
             Level::WARN => line!(Level::WARN),
@@ -221,18 +220,19 @@ impl RunLog {
 }
 
 impl Drop for RunLog {
-    /// A run that is interrupted does not get to its end.
+    /// An interrupted run does not reach its end, so this logs its unfinished lines.
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-/// A text of which something was left out.
+/// Adds a note to a text that was cut.
 fn marked(kept: &str, cut: usize) -> Cow<'_, str> {
     if cut == 0 { kept.into() } else { format!("{kept} [cut: {cut} bytes more]").into() }
 }
 
-/// A guest's text in one line. No hook may forge a line of the operator: line breaks and other control characters are escaped.
+/// A guest's text in one line. Line breaks and other control characters are escaped, so that no hook can forge a line
+/// of the operator.
 pub(super) fn one_line(message: &str) -> Cow<'_, str> {
     let forbidden = |c: char| c.is_control() && c != '\t';
     if !message.contains(forbidden) {
@@ -245,7 +245,7 @@ pub(super) fn one_line(message: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Follows stderr for what Rust's default panic hook prints: keeps the place and the message.
+/// Scans stderr for the output of Rust's default panic hook, and keeps the place and the message.
 fn note_panic(panic: &mut Option<String>, line: &str) {
     if let Some((thread, place)) = line.split_once(" panicked at ")
         && thread.starts_with("thread ")
@@ -261,12 +261,12 @@ fn note_panic(panic: &mut Option<String>, line: &str) {
     }
 }
 
-/// Which of the guest's streams.
+/// One of the guest's streams.
 #[derive(Clone, Copy)]
 pub(super) enum Stream {
-    /// Becomes `info` lines.
+    /// Its lines have the level `info`.
     Stdout,
-    /// Becomes `warn` lines.
+    /// Its lines have the level `warn`.
     Stderr,
 }
 
@@ -286,7 +286,7 @@ impl Stream {
     }
 }
 
-/// A stream's end in the host, for WASI.
+/// The host's end of a stream, for WASI.
 #[derive(Clone)]
 pub(super) struct Capture {
     log: Arc<RunLog>,

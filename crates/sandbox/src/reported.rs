@@ -1,4 +1,4 @@
-//! What a run has reported of metrics so far: kept until the run has ended, whose report carries it.
+//! The metrics that a run has reported so far. They are kept until the run ends, and its report contains them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -7,10 +7,9 @@ use std::{
 
 use boathook_core::model::{MetricKind, MetricLabels, MetricOp, MetricSample};
 
-/// Operations of one run. `limits.hostCalls` is reached before, unless it was raised.
+/// The most operations of one run. `limits.hostCalls` is reached before that, unless it was raised.
 const MAX_OPS: usize = 100_000;
 
-/// What a run has reported so far.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
     ops: Vec<MetricOp>,
@@ -20,12 +19,12 @@ pub(super) struct Reported {
 }
 
 impl Reported {
-    /// The operations, in order.
+    /// Returns the operations, in order.
     pub fn into_ops(self) -> Vec<MetricOp> {
         self.ops
     }
 
-    /// Series that the run would have reported with this sample.
+    /// The number of series that the run would have reported with this sample.
     pub fn series_with(&self, sample: &MetricSample) -> usize {
         let known = self.known.contains(&(sample.name().clone(), sample.labels().clone()));
         self.series + if known { 0 } else { sample.series() }

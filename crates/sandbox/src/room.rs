@@ -1,11 +1,11 @@
-//! What runs have of the process's memory: one number of bytes for all of them, which tenants share.
+//! The memory that runs have: one number of bytes for all of them, which tenants share.
 //!
-//! A run waits until there is as much as its hook's runs used lately, and takes more as it grows. If there is no more, it
-//! ends and is tried again: to wait in the middle, each holding what the others wait for, would be for ever. What it had
-//! reached is remembered, so that the next try waits before it begins.
+//! A run waits until there is as much memory as its hook's runs used lately, and takes more as it grows. If there is no
+//! more, the run ends and is tried again. It does not wait in the middle, because each run would then hold what the
+//! others wait for, forever. The amount that it had reached is remembered, so that the next try waits before it begins.
 //!
-//! Counted are the guest's memories and tables, and what host calls copy. Not counted is what one call copies before it
-//! is looked at: [`memory::CALL`](boathook_core::memory::CALL) bytes at most, in each thread of the runtime.
+//! The guest's memories and tables are counted, and what host calls copy. What one call copies before it is checked is
+//! not counted: at most [`memory::CALL`](boathook_core::memory::CALL) bytes, in each thread of the runtime.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -21,9 +21,9 @@ use super::error::Reached;
 
 const KIB: u64 = 1024;
 
-/// A run's own data, its stacks among them.
+/// A run's own data, including its stacks.
 const BASE: u64 = 512 * KIB;
-/// Bytes that are taken at once, so that a guest which grows page by page does not ask each time.
+/// The bytes that are taken at once, so that a guest that grows page by page does not request each page.
 const CHUNK: u64 = 512 * KIB;
 
 /// There is no more memory at the moment.
@@ -36,17 +36,17 @@ pub(super) struct Crowded {
     has: u64,
 }
 
-/// Why a run gets no more.
+/// Why a run gets no more memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// Others have it.
+    /// Other runs have it.
     Crowded(Crowded),
-    /// No tenant gets so much.
+    /// No tenant may have that much.
     TooMuch,
 }
 
 impl Refused {
-    /// The error that ends the run. `limit` is told when nobody could have so much.
+    /// The error that ends the run. `limit` is the limit that was reached if no tenant may have that much.
     pub(super) fn error(self, limit: Limit) -> wasmtime::Error {
         match self {
             Self::Crowded(crowded) => crowded.into(),
@@ -68,17 +68,17 @@ impl Rooms {
         Self { pool, most }
     }
 
-    /// The most memory of a guest: the rest of a tenant's share is for host calls.
+    /// The most memory of a guest. The rest of a tenant's share is for host calls.
     pub(super) fn most_memory(&self) -> u64 {
         self.most - self.most / 8
     }
 
-    /// For a run that begins; waits until there is as much as its hook's runs used lately.
+    /// Takes memory for a run that begins. Waits until there is as much as its hook's runs used lately.
     pub(super) async fn begin(&self, tenant: &Tenant, usual: &Usual) -> Result<Room, TooLarge> {
         self.take(tenant, usual.0.load(Ordering::Relaxed)).await
     }
 
-    /// For a call at load, which is not tried again: waits for all that it may use.
+    /// Takes memory for a call at load. Such a call is not tried again, so this waits for everything that it may use.
     pub(super) async fn whole(&self, tenant: &Tenant, memory: u64) -> Result<Room, TooLarge> {
         self.take(tenant, memory).await
     }
@@ -94,12 +94,13 @@ impl Rooms {
     }
 }
 
-/// What runs of a hook used lately.
+/// How much memory the runs of a hook used lately.
 #[derive(Debug, Default)]
 pub(super) struct Usual(AtomicU64);
 
 impl Usual {
-    /// A run has ended. What one needed counts for the next; less than that, little by little.
+    /// Notes that a run has ended. If it needed more, the next run waits for that much. If it needed less, the amount
+    /// shrinks little by little.
     pub(super) fn ended(&self, room: &Room) {
         let (peak, usual) = (room.held().peak, self.0.load(Ordering::Relaxed));
         let next = if peak >= usual { peak } else { usual - (usual - peak) / 8 };
@@ -107,7 +108,7 @@ impl Usual {
     }
 }
 
-/// What one run has. Given back when it is dropped.
+/// The memory of one run. Dropping it gives the memory back.
 #[derive(Debug, Clone)]
 pub(super) struct Room(Arc<Mutex<Held>>);
 
@@ -115,18 +116,18 @@ pub(super) struct Room(Arc<Mutex<Held>>);
 struct Held {
     share: Share,
     most: u64,
-    /// The guest's memories and tables.
+    /// The bytes of the guest's memories and tables.
     guest: u64,
-    /// What the host call under way has copied, or the last one.
+    /// The bytes that the host call under way has copied, or the last one.
     call: u64,
-    /// What the host keeps until the run has ended.
+    /// The bytes that the host keeps until the run ends.
     kept: u64,
-    /// The most that was wanted, without [`BASE`].
+    /// The most bytes that were needed, without [`BASE`].
     peak: u64,
 }
 
 impl Held {
-    /// Takes what is lacking.
+    /// Takes the memory that is missing.
     fn fit(&mut self) -> Result<(), Refused> {
         let wanted = self.guest.saturating_add(self.call).saturating_add(self.kept);
         self.peak = self.peak.max(wanted);
@@ -141,7 +142,7 @@ impl Held {
         Err(Refused::Crowded(Crowded { has: self.share.units() / (KIB * KIB) }))
     }
 
-    /// Gives back what a large call had.
+    /// Gives back the memory of a large call.
     fn ease(&mut self) {
         let needs = BASE + self.guest + self.call + self.kept + CHUNK;
         let spare = self.share.units().saturating_sub(needs);
@@ -152,7 +153,6 @@ impl Held {
 }
 
 impl Room {
-    /// For tests.
     #[cfg(test)]
     pub(super) fn unbounded() -> Self {
         let share = Pool::new(u64::MAX).try_take(&Tenant::hook("h"), BASE);
@@ -164,7 +164,7 @@ impl Room {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The guest's memories and tables grow.
+    /// Takes memory for growth of the guest's memories and tables.
     pub(super) fn grow(&self, bytes: u64) -> Result<(), Refused> {
         let mut held = self.held();
         held.guest = held.guest.saturating_add(bytes);
@@ -175,13 +175,13 @@ impl Room {
         fits
     }
 
-    /// Growth that was permitted did not happen.
+    /// Notes that growth which was allowed did not happen.
     pub(super) fn ungrow(&self, bytes: u64) {
         let mut held = self.held();
         held.guest = held.guest.saturating_sub(bytes);
     }
 
-    /// A host call begins; what the last one had copied is gone.
+    /// Notes that a host call begins. What the last one had copied is gone.
     pub(super) fn begin_call(&self, bytes: usize) -> Result<(), Refused> {
         let mut held = self.held();
         let large = held.call > CHUNK;
@@ -192,14 +192,14 @@ impl Room {
         held.fit()
     }
 
-    /// The host call under way copies more.
+    /// Notes that the host call under way copies more.
     pub(super) fn copy(&self, bytes: usize) -> Result<(), Refused> {
         let mut held = self.held();
         held.call = held.call.saturating_add(bytes as u64);
         held.fit()
     }
 
-    /// The host keeps so much until the run has ended.
+    /// Notes that the host keeps this many bytes until the run ends.
     pub(super) fn keep(&self, bytes: usize) -> Result<(), Refused> {
         let mut held = self.held();
         held.kept = held.kept.saturating_add(bytes as u64);
@@ -269,7 +269,7 @@ mod tests {
         drop(first);
         let second = second.now_or_never().unwrap().unwrap();
         assert_eq!(second.grow(30 * MIB), Ok(()));
-        // One that needs little is held against what the others needed less and less.
+        // A run that needs little reduces the amount that the next one waits for, little by little.
         for _ in 0..20 {
             usual.ended(&Room(Arc::new(Mutex::new(Held { peak: 0, ..empty(&rooms, &a) }))));
         }

@@ -1,4 +1,4 @@
-//! A script, in the words of its interpreter. Never loads one and never runs one.
+//! A script, in the terms of its interpreter.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use super::bindings::{
 /// What an interpreter reads.
 #[derive(Clone)]
 pub(super) struct Source {
-    /// The script's files.
+    /// The script with its files.
     pub(super) script: Arc<Script>,
-    /// What the interpreter itself made of the entry.
+    /// What the interpreter itself compiled from the entry.
     pub(super) compiled: Option<Vec<u8>>,
 }
 
-/// What makes a hook of an interpreter.
+/// What turns an interpreter into a hook.
 pub(super) struct Scripted {
-    /// What the interpreter reads.
     pub(super) source: Arc<Source>,
-    /// What its `config` returned.
+    /// The document that the script's `config` returned.
     pub(super) document: String,
     pub(super) handlers: Vec<wit::Handler>,
-    /// Absent: the interpreter does not tell, as one whose scripts have no functions for single bindings.
+    /// Absent if the interpreter does not report functions, for example because its scripts have no functions for
+    /// single bindings.
     pub(super) functions: Option<Vec<ScriptFunction>>,
 }
 
@@ -44,7 +44,7 @@ impl Scripted {
         self.handlers.contains(&wit::Handler::Conversion)
     }
 
-    /// Whether the interpreter's export is one that the script answers.
+    /// Whether the script answers this export of the interpreter.
     pub(super) fn exports(&self, export: &str) -> bool {
         let named = |interface: &str| export.starts_with(&format!("boathook:hook/{interface}@"));
         match export {
@@ -56,7 +56,7 @@ impl Scripted {
     }
 }
 
-/// In the host's words.
+/// Converts a function to the type of `model`.
 pub(super) fn function(function: listed::Function) -> ScriptFunction {
     let listed::Function { purpose, name } = function;
     match purpose {

@@ -1,6 +1,5 @@
-//! What can be said of a component by looking at it: is it one, is it whole, is it a hook.
-//!
-//! Pure; never compiles.
+//! What can be said about a component without compiling it: whether it is one, whether it is complete, and whether it
+//! is a hook. Pure.
 
 use boathook_core::model::HookName;
 
@@ -9,18 +8,19 @@ use super::error::LoadError;
 /// The world that hooks are built for.
 const WORLD: &str = "boathook:hook@0.1.0";
 
-/// Our package, and the interfaces that a hook may import of it.
+/// Our package. Below are the interfaces that a hook may import from it.
 const PACKAGE: &str = "boathook:hook";
 const INTERFACES: [&str; 7] = ["types", "admission", "log", "kube", "snapshots", "metrics", "settings"];
 
-/// What an interpreter may import and must export beside.
+/// The package from which an interpreter may import, in addition to a hook's imports. Below is the interface that it
+/// must also export.
 pub(super) const INTERPRETER: &str = "boathook:interpreter";
 const SCRIPT: &str = "boathook:interpreter/script@0.1.0";
 
-/// Our versions are compatible within this prefix, as semver has it for 0.x.
+/// Our versions are compatible within this prefix, as semver specifies for 0.x.
 const COMPATIBLE: &str = "0.1.";
 
-/// WASI 0.2, as far as it is linked.
+/// The packages of WASI 0.2 that are linked.
 const WASI: [&str; 6] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io", "wasi:random", "wasi:sockets"];
 
 const MAGIC: &[u8] = b"\0asm";
@@ -30,13 +30,12 @@ const CORE_MODULE: [u8; 4] = [1, 0, 0, 0];
 /// What a component is loaded as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum World {
-    /// A hook.
     Hook,
-    /// What runs scripts: a hook that is given its program.
+    /// An interpreter of scripts: a hook that is given its program.
     Interpreter,
 }
 
-/// Refuses what is not a whole component of bearable size.
+/// Rejects bytes that are not a complete component of acceptable size.
 pub(super) fn check(hook: &HookName, bytes: &[u8], max: u64) -> Result<(), LoadError> {
     let hook = || hook.clone();
     let size = bytes.len() as u64;
@@ -64,7 +63,7 @@ pub(super) fn check(hook: &HookName, bytes: &[u8], max: u64) -> Result<(), LoadE
     }
 }
 
-/// Bytes that the last section lacks.
+/// How many bytes of the last section are missing.
 fn missing(mut sections: &[u8]) -> u64 {
     while let Some((_id, rest)) = sections.split_first() {
         let Some((length, body)) = leb128(rest) else { return 1 };
@@ -77,7 +76,7 @@ fn missing(mut sections: &[u8]) -> u64 {
     0
 }
 
-/// An unsigned number of at most 32 bits, and what follows it.
+/// Reads an unsigned number of at most 32 bits, and returns what follows it.
 fn leb128(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0;
     for (index, byte) in bytes.iter().enumerate().take(5) {
@@ -89,7 +88,7 @@ fn leb128(bytes: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
-/// Refuses what is not a hook of a version that we have.
+/// Rejects a component that is not a hook of a version that we support.
 pub(super) fn check_world(
     hook: &HookName,
     world: World,
@@ -165,7 +164,7 @@ mod tests {
         let component = wat::parse_str(r#"(component (core module (func (export "f"))))"#).unwrap();
         for cut in 1..component.len() {
             let result = checked(&component[..cut]);
-            // Between two sections a shorter component is whole; the validator has the last word.
+            // A cut between two sections leaves a complete but shorter component, which the validator decides about.
             let boundary = cut == 8;
             match result {
                 Ok(()) => assert!(boundary || missing(&component[8..cut]) == 0, "{cut}"),

@@ -1,18 +1,17 @@
-//! The objects that a hook's bindings match, of one moment, read by cursor.
-//!
-//! Never copies a map and never copies an object that the guest does not pull.
+//! The objects that a hook's bindings match, at one moment, read with a cursor. A map is never copied, and neither is
+//! an object that the guest does not request.
 
 use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
 use boathook_core::model::{BindingName, Item, Items, Moment, ObjectKey, Trigger};
 
-/// Bytes after which one `next` ends.
+/// One `next` ends after this many bytes.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// What an item costs at least, so that a page of tiny items is bounded too.
+/// What an item costs at least, so that a page of tiny items is also limited.
 const ITEM_BYTES: usize = 64;
 
-/// What a run may open, and the moment that it shows: the run's beginning.
+/// The snapshots that a run may open, and the moment that they show, which is the run's beginning.
 #[derive(Default)]
 pub(super) struct Readable {
     names: Vec<Arc<[BindingName]>>,
@@ -25,18 +24,19 @@ impl Readable {
         Self { names: triggers.iter().map(|trigger| trigger.snapshots.clone()).collect(), moment: None }
     }
 
-    /// Just these.
+    /// Only these snapshots.
     pub fn of(names: Arc<[BindingName]>) -> Self {
         Self { names: vec![names], moment: None }
     }
 
-    /// The same, of this moment. Cheap: the maps are shared. A run that may open nothing holds none.
+    /// The same snapshots at this moment. This is cheap, because the maps are shared. A run that may open no snapshot
+    /// holds none.
     pub fn at(self, moment: impl FnOnce() -> Moment) -> Self {
         let moment = self.names.iter().any(|names| !names.is_empty()).then(moment);
         Self { moment, ..self }
     }
 
-    /// The objects of a binding at that moment, once they are known.
+    /// The objects of a binding at that moment. `None` if they are not known yet.
     pub fn items(&self, name: &BindingName) -> Option<&Items> {
         self.moment.as_ref().and_then(|moment| moment.items(name))
     }
@@ -54,7 +54,7 @@ impl Readable {
     }
 }
 
-/// An opened snapshot and how far it was read.
+/// An opened snapshot, and how far it was read.
 pub struct Cursor {
     items: Items,
     last: Option<ObjectKey>,

@@ -1,7 +1,5 @@
-//! What one run owns, and the store around it. No store leaves this file without its memory
-//! limiter, its deadline and its caps.
-//!
-//! Never calls the guest.
+//! What one run owns, and the store around it. No store leaves this file without its memory limiter, its deadline and
+//! its limits.
 
 use std::{sync::Arc, time::Instant};
 
@@ -23,7 +21,7 @@ use super::{
     turns::Turn,
 };
 
-/// Bytes that an export may return, whatever the host calls may pass.
+/// The bytes that an export may return, in addition to what host calls may pass.
 const SURPLUS: usize = 1024 * 1024;
 
 /// What the imported functions work on.
@@ -37,10 +35,10 @@ pub(super) struct State {
     pub(super) log: Arc<RunLog>,
     pub(super) snapshots: Readable,
     pub(super) metrics: Reported,
-    /// The call that is waiting for the rest of the host, to be named when time is up.
+    /// The call that waits for the rest of the operator. It is named if the time runs out.
     pub(super) waiting_in: Option<&'static str>,
     pub(super) table: ResourceTable,
-    /// The script of this hook, and of no other, for an interpreter.
+    /// For an interpreter, the script of this hook. No other script can be reached from here.
     pub(super) source: Option<Arc<Source>>,
     wasi: WasiCtx,
 }
@@ -56,8 +54,7 @@ impl State {
     ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::HANDLES);
-        // Clocks and random are there by default; environment, arguments, files and network are
-        // empty by default.
+        // By default, there are clocks and random numbers, and no environment, arguments, files or network.
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(Capture::new(log.clone(), Stream::Stdout))
             .stderr(Capture::new(log.clone(), Stream::Stderr))
@@ -84,7 +81,7 @@ impl State {
         }
     }
 
-    /// For the interpreter of this script.
+    /// Sets the script that the interpreter reads.
     pub(super) fn reading(self, source: Option<Arc<Source>>) -> Self {
         Self { source, ..self }
     }
@@ -96,13 +93,13 @@ impl WasiView for State {
     }
 }
 
-/// A store that ends its guest at `deadline`, and has it compute when it is its turn.
+/// A store that ends its guest at `deadline`, and lets it compute when it is its turn.
 pub(super) fn new(engine: &Engine, state: State, deadline: Instant, turn: Turn) -> Store<State> {
     let call_bytes = state.bounds.call_bytes();
     let mut store = Store::new(engine, state);
     store.limiter(|state| &mut state.memory);
-    // What one call may copy out of the guest before the budget sees it. What an export returns
-    // counts too, and that is no host call: hence the surplus.
+    // How much one call may copy out of the guest before the budget sees it. What an export returns counts too but is
+    // not a host call, so the surplus is added.
     store.set_hostcall_fuel(call_bytes.saturating_add(SURPLUS));
     store.set_max_component_handles(limits::HANDLES);
     store.set_epoch_deadline(1);

@@ -1,7 +1,5 @@
-//! From what wasmtime returns to a [`Failure`] that says what happened, which bound it was, and
-//! what would help.
-//!
-//! Never logs.
+//! Turns what wasmtime returns into a [`Failure`] that says what happened, which limit was reached, and what would
+//! help.
 
 use std::{collections::HashSet, fmt::Write as _};
 
@@ -16,24 +14,24 @@ use super::{
     room::Crowded,
 };
 
-/// wasmtime gives this no public type: a host call would have copied more than it may.
+/// The error of a host call that would have copied more than it may. wasmtime has no public type for it.
 const HOST_CALL_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
 
-/// As for the call stack, but its size is the component's own choice.
+/// Like the message for the call stack, but the component itself chose the size.
 const OWN_STACK: &str = "the stack in the hook's memory is used up: the hook calls itself too deeply, or without end";
 
-/// Marks what went wrong before a guest had an instance.
+/// Marks errors that happened before a guest had an instance.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("no instance")]
 pub(super) struct NotStarted;
 
-/// The failure for an error that ended a guest. `panic`: what a Rust panic said on stderr.
+/// The failure for an error that ended a guest. `panic` is the output of a Rust panic on stderr.
 pub(super) fn classify(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> Failure {
     let (kind, message) = cause(error, bounds, panic);
     Failure { kind, message, backtrace: backtrace(error) }
 }
 
-/// The failure of a run that did not answer in time, though it was not computing.
+/// The failure of a run that did not answer in time and was not computing.
 pub(super) fn timed_out(bounds: &Bounds, waiting_in: Option<&str>) -> Failure {
     let mut message = bounds.explain(Limit::Time);
     if let Some(call) = waiting_in {
@@ -42,8 +40,8 @@ pub(super) fn timed_out(bounds: &Bounds, waiting_in: Option<&str>) -> Failure {
     Failure { kind: FailureKind::Limit(Limit::Time), message, backtrace: None }
 }
 
-/// The frames of a script are data of its interpreter: what wasm has are the interpreter's own, which say nothing to the
-/// script's author.
+/// Removes the back-trace of a script's failure. The frames of a script are data of its interpreter. The wasm frames
+/// are the interpreter's own, and mean nothing to the script's author.
 pub(super) fn in_a_script(failure: Failure) -> Failure {
     if failure.backtrace.is_none() {
         return failure;
@@ -53,7 +51,7 @@ pub(super) fn in_a_script(failure: Failure) -> Failure {
     Failure { message, backtrace: None, ..failure }
 }
 
-/// The table: first match wins.
+/// The table of causes. The first match counts.
 fn cause(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> (FailureKind, String) {
     if let Some(Reached(limit)) = error.downcast_ref::<Reached>() {
         return limit_of(*limit, bounds);
@@ -91,8 +89,9 @@ fn limit_of(limit: Limit, bounds: &Bounds) -> (FailureKind, String) {
     (FailureKind::Limit(limit), bounds.explain(limit))
 }
 
-/// Compilers keep a second stack in linear memory, below everything else: growing too far it leaves
-/// the memory. What tells it from a wild pointer is a deep trace of ever the same functions.
+/// Whether a memory fault is a stack overflow. Compilers keep a second stack in linear memory, below everything else,
+/// so if it grows too far it leaves the memory. A deep trace of only a few functions distinguishes it from a wild
+/// pointer.
 fn recursing(error: &wasmtime::Error) -> bool {
     let Some(trace) = error.downcast_ref::<WasmBacktrace>() else { return false };
     let functions: HashSet<_> = trace.frames().iter().map(FrameInfo::func_index).collect();
@@ -103,13 +102,13 @@ fn aborted(panic: Option<&str>) -> String {
     panic.map_or_else(|| "the hook aborted".to_owned(), |panic| format!("the hook panicked at {panic}"))
 }
 
-/// wasmtime's text without its own name in it.
+/// wasmtime's text without its prefix.
 fn plain(trap: &Trap) -> String {
     let text = trap.to_string();
     text.strip_prefix("wasm trap: ").unwrap_or(&text).to_owned()
 }
 
-/// One frame a line, innermost first, with demangled names.
+/// The back-trace with one frame per line, innermost first, with demangled names.
 fn backtrace(error: &wasmtime::Error) -> Option<String> {
     let frames = error.downcast_ref::<WasmBacktrace>()?.to_string();
     let lines: Vec<_> = frames.lines().skip(1).map(|line| one_line(line.trim())).collect();
@@ -153,7 +152,7 @@ mod tests {
         let told = in_a_script(failure.clone());
         assert_eq!((told.kind, told.backtrace), (FailureKind::Trap, None));
         assert!(told.message.starts_with("no; where in the script is not known"), "{}", told.message);
-        // What the script itself says knows its place.
+        // A failure of the script itself contains its place.
         let own = Failure { backtrace: None, ..failure };
         assert_eq!(in_a_script(own.clone()), own);
     }

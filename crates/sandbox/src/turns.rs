@@ -1,11 +1,13 @@
-//! Whose guest computes, and where. A call begins on the threads of the async runtime, where most calls end within
-//! microseconds. A guest that computes when a tick comes lets others go first. One that has used more than [`SHORT`] of CPU
-//! time then goes on in a thread of its own, with a low priority: the kernel runs whatever else the operator does first.
-//! There it waits for a turn, which is one more tick, and tenants take these turns one after the other. Time that it waits
-//! for its host does not count, nor what other threads do for it.
+//! Whose guest computes, and where.
 //!
-//! We rejected threads for all guests: each host call would change threads, which costs an ordinary run more than all of
-//! its work. We rejected turns on the threads of the runtime: everything else would wait for a tick again and again.
+//! A call begins on the threads of the async runtime, where most calls end within microseconds. If a guest computes
+//! when a tick comes, it lets others go first. If it has used more than [`SHORT`] of CPU time, it continues in a thread
+//! of its own with a low priority, so that the kernel runs the rest of the operator first. There it waits for a turn,
+//! which is one more tick, and tenants take these turns one after another. Time in which it waits for its host does not
+//! count, nor does what other threads do for it.
+//!
+//! We rejected threads for all guests: each host call would change threads, which costs an ordinary run more than all
+//! of its work. We rejected turns on the threads of the runtime: everything else would wait for a tick again and again.
 
 use std::{
     future::{pending, poll_fn},
@@ -30,23 +32,24 @@ use tokio::{
 };
 use tracing::instrument::{Instrument as _, WithSubscriber as _};
 
-/// What threads of guests add to the kernel's number for the process: they get a tenth of the CPU time of the others,
-/// where both want it.
+/// What is added to the nice value of guests' threads: they get a tenth of the CPU time of the other threads, if both
+/// want it.
 const NICE: i32 = 10;
 
-/// CPU time of a call on the threads of the runtime: two ticks.
+/// The CPU time of a call on the threads of the runtime: two ticks.
 const SHORT: Duration = Duration::from_millis(10);
 
 /// The turns of a sandbox.
 pub(super) struct Turns(Pool);
 
 impl Turns {
-    /// As many as the runtime has threads. A tenant alone never gets the last one, unless it is the only one.
+    /// There are as many turns as the runtime has threads. A tenant alone never gets the last one, unless it is the
+    /// only one.
     pub(super) fn new() -> Self {
         Self(Pool::new(threads()))
     }
 
-    /// For one call of a guest.
+    /// Creates the turns of one call of a guest.
     pub(super) fn of(&self, tenant: &Tenant) -> Turn {
         let (pool, tenant) = (self.0.clone(), tenant.clone());
         Turn(Arc::new(Inner {
@@ -61,7 +64,7 @@ impl Turns {
     }
 }
 
-/// The guest did not answer until its deadline, and does not compute.
+/// The guest did not answer until its deadline, and is not computing.
 pub(super) struct Elapsed;
 
 /// The turns of one call. Cheap to clone.
@@ -71,19 +74,19 @@ pub(super) struct Turn(Arc<Inner>);
 struct Inner {
     pool: Pool,
     tenant: Tenant,
-    /// From the moment in which the guest goes on until the end of that poll.
+    /// Held from the moment at which the guest continues until the end of that poll.
     held: Mutex<Option<Share>>,
     waits: AtomicBool,
-    /// CPU time of the call's polls that have ended, in nanoseconds.
+    /// The CPU time of the call's polls that have ended, in nanoseconds.
     used: AtomicU64,
-    /// What the clock of CPU time said when the poll at hand began.
+    /// The clock of CPU time at the beginning of the current poll.
     begun: AtomicU64,
     /// The guest has computed for long.
     long: AtomicBool,
 }
 
 impl Inner {
-    /// Polls the call, and counts the CPU time.
+    /// Polls the call, and counts its CPU time.
     fn timed<T>(&self, poll: impl FnOnce() -> T) -> T {
         self.begun.store(cpu_time(), Ordering::Relaxed);
         let polled = poll();
@@ -100,16 +103,16 @@ impl Inner {
     }
 }
 
-/// Of this thread, in nanoseconds.
+/// The CPU time of this thread, in nanoseconds.
 fn cpu_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    // Neither is negative.
+    // Neither value is negative.
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
 impl Turn {
-    /// A tick has come while the guest computes. Returns when it may compute for another one, or is at its deadline: what
-    /// ends it then shows its place.
+    /// Called when a tick comes while the guest computes. Returns when the guest may compute for another tick or has
+    /// reached its deadline. The error that then ends it shows its place.
     pub(super) async fn next(self, deadline: Instant) {
         self.0.waits.store(true, Ordering::Relaxed);
         let mut share = None;
@@ -118,15 +121,16 @@ impl Turn {
             let turn = self.0.pool.take(&self.0.tenant, 1);
             share = timeout_at(deadline.into(), turn).await.ok().and_then(Result::ok);
         }
-        // At least once, so that others are polled, and whoever polls sees that the guest computes for long.
+        // Yields at least once, so that other tasks are polled, and so that the poller sees that the guest computes for
+        // long.
         tokio::task::yield_now().await;
         self.0.waits.store(false, Ordering::Relaxed);
         self.hold(share);
     }
 
-    /// Polls a call of the guest, and says how much CPU time that took: here at first, and in a thread of its own once the
-    /// guest computes for long. A call that is dropped then ends with the guest's tick. Whatever the call `holds` is
-    /// dropped after it, where it ends.
+    /// Polls a call of the guest, and returns how much CPU time it took. The call starts in the current thread, and
+    /// moves to a thread of its own if the guest computes for long. If the call is dropped then, it ends with the
+    /// guest's current tick. What the call `holds` is dropped after it, where it ends.
     pub(super) async fn apart<T: Send + 'static>(
         &self,
         holds: impl Send + 'static,
@@ -151,7 +155,8 @@ impl Turn {
         }
     }
 
-    /// Calls the guest until the deadline. With each poll a turn ends: a guest that waits for its host computes nothing.
+    /// Calls the guest until the deadline. Each poll ends a turn, because a guest that waits for its host does not
+    /// compute.
     pub(super) async fn around<T>(&self, deadline: Instant, call: impl Future<Output = T>) -> Result<T, Elapsed> {
         let (mut call, mut late) = (pin!(call), pin!(sleep_until(deadline.into())));
         poll_fn(|context| {
@@ -159,7 +164,7 @@ impl Turn {
             self.hold(None);
             match polled {
                 Poll::Ready(ended) => Poll::Ready(Ok(ended)),
-                // One that waits for its turn gets it at its deadline, and is ended as one that computes.
+                // A guest that waits for its turn gets it at its deadline, and is then ended like one that computes.
                 Poll::Pending if self.0.waits.load(Ordering::Relaxed) => Poll::Pending,
                 Poll::Pending => late.as_mut().poll(context).map(|()| Err(Elapsed)),
             }
@@ -172,12 +177,13 @@ impl Turn {
             let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *held, share)
         };
-        // Others are woken outside of the lock.
+        // Wakes others outside of the lock.
         drop(before);
     }
 }
 
-/// The thread uses this runtime for everything but the polls of the call. Where no thread can be started, the call goes on here.
+/// Runs a call in a new thread. The thread uses the runtime for everything but the polls of the call. If no thread can
+/// be started, the call continues here.
 async fn in_a_thread<T: Send + 'static>(call: BoxFuture<'static, T>) -> T {
     let (mut ended, answer) = oneshot::channel();
     let call = Arc::new(Mutex::new(Some(call.in_current_span().with_current_subscriber())));
@@ -186,7 +192,7 @@ async fn in_a_thread<T: Send + 'static>(call: BoxFuture<'static, T>) -> T {
     let thread = thread::Builder::new().name("guest".into()).spawn(move || {
         let Some(call) = take(&given) else { return };
         #[cfg(target_os = "linux")]
-        // Elsewhere it would be that of the process. Where it can't be lowered, nothing is lost.
+        // On other systems, this would change the whole process. If the priority cannot be lowered, nothing is lost.
         let _ = rustix::process::nice(NICE);
         let call = async {
             tokio::select! {
@@ -196,7 +202,7 @@ async fn in_a_thread<T: Send + 'static>(call: BoxFuture<'static, T>) -> T {
             }
         };
         let answer = catch_unwind(AssertUnwindSafe(|| runtime.block_on(call)));
-        // Nobody waits any more.
+        // An error means that nobody waits any more.
         let _ = ended.send(answer);
     });
     if thread.is_err()
@@ -207,7 +213,7 @@ async fn in_a_thread<T: Send + 'static>(call: BoxFuture<'static, T>) -> T {
     match answer.await {
         Ok(Ok(Some(answer))) => answer,
         Ok(Err(panic)) => resume_unwind(panic),
-        // Only when the call is dropped, and then nobody polls this.
+        // This only happens if the call is dropped, and then nobody polls this.
         Ok(Ok(None)) | Err(_) => pending().await,
     }
 }

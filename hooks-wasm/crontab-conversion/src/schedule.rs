@@ -1,7 +1,7 @@
 //! The schedule: one text until v1beta1, five fields in v1.
 //!
-//! A text that is not just five fields with one blank between is kept in an annotation, and comes back as it was unless
-//! the fields were changed meanwhile.
+//! An annotation keeps a text that is not just five fields with one blank between. The text comes back as it was,
+//! unless the fields changed in the meantime.
 
 use crate::kept::{annotate, fields, take};
 use boathook_sdk::kube::Object;

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The field and the annotation with the schedule as one text. One that is not just five fields with one blank between is
-// kept in the annotation, and comes back as it was unless the fields were changed meanwhile.
+// The field and the annotation with the schedule as one text. The annotation keeps a text that is not just five fields
+// with one blank between. The text comes back as it was, unless the fields changed in the meantime.
 const specText = "cronSpec"
 
 // The fields of v1, in the order of the text.

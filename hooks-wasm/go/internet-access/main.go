@@ -110,7 +110,7 @@ func (c cluster) touched(ctx *boathook.Context) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// mend is the write that a namespace needs, or nil.
+// The write that a namespace needs, or nil.
 func (c cluster) mend(name string) (*kube.Operation, error) {
 	policy := c.policies.Get(name, policyName)
 	namespace := c.namespaces.Get("", name)

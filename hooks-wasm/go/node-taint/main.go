@@ -46,7 +46,7 @@ func run(ctx *boathook.Context) error {
 	for _, name := range names(ctx, nodes) {
 		item := nodes.Get("", name)
 		if item == nil {
-			// Gone meanwhile: nothing to do.
+			// The node is gone by now: nothing to do.
 			continue
 		}
 		var node node
@@ -77,8 +77,8 @@ func names(ctx *boathook.Context, nodes *snapshots.Snapshot) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// mend writes the taints that a node should have. The list is shared with others, so it is only written over the version
-// it was made from; after a conflict it is made anew.
+// Writes the taints that a node should have. Others also write to the list, so the hook only replaces the version that
+// it made its list from. After a conflict it makes the list again.
 func mend(name string, seen node, version string) error {
 	target := kube.Ref{APIVersion: "v1", Kind: "Node", Name: name}
 	for range tries {

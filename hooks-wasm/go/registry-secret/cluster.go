@@ -43,7 +43,7 @@ func (c *cluster) sourceIsGone() (bool, error) {
 	return !exists, err
 }
 
-// mend has written what the copy in this namespace needs.
+// Gives the writer the write that the copy in this namespace needs.
 func (c *cluster) mend(item *snapshots.Item, writer *writer) error {
 	if item.Name == sourceNamespace {
 		return nil

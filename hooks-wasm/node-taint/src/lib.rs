@@ -29,7 +29,7 @@ fn run(ctx: Context) -> Result<()> {
     let nodes = snapshots::open("nodes")?;
     let mut failure = Ok(());
     for name in names(&ctx, &nodes) {
-        // Gone meanwhile: nothing to do.
+        // The node is gone by now: nothing to do.
         let Some(node) = nodes.get(None, &name) else { continue };
         let seen: Node = node.filter_result()?;
         for (key, value) in seen.invalid() {
@@ -56,8 +56,8 @@ fn names(ctx: &Context, nodes: &Snapshot) -> BTreeSet<String> {
     names
 }
 
-/// Writes the taints that a node should have. The list is shared with others, so it is only
-/// written over the version it was made from; after a conflict it is made anew.
+/// Writes the taints that a node should have. Others also write to the list, so the hook only
+/// replaces the version that it made its list from. After a conflict it makes the list again.
 fn mend(name: &str, mut node: Node, mut version: String) -> Result<()> {
     let target = ObjectRef::new("v1", "Node", None, name);
     for _ in 0..TRIES {

@@ -38,7 +38,7 @@ def run(ctx: Context) -> None:
     failure: Exception | None = None
     for name in names(ctx, nodes):
         node = nodes.get(None, name)
-        # Gone meanwhile: nothing to do.
+        # The node is gone by now: nothing to do.
         if node is None:
             continue
         for key, value in invalid(node.filter_result):

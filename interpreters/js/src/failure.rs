@@ -11,7 +11,7 @@ use crate::{boathook::hook::types, source_map};
 /// The property that says what should happen next.
 const NEXT: &str = "boathook:next";
 
-/// Causes of causes that are told.
+/// The maximum number of nested causes that a failure reports.
 const CAUSES: usize = 8;
 
 /// Why a call did not succeed.
@@ -28,7 +28,7 @@ enum Next {
 }
 
 impl Failure {
-    /// One that repeating can't mend.
+    /// A failure that a retry cannot fix.
     pub fn permanent(text: String) -> Self {
         Self { next: Next::Permanent, text }
     }
@@ -81,7 +81,7 @@ impl Failure {
         &self.text
     }
 
-    /// For people, where nothing else is told.
+    /// For people, where a failure is reported as a text only.
     pub fn into_text(self) -> String {
         self.text
     }

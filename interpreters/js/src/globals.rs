@@ -34,7 +34,7 @@ pub fn add(ctx: &Ctx<'_>) -> Result<()> {
 
 /// Lets the time of `performance` begin.
 pub fn start(ctx: &Ctx<'_>) {
-    // SAFETY: the context is there; the object `performance` is made anew.
+    // SAFETY: the context exists; the call creates a new object `performance`.
     unsafe { rquickjs::qjs::JS_AddPerformance(ctx.as_raw().as_ptr()) };
 }
 

@@ -6,7 +6,7 @@ use rquickjs::{Ctx, Object};
 
 use crate::boathook::interpreter::source;
 
-/// Places that are told.
+/// The maximum number of places that a trace reports.
 const PLACES: usize = 6;
 
 /// The places of an error's trace, innermost first: `run src/hook.ts:12:5`.

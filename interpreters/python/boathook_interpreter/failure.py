@@ -12,9 +12,9 @@ from wit_world.imports.types import Failure, Failure_Permanent, Failure_Retry, F
 
 from . import imports, program
 
-#: Causes of causes that are told.
+#: The maximum number of nested causes that a failure reports.
 _CAUSES = 8
-#: Places that are told, the innermost first.
+#: The maximum number of places that a failure reports, the innermost first.
 _PLACES = 8
 
 

@@ -11,7 +11,7 @@ from boathook import log
 def connect() -> None:
     """Brings them there."""
     for stream in (cast(io.TextIOWrapper, sys.stdout), cast(io.TextIOWrapper, sys.stderr)):
-        # A run may end at any time: what was said until then is told.
+        # A run may end at any time. Each line reaches the log at once, so that the log has the output up to then.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True, write_through=False)
     root = logging.getLogger()
     root.addHandler(log.Handler())

@@ -14,7 +14,7 @@ import (
 // Create makes an object; that it is there already is an error.
 func Create(object any) error { return NewCreate(object).Run() }
 
-// Update replaces an object; with `metadata.resourceVersion`, only if it did not change meanwhile.
+// Update replaces an object. With `metadata.resourceVersion`, it does so only if that version is still current.
 func Update(object any) error { return NewUpdate(object).Run() }
 
 // Apply is a server-side apply of an object, with the hook as field manager.

@@ -17,7 +17,8 @@ import (
 // Labels are names and values; an empty value is the same as no label.
 type Labels map[string]string
 
-// Group is a set of series that each run reports anew: what it does not report vanishes. The empty group is none.
+// Group is a set of series that each run reports as a whole: a series that the run does not report vanishes. With the
+// empty name, series are in no group.
 type Group string
 
 // Add adds to a counter: a finite number, 0 or more.

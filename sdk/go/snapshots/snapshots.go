@@ -70,8 +70,8 @@ func All(binding string) iter.Seq2[*Item, error] {
 // Len is the number of objects.
 func (s *Snapshot) Len() int { return int(s.host.Len()) }
 
-// Items are the objects in order of namespace and name, pulled in pages. A snapshot has one cursor: a second loop goes on
-// where the first stopped. Open it again to start anew.
+// Items are the objects in order of namespace and name, pulled in pages. A snapshot has one cursor: a second loop goes
+// on where the first stopped. Open the snapshot again to start over.
 func (s *Snapshot) Items() iter.Seq[*Item] {
 	return func(yield func(*Item) bool) {
 		for items := s.next(); len(items) > 0; items = s.next() {

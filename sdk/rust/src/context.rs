@@ -85,7 +85,7 @@ pub struct Event {
     pub change: Change,
     /// The object it happened to.
     pub target: ObjectRef,
-    /// `metadata.uid`; an object deleted and created anew has another.
+    /// `metadata.uid`. An object that is deleted and created again has a different uid.
     pub uid: String,
     /// `metadata.resourceVersion` of the state delivered here.
     pub resource_version: String,

@@ -103,7 +103,7 @@ impl<E: StdError + 'static> From<E> for Error {
     }
 }
 
-/// The texts of an error and its sources, and whether one of them can't be mended by repeating.
+/// The texts of an error and its sources, and whether a retry cannot fix one of them.
 fn read_chain(error: &(dyn StdError + 'static)) -> (String, bool) {
     let mut text = String::new();
     let mut hopeless = false;

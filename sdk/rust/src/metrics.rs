@@ -96,7 +96,7 @@ impl<'a> Metric<'a> {
 pub const SECONDS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 /// Series that a run reports as a whole: they replace those that this hook reported in the group
-/// before. Counters and histograms in a group begin anew with each run.
+/// before. Counters and histograms in a group start over with each run.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a>(&'a str);
 

@@ -60,7 +60,7 @@ impl Snapshot {
     }
 
     /// The objects in order of namespace and name, pulled in pages. A snapshot has one cursor: a
-    /// second iterator goes on where the first stopped. Open it again to start anew.
+    /// second iterator goes on where the first stopped. Open the snapshot again to start over.
     pub fn iter(&self) -> Items<'_> {
         Items { snapshot: self, page: Vec::new().into_iter(), ended: false }
     }

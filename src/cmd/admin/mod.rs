@@ -1,5 +1,4 @@
-//! The commands that ask and tell a running operator: from what was typed to questions, and from answers
-//! to output. Never knows how the operator answers.
+//! Commands that query and control a running operator: from the command line to requests, and from responses to output.
 
 mod show;
 
@@ -23,10 +22,10 @@ use super::runtime::block_on;
 use crate::cli::admin::{self as typed, Admin, LettersAction, LogLevelAction};
 use show::show;
 
-/// No operator answers.
+/// Exit code if no operator answers.
 const NO_OPERATOR: u8 = 4;
 
-/// Turns the socket off.
+/// Value of `--socket` that turns the socket off.
 const NONE: &str = "none";
 
 fn places() -> Vec<PathBuf> {
@@ -34,7 +33,7 @@ fn places() -> Vec<PathBuf> {
     default_places(runtime_dir.as_deref(), &std::env::temp_dir(), rustix::process::geteuid().as_raw())
 }
 
-/// Where `serve` listens.
+/// The socket that `serve` listens on.
 pub(super) fn socket(typed: Option<PathBuf>) -> Option<Socket> {
     match typed.filter(|path| !path.as_os_str().is_empty()) {
         None => Some(Socket::FirstOf(places())),

@@ -1,4 +1,4 @@
-//! Prints a view once, or again and again. Never knows what it prints.
+//! Prints a view once or repeatedly.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -13,21 +13,20 @@ use serde::Serialize;
 use super::super::runtime::Stop;
 use crate::cli::Output;
 
-/// How a view is shown.
 pub(super) struct How {
     pub output: Output,
-    /// Again after this time.
+    /// Repeats after this time.
     pub watch: Option<Duration>,
 }
 
-/// Colours only for eyes.
+/// Colours only on a terminal, and not with `NO_COLOR`.
 pub(super) fn style() -> Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if wanted && io::stdout().is_terminal() { Style::Colours } else { Style::Plain }
 }
 
-/// Asks and prints; with `watch`, until a signal. An operator that does not answer is an error the first
-/// time only: it may be starting anew.
+/// Fetches and prints the view; with `watch`, until a signal. If the operator does not answer, that is an error only
+/// the first time, because the operator may be restarting.
 pub(super) async fn show<T, E>(
     how: &How,
     ask: impl AsyncFn() -> Result<T, E>,
@@ -68,10 +67,10 @@ fn document<T: Serialize>(output: Output, view: &T, text: &impl Fn(&T, Style) ->
     })
 }
 
-/// One document of many: in place of the one before, or told from it.
+/// One document of several: it replaces the previous one on the screen, or is separated from it.
 fn frame(output: Output, in_place: bool, document: &str) -> String {
     match output {
-        // Clears the screen and what has scrolled off it.
+        // Clears the screen and the scrollback buffer.
         _ if in_place => format!("\x1b[H\x1b[2J\x1b[3J{document}"),
         Output::Text => format!("{document}\n"),
         Output::Json => document.to_owned(),
@@ -79,7 +78,7 @@ fn frame(output: Output, in_place: bool, document: &str) -> String {
     }
 }
 
-/// False when whoever reads has seen enough.
+/// False if the reader has closed the pipe.
 fn print(text: &str) -> anyhow::Result<bool> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

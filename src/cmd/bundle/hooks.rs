@@ -1,4 +1,4 @@
-//! From a directory to what is packed. Runs nothing but each hook's `config`, with no grants.
+//! Collects what to pack from a directory. It runs only each hook's `config`, with no grants.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use jiff::Timestamp;
 
 use crate::cmd::sandbox;
 
-/// All hooks, schemas and texts of a directory. All files that are no hooks are told of before it fails.
+/// All hooks, schemas and texts of a directory. Reports all files that are not hooks before it fails.
 pub(super) async fn input(directory: &Path, source: Option<String>) -> anyhow::Result<Input> {
-    // A project stands for what was built of it.
+    // For a project, use its build output.
     let built = output(directory);
     let directory = built.as_deref().unwrap_or(directory);
     let sandbox = Sandbox::new(sandbox::config(None)?)?;
@@ -54,7 +54,7 @@ fn files(directory: &Path) -> anyhow::Result<Vec<FileInput>> {
         let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|_| wanted && path.is_file()) else {
             continue;
         };
-        // A directory that was pulled into has it, and it is about the bundle that it was.
+        // A directory that was pulled into contains this file, and it describes the bundle that was pulled.
         if name != "bundle.json" {
             let content = std::fs::read(&path).with_context(|| format!("{} can't be read", path.display()))?;
             files.push(FileInput { name: name.to_owned(), content: content.into() });
@@ -63,7 +63,7 @@ fn files(directory: &Path) -> anyhow::Result<Vec<FileInput>> {
     Ok(files)
 }
 
-/// The same for the same source, as reproducible builds want it.
+/// The same for the same sources, as reproducible builds require.
 fn created() -> anyhow::Result<Timestamp> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else { return Ok(Timestamp::UNIX_EPOCH) };
     let seconds = text.to_str().and_then(|text| text.parse().ok()).and_then(|n| Timestamp::from_second(n).ok());

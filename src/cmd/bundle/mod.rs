@@ -1,4 +1,4 @@
-//! `boathook bundle`: packs, pushes, pulls, shows, checks and signs. Decides nothing about trust: `bundle` does.
+//! `boathook bundle`: packs, pushes, pulls, shows, verifies and signs. The crate `bundle` decides about trust.
 
 mod hooks;
 mod show;
@@ -17,9 +17,9 @@ use super::{
 };
 use crate::cli::bundle::{Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Verify};
 
-/// `verify` refuses.
+/// Exit code if `verify` refuses.
 const REFUSED: u8 = 1;
-/// `verify` can say nothing.
+/// Exit code if `verify` cannot decide.
 const UNKNOWN: u8 = 2;
 
 pub(super) fn run(args: Bundle) -> anyhow::Result<ExitCode> {

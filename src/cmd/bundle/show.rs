@@ -1,4 +1,5 @@
-//! Bundles for people: what is in one, why it is trusted, how far a transfer is. Progress is shown on a terminal alone.
+//! Human-readable output for bundles: contents, the reason for trust, and the progress of a transfer. Progress is shown
+//! only on a terminal.
 
 use std::{
     fmt::Write as _,
@@ -26,7 +27,7 @@ pub(super) fn print(output: Output, data: &Value, text: impl FnOnce() -> String)
 pub(super) fn seen(seen: &Seen) -> String {
     let mut out = String::new();
     let contents = &seen.contents;
-    // Writing to a String can't fail.
+    // Writing to a String cannot fail.
     let _ = writeln!(out, "Bundle:   {}", seen.reference);
     let _ = writeln!(out, "Digest:   {}", seen.digest);
     let _ = writeln!(out, "Size:     {} bytes in {} layers", contents.size(), contents.layers().count());
@@ -55,7 +56,7 @@ pub(super) fn seen(seen: &Seen) -> String {
     out
 }
 
-/// A bundle's words must not move a terminal's cursor.
+/// A bundle's texts must not move a terminal's cursor.
 fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(500).collect()
 }
@@ -69,7 +70,7 @@ pub(super) fn verified(seen: &Seen, verified: &Verified) -> String {
     format!("trusted: {} is {}: {why}\n", seen.reference, seen.digest)
 }
 
-/// Shows how far a transfer is while it goes on.
+/// Shows the progress of a transfer while it runs.
 pub(super) async fn during<T>(
     progress: &Progress,
     work: impl Future<Output = Result<T, BundleError>>,

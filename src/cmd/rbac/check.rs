@@ -1,4 +1,4 @@
-//! `--check`: asks the cluster for each access whether it is allowed. Changes nothing there.
+//! `--check`: asks the cluster for each access whether it is allowed. It changes nothing in the cluster.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -70,7 +70,7 @@ async fn ask(client: &Client, asker: &Asker, access: &Access) -> anyhow::Result<
 }
 
 fn text(args: &Rbac, subject: &Subject, server: &str, asked: usize, missing: &Missing) -> String {
-    // Writing to a String can't fail.
+    // Writing to a String cannot fail.
     let mut out = String::new();
     if missing.is_empty() {
         let namespace = &subject.layout.namespace;

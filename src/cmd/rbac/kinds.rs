@@ -1,4 +1,4 @@
-//! Which kinds there are: asks a cluster, or the local one in this process. Guesses nothing.
+//! Finds the kinds that exist, from a cluster or from the local cluster in this process.
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{cli::rbac::Rbac, cmd::connect};
 const PATIENCE: Duration = Duration::from_secs(30);
 const AT_A_TIME: usize = 8;
 
-/// The kinds of the cluster that the flags name, if they name one, and those of the definitions; else those of
+/// The kinds of the cluster that the flags name, if they name one, and of the CRD files; otherwise the kinds of
 /// Kubernetes itself.
 pub(super) async fn of(args: &Rbac, hooks: &[HookSpec]) -> anyhow::Result<Kinds> {
     let bound = hooks.iter().flat_map(|hook| &hook.kubernetes).filter_map(|binding| binding.api_version.clone());
@@ -33,7 +33,7 @@ pub(super) async fn of(args: &Rbac, hooks: &[HookSpec]) -> anyhow::Result<Kinds>
     Ok(Kinds::new(kinds))
 }
 
-/// The kinds of Kubernetes itself, and those of definitions in files.
+/// The kinds of Kubernetes itself, and of the CRD files.
 pub(in crate::cmd) async fn local(crds: &[PathBuf], versions: &BTreeSet<String>) -> anyhow::Result<Vec<ServedKind>> {
     let mut state = State::default();
     for path in crds {
@@ -47,7 +47,7 @@ pub(in crate::cmd) async fn local(crds: &[PathBuf], versions: &BTreeSet<String>)
     Ok(kinds)
 }
 
-/// Each group in its preferred version, then the other versions that somebody wants.
+/// Each group in its preferred version, and then the other versions in `versions`.
 async fn ask(client: &Client, versions: &BTreeSet<String>) -> anyhow::Result<Vec<ServedKind>> {
     tokio::time::timeout(PATIENCE, all(client, versions))
         .await
@@ -68,7 +68,7 @@ async fn all(client: &Client, wanted: &BTreeSet<String>) -> anyhow::Result<Vec<S
     Ok(lists.into_iter().flatten().flat_map(served).collect())
 }
 
-/// An aggregated API server that does not answer is no reason to know nothing of the others.
+/// An aggregated API server that does not answer must not hide the other groups.
 async fn list(client: &Client, version: String) -> Option<APIResourceList> {
     let answer = if version.contains('/') {
         client.list_api_group_resources(&version).await

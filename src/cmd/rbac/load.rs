@@ -1,4 +1,4 @@
-//! From paths to hooks' documents. Runs nothing but `config`, with no grants.
+//! Loads hooks' documents from paths. It runs only `config`, with no grants.
 
 use std::{
     collections::BTreeMap,
@@ -16,10 +16,10 @@ use boathook_sandbox::Sandbox;
 
 use crate::cmd::sandbox;
 
-/// The interface of calls to Kubernetes, without its version.
+/// The interface for calls to Kubernetes, without its version.
 const KUBE: &str = "boathook:hook/kube";
 
-/// All hooks, ordered by name. All files that are no hooks are told of before it fails.
+/// All hooks, ordered by name. Reports all files that are not hooks before it fails.
 pub(super) async fn hooks(paths: &[PathBuf]) -> anyhow::Result<Vec<HookSpec>> {
     let sandbox = Sandbox::new(sandbox::config(None)?)?;
     let mut hooks: BTreeMap<HookName, (PathBuf, HookSpec)> = BTreeMap::new();
@@ -52,7 +52,7 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<HookFile>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            // A project stands for what was built of it.
+            // For a project, use its build output.
             let built = output(path);
             let path = built.as_ref().unwrap_or(path);
             let found = read_directory(path)?;
@@ -78,7 +78,7 @@ async fn read(file: HookFile, sandbox: &Sandbox) -> anyhow::Result<HookSpec> {
     Ok(hook.spec)
 }
 
-/// It can run, and perhaps it never calls.
+/// Only a warning, because the hook can run and may never make a call.
 fn warn_of_no_permissions(path: &Path) {
     eprintln!(
         "warning: {}: it can call Kubernetes, and its document has no permissions.kubernetes: each call is refused; \

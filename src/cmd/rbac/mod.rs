@@ -1,5 +1,5 @@
-//! `boathook rbac`: the least roles for a set of hooks, and what differs from them. Decides nothing about rights:
-//! `rbac` does, and never changes a cluster.
+//! `boathook rbac`: prints the least roles for a set of hooks, and the differences from them. `rbac` decides about
+//! rights. Nothing here changes a cluster.
 
 mod check;
 mod kinds;
@@ -20,9 +20,9 @@ use boathook_core::model::{HookSpec, error_chain};
 use super::{connect, runtime::block_on};
 use crate::cli::{Output, rbac::Rbac};
 
-/// `--check` found something.
+/// Exit code if `--check` found differences.
 const DIFFERENCES: u8 = 1;
-/// Something that was given is wrong, so nothing can be said.
+/// Exit code if an input is invalid, so that no result is possible.
 const UNUSABLE: u8 = 2;
 
 pub(super) fn run(args: Rbac) -> anyhow::Result<ExitCode> {
@@ -36,7 +36,7 @@ pub(super) fn run(args: Rbac) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What is known of the hooks before anything is made of it.
+/// The hooks, and what is known about them.
 struct Subject {
     hooks: Vec<HookSpec>,
     kinds: Kinds,
@@ -49,7 +49,7 @@ impl Subject {
     }
 }
 
-/// Whether nothing differs.
+/// Returns whether nothing differs.
 async fn act(args: &Rbac) -> anyhow::Result<bool> {
     let hooks = load::hooks(&args.hooks).await?;
     let kinds = kinds::of(args, &hooks).await?;
@@ -70,7 +70,8 @@ async fn act(args: &Rbac) -> anyhow::Result<bool> {
     }
 }
 
-/// Where the operator is that roles are for; for a check, where one with this user or kubeconfig would take itself to be.
+/// The operator's namespace, for the roles. For a check, the namespace that an operator with this user or kubeconfig
+/// would assume.
 async fn namespace(args: &Rbac) -> anyhow::Result<String> {
     const INSTALLED: &str = "boathook";
     let account = args.user.as_deref().and_then(|user| user.strip_prefix("system:serviceaccount:"));
@@ -100,7 +101,6 @@ fn tenant(args: &crate::cli::rbac::Tenant) -> Tenant {
     Tenant { namespace: args.namespace.clone(), service_account: args.service_account.clone() }
 }
 
-/// Prints what was found, as data or for people.
 fn tell(args: &Rbac, data: &serde_json::Value, text: &str) -> anyhow::Result<()> {
     match args.output {
         None | Some(Output::Text) => print!("{text}"),

@@ -1,4 +1,4 @@
-//! Recorded runs as evidence of what hooks use. Replays none.
+//! Reads recorded runs as evidence of what hooks use.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use boathook_author::rbac::{Calls, Evidence};
 use boathook_core::model::{CallError, HookName};
 use boathook_operator::record::{self, Answer, Call, Request, SUFFIX};
 
-/// Whether a path stands for records.
+/// Whether a path names records.
 pub(super) fn are_in(path: &Path) -> bool {
     path.is_dir() || path.to_string_lossy().ends_with(SUFFIX)
 }
 
-/// Reads a record, or all of a directory.
+/// Reads a record, or all records of a directory.
 pub(super) fn read(path: &Path, evidence: &mut Evidence) -> anyhow::Result<()> {
     let files = files(path)?;
     if files.is_empty() {

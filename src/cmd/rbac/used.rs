@@ -1,4 +1,4 @@
-//! `--check --used`: what hooks ask for next to what their runs did. Asks no cluster about rights.
+//! `--check --used`: compares what hooks request with what their runs did. It queries no cluster about rights.
 
 use std::{
     fmt::Write as _,
@@ -43,7 +43,7 @@ fn read_log(file: &Path, evidence: &mut Evidence) -> anyhow::Result<()> {
 }
 
 fn text(usage: &Usage) -> String {
-    // Writing to a String can't fail.
+    // Writing to a String cannot fail.
     let mut out = String::new();
     let hook = &usage.hook;
     if usage.unknown {

@@ -1,4 +1,4 @@
-//! `boathook replay`: recorded runs again, and what is different. Decides nothing about that.
+//! `boathook replay`: repeats recorded runs and prints the differences.
 
 mod rights;
 
@@ -28,7 +28,7 @@ use tokio::sync::Mutex;
 use super::{rbac::local, runtime::block_on, sandbox};
 use crate::cli::{Output, record::Replay};
 
-/// As `println`, but who reads no further does not end the replay.
+/// Like `println`, but a closed pipe does not end the replay.
 macro_rules! say {
     ($($part:tt)*) => {{
         use std::io::Write as _;
@@ -36,7 +36,7 @@ macro_rules! say {
     }};
 }
 
-/// A record or a component can't be used.
+/// Exit code if a record or a component cannot be used.
 const UNUSABLE: u8 = 2;
 
 pub(super) fn run(args: &Replay) -> anyhow::Result<ExitCode> {
@@ -47,11 +47,11 @@ pub(super) fn run(args: &Replay) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What became of one record.
+/// The result for one record.
 enum Ended {
     Same,
     Differs(Vec<Difference>),
-    /// Nothing can be told from it, and nobody is to blame.
+    /// The record cannot be compared, and this is not an error.
     Incomplete(String),
     Unusable(String),
 }
@@ -95,7 +95,7 @@ async fn replay_all(args: &Replay) -> anyhow::Result<ExitCode> {
     summarise(args.output, &all)
 }
 
-/// The records that a path stands for, by time.
+/// The records at a path, ordered by time.
 fn records(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -116,7 +116,7 @@ fn named(file: &Path) -> Option<FileName> {
     FileName::parse(file.file_name()?.to_str()?)
 }
 
-/// Plays records, with each component loaded once.
+/// Plays records. It loads each component once.
 struct Player {
     sandbox: Sandbox,
     components: Components,
@@ -126,18 +126,17 @@ struct Player {
     loaded: Mutex<HashMap<(String, String), Result<Loaded, String>>>,
 }
 
-/// A component to play with.
 #[derive(Clone)]
 struct Loaded {
     component: LoadedHook,
-    /// What its document says, when it is that of `--with`.
+    /// What its document says, if it is the component of `--with`.
     tried: Option<Tried>,
 }
 
 impl Player {
     fn new(args: &Replay) -> anyhow::Result<Arc<Self>> {
         let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("can't read {}", path.display()));
-        // Recorded runs were held to their operator's maxima.
+        // The maxima of the operator that recorded the runs already applied to them.
         let maxima = Limits { memory: 4 << 30, ..SandboxConfig::default().maxima };
         let config = SandboxConfig { maxima, ..sandbox::config(args.cache_dir.clone())? };
         Ok(Arc::new(Self {

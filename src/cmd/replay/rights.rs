@@ -1,4 +1,4 @@
-//! What the permissions of the component that is tried come to, call by call. Checks nothing itself.
+//! Checks recorded calls against the permissions of the component of `--with`.
 
 use std::sync::Arc;
 
@@ -8,13 +8,14 @@ use boathook_operator::record::{Answer, Call, Request, replay::Refuses};
 
 use crate::cmd::rbac::note;
 
-/// Refuses what a host would, in its words.
+/// Refuses what an operator would refuse, with the same texts.
 pub(super) fn refuses(spec: &HookSpec, kinds: Kinds) -> Arc<Refuses> {
     let (hook, permissions) = (spec.name.clone(), spec.permissions.clone());
     Arc::new(move |request| {
         let refusal = |message| CallError { reason: CallReason::ForbiddenByGrant, message, code: None, status: None };
         let mut calls = Calls::default();
-        // What an apply needs of the API server depends on what it finds there; the host asks for `patch`.
+        // The rights that an apply needs depend on the objects that the API server finds. The operator checks for
+        // `patch`.
         let answer = matches!(request, Request::Write { .. }).then(|| Answer::Written(Err(refusal(String::new()))));
         note(&Call { request: request.clone(), answer }, &mut calls);
         let denied = denied(&permissions, &calls, &kinds)?;

@@ -1,4 +1,4 @@
-//! What a hook answered the API server's question, as text or data. Decides nothing.
+//! Prints a hook's response to an API server's request, as text or data.
 
 use boathook_core::{
     effect::{self, Effect},
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::show::clean;
 use crate::cli::{Output, run::Run};
 
-/// HTTP status and reason of a denial that says none.
+/// HTTP status and reason of a denial that does not set them.
 const DENIED: (u16, &str) = (403, "Forbidden");
 
-/// Prints the answer; what it does to objects was shown as it came, unless data is asked for.
+/// Prints the response. Effects on objects were already printed as they happened, unless the output is data.
 pub(super) fn show(
     args: &Run,
     hook: &HookName,

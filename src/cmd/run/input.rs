@@ -1,4 +1,4 @@
-//! What a run is made of, out of files and flags. Touches no cluster.
+//! Reads the input of a run from files and flags. It contacts no cluster.
 
 use std::{io::Read as _, path::Path};
 
@@ -12,16 +12,15 @@ use crate::cli::run::{Event, Run};
 
 /// Stands for stdin.
 const STDIN: &str = "-";
-/// Bytes that are read of it at most.
+/// Maximum number of bytes to read from stdin.
 const MOST: u64 = 16 << 20;
 
-/// What was asked for.
 pub(super) struct Input {
-    /// With where that is said, for errors.
+    /// With the place in the input, for errors.
     pub asked: Vec<(String, Asked)>,
-    /// Or what the API server asks, in place of all that.
+    /// The API server's request, instead of `asked`.
     pub question: Option<Question>,
-    /// Objects that the run's own cluster must have.
+    /// Objects that the run's own cluster must contain.
     pub objects: Vec<Value>,
 }
 

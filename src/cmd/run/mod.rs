@@ -1,6 +1,4 @@
-//! `boathook run`: one run of a component, on a cluster in this process or on another one.
-//!
-//! It never tries a run again.
+//! `boathook run`: runs a component once, on a cluster in this process or on another one. It never retries the run.
 
 mod answer;
 mod input;
@@ -41,11 +39,11 @@ use super::{
 use crate::cli::{Connection, Output, run::Run};
 use input::Input;
 
-/// The hook's own lines, and what is wrong with the operator.
+/// Log filter: lines of the hook, and problems of the operator.
 const LOG: &str = "hook=debug,boathook=warn,boathook_operator::app::runs=off";
-/// A hook knows its objects within this time.
+/// Time limit for the hook's bindings to list their objects.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What was given can't be used.
+/// Exit code if the input cannot be used.
 const BAD_INPUT: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
@@ -69,9 +67,9 @@ pub(super) fn run(args: Run) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Keeps effects, and shows them as they come.
+/// Collects effects, and prints them as they happen.
 struct Effects {
-    /// Where they are not shown.
+    /// Empty if they are printed.
     all: Mutex<Vec<Effect>>,
     count: AtomicUsize,
     shown: Option<Style>,
@@ -123,7 +121,6 @@ async fn once(args: &Run) -> anyhow::Result<ExitCode> {
     Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What came of it.
 enum Ended {
     Run(RunReport),
     /// With the run, if the hook came to its end.
@@ -134,7 +131,7 @@ fn shown(args: &Run) -> Option<Style> {
     (args.output == Output::Text).then(|| style(args.show_secrets))
 }
 
-/// The cluster that was named, or one of the run's own.
+/// The named cluster, or the run's own.
 async fn cluster(args: &Run) -> anyhow::Result<(kube::Client, Option<Cluster>)> {
     if args.kubeconfig.is_some() {
         let connection = Connection { kubeconfig: args.kubeconfig.clone(), context: args.kube_context.clone() };

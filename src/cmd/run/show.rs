@@ -1,4 +1,4 @@
-//! How a run went, as text or data. Decides nothing.
+//! Prints the result of a run, as text or data.
 
 use boathook_core::{
     effect::{self, Effect},
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Output, run::Run};
 
-/// Prints the end of a run; its writes were shown as they came, unless data is asked for.
+/// Prints the result of a run. Its writes were already printed as they happened, unless the output is data.
 pub(super) fn report(
     args: &Run,
     hook: &HookName,
@@ -44,7 +44,7 @@ fn text(report: &RunReport, writes: usize) -> String {
     out
 }
 
-/// Without control characters: the text comes from the hook.
+/// Without control characters, because the text comes from the hook.
 pub(super) fn clean(text: &str) -> String {
     let plain = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
     text.chars().map(plain).collect::<String>().replace('\n', "\n  ")

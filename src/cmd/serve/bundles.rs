@@ -1,5 +1,5 @@
-//! Bundles named on the command line: brought, installed, and looked for again in time. A place that can't be reached
-//! stops nothing: what runs goes on, and a start takes what the store has. Decides nothing about trust.
+//! Bundles from the command line: pulls, installs and periodically re-checks them. If a registry cannot be reached,
+//! running versions stay active, and a start uses the version in the store. The policy decides about trust.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -19,12 +19,12 @@ use crate::{
     cmd::place::{self, policy},
 };
 
-/// Between two tries of a bundle that does not run yet.
+/// Pause between two tries for a bundle that does not run yet.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// Bytes of layers that are kept.
+/// Maximum size of the stored layers, in bytes.
 const STORE_BYTES: u64 = 2 << 30;
 
-/// All bundles that were named.
+/// All bundles of the command line.
 pub(super) struct Named {
     bundles: Vec<Wanted>,
     shared: Arc<Shared>,
@@ -40,12 +40,12 @@ struct Shared {
 struct Wanted {
     id: BundleId,
     reference: String,
-    /// Its settings, read again with each look.
+    /// Settings file, read again at each check.
     settings: Option<PathBuf>,
 }
 
 impl Named {
-    /// Reads what was typed. None when no bundle was named.
+    /// Reads the flags. None if they name no bundle.
     pub fn read(args: Served, usual_store: Option<PathBuf>) -> anyhow::Result<Option<Self>> {
         if args.bundles.is_empty() {
             return Ok(None);
@@ -75,12 +75,11 @@ impl Named {
         Ok(Some(Self { bundles, shared: Arc::new(Shared { registry: args.registry, policy, store, interval }) }))
     }
 
-    /// The bundles.
     pub fn ids(&self) -> Vec<BundleId> {
         self.bundles.iter().map(|wanted| wanted.id.clone()).collect()
     }
 
-    /// Keeps all bundles as they should be, until it is dropped.
+    /// Keeps all bundles up to date until the tasks are dropped.
     pub fn keep(self, installer: &Arc<dyn Installer>, leadership: &Leadership, tasks: &Tasks) -> Vec<Task<()>> {
         let keep = |wanted: Wanted| {
             let name = format!("bundle {}", wanted.id);
@@ -116,7 +115,8 @@ async fn keep(wanted: Wanted, shared: Arc<Shared>, installer: Arc<dyn Installer>
         if let Some(now) = now {
             at_work = Some(now);
         }
-        // The leader may have had a newer version: who takes over looks again before anything of that is removed.
+        // The leader may have run a newer version. A replica that takes over checks again before anything of that
+        // version is removed.
         let news = if leads || news != BundleNews::Settled { news } else { BundleNews::AtWork };
         installer.note(&wanted.id, news);
         let pause = if at_work.is_some() { shared.interval } else { wait.min(shared.interval) };
@@ -133,13 +133,13 @@ async fn keep(wanted: Wanted, shared: Arc<Shared>, installer: Arc<dyn Installer>
 struct AtWork {
     digest: Digest,
     settings: Option<String>,
-    /// The place itself was asked, and not only the store.
+    /// The registry itself was checked, and not only the store.
     fresh: bool,
 }
 
 impl Wanted {
-    /// What is at work from now on; none when that is what was at work before. And what that means for what the
-    /// hooks of the bundle registered.
+    /// Returns the version that is active from now on, or None if the active one stays. Also returns what this means
+    /// for the registrations of the bundle's hooks.
     async fn settle(
         &self,
         shared: &Arc<Shared>,
@@ -190,7 +190,7 @@ impl Wanted {
         }
     }
 
-    /// None when the known version is what the place has.
+    /// None if the registry still has the known version.
     async fn bring(&self, shared: &Arc<Shared>, known: Option<&Digest>) -> anyhow::Result<Option<Ready>> {
         let place = self.place(shared)?;
         if let Some(known) = known
@@ -217,14 +217,15 @@ impl Wanted {
         Ok(Some(ready.context("what was pulled can't be read")?))
     }
 
-    /// Anew each time: logins and certificates may have changed, and a layout is read when it is opened.
+    /// Built again each time, because credentials and certificates may have changed, and a layout is read when it is
+    /// opened.
     fn place(&self, shared: &Shared) -> anyhow::Result<Place> {
         place::named(&self.reference, &shared.registry)
     }
 
     async fn recall(&self, shared: &Arc<Shared>) -> Option<Ready> {
         let (reference, known) = (self.reference.clone(), shared.clone());
-        // It reads and hashes all of it.
+        // It reads and hashes the whole bundle.
         let recalled = spawn_blocking(move || known.store.recall(&reference, &known.policy)).await.ok()?;
         match recalled {
             Ok(Some(ready)) => Some(ready),
@@ -239,7 +240,7 @@ impl Wanted {
         }
     }
 
-    /// YAML or JSON, as JSON.
+    /// YAML or JSON, converted to JSON.
     fn settings(&self) -> anyhow::Result<Option<String>> {
         let Some(path) = &self.settings else { return Ok(None) };
         let read = || format!("can't read {}", path.display());

@@ -1,4 +1,4 @@
-//! `boathook serve`: the operator, until a signal ends it.
+//! `boathook serve`: runs the operator until a signal.
 
 mod bundles;
 
@@ -32,13 +32,14 @@ use super::{
 use crate::cli::{self, Serve, hookbundle::Mode, webhooks::Webhooks};
 
 const MIB: u64 = 1024 * 1024;
-/// Memory, where neither the admin nor the system says how much there is.
+/// Memory limit if neither the admin nor the system sets one.
 const UNKNOWN: u64 = 4096 * MIB;
-/// Runs had to be interrupted on shutdown.
+/// Exit code if shutdown interrupted runs.
 const INTERRUPTED: u8 = 3;
-/// Another replica may lead. A process that starts anew knows for sure that nothing of its time goes on.
+/// Exit code if another replica may lead. The process ends, because only a new process is certain that nothing of its
+/// old lead continues.
 const LOST: u8 = 4;
-/// A task of the operator ended by itself. A process that starts anew has all of them.
+/// Exit code if a task of the operator ended by itself. The process ends, because a new process starts all tasks.
 const BROKEN: u8 = 5;
 
 pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
@@ -62,7 +63,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
         let options = Options { log: Some(log), awaited, ..options(args, parts).await? };
         let unasked = options.webhooks.is_none() && !options.plan && !no_webhooks;
         let (client, plan) = (options.client.clone(), options.plan);
-        // Loading may take long: each hook is compiled, and asked for its document.
+        // Loading may take long, because each hook is compiled and its document is read.
         if options.plan {
             info!("a plan: nothing is written, each write is a server-side dry run");
         }
@@ -107,7 +108,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
         drop((bundles, kept));
         let drained = tokio::select! {
             drained = app.shutdown() => drained,
-            // Whoever asks twice does not want to wait.
+            // A second signal ends the program at once.
             () = stop.requested() => {
                 warn!("asked again: ending at once");
                 return Ok(ExitCode::from(INTERRUPTED));
@@ -121,19 +122,18 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Why the operator ends.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     /// By a signal.
     Asked,
-    /// It led, and does so no more.
+    /// It has lost the lead.
     Lost,
-    /// It works only in parts.
+    /// One of its tasks has ended.
     Broken(Ended),
 }
 
 impl End {
-    /// What ends it without anybody asking.
+    /// Waits for a reason other than a signal.
     async fn of(leadership: &Leadership, tasks: &Tasks) -> Self {
         tokio::select! {
             () = leadership.lost() => Self::Lost,
@@ -165,7 +165,7 @@ fn only_hook_bundles(args: &Serve) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Each connection of a webhook takes a file handle. The usual limit, 1024, is the one of programs that call `select`.
+/// Each webhook connection uses a file descriptor. The usual limit, 1024, exists for programs that call `select`.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
@@ -173,7 +173,7 @@ fn raise_file_limit() {
     }
 }
 
-/// Sets up the log, and traces if somebody asks for them.
+/// Sets up the log, and traces if they are configured.
 fn init_telemetry(args: &Serve) -> anyhow::Result<(LogControl, Option<Traces>)> {
     let standard = || std::env::var("OTEL_EXPORTER_OTLP_ENDPOINT").ok();
     let Some(endpoint) = args.otlp_endpoint.clone().or_else(standard).filter(|endpoint| !endpoint.is_empty()) else {
@@ -235,7 +235,7 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     Ok(options)
 }
 
-/// Says what the parts of the operator's memory are.
+/// Logs the parts of the operator's memory.
 fn tell(limit: u64, parts: Parts) {
     let (mebibytes, runs, compiler) = (limit / MIB, parts.runs / MIB, parts.compiler / MIB);
     info!(limit = mebibytes, runs, compiler, workers = parts.workers, "memory, in MiB");
@@ -244,8 +244,8 @@ fn tell(limit: u64, parts: Parts) {
     }
 }
 
-/// None as long as nobody says how the API server gets here: registered webhooks that it can't reach would hold
-/// up the cluster.
+/// None unless a flag says how the API server reaches the operator, because registered webhooks that it cannot reach
+/// would block the cluster.
 fn webhooks(args: Webhooks, namespace: &str) -> anyhow::Result<Option<WebhookOptions>> {
     let reached = match (args.webhook_service, args.webhook_url) {
         _ if args.no_webhooks => return Ok(None),
@@ -254,7 +254,7 @@ fn webhooks(args: Webhooks, namespace: &str) -> anyhow::Result<Option<WebhookOpt
         (None, None) => return Ok(None),
     };
     let read = |file: &PathBuf| std::fs::read(file).with_context(|| format!("can't read {}", file.display()));
-    // A Service leads to Pods of its namespace.
+    // A Service leads to Pods of its own namespace.
     let in_cluster = matches!(reached, Reached::Service(_)) || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     Ok(Some(WebhookOptions {
         listen: args.webhook_listen,
@@ -271,7 +271,7 @@ fn webhooks(args: Webhooks, namespace: &str) -> anyhow::Result<Option<WebhookOpt
     }))
 }
 
-/// None for the only replica.
+/// None for a single replica.
 fn election(args: cli::election::Election, instance: Option<&str>, namespace: &str) -> Option<ElectionConfig> {
     if !args.leader_elect {
         return None;
@@ -303,7 +303,7 @@ mod tests {
 
     use super::*;
 
-    /// Has no hooks.
+    /// An installer without hooks.
     struct Nobody;
 
     impl Installer for Nobody {
@@ -328,12 +328,12 @@ mod tests {
         }
     }
 
-    /// `tests/it/pipeline/tasks.rs` kills those of an operator that has no bundles.
+    /// `tests/it/pipeline/tasks.rs` ends the tasks of an operator that has no bundles.
     #[tokio::test]
     async fn whatever_keeps_bundles_is_noticed_when_it_ends() {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().display().to_string();
-        // Nobody listens there.
+        // Nothing listens there.
         let nowhere = "127.0.0.1:1";
         let typed = [
             "boathook",

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::case::Ignored;
 
-/// So many differences are told of one case.
+/// The maximum number of lines that a case reports.
 const TOLD: usize = 40;
 
 /// A line for each difference, but for those in fields that are not compared.

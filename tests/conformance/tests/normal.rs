@@ -114,7 +114,7 @@ impl Normal {
         }
     }
 
-    /// Others write meanwhile: how a list's version relates to its items' is chance.
+    /// How a list's version relates to its items' is chance, because other clients write at the same time.
     fn metadata_of_list(&mut self, metadata: &Map<String, Value>) -> Value {
         let mut metadata = metadata.clone();
         for key in ["resourceVersion", "continue"] {

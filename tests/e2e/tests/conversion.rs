@@ -37,7 +37,7 @@ pub async fn all_directions(test: Arc<Test>) {
         }
     }
 
-    // Written anew in another version.
+    // Written again in another version.
     for (stored, through) in [("v1alpha1", "v1"), ("v1", "v1alpha1"), ("v1beta1", "v1")] {
         let name = format!("{stored}-{stored}");
         let spec = spec(through, "30 4 1 * *").to_string();
@@ -52,8 +52,8 @@ pub async fn all_directions(test: Arc<Test>) {
     operator.stop().await;
 }
 
-/// What is stored in a version is read in it with no operator there, and in no other: so it is known in which one it
-/// is stored. Nothing of it has to be mended afterwards.
+/// Without an operator, an object can be read in the version that it is stored in, and in no other: so the test knows
+/// which version that is. Nothing has to be fixed afterwards.
 pub async fn without_the_operator(test: Arc<Test>) {
     let (site, operator) = start(&test).await;
     for stored in VERSIONS {

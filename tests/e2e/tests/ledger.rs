@@ -1,5 +1,5 @@
 //! What the test hook `ledger` keeps books of: ConfigMaps that come, change and go, and their entries.
-//! The hook does just what it is told, so an entry is right only if no last word on its object was lost.
+//! The hook does only what its events say, so an entry is right only if no last event of its object was lost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,9 +39,10 @@ impl Objects {
         Self { api: api(client), round: 0 }
     }
 
-    /// One round. Of the four objects that come in each, the first stays as it is; one round later the
-    /// second changes and the others go; yet one later the last is made anew. So the last word on an
-    /// object comes once, and if it is lost, nothing makes good for it. Each round begins with another.
+    /// One round. Of the four objects that each round creates, the first stays as it is. The next round
+    /// changes the second and deletes the others. The round after that creates the last again. So the
+    /// last event of an object comes once, and if it is lost, nothing makes up for it. Each round begins
+    /// with another step.
     pub async fn round(&mut self) {
         let n = self.round;
         self.round += 1;
@@ -132,7 +133,7 @@ pub async fn release(client: &Client, hook: &str, what: &str) {
     delete(&api(client), &format!("{hook}-{what}")).await;
 }
 
-/// What the hook logged that it was told, oldest first.
+/// The triggers that the hook logged, oldest first.
 pub fn told(operator: &Operator, hook: &str) -> Vec<Value> {
     let lines = operator.log().into_iter().filter(|line| line["hook"] == hook);
     let told = lines.filter_map(|line| serde_json::from_str(line["message"].as_str()?).ok());

@@ -88,7 +88,8 @@ pub async fn every_rule_is_needed(test: Arc<Test>) {
 
         let operator = test.operator_with(&kubeconfig, &hooks()).await;
         if namespace.is_some() {
-            // What existed before would be no event, and what is told of failures is needed by no binding.
+            // An object from before would cause no event. No binding needs the right to report failures, so the
+            // operator gets ready without it.
             operator.ready().await;
         }
         provoke(&setup.cluster.client, &format!("{}-{number}", test.slug())).await;

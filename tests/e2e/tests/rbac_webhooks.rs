@@ -23,7 +23,7 @@ pub async fn roles_for_webhooks_are_enough(test: Arc<Test>) {
     operator.ready().await;
     registered(&setup).await;
 
-    // All that it ever does: it repairs, makes anew, and exchanges certificates.
+    // All that it ever does: it repairs the configuration, creates it again, and exchanges certificates.
     let cluster = &setup.cluster;
     let broken = r#"[{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]"#;
     cluster.kubectl(&["patch", KIND, CONFIGURATION, "--type=json", "--patch", broken]).await;

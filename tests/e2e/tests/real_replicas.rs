@@ -1,4 +1,4 @@
-//! Replicas where RBAC decides, which the local cluster leaves to whoever asks for it.
+//! Replicas where RBAC decides, because the local cluster applies RBAC only on request.
 //! It never gives the operator more than the manifests do.
 
 use std::sync::Arc;

@@ -168,7 +168,7 @@ pub async fn copies_go_with_the_source(test: Arc<Test>) {
     gone(client, &name).await;
     gone(client, "kube-system").await;
 
-    // The type of a Secret cannot be changed: the copies have to be made anew for it.
+    // The type of a Secret cannot change: the hook has to create the copies again.
     ensure_source(client).await;
     let before = copied(client, &name).await;
     delete(&secrets(client, SOURCE), NAME).await;

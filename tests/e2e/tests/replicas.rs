@@ -1,5 +1,5 @@
-//! Two operators of one Lease: one works, the other follows when the first is gone, however it goes. Nothing is lost
-//! meanwhile, and they never work at the same time.
+//! Two operators of one Lease: one works, and the other takes over when the first is gone, however it goes. Nothing is
+//! lost in the meantime, and they never work at the same time.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A cluster whose operator is away: what hooks guard is refused meanwhile, and nobody else is held up.
+//! A cluster without its operator: the API server refuses what hooks guard, and holds up no other request.
 //! It never restarts anything politely only.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What an operator is told to do.
+//! The commands that an operator receives.
 
 use boathook_operator::admin::{
     Client, ClientError, Letters,
@@ -112,7 +112,7 @@ async fn dead_letters_are_listed_retried_and_dropped() {
     let again = |view: &DeadLettersView| objects(view) == both && view.dead_letters.iter().all(|it| it.id > newest);
     let view = asked.until("both are given up again", list, again).await;
 
-    // What was told meanwhile takes the place of an older state.
+    // A change in the meantime supersedes the letter's older state.
     asked.pipeline.apply(config_map("one", ("test", "fail"), json!({"mode": "none"}))).await;
     let superseded =
         |view: &DeadLettersView| view.dead_letters.iter().map(|letter| letter.superseded).sum::<usize>() == 1;

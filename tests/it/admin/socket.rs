@@ -87,7 +87,7 @@ async fn a_live_socket_is_left_alone() {
     assert!(matches!(Server::start(&places, &Tasks::default()), Err(SocketError::Live { .. })));
     first.shutdown().await;
 
-    // Whoever else serves there has no lock.
+    // Another server at that address has no lock.
     let _other = UnixListener::bind(&socket).unwrap();
     assert!(matches!(start(&socket), Err(SocketError::Live { .. })));
 }

@@ -1,5 +1,5 @@
-//! Projects in Go: new ones build and pass their scenarios, and what does not become a component is told with its mend;
-//! the SDK's bindings are those of the WIT package.
+//! Projects in Go: new ones build and pass their scenarios, and an error about a project that does not become a
+//! component names the remedy. The SDK's bindings are those of the WIT package.
 //!
 //! Left out where there is no Go.
 

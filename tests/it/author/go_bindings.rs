@@ -1,4 +1,4 @@
-//! The bindings of the Go SDK are what the generator makes of `wit/`; `BOATHOOK_UPDATE_BINDINGS=1` writes them anew.
+//! The bindings of the Go SDK are what the generator makes of `wit/`; `BOATHOOK_UPDATE_BINDINGS=1` writes them again.
 
 use std::{
     fs,

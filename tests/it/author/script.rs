@@ -1,5 +1,5 @@
-//! Projects in TypeScript and JavaScript: new ones build, have no wrong types, and pass their scenarios; what stands in
-//! the way is told with its mend.
+//! Projects in TypeScript and JavaScript: new ones build, have no wrong types, and pass their scenarios. An error about
+//! one that does not build names the remedy.
 //!
 //! Packages are those of the repository's examples: no registry is asked.
 

@@ -8,7 +8,7 @@ use clap::{Command, CommandFactory as _};
 use super::generated::head;
 
 pub fn page() -> String {
-    let about = "What `boathook help COMMAND` prints. Exit codes are told where they are more than 0, 1 for an error \
+    let about = "What `boathook help COMMAND` prints. Exit codes are listed where they are more than 0, 1 for an error \
                  and 2 for a\ncommand line that is wrong.";
     let mut page = head("Commands", about, "`src/cli`");
     // One width, whatever terminal there is.

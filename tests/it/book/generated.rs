@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{cli, document, python, sdk, wit};
 
-/// Set to write the pages anew.
+/// Set to write the pages again.
 const UPDATE: &str = "BOATHOOK_UPDATE_DOCS";
 
 #[test]

@@ -1,4 +1,4 @@
-//! A registry that fails as it is told to: what a real one can't be made to do.
+//! A registry that fails in the way that a test chooses, because a real one cannot be made to do so.
 
 use std::{
     collections::BTreeMap,

@@ -177,7 +177,7 @@ async fn going_round_in_circles_ends() {
     let error = refused(&registry.host, true, Reach::Anywhere).await;
     assert!(error.contains("from one address to the next"), "{error}");
     assert!(registry.asked().len() < 10, "{:?}", registry.asked());
-    // Whoever asks for a token is sent for a token.
+    // The token service answers a request for a token with a demand for another token.
     let tokens = Service::with_tokens_at("http://127.0.0.1:1/token".to_owned()).await;
     let registry = Service::with_tokens_at(format!("http://{}/token", tokens.host)).await;
     let error = refused(&registry.host, true, Reach::Anywhere).await;

@@ -97,7 +97,7 @@ async fn what_can_not_be_worked_on_is_told_with_the_mend() {
     }
 }
 
-/// What failed waits for its next try, and not when the hook has changed meanwhile.
+/// A run that failed waits for its next try, but not if the hook changes in the meantime.
 #[tokio::test]
 async fn a_run_that_failed_is_tried_at_once_by_the_new_version() {
     let document = "{configVersion: v1, onStartup: 1, limits: {time: 100ms}, retry: {initial: 1h, max: 1h}}";

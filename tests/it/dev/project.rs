@@ -16,7 +16,7 @@ async fn a_changed_line_is_seen_in_the_next_run() {
     let admin = dev.admin().await;
     assert_eq!(dev.line("building").await["hook"], "my-dev");
     dev.line("swapped").await;
-    // What comes before it is in its snapshot, and is told as an event besides.
+    // An object that comes before this run is in its snapshot, and also causes an event.
     assert_eq!(dev.line("run").await["triggers"][0]["cause"], "Synchronization");
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": {"team": "shop"}}});
@@ -52,7 +52,7 @@ async fn a_changed_line_of_a_script_is_seen_in_the_next_run() {
     let admin = dev.admin().await;
     assert_eq!(dev.line("building").await["hook"], "my-script");
     dev.line("swapped").await;
-    // What comes before it is in its snapshot, and is told as an event besides.
+    // An object that comes before this run is in its snapshot, and also causes an event.
     assert_eq!(dev.line("run").await["triggers"][0]["cause"], "Synchronization");
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": {"team": "shop"}}});

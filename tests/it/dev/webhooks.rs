@@ -86,7 +86,7 @@ async fn the_cluster_asks_the_hook_that_is_being_written() {
     assert!(state.contains("name: mutated") && !state.contains("boathook-reviewer"), "nobody would answer: {state}");
 }
 
-/// Nobody who writes to the cluster meanwhile notices that a new version takes over.
+/// A client that writes to the cluster while a new version takes over does not notice it.
 async fn keeps_answering(dev: &mut Dev, admin: &Admin, component: &std::path::Path, bytes: &[u8]) {
     let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let writing = {

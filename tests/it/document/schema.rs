@@ -120,7 +120,7 @@ fn walk(root: &Value, document: &Value, at: (String, String), schema_at: String,
     }
 }
 
-/// What the reader allows is told by its message about a key that it does not know.
+/// The keys that the reader allows, from its message about an unknown key.
 fn allowed_by_the_reader(document: &Value, path: &str, pointer: &str) -> BTreeSet<String> {
     let mut document = document.clone();
     document.pointer_mut(pointer).unwrap().as_object_mut().unwrap().insert("strange".into(), json!(1));

@@ -438,7 +438,8 @@ fn what_only_the_spec_says_is_no_change_for_who_gets_metadata() {
     }
 }
 
-/// A standby's binding is told of by the leader, but for what the leader may not have told yet.
+/// The leader delivers the events of a standby's binding. The standby keeps those that the leader may not have
+/// delivered yet.
 #[test]
 fn what_was_told_elsewhere_is_not_told_again() {
     let mut subject = Subject(waiting(without_synchronization(), 1));

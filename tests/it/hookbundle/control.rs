@@ -121,7 +121,7 @@ async fn a_version_that_asks_for_more_waits_and_the_one_before_goes_on() {
     .await;
 }
 
-/// Otherwise whoever takes a grant back would wait for the author.
+/// Otherwise an administrator who takes a grant back would wait for the author.
 #[tokio::test]
 async fn less_that_is_granted_counts_at_once_whatever_waits() {
     let (stage, desk) = (Stage::new().await, desk());

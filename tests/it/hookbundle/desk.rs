@@ -1,5 +1,5 @@
-//! An installer that only notes what it is told, and keeps to the rules about grants: what the controller does is seen
-//! without hooks. The operator's own is tested with it in `pipeline`.
+//! An installer that only notes what it receives, and keeps to the rules about grants: so tests see what the controller
+//! does without hooks. The tests in `pipeline` use the controller with the operator's own installer.
 
 use std::{
     collections::BTreeMap,

@@ -50,7 +50,7 @@ impl Stage {
         self.keep_with(installer, None)
     }
 
-    /// As a replica that leads when it is told so.
+    /// As a replica that leads when the test says so.
     pub fn keep_led(&self, installer: Arc<dyn Installer>, leadership: Leadership) -> Keeping {
         self.keep_as(installer, None, leadership, Tasks::default())
     }

@@ -14,7 +14,7 @@ use crate::{
     support::{guests::asks, until},
 };
 
-/// What every version is told of.
+/// The permission for the events that every version receives.
 fn watch() -> Value {
     json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["watch"]})
 }
@@ -98,7 +98,7 @@ async fn installed_upgraded_suspended_and_deleted() {
     scene.touch("3").await;
     stage.change("a", json!({"suspend": false})).await;
     stage.condition("a", "Ready=True").await;
-    // As at the operator's start: it is told of what there is.
+    // As at the operator's start: it receives the objects that exist.
     scene.operator.until("it goes on", |_| (scene.said().len() > before).then_some(())).await;
 
     stage.delete("a").await;

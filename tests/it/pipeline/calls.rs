@@ -63,7 +63,7 @@ fn check(expected: &Answer, answer: &Value) {
         Lists(names) => {
             let list = ok.and_then(Value::as_array).unwrap_or_else(|| panic!("{answer}"));
             assert_eq!(list.len(), names.len(), "{answer}");
-            // Generated names are told by how they begin.
+            // A generated name is known by how it begins.
             let listed = |name: &&str| list.iter().any(|item| item.as_str().is_some_and(|item| item.starts_with(name)));
             assert!(names.iter().all(listed), "{answer}");
         }

@@ -1,4 +1,4 @@
-//! How a hook is told of many changes, and of what an object was before.
+//! How a hook receives many changes, and an object's previous state.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Failed runs, told of by Kubernetes Events.
+//! Failed runs, reported by Kubernetes Events.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Filters that never end or grow without bound: the error of their binding is told, others go on.
+//! Filters that never end or grow without bound: the operator reports their binding's error, and other bindings go on.
 
 use std::time::Duration;
 

@@ -68,7 +68,7 @@ async fn a_binding_waits_for_its_kind_and_starts_by_itself() {
          example.com/v1; see `kubectl api-resources`"
     );
     assert!(missing(&readiness, "both").contains("binding widgets is pending"));
-    // There are no objects of a kind that is not served: whoever includes the snapshot sees it empty.
+    // There are no objects of a kind that is not served: a binding that includes the snapshot sees it empty.
     operator
         .until("the binding that includes it runs", |operator| (runs(operator, "includes", "maps") >= 1).then_some(()))
         .await;

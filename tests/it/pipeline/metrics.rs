@@ -146,7 +146,7 @@ async fn hooks_can_not_touch_each_other() {
     assert_eq!(series.iter().filter(|line| line.contains(r#"hook="one""#)).count(), 5, "{series:#?}");
     assert_eq!(series[8..], both, "{series:#?}");
 
-    // Whoever is taken out takes its series along.
+    // The series of a hook that is quarantined vanish.
     assert!(pipeline.operator.app.quarantine(&boathook_core::model::HookName::new("one").unwrap(), "as a test"));
     let series = pipeline.operator.series("/metrics/hooks").await;
     assert!(series.iter().all(|line| line.contains(r#"hook="two""#)) && series.len() == 5, "{series:#?}");

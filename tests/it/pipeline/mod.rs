@@ -1,6 +1,6 @@
 //! The whole operator in this process, on a local cluster; and the command line of the real binary.
 //!
-//! Never looks into a stage: what counts is what hooks are told, what the cluster holds, what is logged.
+//! Never looks into a stage: what counts is what hooks receive, what the cluster holds, what is logged.
 
 mod admission;
 mod bundles;

@@ -1,4 +1,4 @@
-//! The API server goes away in the middle: hooks hear of all that happened meanwhile.
+//! The API server goes away in the middle: hooks learn of all that happened in the meantime.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ use crate::support::cluster::{TestCluster, client};
 
 const LABEL: (&str, &str) = ("echo", "true");
 
-/// What the guest `echo` was told last of each object: its data, or nothing when it was deleted.
+/// What the guest `echo` received last for each object: its data, or nothing if it was deleted.
 fn known(operator: &Operator) -> BTreeMap<String, Option<Value>> {
     let mut known = BTreeMap::new();
     for line in operator.log.said_json("echo").into_iter().filter(|line| line["type"] == "Event") {
@@ -54,7 +54,7 @@ async fn cut_connections_lose_nothing() {
         }
     }
     until_known(&pipeline, &truth).await;
-    // Each was told once: what came twice by the wire is no change.
+    // The hook received each change once: what came twice over the wire is not a change.
     let events = pipeline.operator.log.said_json("echo").into_iter().filter(|line| line["type"] == "Event").count();
     assert_eq!(events, 36 + 12);
 }
@@ -62,7 +62,7 @@ async fn cut_connections_lose_nothing() {
 #[tokio::test]
 async fn lost_history_is_told_as_the_difference() {
     let pipeline = Pipeline::on(TestCluster::start().await, &guests(["echo"]), |options| {
-        // Long enough for what happens meanwhile.
+        // Long enough for what happens during the outage.
         options.streams.backoff_initial = Duration::from_secs(3);
         options.streams.backoff_max = Duration::from_secs(3);
     })

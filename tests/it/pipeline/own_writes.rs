@@ -11,7 +11,7 @@ fn map(name: &str, data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 }
 
-/// What one binding was told, without its name; sorted.
+/// The events that one binding received, without its name; sorted.
 fn told(operator: &Operator, binding: &str) -> Vec<String> {
     let lines = operator.log.said("meddle");
     let prefix = format!("{binding} ");

@@ -124,7 +124,7 @@ async fn only_the_events_that_are_asked_for_wake_the_hook() {
     // A binding without events still has its snapshot.
     let last = all.iter().rfind(|line| line["binding"] == "maps").unwrap();
     assert_eq!(last["snapshots"]["none"], json!({"default/last": null}));
-    // `executeHookOnSynchronization: false`: only the fifth binding was told of what was there.
+    // Only the fifth binding received the objects that existed: the others have `executeHookOnSynchronization: false`.
     let synchronized = told_of(operator, "tell", "Synchronization", 1).await;
     assert_eq!(synchronized.iter().map(|line| &line["binding"]).collect::<Vec<_>>(), ["maps"]);
 }
@@ -166,7 +166,7 @@ async fn a_synchronization_that_is_tried_again_sees_the_objects_as_they_are_now(
     let last = runs.last().unwrap();
     assert_eq!(last["snapshots"]["maps"], json!({"default/a": {"n": "1"}, "default/b": {"n": "2"}}));
     assert_eq!(last["attempt"], json!(runs.len()));
-    // What came meanwhile is told afterwards, though the snapshot had it.
+    // The events of changes in the meantime come afterwards, though the snapshot had these changes.
     let events: Vec<_> = told.iter().filter(|line| line["type"] == "Event").cloned().collect();
     assert_eq!(names(&events), ["Added default/a", "Modified default/b"]);
     let position = |kind: &str| told.iter().rposition(|line| line["type"] == kind).unwrap();

@@ -145,7 +145,7 @@ async fn a_standby_knows_everything_runs_nothing_and_follows_at_once() {
     assert!(!admin.hooks().await.unwrap().standby);
     second.shows("boathook_leader_transitions_total 1").await;
     assert!(holder(&cluster).await.starts_with("second_"));
-    // It is told of what it knows, as at a start, and has not asked for it again.
+    // Its hook receives the objects that the replica knows, as at a start. The replica has not listed them again.
     note(&cluster, "after").await;
     entered(&cluster, "after").await;
     let runs = second.runs();

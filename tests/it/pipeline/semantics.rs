@@ -1,4 +1,4 @@
-//! What a hook is told, and in which order: the guest `echo` logs it.
+//! What a hook receives, and in which order: the guest `echo` logs it.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::cluster::TestCluster;
 
 const LABEL: (&str, &str) = ("echo", "true");
 
-/// What the guest was told of `configmaps`, and its start-up.
+/// What the guest received from `configmaps`, and its start-up.
 fn told(operator: &Operator) -> Vec<Value> {
     let mut lines = operator.log.said_json("echo");
     lines.retain(|line| line["type"] != "Schedule");

@@ -86,7 +86,7 @@ async fn a_schema_that_takes_too_much_is_refused_and_the_operator_goes_on() {
     assert_eq!(problem(&installer, bundle("good", &json!({}), &flat(900))).await, Ok(()));
 }
 
-/// They check in turns, whoever came first.
+/// The checks of tenants take turns, whichever came first.
 // mutant: crates/operator/src/app/bundles/settings/mod.rs: `let _place = self.places.place(&tenant(id)).await;` => `let _place = self.places.place(&Tenant::namespace("all")).await;`
 #[tokio::test]
 async fn many_bad_bundles_of_one_tenant_hold_up_no_other() {

@@ -134,7 +134,7 @@ async fn a_hook_that_sees_many_objects_leaves_room_for_what_others_see() {
     let line = &operator.told(message, "greedy", 1).await[0];
     let why = line["error"].as_str().unwrap();
     assert!(why.contains("the bindings of hook/greedy keep as much as their share is"), "{why}");
-    // Of 432 KiB, it takes 128 for itself. What it is told of those that fit waits for the others.
+    // Of 432 KiB, the hook itself takes 128. Its events about the objects that fit wait for the others.
     let first: usize = line["object"].as_str().and_then(|object| object.split("/g").nth(1)?.parse().ok()).unwrap();
     assert!((20..40).contains(&first), "{first}");
     create("o", "other", 8 << 10).await;
@@ -214,7 +214,7 @@ async fn a_hook_with_many_schedules_leaves_metrics_for_others() {
         let queues = labels(&page, "queue=\"", &[family]);
         assert!(queues.contains("_overflow") && queues.contains("o0") && queues.len() <= 32, "{family} {queues:?}");
     }
-    // Whoever loads other documents again and again leaves nothing behind.
+    // A hook that loads other documents again and again leaves nothing behind.
     operator.app.swap(put(&operator, "greedy", &schedules(1, "new"))).await.unwrap();
     let page = until("its new version has run", async || {
         let page = operator.page("/metrics").await;

@@ -19,8 +19,8 @@ use crate::support::{PATIENCE, cluster::TestCluster, until};
 
 const OWN: &str = "boathook";
 
-/// What an operator is made of that has everything. Whoever adds a task adds its name here, so that it is killed below.
-/// What keeps bundles is started beside the operator, and killed elsewhere: "HookBundles" and "bundle NAME" in
+/// The tasks of an operator that has everything. If you add a task, add its name here, so that the test below kills it.
+/// The tasks that keep bundles start beside the operator, and are killed elsewhere: "HookBundles" and "bundle NAME" in
 /// `src/cmd/serve/mod.rs`, "list of HookBundles" in `tests/it/hookbundle/control.rs`.
 const TASKS: [&str; 18] = [
     "admin socket",

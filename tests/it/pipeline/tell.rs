@@ -1,6 +1,6 @@
-//! The guest `tell` with any document, and what it was told.
+//! The guest `tell` with any document, and the triggers that it received.
 //!
-//! Never judges what it was told.
+//! Never judges these triggers.
 
 use serde_json::Value;
 
@@ -28,13 +28,13 @@ pub async fn telling(document: &str) -> Pipeline {
     pipeline
 }
 
-/// What a hook was told, in order.
+/// The triggers that a hook received, in order.
 pub fn told(operator: &Operator, hook: &str) -> Vec<Value> {
     let lines = operator.log.said(hook);
     lines.iter().filter_map(|line| line.strip_prefix("told ")).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What a hook was told of a kind, once there is so much of it.
+/// The triggers of a kind that a hook received, once there are so many of them.
 pub async fn told_of(operator: &Operator, hook: &str, kind: &str, count: usize) -> Vec<Value> {
     let enough = |operator: &Operator| {
         let mut lines = told(operator, hook);

@@ -99,7 +99,7 @@ async fn events_and_ticks_wait_for_a_synchronization_that_fails() {
     pipeline.create(map("a", "works", json!({}))).await;
     told_of(operator, "goes-on", "Event", 1).await;
     told_of(operator, "goes-on", "Schedule", 2).await;
-    // Its synchronization failed many times meanwhile, and all else of the hook waits for it.
+    // Its synchronization failed many times in the meantime, and all other triggers of the hook wait for it.
     let kinds: Vec<_> = told(operator, "waits").iter().map(|line| line["type"].clone()).collect();
     assert!(kinds.iter().all(|kind| kind == "Synchronization"), "{kinds:?}");
     pipeline.apply(map("bad", "fails", json!({"fail": null, "now": "good"}))).await;

@@ -1,4 +1,4 @@
-//! What is told of real writes: without a plan, with what was there before.
+//! What is reported about real writes: without a plan, with the state before.
 
 use boathook_core::effect::Action;
 use serde_json::json;

@@ -67,7 +67,7 @@ fn arguments<'a>(words: &'a [&'a str], paths: &[(&'a str, &'a Path)]) -> Vec<&'a
     words.iter().map(OsStr::new).chain(paths).collect()
 }
 
-/// What the guest `tell` was told.
+/// The triggers that the guest `tell` received.
 fn told(ended: &Ended) -> Vec<Value> {
     let line = |line: &str| {
         let (_, rest) = line.split_once(" told ")?;
@@ -236,7 +236,7 @@ async fn a_plan_on_another_cluster_leaves_it_as_it_is() {
     assert!(ended.stdout.contains("+ create v1 Secret team-a/registry-credentials (dry run)\n"), "{}", ended.stdout);
     assert_eq!(revision(&cluster).await, before);
 
-    // An event about an object that the cluster has not: it is told, and not made.
+    // An event about an object that the cluster does not have: the hook receives it, and the object is not created.
     let new = files.write("new.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: new}}");
     let flags = ["--binding", "namespaces", "--plan", "--event", "Added"];
     let ended = once(&component, &arguments(&flags, &[("--kubeconfig", &kubeconfig), ("--object", &new)])).await;

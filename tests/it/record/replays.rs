@@ -133,7 +133,7 @@ async fn time_and_chance_are_the_same_again() {
     let ended = replay(&[path.join(&record).to_str().unwrap()]).await;
     assert_eq!(ended.code, Some(1));
     assert!(ended.stdout.contains("/operations/0/create/object/data/wall"), "{}", ended.stdout);
-    // Of a call that the recorded run waited for in vain nothing more can be told.
+    // The recorded run got no answer to this call, so a replay cannot compare anything after it.
     other.ambient.wall.iter_mut().for_each(|reading| *reading -= 1);
     other.calls[0].answer = None;
     other.calls.truncate(1);
@@ -161,7 +161,7 @@ async fn runs_that_failed_fail_again() {
     assert!(names(&path).iter().all(|name| name.failed));
     let (code, told) = replayed(&[path.to_str().unwrap()]).await;
     assert_eq!((code, &told["same"]), (Some(0), &json!(names(&path).len())), "{told:#}");
-    // One that succeeds now is told.
+    // The replay reports a run that succeeds now.
     let says = hook("configVersion: v1\nonStartup: 1\n", &Deed::Says("done"));
     let file = path.join("says.wasm");
     std::fs::write(&file, says).unwrap();

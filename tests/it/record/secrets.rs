@@ -14,7 +14,7 @@ use super::bad::example;
 use super::{Recorded, names, records, replayed};
 use crate::{pipeline::tell::tell, support::guests::guest};
 
-/// Binds Secrets and, in `tell`, logs everything that it is told about them.
+/// Binds Secrets and, in `tell`, logs everything that it receives about them.
 const DOCUMENT: &str = "
 configVersion: v1
 kubernetes:
@@ -131,6 +131,6 @@ fn no_token_of_a_service_account_is_recorded() {
     for token in [issued, reviewed] {
         assert!(!text.contains(token), "{token} in {text}");
     }
-    // The audience is there, and what was told apart can still be.
+    // The audience is there, and texts that differed can still be distinguished.
     assert!(text.contains("audiences") && text.contains("got "), "{text}");
 }

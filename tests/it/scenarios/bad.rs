@@ -6,7 +6,7 @@ use boathook_author::scenario::Scenario;
 
 use super::{Author, test};
 
-/// Everything that is wrong with a text, as it is told.
+/// Everything that is wrong with a text, as an author sees it.
 fn problems(text: &str) -> Vec<String> {
     Scenario::parse(text).err().unwrap_or_default().iter().map(ToString::to_string).collect()
 }

@@ -1,4 +1,4 @@
-//! Scenarios that do not hold: how that is told, and accepted. Never knows how they are played.
+//! Scenarios that do not hold: how that is reported, and accepted. Never knows how they are played.
 
 use serde_json::Value;
 

@@ -12,7 +12,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// Who the writes are told to be from.
+/// The manager that the test's own writes name.
 const FIELD_MANAGER: &str = "scenario";
 
 /// A cluster and its admin.

@@ -17,8 +17,8 @@ use super::{
     scripted::Scripted,
 };
 
-/// Panics so many times, where it is told of a list (a task of the stream's task) or of an error (the
-/// stream's own).
+/// Panics so many times, when it is notified of a list (in a task of the stream's task) or of an error
+/// (in the stream's own task).
 struct Defect {
     left: AtomicUsize,
     in_lists: bool,
@@ -69,7 +69,7 @@ async fn all_subscribers_get_a_new_stream_and_a_list() {
     }
     lines.error(500);
     recorder.wait_for(|report| *report == Report::Died("a defect".into())).await;
-    // Whoever comes now is on the new one as well.
+    // A subscriber that comes now is also on the new stream.
     all.push(Follower::new(streams.subscribe(config_maps())));
     assert!(all.iter_mut().all(Follower::is_idle), "they notice");
     server.next().await.page("9", &["b"], None);

@@ -1,4 +1,4 @@
-//! A subscriber as the filter stage is one: keeps what it was told, by mark and sweep.
+//! A subscriber like the filter stage: it keeps what it received, by mark and sweep.
 
 use std::collections::BTreeMap;
 

@@ -35,7 +35,7 @@ impl Gate {
         Self { address, open, task }
     }
 
-    /// Cuts what is connected, and whoever comes.
+    /// Cuts all connections, and each new one.
     pub fn close(&self) {
         self.open.send_replace(false);
     }

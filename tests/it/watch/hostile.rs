@@ -61,7 +61,7 @@ fn objects() -> Vec<Value> {
     all
 }
 
-/// Argo Workflows CVE-2026-40886: one annotation that could not be split made the informer panic, at every start anew.
+/// Argo Workflows CVE-2026-40886: one annotation that could not be split made the informer panic, again at every start.
 // mutant: crates/core/src/model/object.rs: `text(&meta, "name")?.ok_or(InvalidObject::NoName)?` => `text(&meta, "name")?.unwrap()`
 #[tokio::test]
 async fn cve_2026_40886_no_object_stops_the_informer() {

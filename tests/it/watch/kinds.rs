@@ -50,7 +50,7 @@ fn quick() -> StreamConfig {
     }
 }
 
-/// Asks again only when it is told to.
+/// Requests the kind again only when the test demands it.
 fn patient() -> StreamConfig {
     StreamConfig { backoff_initial: Duration::from_millis(50), backoff_max: Duration::from_secs(3600), ..quick() }
 }
@@ -153,7 +153,7 @@ async fn a_kind_that_comes_back_in_another_version_stays_unserved_in_the_old_one
     harbour.launch("v2", "b").await;
     let mut new = Follower::new(harbour.streams.subscribe(boats("v2")));
     assert_eq!(new.words(3).await, "[ +b ]");
-    // Whoever joins the old one is told at once, and the others not again.
+    // A subscriber that joins the old one is notified at once, and the others are not notified again.
     let mut late = Follower::new(harbour.streams.subscribe(boats("v1")));
     assert_eq!(late.words(1).await, "!");
     assert!(old.is_idle());

@@ -224,7 +224,7 @@ async fn a_lost_connection_to_a_server_that_went_on_costs_no_list() {
     lines.event("MODIFIED", "b", "1001");
     assert_eq!(follower.words(1).await, "+b");
     lines.cut();
-    // It was deleted meanwhile, and that comes.
+    // The object was deleted in the meantime, and the follower receives that.
     server.next().await.page("3000", &[], None);
     let watch = server.next().await;
     assert!(watch.is_watch_from("1001"), "{:?}", watch.query);
@@ -361,7 +361,7 @@ async fn lists_of_one_tenant_leave_turns_for_another() {
     }
     assert_eq!(asked.len(), 6, "three quarters of the turns");
     let mut other = Follower::new(streams.subscribe(by("other", 0)));
-    // The stream of that selection is there already: its list is whoever's turn comes first.
+    // The stream of that selection exists already: its list takes the turn of whichever tenant comes first.
     let mut alone = Follower::new(streams.subscribe(by("other", 200)));
     let list = server.next().await;
     assert_eq!(list.param("labelSelector"), Some("n=200"));

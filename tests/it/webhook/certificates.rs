@@ -159,7 +159,7 @@ async fn renewals_drop_no_request() {
     let last = bundles.borrow_and_update().as_pem().to_owned();
     assert_eq!(last.matches("BEGIN CERTIFICATE").count(), 1);
     assert!(both.starts_with(&last) && asks_at(&time, &server, &last).await);
-    // Paths have changed with the certificates, and whoever knows those of the beginning is a stranger now.
+    // Paths have changed with the certificates, and a client that knows only the first ones is a stranger now.
     assert_ne!(server.paths.borrow().sign("/validate/h/allow"), path);
     let stranger = Client::with_time(server.server.address(), &last, None, Arc::new(time.clone()));
     assert_eq!(stranger.post(&path, review("u")).await.status, 404);

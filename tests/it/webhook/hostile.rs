@@ -1,4 +1,4 @@
-//! Clients that mean no good, and one that is answered meanwhile.
+//! Hostile clients, and another client that gets its answers despite them.
 
 use std::time::Duration;
 

@@ -177,8 +177,8 @@ async fn a_shutdown_lets_answers_end_and_accepts_nothing() {
     drop(idle);
 }
 
-/// Whoever does not know the secret part of a path is told the same of hooks that there are and of those that there
-/// are not, and no hook hears of it.
+/// A client that does not know the secret part of a path gets the same answer for hooks that exist and for hooks that
+/// do not, and no hook receives its request.
 // mutant: crates/operator/src/webhook/server/routes.rs: `if self.paths.borrow().accepts(path, secret) {` => `if true {`
 // mutant: crates/operator/src/webhook/certs/mod.rs: `self.accepted.iter().any(|key| key.knows(path, secret))` => `true`
 // mutant: crates/core/src/model/path_key.rs: `hmac::verify(&self.key(), path.as_bytes(), &tag).is_ok()` => `hmac::verify(&self.key(), path.as_bytes(), &tag).is_err()`

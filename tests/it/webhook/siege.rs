@@ -1,6 +1,6 @@
-//! The real binary besieged: others are answered meanwhile, and its memory stays within a bound.
+//! The real binary under siege: it answers other clients in the meantime, and its memory stays within a bound.
 //!
-//! What is sent is several times what may be kept. Bounds are of memory, never of time.
+//! The clients send several times what the binary may keep. Bounds are of memory, never of time.
 
 use std::{fs, time::Duration};
 
@@ -76,7 +76,7 @@ impl Siege {
         Some(answer.status.as_u16())
     }
 
-    /// Somebody else, besides those who mean no good.
+    /// A client that is not one of the hostile ones gets an answer.
     async fn answers_others(&self) {
         until("another client is answered", async || (self.ask(&small_review()).await == Some(200)).then_some(()))
             .await;
@@ -150,7 +150,7 @@ async fn bodies_without_an_end_and_large_reviews_take_no_more_than_their_bound()
     let held = siege.streams(60, |_| all_but_one.clone()).await;
     siege.answers_others().await;
     let large = large_review();
-    // Who is told to ask again does so, as the API server would.
+    // A client whose review is put off sends it again, as the API server would.
     let answered = async || (siege.ask(&large).await == Some(200)).then_some(());
     join_all((0..8).map(|_| until("a large review is answered", &answered))).await;
     drop(held);

@@ -1,6 +1,4 @@
-//! The parts of a definition that name fields by their path: scale, columns, selectable fields.
-//!
-//! Never reads an object.
+//! Validates the parts of a definition that refer to fields by path: scale, columns, selectable fields.
 
 use serde_json::Value;
 

@@ -1,6 +1,4 @@
-//! How a definition's versions become each other.
-//!
-//! Never calls a webhook.
+//! Validates the conversion of a definition.
 
 use serde_json::Value;
 

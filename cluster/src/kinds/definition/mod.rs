@@ -1,6 +1,5 @@
-//! What a CustomResourceDefinition must say to be accepted: names, versions, subresources, columns, conversion.
-//!
-//! Never looks at custom objects; `structure` and `validations` look at the schemas.
+//! Validates a CustomResourceDefinition: names, versions, subresources, columns, conversion. `structure` and
+//! `validations` check the schemas.
 
 mod columns;
 mod conversion;
@@ -14,7 +13,7 @@ use crate::json;
 use crate::names::Naming;
 use crate::status::Cause;
 
-/// Everything that is wrong with a definition, which replaces `old`.
+/// All problems of a definition, which replaces `old`.
 pub(crate) fn problems(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
     name(definition, &mut causes);
@@ -44,7 +43,7 @@ fn name(definition: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Groups of the Kubernetes project, which only it may define kinds in.
+/// Groups of the Kubernetes project, in which only it may define kinds.
 fn is_protected(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"]
         .iter()
@@ -100,7 +99,7 @@ fn is(version: &Value, key: &str) -> bool {
     version.get(key) == Some(&Value::Bool(true))
 }
 
-/// What all versions have alike stands above them in the real server's texts.
+/// A part that is the same in all versions is at the top level in the real server's texts.
 fn shared(definition: &Value, key: &str) -> bool {
     let versions = of_all(definition);
     versions.iter().all(|version| version.get(key) == versions.first().and_then(|first| first.get(key)))
@@ -133,7 +132,7 @@ fn versions(definition: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The versions as the real server's internal type shows them; their other parts stand elsewhere there.
+/// The versions as the real server's internal type shows them. The internal type has their other parts elsewhere.
 fn shown(definition: &Value) -> Value {
     let one = |version: &Value| {
         json!({
@@ -145,7 +144,7 @@ fn shown(definition: &Value) -> Value {
     of_all(definition).iter().map(one).collect()
 }
 
-/// Schemas, subresources, columns and selectable fields: once when all versions have the same.
+/// Schemas, subresources, columns and selectable fields. They are checked once if all versions have the same.
 fn parts(definition: &Value, causes: &mut Vec<Cause>) {
     let (schemas, scales) = (shared(definition, "schema"), shared(definition, "subresources"));
     let (columns, fields) = (shared(definition, "additionalPrinterColumns"), shared(definition, "selectableFields"));

@@ -1,13 +1,11 @@
-//! The names of a definition.
-//!
-//! Never knows which names are taken.
+//! Validates the names of a definition. Conflicts with other definitions are checked elsewhere.
 
 use serde_json::Value;
 
 use crate::json;
 use crate::status::Cause;
 
-/// Why a text is no DNS-1035 label.
+/// Why a text is not a DNS-1035 label.
 pub(super) fn dns1035(text: &str) -> Option<String> {
     let first = text.starts_with(|c: char| c.is_ascii_lowercase());
     let inner = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');

@@ -1,6 +1,4 @@
-//! Structural schemas: what a schema must and must not say.
-//!
-//! Never looks at rules; `validations` does.
+//! Validates structural schemas. `validations` checks the rules.
 
 use serde_json::Value;
 
@@ -9,7 +7,7 @@ use crate::json;
 use crate::kinds::structural;
 use crate::status::Cause;
 
-/// Where a schema stands among others.
+/// The position of a schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
     Root,
@@ -18,7 +16,7 @@ enum Level {
 }
 
 const TYPES: &[&str] = &["array", "boolean", "integer", "number", "object", "string"];
-/// What a schema inside of `allOf` and its like must not say: the key, and the word for its absence.
+/// Keys that a schema inside `allOf` and similar must not have, and the real server's word for their absence.
 const NESTED: &[(&str, &str)] = &[
     ("additionalProperties", "undefined"),
     ("default", "undefined"),
@@ -40,7 +38,7 @@ fn on(schema: &Value, key: &str) -> bool {
     schema.get(key) == Some(&Value::Bool(true))
 }
 
-/// Everything that is wrong with a version's schema, which stands at `path`.
+/// All problems of a version's schema at `path`.
 pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let before = causes.len();
     walk(schema, path, Level::Root, causes);
@@ -107,7 +105,7 @@ fn general(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// In the words of Go's parser, for the commonest fault.
+/// The error of Go's parser, for the most common mistake.
 fn expression_error(pattern: &str, error: &regex::Error) -> String {
     match pattern.rfind('[') {
         Some(at) if !pattern.get(at..).unwrap_or_default().contains(']') => {
@@ -252,7 +250,7 @@ fn kind(schema: &Value, path: &str, level: Level, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The server knows what metadata is; a definition may only bound the name.
+/// The server defines metadata. A definition may only restrict the name.
 fn metadata(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     let other = properties.into_iter().flatten().any(|(key, _)| !matches!(key.as_str(), "name" | "generateName"));
@@ -264,7 +262,7 @@ fn metadata(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A schema that only restricts the values of the one around it.
+/// A schema that only restricts the values of the enclosing schema.
 fn nested(around: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let either = on(around, "x-kubernetes-int-or-string");
     for (key, absent) in NESTED {
@@ -284,7 +282,7 @@ fn nested(around: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Defaults must fit their own schema.
+/// Defaults must be valid for their own schema.
 fn defaults(schema: &Value, path: &str, root: bool, causes: &mut Vec<Cause>) {
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
         let place = format!("{path}.default");

@@ -1,6 +1,4 @@
-//! The rules of a schema, before there are objects: what they must say, and whether they compile.
-//!
-//! Never evaluates a rule.
+//! Validates the rules of a schema: required fields, and whether they compile.
 
 use serde_json::{Value, json};
 
@@ -10,7 +8,7 @@ use boathook_cel::{self as cel, Program, Ty};
 
 const REASONS: &[&str] = &["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// Everything that is wrong with the rules of a schema and of what is below it.
+/// All problems of the rules of a schema and its parts.
 pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let mut expensive = Vec::new();
     walk(schema, path, &Around { root: true, lost: None, count: Some(1.0) }, &mut expensive, causes);
@@ -23,18 +21,18 @@ pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     causes.push(Cause::forbidden(path, format!("{what} {TOO_EXPENSIVE}")));
 }
 
-/// The real server estimates costs in more detail; only what exceeds its limit without doubt is refused here.
+/// The real server estimates costs in more detail. Only rules that certainly exceed its limit are refused here.
 const LIMIT: f64 = 100.0 * 10_000_000.0;
 const TOO_EXPENSIVE: &str = "exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, \
     maxProperties, and maxLength where arrays, maps, and strings are declared)";
 
-/// Where a schema stands.
+/// The position of a schema.
 #[derive(Clone, Copy)]
 struct Around<'p> {
     root: bool,
-    /// The list or map around here whose parts have no past.
+    /// The enclosing list or map whose parts have no old value.
     lost: Option<&'p str>,
-    /// How many values of the schema an object may have; none when no schema around it bounds that.
+    /// How many values of the schema an object may have. None if no enclosing schema limits it.
     count: Option<f64>,
 }
 
@@ -80,7 +78,7 @@ impl<'a> Rule<'a> {
         json::text(self.written, &[key])
     }
 
-    /// The compiled rule, when there is nothing wrong with it.
+    /// The compiled rule, if it is valid.
     fn check(&self, lost: Option<&str>, causes: &mut Vec<Cause>) -> Option<Program> {
         let at = |key: &str| format!("{}.{key}", self.place);
         if self.text("rule").trim().is_empty() {
@@ -104,14 +102,14 @@ impl<'a> Rule<'a> {
         self.expressions(lost, causes)
     }
 
-    /// A rule as the real server's internal type shows it.
+    /// The error of a rule, which shows it as the real server's internal type.
     fn refused(&self, key: &str, why: &str) -> Cause {
         let shown = json!({
             "Rule": self.text("rule"), "Message": self.text("message"), "MessageExpression": self.text("messageExpression"),
             "Reason": self.written.get("reason"), "FieldPath": self.text("fieldPath"),
             "OptionalOldSelf": self.written.get("optionalOldSelf"),
         });
-        // Go writes these so.
+        // Go escapes these characters.
         let shown = shown.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
         Cause::bare(format!("{}.{key}", self.place), &format!("{shown}: {why}"))
     }
@@ -167,7 +165,7 @@ enum Fault {
     Type,
 }
 
-/// Whether a path of fields, `.a.b` or `['a']`, is declared by the schema.
+/// Whether the schema declares a path of fields, `.a.b` or `['a']`.
 fn leads_somewhere(path: &str, schema: &Value) -> bool {
     let plain = path.replace("['", ".").replace("']", "");
     let Some(steps) = plain.strip_prefix('.') else {

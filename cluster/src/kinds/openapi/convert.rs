@@ -1,10 +1,8 @@
-//! Schemas of OpenAPI v3 in the words of v2.
-//!
-//! Never follows a reference.
+//! Converts OpenAPI v3 schemas to v2.
 
 use serde_json::{Map, Value};
 
-/// Rewrites a schema in place.
+/// Converts a schema in place.
 pub(super) fn to_v2(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -20,7 +18,7 @@ pub(super) fn to_v2(schema: &mut Value) {
             map.retain(|key, _| !matches!(key.as_str(), "default" | "nullable"));
             for (key, value) in map.iter_mut() {
                 match (key.as_str(), value) {
-                    // A map of schemas, where keys are names.
+                    // A map of schemas, whose keys are names.
                     ("properties", Value::Object(properties)) => properties.values_mut().for_each(to_v2),
                     ("items" | "additionalProperties", inner) => to_v2(inner),
                     ("$ref", Value::String(path)) => *path = path.replace("#/components/schemas/", "#/definitions/"),
@@ -33,7 +31,7 @@ pub(super) fn to_v2(schema: &mut Value) {
     }
 }
 
-/// v3 wraps a reference that has a description beside it.
+/// v3 wraps a reference that has a description.
 fn unwrap_reference(map: &mut Map<String, Value>) {
     let inner = match map.get("allOf") {
         Some(Value::Array(items)) => items.first().and_then(|item| item.get("$ref")).cloned(),

@@ -1,13 +1,11 @@
-//! The OpenAPI v3 document of custom resources: their schemas, and the paths of a built-in kind under their names.
-//!
-//! Never checks a schema.
+//! The OpenAPI v3 document of custom resources: their schemas, and the paths of a built-in kind with their names.
 
 use serde_json::{Map, Value, json};
 
 use crate::json;
 use crate::kinds::{Registry, Resource, Sub, published};
 
-/// The built-in kind whose document has everything that a custom resource's has.
+/// The built-in kind whose document contains everything that a custom resource needs.
 const MODEL: &str = "apis/autoscaling/v1";
 const MODEL_KIND: &str = "HorizontalPodAutoscaler";
 const MODEL_PLURAL: &str = "horizontalpodautoscalers";
@@ -26,7 +24,7 @@ fn customs<'a>(registry: &'a Registry, group: &'a str, version: &'a str) -> impl
     registry.in_version(group, version).map(AsRef::as_ref).filter(|r| r.custom.is_some())
 }
 
-/// All that the document depends on; none when the version has no custom resource.
+/// Everything that the document depends on. None if the version has no custom resource.
 pub(super) fn seed(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     let all: Vec<Value> = customs(registry, group, version)
         .map(|r| {
@@ -121,7 +119,7 @@ fn list_schema(resource: &Resource, name: &str) -> Value {
     })
 }
 
-/// Spells out what the extensions of a structural schema imply.
+/// Adds what the extensions of a structural schema imply.
 fn expand(schema: &mut Value) {
     let flag = |schema: &Value, key: &str| schema.get(key) == Some(&Value::Bool(true));
     if flag(schema, "x-kubernetes-int-or-string") && schema.get("anyOf").is_none() {
@@ -146,7 +144,7 @@ fn expand(schema: &mut Value) {
     }
 }
 
-/// The model's path under a resource's names; none for a path that the resource does not have.
+/// The model's path with a resource's names. None for a path that the resource does not have.
 fn renamed_path(path: &str, resource: &Resource) -> Option<String> {
     let rest = path.strip_prefix("/")?.strip_prefix(MODEL)?;
     if rest.starts_with("/watch/")
@@ -159,13 +157,13 @@ fn renamed_path(path: &str, resource: &Resource) -> Option<String> {
     let rest = match (resource.namespaced, namespaced) {
         (true, _) => rest,
         (false, true) => rest.strip_prefix("/namespaces/{namespace}")?,
-        // The list of all namespaces is the list.
+        // A list over all namespaces is the same as the list.
         (false, false) => return None,
     };
     Some(format!("/apis/{}{}", resource.api_version(), rest.replace(MODEL_PLURAL, &resource.plural)))
 }
 
-/// A path's operations under a resource's names.
+/// A path's operations with a resource's names.
 fn renamed(item: &Value, resource: &Resource) -> Value {
     match item {
         Value::String(text) => text

@@ -1,6 +1,5 @@
-//! OpenAPI documents: the published ones of built-in groups as they are, made ones for custom resources.
-//!
-//! Never keeps a document: each is unpacked or made when it is asked for.
+//! OpenAPI documents: published ones for built-in groups, and generated ones for custom resources. Documents are not
+//! cached; each is unpacked or generated for its request.
 
 mod convert;
 mod custom;
@@ -10,7 +9,6 @@ use serde_json::{Map, Value, json};
 use super::{Registry, group_version, published};
 use crate::json;
 
-/// A document, packed or not.
 pub(crate) enum Document {
     /// JSON in gzip.
     Packed(&'static [u8]),
@@ -21,7 +19,7 @@ fn path_of(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{}", group_version(group, version)) }
 }
 
-/// `/openapi/v3`: where each group version's document is. The hash in the URL changes with the document.
+/// `/openapi/v3`: the URL of each group version's document. The hash in the URL changes with the document.
 pub(crate) fn index(registry: &Registry) -> Value {
     let mut paths = Map::new();
     for group in registry.groups() {
@@ -39,7 +37,7 @@ pub(crate) fn index(registry: &Registry) -> Value {
 /// Identifies the content of a document.
 pub(crate) fn hash(registry: &Registry, group: &str, version: &str) -> Option<String> {
     if let Some(packed) = published::openapi(&path_of(group, version)) {
-        // What gzip ends with: a checksum and the length.
+        // gzip ends with a checksum and the length.
         let end = packed.get(packed.len().checked_sub(8)?..)?;
         return Some(end.iter().map(|byte| format!("{byte:02X}")).collect());
     }
@@ -57,7 +55,7 @@ pub(crate) fn document(registry: &Registry, group: &str, version: &str) -> Optio
     }
 }
 
-/// `/openapi/v2`: all definitions. Without paths, which no client we know asks for.
+/// `/openapi/v2`: all definitions. Paths are left out, because no known client needs them.
 pub(crate) fn swagger(registry: &Registry) -> Value {
     let mut definitions = Map::new();
     for group in registry.groups() {

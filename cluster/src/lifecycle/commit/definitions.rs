@@ -1,6 +1,4 @@
-//! Definitions after they were written: their names accepted, their resources served.
-//!
-//! Never checks what a definition says.
+//! Accepts the names of a written definition, and serves its resources.
 
 use super::store;
 use crate::context::Context;
@@ -10,13 +8,13 @@ use crate::patch::managed;
 use crate::shared::Shared;
 use crate::store::Query;
 
-/// The controllers of the real server write in its own name.
+/// The controllers of the real server write in the server's own name.
 const MANAGER: &str = "kube-apiserver";
 
 /// Establishes the definition of this name, and serves what is established.
 pub(super) fn settle(shared: &Shared, resource: &Resource, name: &str, context: &Context) {
     let context = Context { manager: MANAGER.to_owned(), ..context.clone() };
-    // Lost: somebody else changed it meanwhile, and settles it as well.
+    // If the write is lost, another client changed the definition in the meantime, and that write settles it as well.
     while let Some(current) = shared.store.get(&resource.storage, name).filter(|c| !c.terminating) {
         let before = current.value();
         let group = json::text(&before, &["spec", "group"]);

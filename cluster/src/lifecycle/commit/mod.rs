@@ -1,6 +1,5 @@
-//! Putting prepared objects into the store, and what other objects notice of it.
-//!
-//! Never changes what an object says beyond its resourceVersion.
+//! Stores prepared objects, and triggers the effects on other objects. It changes nothing in an object except its
+//! resourceVersion.
 
 mod definitions;
 pub(crate) mod delete;
@@ -26,7 +25,7 @@ fn stored(resource: &Resource, object: &mut Value, revision: u64) -> Stored {
     Stored::build(object, revision, resource.index(object))
 }
 
-/// Refuses new content of a namespace that is missing or going.
+/// Refuses new objects in a namespace that is missing or being deleted.
 fn check_namespace(inner: &Inner, resource: &Resource, namespace: &str, name: &str) -> Result<(), Failure> {
     if !resource.namespaced {
         return Ok(());
@@ -39,7 +38,7 @@ fn check_namespace(inner: &Inner, resource: &Resource, namespace: &str, name: &s
     }
 }
 
-/// What is wrong with the namespace of a new object, before anybody is asked about it.
+/// The problem with the namespace of a new object. It is checked before any webhook is called.
 pub(crate) fn namespace_ready(
     shared: &Shared,
     resource: &Resource,
@@ -74,7 +73,7 @@ pub(crate) fn insert(
     Ok(added)
 }
 
-/// Stores the next version of `current`, or removes it when nothing holds it any more.
+/// Stores the next version of `current`, or removes it if nothing keeps it any longer.
 pub(crate) fn replace(
     shared: &Shared,
     resource: &Resource,
@@ -94,7 +93,8 @@ pub(crate) fn replace(
         }
         let revision = inner.next_revision();
         if ends {
-            // Watchers see the last state that was stored; who ended it is shown the revision of that.
+            // Watchers receive the last stored state with the revision of the removal. The response has the previous
+            // revision.
             let mut last = current.value();
             inner.remove(&resource.storage, stored(resource, &mut last, revision));
             Arc::new(stored(resource, &mut object, current.revision))
@@ -110,7 +110,7 @@ pub(crate) fn replace(
     Ok(result)
 }
 
-/// Removes `current` for good; its last state, `object`, carries the revision of the removal.
+/// Removes `current`. Its last state, `object`, has the revision of the removal.
 pub(crate) fn remove(
     shared: &Shared,
     resource: &Resource,
@@ -124,7 +124,7 @@ pub(crate) fn remove(
             return Err(Lost);
         }
         if object != current.value() {
-            // A graceful deletion is seen before the removal.
+            // Watchers see a graceful deletion before the removal.
             let revision = inner.next_revision();
             inner.put(&resource.storage, stored(resource, &mut object, revision));
         }
@@ -137,7 +137,7 @@ pub(crate) fn remove(
     Ok(removed)
 }
 
-/// Deletion was asked for, no finalizer is left, and no pod is still ending.
+/// The object is marked for deletion, no finalizer is left, and it is not a pod that is still ending.
 fn is_released(resource: &Resource, object: &Value) -> bool {
     json::at(object, &["metadata", "deletionTimestamp"]).is_some()
         && json::int(object, &["metadata", "deletionGracePeriodSeconds"]).is_none_or(|s| s == 0)
@@ -154,7 +154,7 @@ fn after_write(shared: &Shared, resource: &Resource, name: &str, context: &Conte
     }
 }
 
-/// Stores the next version of `current`, and nothing more.
+/// Stores the next version of `current`, without any other effect.
 fn store(shared: &Shared, resource: &Resource, current: &Arc<Stored>, mut object: Value) -> Result<(), Lost> {
     let mut inner = shared.store.write();
     if inner.get(&resource.storage, &current.key).is_none_or(|now| now.revision != current.revision) {

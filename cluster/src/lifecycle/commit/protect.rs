@@ -1,6 +1,5 @@
-//! Claims and volumes that are in use: a finalizer keeps them until they are not.
-//!
-//! Never touches one that nobody asked to delete.
+//! Finalizers that keep claims and volumes while they are in use. Only objects that are marked for deletion are
+//! changed.
 
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ use crate::store::{Query, Stored};
 const CLAIMS: &str = "persistentvolumeclaims";
 const VOLUMES: &str = "persistentvolumes";
 
-/// An object was marked for deletion, or changed after that.
+/// After an object was marked for deletion, or changed after that.
 pub(super) fn after_mark(shared: &Shared, resource: &Resource, key: &str, context: &Context) {
     if !shared.options.garbage_collection {
         return;
@@ -43,7 +42,7 @@ pub(super) fn after_mark(shared: &Shared, resource: &Resource, key: &str, contex
     }
 }
 
-/// A pod is gone: claims that waited for it may go as well.
+/// After a pod was removed. Claims that waited for it may now be removed.
 pub(super) fn after_removal(shared: &Shared, resource: &Resource, namespace: &str, context: &Context) {
     if &*resource.storage != "pods" {
         return;
@@ -64,7 +63,7 @@ fn is_used(shared: &Shared, claim: &Stored) -> bool {
     !in_namespace(shared, "pods", claim.namespace(), &uses).is_empty()
 }
 
-/// The keys of the objects that are meant.
+/// The keys of the matching objects in a namespace.
 fn in_namespace(shared: &Shared, storage: &str, namespace: &str, matches: &dyn Fn(&Stored) -> bool) -> Vec<String> {
     let prefix = format!("{namespace}/");
     let query = Query { prefix: &prefix, after: None, at: None, limit: 0, matches: &|_| true };

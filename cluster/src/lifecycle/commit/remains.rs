@@ -1,6 +1,4 @@
-//! What a namespace that is going still holds, as conditions of its status: in the words of the real controller.
-//!
-//! Never removes anything.
+//! Records what a namespace that is being deleted still contains, as conditions in the words of the real controller.
 
 use std::collections::BTreeMap;
 
@@ -26,14 +24,14 @@ const FINE: [(&str, &str, &str); 5] = [
     ("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 ];
 
-/// Objects by resource, and by the finalizers that hold them.
+/// Objects by resource, and by the finalizers that keep them.
 #[derive(Default)]
 struct Remains {
     resources: Vec<String>,
     finalizers: BTreeMap<String, usize>,
 }
 
-/// Writes the conditions of a namespace whose content does not go.
+/// Writes the conditions of a namespace that cannot be emptied.
 pub(super) fn note(shared: &Shared, name: &str, context: &Context) {
     let registry = shared.registry();
     let Some(resource) = registry.find("", "v1", "namespaces") else { return };

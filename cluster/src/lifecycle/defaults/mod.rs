@@ -1,6 +1,4 @@
-//! Defaults of built-in kinds.
-//!
-//! Never overwrites what is set.
+//! Defaults of built-in kinds. Existing values are never overwritten.
 
 mod others;
 mod pods;
@@ -12,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::json::{child, default, object};
 use crate::kinds::Resource;
 
-/// Fills in what the client left out, in the storage version.
+/// Sets the fields that the client left out, in the storage version.
 pub(crate) fn apply(resource: &Resource, value: &mut Value) {
     let map = object(value);
     match &*resource.storage {

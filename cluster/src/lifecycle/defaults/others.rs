@@ -1,6 +1,5 @@
-//! Defaults of autoscaling, storage, scheduling, discovery, flow control and admission policies.
-//!
-//! Never overwrites what is set.
+//! Defaults of autoscaling, storage, scheduling, discovery, flow control and admission policies. Existing values are
+//! never overwritten.
 
 use serde_json::{Map, Value, json};
 
@@ -64,7 +63,7 @@ fn autoscaler(map: &mut Map<String, Value>) {
     behavior(spec);
 }
 
-/// What a container gets that says nothing.
+/// The defaults for containers in a limit range.
 fn limits(limit: &mut Map<String, Value>) {
     if limit.get("type").and_then(Value::as_str) != Some("Container") {
         return;
@@ -76,7 +75,7 @@ fn limits(limit: &mut Map<String, Value>) {
     }
 }
 
-/// How fast an autoscaler that says something about it goes either way.
+/// The scaling speed of an autoscaler, if it has a `behavior`.
 fn behavior(spec: &mut Map<String, Value>) {
     let Some(Value::Object(behavior)) = spec.get_mut("behavior") else {
         return;
@@ -102,7 +101,7 @@ fn driver(spec: &mut Map<String, Value>) {
     default(spec, "seLinuxMount", false);
 }
 
-/// Policies and their bindings, whose rules are those of webhooks.
+/// Policies and their bindings. Their rules have the same defaults as those of webhooks.
 pub(super) fn policy(map: &mut Map<String, Value>) {
     let binding = map.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("Binding"));
     let spec = child(map, "spec");

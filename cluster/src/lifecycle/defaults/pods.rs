@@ -1,13 +1,11 @@
 //! Defaults of pod specs, templates and containers.
-//!
-//! Never touches metadata.
 
 use serde_json::{Map, Value, json};
 
 use super::items;
 use crate::json::{child, default};
 
-/// `template` of a workload, or a PodTemplate itself.
+/// The `template` of a workload, or a PodTemplate itself.
 pub(crate) fn template(map: &mut Map<String, Value>) {
     let template = child(map, "template");
     spec(child(template, "spec"));
@@ -33,7 +31,7 @@ pub(crate) fn spec(spec: &mut Map<String, Value>) {
     }
 }
 
-/// What a container may use at most, it asks for when it says nothing else.
+/// A container's requests default to its limits.
 pub(crate) fn requests(spec: &mut Map<String, Value>) {
     for list in ["initContainers", "containers"] {
         for container in items(spec, list) {

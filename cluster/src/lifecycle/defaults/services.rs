@@ -1,6 +1,5 @@
-//! Defaults of services, with a cluster IP.
-//!
-//! Never keeps track of addresses: they are drawn from a range large enough not to meet again.
+//! Defaults of services, including a cluster IP. Addresses are not tracked: they are random, from a range that is large
+//! enough to avoid duplicates.
 
 use rand::Rng;
 use serde_json::{Map, Value, json};
@@ -38,7 +37,7 @@ fn has_node_ports(kind: &str) -> bool {
     matches!(kind, "NodePort" | "LoadBalancer")
 }
 
-/// Gives a service its addresses and ports, which nobody owns.
+/// Assigns addresses and ports to a service. They have no owner.
 pub(crate) fn allocate(spec: &mut Map<String, Value>) {
     let kind = kind(spec);
     if kind == "ExternalName" {

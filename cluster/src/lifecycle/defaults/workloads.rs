@@ -1,6 +1,4 @@
 //! Defaults of workloads: deployments, sets, jobs.
-//!
-//! Never touches status.
 
 use serde_json::{Map, Value, json};
 
@@ -70,7 +68,7 @@ pub(crate) fn daemon_set(spec: &mut Map<String, Value>) {
     }
 }
 
-/// A job selects its pods by labels that are made from its own identity.
+/// Sets the labels and the selector by which a job finds its pods, from its own uid.
 pub(crate) fn select_pods(map: &mut Map<String, Value>) {
     let text = |key: &str| {
         let found = map.get("metadata").and_then(|m| m.get(key)).and_then(Value::as_str);

@@ -1,6 +1,5 @@
-//! Access reviews: may I, may they, and what may I at all.
-//!
-//! Never asks whether what is named exists.
+//! Access reviews of the client itself, of other users, and of all rules of the client. The named resources need not
+//! exist.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +83,7 @@ fn refuse(call: &Call<'_>, review: &Value, mut causes: Vec<Cause>) -> Result<(),
     if causes.is_empty() {
         return Ok(());
     }
-    // The real server has forgotten the kind of a review when it refuses one.
+    // The real server no longer knows the kind of a review when it refuses it.
     Err(Failure::invalid(&call.resource.group, "", "", &causes))
 }
 
@@ -103,7 +102,7 @@ fn spec_problems(review: &Value) -> Vec<Cause> {
     }
 }
 
-/// The real server shows its own form of this one, whose fields have no JSON names.
+/// The real server shows its internal form of this value, whose fields have no JSON names.
 fn untagged(path: &Value) -> Value {
     json!({ "Path": text(path, &["path"]), "Verb": text(path, &["verb"]) })
 }

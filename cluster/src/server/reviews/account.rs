@@ -1,6 +1,5 @@
-//! TokenRequest: a token for a service account, for so long, for whom, bound to what.
-//!
-//! Never gives one that lives less than ten minutes.
+//! TokenRequest: a token for a service account, with a lifetime, audiences and a bound object. The minimum lifetime is
+//! ten minutes.
 
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
@@ -19,14 +18,14 @@ const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
 const USUAL: i64 = 3600;
 
-/// What a request says that leaves it out.
+/// The defaults of a request.
 pub(super) fn set_defaults(spec: &mut Map<String, Value>) {
     if is_empty(spec.get("expirationSeconds")) {
         spec.insert("expirationSeconds".into(), USUAL.into());
     }
 }
 
-/// The answer to a request, which is checked as far as its type goes.
+/// The response to a request, whose type is already checked.
 pub(super) fn issue(call: &Call<'_>, mut request: Value, context: &Context) -> Result<Value, Failure> {
     let account = call.shared.store.get(&call.resource.storage, &call.key());
     let account = account.ok_or_else(|| Failure::not_found(call.resource.gr(), call.name))?;
@@ -66,7 +65,7 @@ pub(super) fn issue(call: &Call<'_>, mut request: Value, context: &Context) -> R
     Ok(request)
 }
 
-/// The request's metadata are the account's.
+/// The metadata of the request become those of the account.
 fn identify(call: &Call<'_>, request: &mut Value, uid: &str, context: &Context) -> Result<(), Failure> {
     let refuse = |field: &str, given: &str, why: &str| {
         let cause = Cause::invalid(format!("metadata.{field}"), &given.into(), why);
@@ -104,7 +103,7 @@ fn lifetime(spec: &Value) -> Result<i64, Failure> {
     Err(Failure::invalid(GROUP, "TokenRequest", "", &[Cause::invalid("spec.expirationSeconds", &seconds.into(), why)]))
 }
 
-/// Binds the token to a pod, a secret or a node: it is good only as long as that exists.
+/// Binds the token to a pod, a secret or a node. It is valid only while that object exists.
 fn bind(call: &Call<'_>, reference: &Value, private: &mut Private) -> Result<(), Failure> {
     let (kind, name) = (text(reference, &["kind"]), text(reference, &["name"]));
     let api_version = text(reference, &["apiVersion"]);

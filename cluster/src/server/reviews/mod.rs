@@ -1,6 +1,5 @@
-//! Resources that exist only as questions: what one may, who one is, whether a token is good. And the tokens themselves.
-//!
-//! Never stores anything.
+//! Resources that exist only as requests: access reviews, the client's identity, token reviews, and token requests.
+//! Nothing is stored.
 
 mod access;
 mod account;
@@ -38,7 +37,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     (AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview"),
 ];
 
-/// The kind that is asked at a path, if it is one of reviews.
+/// The review kind at a path, if there is one.
 pub(crate) fn at_path(schema: &Arc<Schema>, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
     let known = KINDS.iter().find(|(g, p, _)| *g == group && *p == plural && *p != "tokenrequests");
     known.filter(|_| version == "v1").map(|(group, plural, kind)| resource(schema, group, plural, kind))
@@ -98,7 +97,7 @@ pub(crate) async fn token(call: &Call<'_>, request: Request<Incoming>) -> Result
     Ok(warn(respond::value(201, &answer, call.accept), &warnings))
 }
 
-/// The body of a question, checked against its type, with who asked it in its managed fields; and warnings.
+/// The body of a review, checked against its type, with the client in its managed fields; and the warnings.
 async fn receive(
     call: &Call<'_>,
     request: Request<Incoming>,
@@ -129,7 +128,7 @@ fn set_status(review: &mut Value, status: Map<String, Value>) {
     json::object(review).insert("status".into(), status.into());
 }
 
-/// Inserts what is not empty, as Go's `omitempty` shows it.
+/// Inserts a value unless it is empty, like Go's `omitempty`.
 fn add(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
     let value = value.into();
     if !json::is_empty(Some(&value)) && value != false {

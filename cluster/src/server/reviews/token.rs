@@ -1,6 +1,4 @@
-//! Who somebody is: oneself, or the bearer of a token.
-//!
-//! Never makes a token.
+//! Reviews of identity: of the client itself, or of the bearer of a token.
 
 use serde_json::{Map, Value, json};
 

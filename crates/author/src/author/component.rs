@@ -1,5 +1,5 @@
-//! A component out of a core module that was compiled for WASI preview 1: the world of hooks is embedded, with the answers
-//! that the module has, and preview 1 is adapted. Pure. Never runs the module.
+//! Makes a component of a core module for WASI preview 1: it embeds the world of hooks, with the interfaces that the
+//! module exports, and adapts preview 1. Pure.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -10,9 +10,9 @@ use wasmparser::{ExternalKind, Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, SourceMap, WorldId};
 
-/// The package that hooks are written for.
+/// The WIT package of hooks.
 const PACKAGE: &str = "boathook:hook";
-/// Its files, with their versions.
+/// The files of the package.
 const WIT: [(&str, &str); 9] = [
     ("admission.wit", include_str!("../../../../wit/admission.wit")),
     ("conversion.wit", include_str!("../../../../wit/conversion.wit")),
@@ -24,26 +24,23 @@ const WIT: [(&str, &str); 9] = [
     ("types.wit", include_str!("../../../../wit/types.wit")),
     ("world.wit", include_str!("../../../../wit/world.wit")),
 ];
-/// The version of all of them.
+/// The version of all files of the package.
 const VERSION: &str = "0.1.0";
-/// The world of one component, which is not published.
+/// A world for one component, which is not published.
 const WORLD: &str = "component";
 
-/// Why a module does not become a component.
+/// Why a module cannot become a component.
 #[derive(Debug, thiserror::Error)]
 pub enum ComponentError {
-    /// The compiler made something else.
+    /// The compiler produced something else.
     #[error("it is no WebAssembly module")]
     Module(#[source] wasmparser::BinaryReaderError),
-    /// The SDK is not in it.
+    /// The module does not contain the SDK.
     #[error("it exports no `{0}`: import the SDK, and give it the hook in a function `init`")]
     NoHook(&'static str),
-    /// It was written for another version.
+    /// It was built for another version of the package.
     #[error("it is for {PACKAGE}@{found}, and this boathook builds {VERSION}: use the SDK of version {VERSION}")]
-    Version {
-        /// The version that it names.
-        found: String,
-    },
+    Version { found: String },
     /// Its exports or imports are not those of a hook.
     #[error("it does not fit the world of hooks: {0}")]
     World(String),
@@ -67,7 +64,7 @@ pub fn component_of(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
     encoded.map_err(|error| ComponentError::World(format!("{error:#}")))
 }
 
-/// What a module names of others, and gives.
+/// The functions that a module exports, and the modules that it imports from.
 struct Names {
     exports: BTreeSet<String>,
     imported: BTreeSet<String>,
@@ -111,7 +108,7 @@ impl Names {
     }
 }
 
-/// The name of one of our interfaces, if it is one.
+/// The name of an interface, if it is one of our package.
 fn own(interface: &str) -> Result<Option<&str>, ComponentError> {
     let Some(rest) = interface.strip_prefix(PACKAGE).and_then(|rest| rest.strip_prefix('/')) else { return Ok(None) };
     match rest.split_once('@') {
@@ -158,7 +155,7 @@ mod tests {
         assert!(error(&unknown).contains("`other`") || error(&unknown).contains("other"), "{}", error(&unknown));
     }
 
-    /// The version is in every file.
+    /// Every file states the version.
     #[test]
     fn the_files_are_of_one_version() {
         for (name, text) in WIT {

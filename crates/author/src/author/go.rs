@@ -1,6 +1,5 @@
-//! Components out of Go projects: `go build` makes a module of them for WASI preview 1, which becomes a component here.
-//!
-//! Never interprets what the compiler says: that goes to stderr as it is.
+//! Builds components from Go projects: `go build` makes a module for WASI preview 1, and this crate makes a component
+//! of it. The compiler's messages go to stderr unchanged.
 
 use std::{
     ffi::OsString,
@@ -13,27 +12,27 @@ use serde::Deserialize;
 
 use super::{component::component_of, error::BuildError};
 
-/// The oldest that exports functions to WebAssembly's hosts.
+/// The oldest version that can export functions to a WebAssembly host.
 const OLDEST: (u32, u32) = (1, 24);
 const NEEDED: &str = "go1.24";
 const INSTALL: &str = "install Go 1.24 or newer, https://go.dev/dl";
-/// Where what is built goes, in the package's folder.
+/// The output folder, in the package's folder.
 const OUTPUT: &str = "target/boathook";
 
-/// Go, or what stands in for it.
+/// Go, or the program that replaces it.
 #[derive(Debug, Clone)]
 pub struct Go {
     program: PathBuf,
 }
 
-/// A package that makes a component.
+/// A package that builds a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoPackage {
-    /// The last part of its path that is no version.
+    /// The last part of its path that is not a version.
     pub name: String,
-    /// Its own, absolute.
+    /// The folder of the package, absolute.
     pub folder: PathBuf,
-    /// Of its module, which may hold packages that it uses.
+    /// The folder of its module, which may contain packages that it uses.
     pub module: PathBuf,
 }
 
@@ -54,12 +53,11 @@ struct Module {
 }
 
 impl Go {
-    /// By this program; a relative path is one from where we are.
+    /// A relative path is relative to the working directory.
     pub fn new(program: Option<OsString>) -> Self {
         Self { program: absolute(program, "go") }
     }
 
-    /// The package in a folder.
     pub fn package(&self, folder: &Path) -> Result<GoPackage, BuildError> {
         let own = folder.canonicalize().map_err(|source| BuildError::File { path: folder.to_owned(), source })?;
         self.is_new_enough(&own)?;
@@ -81,18 +79,18 @@ impl Go {
         Ok(GoPackage { name: last_name(&listed.import_path), folder: own, module })
     }
 
-    /// The command that builds it; [`Go::built`] reads what came of it.
+    /// The command that builds the package. [`Go::built`] reads its result.
     pub fn building(&self, package: &GoPackage) -> Command {
         let mut command = self.command(&package.folder);
         command.arg("build").args(looked_up(&package.folder));
         command.args(["-buildmode=c-shared", "-trimpath", "-buildvcs=false"]);
-        // Names of functions stay, as back-traces show them. The SDK takes memory of the runtime's for what the host hands
-        // over, which its own heap can't give then.
+        // Function names are kept for back-traces. `-checklinkname=0` lets the SDK call `runtime.sbrk`, from which it
+        // takes the memory for data that the host passes in, because Go's heap cannot provide memory at that time.
         command.args(["-ldflags=-w -checklinkname=0", "-o"]).arg(package.core()).arg(".");
         command
     }
 
-    /// What came of [`Go::building`].
+    /// The result of [`Go::building`].
     pub fn built(&self, package: &GoPackage, output: io::Result<Output>) -> Result<PathBuf, BuildError> {
         let output = output.map_err(|source| self.missing(source))?;
         if !output.status.success() {
@@ -118,7 +116,7 @@ impl Go {
         Ok(())
     }
 
-    /// In the package's folder, for the target that is made a component.
+    /// Runs in the package's folder, for the target that becomes a component.
     fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(folder).stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -132,7 +130,7 @@ impl Go {
 }
 
 impl GoPackage {
-    /// Where its component goes unless asked otherwise.
+    /// The default folder of the component.
     pub fn output(&self) -> PathBuf {
         self.folder.join(OUTPUT)
     }
@@ -142,23 +140,23 @@ impl GoPackage {
     }
 }
 
-/// A new project has no sums yet: Go looks for them, and writes them down.
+/// A new project has no `go.sum` yet. With `-mod=mod`, Go resolves the sums and writes the file.
 fn looked_up(folder: &Path) -> Option<&'static str> {
     let module = folder.ancestors().find(|folder| folder.join("go.mod").is_file())?;
     let known = module.join("go.sum").exists() || module.join("vendor").exists();
     (!known).then_some("-mod=mod")
 }
 
-/// A program that may be in PATH.
+/// A program, which may be in PATH.
 pub(super) fn absolute(program: Option<OsString>, default: &str) -> PathBuf {
     let program = PathBuf::from(program.filter(|program| !program.is_empty()).unwrap_or_else(|| default.into()));
-    // A name alone is looked up in PATH.
+    // A plain name is looked up in PATH.
     let named = program.components().count() == 1;
     let absolute = if named { None } else { std::path::absolute(&program).ok() };
     absolute.unwrap_or(program)
 }
 
-/// `go1.26.8`, `go1.24rc1`, `go1.25-custom`. A build between versions has none.
+/// Parses `go1.26.8`, `go1.24rc1` or `go1.25-custom`. A development build has no version.
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut parts = text.strip_prefix("go")?.split('.');
     let major = parts.next()?.parse().ok()?;
@@ -167,7 +165,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((major, minor.get(..digits)?.parse().ok()?))
 }
 
-/// `example.com/hooks/web/v2` is `web`.
+/// The name of `example.com/hooks/web/v2` is `web`.
 fn last_name(path: &str) -> String {
     let is_version =
         |part: &&str| part.strip_prefix('v').is_some_and(|it| !it.is_empty() && it.bytes().all(|c| c.is_ascii_digit()));

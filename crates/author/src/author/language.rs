@@ -1,23 +1,22 @@
-//! The languages that hooks are written in, and how a project shows which one it is in. Never runs a tool chain.
+//! The languages of hooks, and how a project's files identify its language. Runs no toolchain.
 
 use std::{fmt, path::Path};
 
-/// A language with an SDK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// Built by Cargo.
     Rust,
-    /// Built by `go build`, and made a component here.
+    /// Built by `go build`, and then made a component.
     Go,
-    /// A script for the shared interpreter.
+    /// Run by the shared interpreter.
     TypeScript,
-    /// A script for the shared interpreter.
+    /// Run by the shared interpreter.
     JavaScript,
-    /// A script for the shared interpreter.
+    /// Run by the shared interpreter.
     Python,
 }
 
-/// Files that show a language; the first that is there counts. TypeScript is a package of Node's with a
+/// Files that identify a language; the first one that exists decides. A TypeScript project is a Node.js package with a
 /// `tsconfig.json`.
 const MARKS: [(&str, Language); 6] = [
     ("Cargo.toml", Language::Rust),
@@ -35,13 +34,13 @@ impl Language {
         MARKS.iter().find(|(file, _)| folder.join(file).is_file()).map(|(_, language)| *language)
     }
 
-    /// The language whose manifest this is.
+    /// The language of a manifest.
     pub fn of_manifest(file: &Path) -> Option<Self> {
         let name = file.file_name()?;
         MARKS.iter().find(|(mark, _)| name == *mark).map(|(_, language)| *language)
     }
 
-    /// What a new project needs before it is built, as one types it; most need nothing.
+    /// The command that a new project needs before its first build. Most need none.
     pub fn setup(self) -> Option<&'static str> {
         match self {
             Self::TypeScript | Self::JavaScript => Some("npm install"),
@@ -49,7 +48,7 @@ impl Language {
         }
     }
 
-    /// The file that an SDK's folder has.
+    /// The file that identifies an SDK's folder.
     pub fn sdk_manifest(self) -> &'static str {
         match self {
             Self::Rust => "Cargo.toml",
@@ -59,7 +58,7 @@ impl Language {
         }
     }
 
-    /// The files that show a language, for a person.
+    /// The files that identify a language, for an error text.
     pub(super) fn marks() -> String {
         let names: Vec<&str> =
             MARKS.iter().map(|(file, _)| *file).filter(|file| !matches!(*file, "tsconfig.json" | "main.go")).collect();

@@ -1,7 +1,5 @@
-//! What an author of hooks needs before there is a component: a project to begin with, and the
-//! language's tool chain that builds it.
-//!
-//! Never loads or runs a component.
+//! Creates projects for hooks, and builds components with the language's toolchain. Nothing here loads or runs a
+//! component.
 
 mod component;
 mod error;

@@ -1,7 +1,4 @@
-//! Names of projects: what Cargo takes as a package, Kubernetes as a label's value, and Boathook as a
-//! hook.
-//!
-//! Never looks at the disk.
+//! Names of projects, which must be valid as a Cargo package, as a Kubernetes label value and as a Boathook hook.
 
 use std::fmt;
 
@@ -13,29 +10,25 @@ use super::language::Language;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectName(String);
 
-/// A name that can't be used, and why.
+/// Why a name cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidProjectName {
-    /// Its letters.
+    /// It has invalid characters or length.
     #[error(
         "{name:?} can't be the name of a hook's project: it takes lower-case letters, digits and `-`, begins with a letter \
          and does not end with `-`, and is at most {} long{}", HookName::MAX, tried(.suggestion.as_deref())
     )]
     Form {
-        /// The name.
         name: String,
-        /// One like it that can be used.
+        /// A similar valid name.
         suggestion: Option<String>,
     },
-    /// It means something else to Rust or Cargo.
+    /// It is reserved in Rust or Cargo.
     #[error("{name:?} can't be the name of a hook's project: it means something else to Rust; try `{name}-hook`")]
-    Reserved {
-        /// The name.
-        name: String,
-    },
+    Reserved { name: String },
 }
 
-/// Keywords of Rust, names of its own crates, of folders that Cargo makes, and of what a project depends on.
+/// Keywords of Rust, and names of Rust's own crates, of folders that Cargo creates, and of the project's dependencies.
 const RESERVED: &[&str] = &[
     "abstract",
     "alloc",
@@ -114,7 +107,6 @@ impl ProjectName {
         Ok(Self(name.to_owned()))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -134,7 +126,7 @@ fn well_formed(name: &str) -> bool {
         && name.chars().all(valid)
 }
 
-/// The same words, in letters that can be used.
+/// The same words, with valid characters only.
 fn mended(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());

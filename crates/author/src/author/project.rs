@@ -1,6 +1,4 @@
-//! Puts a new project on the disk.
-//!
-//! Never overwrites anything, and never writes into a folder that has something in it.
+//! Writes a new project to disk. It never overwrites a file, and never writes into a folder that is not empty.
 
 use std::{
     fs, io,
@@ -9,26 +7,19 @@ use std::{
 
 use super::template::File;
 
-/// Why a project was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    /// It would get mixed with what is there.
+    /// The files would be mixed with existing ones.
     #[error("{} is not empty: name another folder with --dir", .0.display())]
     NotEmpty(PathBuf),
     /// There is a file with that name.
     #[error("{} is not a folder: name another one with --dir", .0.display())]
     NotAFolder(PathBuf),
-    /// The system does not let it.
     #[error("can't write {}", path.display())]
-    Write {
-        /// What could not be written or read.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }
 
-/// Writes all files into a folder that is empty or not there.
+/// Writes all files into a folder that is empty or missing.
 pub fn write_project(folder: &Path, files: &[File]) -> Result<(), ProjectError> {
     free(folder)?;
     files.iter().try_for_each(|file| write(&folder.join(&file.path), &file.text))
@@ -46,7 +37,7 @@ fn free(folder: &Path) -> Result<(), ProjectError> {
 
 fn write(path: &Path, text: &str) -> Result<(), ProjectError> {
     let folders = path.parent().map_or(Ok(()), fs::create_dir_all);
-    // Whoever was faster keeps what they wrote.
+    // If another process has created the file in the meantime, its content is kept.
     let written = folders.and_then(|()| {
         let mut file = fs::File::create_new(path)?;
         io::Write::write_all(&mut file, text.as_bytes())

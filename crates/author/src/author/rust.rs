@@ -1,6 +1,5 @@
-//! Components out of Rust projects: Cargo builds them, and says where they are.
-//!
-//! Never interprets what the compiler says: that goes to stderr as it is.
+//! Builds components from Rust projects: Cargo builds them and reports their paths. The compiler's messages go to
+//! stderr unchanged.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -15,18 +14,18 @@ use super::{error::BuildError, go::absolute};
 
 const TARGET: &str = "wasm32-wasip2";
 
-/// Cargo, or what stands in for it.
+/// Cargo, or the program that replaces it.
 #[derive(Debug, Clone)]
 pub struct Cargo {
     program: PathBuf,
 }
 
-/// A package that makes a component.
+/// A package that builds a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
-    /// Its name in the manifest.
+    /// The name in its manifest.
     pub name: String,
-    /// Where Cargo puts what it builds.
+    /// The target directory of Cargo.
     pub target_directory: PathBuf,
     id: String,
     manifest: PathBuf,
@@ -61,7 +60,7 @@ struct Message {
 }
 
 impl Cargo {
-    /// By this program; a relative path is one from where we are.
+    /// A relative path is relative to the working directory.
     pub fn new(program: Option<OsString>) -> Self {
         Self { program: absolute(program, "cargo") }
     }
@@ -87,7 +86,7 @@ impl Cargo {
         )
     }
 
-    /// The command that builds it, for those who run it themselves; [`Cargo::built`] reads its output.
+    /// The command that builds the package, for callers that run it themselves. [`Cargo::built`] reads its output.
     pub fn building(&self, package: &Package) -> Command {
         let mut command = self.command(&package.manifest);
         command.args(["build", "--release", "--target", TARGET, "--lib", "--package", &package.id]);
@@ -95,7 +94,7 @@ impl Cargo {
         command
     }
 
-    /// What came of [`Cargo::building`].
+    /// The result of [`Cargo::building`].
     pub fn built(&self, package: &Package, output: io::Result<Output>) -> Result<PathBuf, BuildError> {
         let output = output.map_err(|source| self.missing(source))?;
         if output.status.success() {
@@ -111,7 +110,7 @@ impl Cargo {
         })
     }
 
-    /// In the package's folder, where its own settings and tool chain count.
+    /// Runs in the package's folder, so that its own settings and toolchain apply.
     fn command(&self, manifest: &Path) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(folder(manifest)).stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -122,7 +121,7 @@ impl Cargo {
         BuildError::NoTool { program: self.program.clone(), mend: "install Rust, https://rustup.rs", source }
     }
 
-    /// What stands in for Cargo may know the target in another way.
+    /// Asks rustc, because a program that replaces Cargo may provide the target in another way.
     fn lacks_target(&self, manifest: &Path) -> bool {
         let asked = || {
             let mut rustc = Command::new("rustc");
@@ -152,7 +151,7 @@ impl Target {
     }
 }
 
-/// The package of this manifest, if it makes a component.
+/// The package of this manifest, if it builds a component.
 fn choose(metadata: Metadata, manifest: &Path) -> Result<Package, BuildError> {
     let Metadata { packages, target_directory } = metadata;
     let own = |member: &Member| same(&member.manifest_path, manifest);
@@ -176,10 +175,10 @@ fn mend(packages: &[String]) -> String {
     }
 }
 
-/// The file that Cargo made of this package, out of its messages, one JSON document a line.
+/// The file that Cargo built for this package, according to its messages, which are one JSON document per line.
 fn component(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
     let lines = messages.split(|byte| *byte == b'\n');
-    // Build scripts may write other lines.
+    // Build scripts may print other lines.
     let messages = lines.filter_map(|line| serde_json::from_slice::<Message>(line).ok());
     let mut own = messages.filter(|message| {
         message.reason == "compiler-artifact"
@@ -189,7 +188,7 @@ fn component(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
     own.find_map(|message| message.filenames.into_iter().find(|file| file.extension() == Some(OsStr::new("wasm"))))
 }
 
-/// Cargo's paths go through links as they were typed.
+/// Cargo's paths may contain symbolic links, as they were typed.
 fn same(path: &Path, canonical: &Path) -> bool {
     path == canonical || path.canonicalize().is_ok_and(|path| path == canonical)
 }

@@ -1,6 +1,5 @@
-//! The SDKs as they are in this program, for projects that take none from a registry: each is a folder of the project.
-//!
-//! Never changes what a hook sees of an SDK; only manifests are others than in the repository.
+//! The SDKs that are embedded in this program, for projects that do not take one from a registry. Each becomes a folder
+//! of the project. The sources are unchanged; only manifests differ from the repository.
 
 use super::language::Language;
 
@@ -8,10 +7,10 @@ mod embedded {
     include!(concat!(env!("OUT_DIR"), "/sdks.rs"));
 }
 
-/// The folder of the SDK in a project. Hooks in Python have no modules there.
+/// The folder of the SDK in a project. Python hooks have no modules there.
 pub const FOLDER: &str = "boathook-sdk";
 
-/// Paths and texts: the SDK of a language, in [`FOLDER`], and what makes a project build with it offline.
+/// Paths and texts: the SDK of a language in [`FOLDER`], and what makes the project build offline.
 pub(super) fn files(language: Language) -> Vec<(String, String)> {
     let files = match language {
         Language::Rust => embedded::RUST,
@@ -27,7 +26,7 @@ pub(super) fn files(language: Language) -> Vec<(String, String)> {
     in_folder.chain(lock).collect()
 }
 
-/// npm's package has compiled files. esbuild and the type checker take the sources as well.
+/// The npm package has compiled files. esbuild and the type checker also accept the sources.
 fn of_sources(manifest: &str) -> String {
     ["./dist/index.d.ts", "./dist/index.js"]
         .iter()

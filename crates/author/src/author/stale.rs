@@ -1,4 +1,4 @@
-//! Whether a project changed since its component was built. Looks at times, and reads no file.
+//! Checks whether a project has changed since its component was built, by modification times.
 
 use std::{
     fs,
@@ -8,22 +8,22 @@ use std::{
 
 use super::{language::Language, sdk};
 
-/// Where components are, below a project.
+/// The folder of components, in a project.
 const OUTPUT: &str = "target/boathook";
-/// What a component is made of.
+/// Extensions of the files that a component is built from.
 const SOURCES: [&str; 10] = ["rs", "toml", "go", "mod", "ts", "mts", "js", "mjs", "json", "py"];
 /// Folders without sources.
 const OTHERS: [&str; 6] = ["target", "node_modules", "scenarios", "tests", "__pycache__", sdk::FOLDER];
-/// Folders in folders that are looked into.
+/// Maximum depth of the search.
 const DEPTH: usize = 8;
 
-/// Where a project's components are, if there is a project in this folder that was built.
+/// The folder of a project's components, if this folder contains a project that was built.
 pub fn output(folder: &Path) -> Option<PathBuf> {
     let output = folder.join(OUTPUT);
     (Language::of(folder).is_some() && output.is_dir()).then_some(output)
 }
 
-/// A source of the project that is newer than its component, which lies where `boathook build` puts it.
+/// A source of the project that is newer than its component, if the component is where `boathook build` puts it.
 pub fn newer_source(component: &Path) -> Option<PathBuf> {
     let (output, project) = (component.parent()?, component.ancestors().nth(3)?);
     if !output.ends_with(OUTPUT) || Language::of(project).is_none() {
@@ -67,7 +67,7 @@ mod tests {
             path
         };
         let component = write("target/boathook/web.wasm", 50);
-        // Of no project.
+        // Does not belong to a project.
         write("main.py", 10);
         assert_eq!((newer_source(&component), output(folder.path())), (None, None));
         fs::remove_file(folder.path().join("main.py")).unwrap();
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(output(folder.path()), Some(folder.path().join(OUTPUT)));
         let changed = write("src/deep/part.py", 40);
         assert_eq!(newer_source(&component), Some(changed));
-        // A component that lies elsewhere tells nothing of when it was built.
+        // For a component in another folder, the time of its build is unknown.
         assert_eq!(newer_source(&write("web.wasm", 90)), None);
     }
 }

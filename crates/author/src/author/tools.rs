@@ -1,4 +1,5 @@
-//! Projects of any language: found, built, and where they are. Only passes on to the language's own tool chain.
+//! Finds and builds projects in any language, and reports their paths. It passes all work on to the language's own
+//! toolchain.
 
 use std::{
     ffi::OsString,
@@ -18,7 +19,7 @@ use super::{
     script::{ScriptPackage, Scripts},
 };
 
-/// The tool chains of all languages. None is looked for before a project needs it.
+/// The toolchains of all languages. A toolchain is looked for only when a project needs it.
 #[derive(Debug, Clone)]
 pub struct Tools {
     cargo: Cargo,
@@ -27,18 +28,16 @@ pub struct Tools {
     python: PythonScripts,
 }
 
-/// Programs that stand in for the usual ones; `None` is the usual one.
+/// Programs that replace the usual ones. `None` is the usual one.
 #[derive(Debug, Clone, Default)]
 pub struct Programs {
-    /// For `cargo`.
     pub cargo: Option<OsString>,
-    /// For `go`.
     pub go: Option<OsString>,
-    /// The interpreters that scripts can be made for.
+    /// The installed interpreters, which scripts can be built for.
     pub interpreters: Vec<InterpreterRef>,
 }
 
-/// Sources that a tool chain makes one component of.
+/// Sources that a toolchain builds into one component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     kind: Kind,
@@ -53,7 +52,7 @@ enum Kind {
 }
 
 impl Tools {
-    /// With these programs; a relative path is one from where we are.
+    /// Relative paths are relative to the working directory.
     pub fn new(programs: Programs) -> Self {
         let scripts = Scripts::new(&programs.interpreters);
         let python = PythonScripts::new(&programs.interpreters);
@@ -77,14 +76,14 @@ impl Tools {
         Ok(Project { kind })
     }
 
-    /// Builds it, and says where the component is. What is said on the way goes to stderr.
+    /// Builds the component and returns its path. Messages of the toolchain go to stderr.
     pub fn build(&self, project: &Project) -> Result<PathBuf, BuildError> {
         let output = self.building(project).map_or_else(|| Ok(nothing()), |mut command| command.output());
         self.built(project, output)
     }
 
-    /// The command that builds it, for those who run it themselves; [`Tools::built`] reads its output. Without one,
-    /// [`nothing`] stands for that.
+    /// The command that builds the project, for callers that run it themselves. [`Tools::built`] reads its output. If
+    /// there is no command, [`nothing`] takes its place.
     pub fn building(&self, project: &Project) -> Option<Command> {
         match &project.kind {
             Kind::Rust(package) => Some(self.cargo.building(package)),
@@ -94,7 +93,7 @@ impl Tools {
         }
     }
 
-    /// What came of [`Tools::building`].
+    /// The result of [`Tools::building`].
     pub fn built(&self, project: &Project, output: io::Result<Output>) -> Result<PathBuf, BuildError> {
         match &project.kind {
             Kind::Rust(package) => self.cargo.built(package, output),
@@ -105,13 +104,13 @@ impl Tools {
     }
 }
 
-/// What comes of no command.
+/// The output for projects without a command.
 pub fn nothing() -> Output {
     Output { status: ExitStatus::default(), stdout: Vec::new(), stderr: Vec::new() }
 }
 
 impl Project {
-    /// Its name, which the hook gets.
+    /// The name of the project and of its hook.
     pub fn name(&self) -> &str {
         match &self.kind {
             Kind::Rust(package) => &package.name,
@@ -121,7 +120,6 @@ impl Project {
         }
     }
 
-    /// What it is written in.
     pub fn language(&self) -> Language {
         match &self.kind {
             Kind::Rust(_) => Language::Rust,
@@ -131,7 +129,7 @@ impl Project {
         }
     }
 
-    /// Where its sources are: a change of them changes the component.
+    /// The folder of its sources: a change in it changes the component.
     pub fn sources(&self) -> &Path {
         match &self.kind {
             Kind::Rust(package) => package.folder(),
@@ -141,10 +139,10 @@ impl Project {
         }
     }
 
-    /// Where the component goes unless asked otherwise.
+    /// The default folder of the component.
     pub fn output(&self) -> PathBuf {
         match &self.kind {
-            // Not in Cargo's own folder: that may be one for all projects of the machine.
+            // Cargo's own target folder may be shared by all projects of the machine.
             Kind::Rust(package) => package.folder().join("target/boathook"),
             Kind::Go(package) => package.output(),
             Kind::Script(package, _) => package.output(),
@@ -152,14 +150,14 @@ impl Project {
         }
     }
 
-    /// Folders in which the tool chain writes, absolute.
+    /// Folders that the toolchain writes to, absolute.
     pub fn written(&self) -> Vec<PathBuf> {
         match &self.kind {
             Kind::Rust(package) => vec![package.target_directory.clone(), package.folder().join("target")],
             Kind::Go(package) => vec![package.output()],
-            // All of `target`: that it appears is no change of a source.
+            // All of `target`, because its creation is not a change of a source.
             Kind::Script(package, _) => ["target", "node_modules"].map(|name| package.folder.join(name)).into(),
-            // Editors, checkers and tests write these.
+            // Editors, type checkers and tests write these.
             Kind::Python(package) => {
                 let beside = ["__pycache__", ".mypy_cache", ".pytest_cache", ".venv"];
                 beside.iter().map(|name| package.folder.join(name)).chain([package.output()]).collect()
@@ -167,7 +165,7 @@ impl Project {
         }
     }
 
-    /// Names of files that the tool chain writes beside sources while it builds.
+    /// Names of files that the toolchain writes next to the sources during a build.
     pub fn locks(&self) -> &'static [&'static str] {
         match &self.kind {
             Kind::Rust(_) => &["Cargo.lock"],

@@ -1,5 +1,4 @@
-//! A component out of a source, in a process group of its own, which ends when nobody waits for it any more. Never
-//! interprets what the tool chain says.
+//! Builds a component from a source, in its own process group. The group is killed when the build is dropped.
 
 use std::path::PathBuf;
 
@@ -9,7 +8,7 @@ use tokio::process::Command;
 use super::source::{Origin, Source};
 use crate::author::{BuildError, Project, Tools, nothing};
 
-/// Where the component is; that of others is there already.
+/// The path of the component. A component that other tools build is already there.
 pub(super) async fn build(source: &Source, tools: &Tools) -> Result<PathBuf, BuildError> {
     match &source.origin {
         Origin::Component(path) => Ok(path.clone()),
@@ -22,7 +21,7 @@ async fn build_project(tools: &Tools, project: &Project) -> Result<PathBuf, Buil
         return tools.built(project, Ok(nothing()));
     };
     let mut command = Command::from(command);
-    // Ctrl-C is for us; we end the compilers that it has started.
+    // Ctrl-C is for this process, which ends the compilers that it has started.
     let child = match command.process_group(0).kill_on_drop(true).spawn() {
         Ok(child) => child,
         Err(error) => return tools.built(project, Err(error)),
@@ -39,7 +38,7 @@ struct Group(Option<Pid>);
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
-            // All of it may have ended by now.
+            // The whole group may have ended already.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }

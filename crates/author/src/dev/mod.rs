@@ -1,11 +1,9 @@
-//! The author's loop: watches the source of hooks, builds what changed, swaps it into a running operator, and shows
-//! each run.
+//! The development loop: watches the sources of hooks, builds changed ones, swaps the components into a running
+//! operator, and shows each run. The caller starts the operator and the cluster.
 //!
 //! ```text
 //!  source ─▶ watch ─changed─▶ build ─component─▶ App::swap ─▶ runs ─▶ show
 //! ```
-//!
-//! Never starts an operator or a cluster: it is given them.
 
 mod build;
 mod scope;

@@ -1,4 +1,4 @@
-//! Which changes of files concern a source. Pure but for listing a project's folders.
+//! Decides which file changes concern a source. Pure, except that it lists a project's folders.
 
 use std::{
     fs, io,
@@ -8,19 +8,19 @@ use std::{
 /// The files of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// All in a folder, but for what tools write there.
+    /// All files in a folder, except those that tools write there.
     Project {
         folder: PathBuf,
-        /// Folders in which the tool chain writes.
+        /// Folders that the toolchain writes to.
         written: Vec<PathBuf>,
-        /// Names of files that it writes beside sources.
+        /// Names of files that the toolchain writes next to sources.
         locks: &'static [&'static str],
     },
     File(PathBuf),
 }
 
 impl Scope {
-    /// Whether a change of this file is one of the source.
+    /// Whether a change of this file is a change of the source.
     pub fn concerns(&self, path: &Path) -> bool {
         match self {
             Self::File(file) => path == file,
@@ -37,7 +37,7 @@ impl Scope {
         }
     }
 
-    /// The folders to watch, each for itself.
+    /// The folders to watch. Watches are not recursive.
     pub fn folders(&self) -> io::Result<Vec<PathBuf>> {
         match self {
             Self::File(file) => Ok(file.parent().into_iter().map(Path::to_owned).collect()),
@@ -45,7 +45,7 @@ impl Scope {
         }
     }
 
-    /// A folder and those in it.
+    /// A folder and its subfolders.
     pub fn below(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
         let mut found = vec![folder.to_owned()];
         let mut next = 0;
@@ -53,7 +53,7 @@ impl Scope {
             next += 1;
             for entry in fs::read_dir(&folder)? {
                 let entry = entry?;
-                // Links are not followed: they may go round.
+                // Symbolic links are not followed, because they may form a cycle.
                 if entry.file_type()?.is_dir() && self.concerns(&entry.path()) {
                     found.push(entry.path());
                 }
@@ -67,10 +67,10 @@ fn is_hidden(name: &str) -> bool {
     name.starts_with('.')
 }
 
-/// What editors write beside a file while they save it.
+/// Files that editors write next to a file while they save it.
 fn is_temporary(name: &str) -> bool {
     let ends = ["~", ".tmp", ".bak", ".swp", ".swx", "___jb_tmp___", "___jb_old___"];
-    // Vim tries with this name whether it may write.
+    // Vim creates a file with this name to check that it can write.
     name == "4913" || name.starts_with('#') || ends.iter().any(|end| name.ends_with(end))
 }
 

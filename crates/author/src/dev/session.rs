@@ -1,5 +1,5 @@
-//! The loop: what changed is built, and swapped into the operator. A newer change ends the build under way; what does
-//! not build or can't be used leaves the old version at work.
+//! The loop: builds changed sources and swaps them into the operator. A newer change cancels the running build. If a
+//! build fails or its component cannot be used, the old version stays active.
 
 use std::{
     collections::BTreeSet,
@@ -23,31 +23,29 @@ use crate::{author::BuildError, author::Tools};
 /// Why a session ends by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// Changes would not be seen.
+    /// Changes cannot be observed.
     #[error(transparent)]
     Watch(#[from] WatchError),
-    /// Without it nothing can be built, now or later.
+    /// Without the toolchain, no build can succeed.
     #[error(transparent)]
     ToolChain(BuildError),
 }
 
-/// What is worked on, and how.
 #[derive(Debug)]
 pub struct Session {
-    /// The hooks' sources; at least one.
+    /// The hooks' sources, at least one.
     pub sources: Vec<Source>,
-    /// Builds projects.
     pub tools: Tools,
-    /// The operator's directory of hooks, where components are put.
+    /// The operator's directory of hooks, for built components.
     pub hooks: PathBuf,
-    /// After a swap, the hook's last run is run again.
+    /// Repeats the hook's last run after a swap.
     pub rerun: bool,
-    /// Why the cluster does not ask hooks, if it does not.
+    /// Why the cluster does not call hooks' webhooks, if it does not.
     pub no_webhooks: Option<&'static str>,
 }
 
 impl Session {
-    /// Builds and swaps until something is wrong that no change of a source can fix. Tells of runs that take long.
+    /// Builds and swaps until a problem that no change of a source can fix. Also reports runs that take long.
     pub async fn run(&self, app: &App, show: &Show) -> Result<(), SessionError> {
         tokio::select! {
             ended = self.follow(app, show) => ended,
@@ -110,7 +108,7 @@ impl Session {
                 let same = swapped.from.as_ref() == Some(&swapped.to);
                 let first = swapped.from.is_none();
                 show.note(&Note::Swapped { source, swapped: &swapped, built });
-                // Bindings that begin anew are told of everything as it is.
+                // Restarted bindings receive the whole state anyway.
                 if self.rerun && !same && !first && swapped.begun == 0 {
                     app.run_again(&source.name, |triggers| show.note(&Note::Again { source, triggers }));
                 }
@@ -120,7 +118,7 @@ impl Session {
     }
 }
 
-/// Whoever reads it finds the old one or the new one, whole.
+/// Writes with a rename, so that a reader sees the old file or the new one, and never a part.
 fn put(component: &Path, place: &Path) -> io::Result<()> {
     let beside = place.with_extension("new");
     std::fs::copy(component, &beside)?;

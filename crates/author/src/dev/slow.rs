@@ -1,5 +1,5 @@
-//! Tells of runs that take long: before a run ends nothing is shown of it, and a hook that waits for something looks
-//! like one that was not woken. Never ends a run.
+//! Reports runs that take long. Nothing of a run is shown before it ends, so a hook that waits for something would look
+//! like a hook that was not triggered.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -12,14 +12,14 @@ use tokio::time::Instant;
 
 use super::show::{Note, Show};
 
-/// A hook is silent for so long before its run is told of.
+/// A hook's run is reported after this time without output.
 const LONG: Duration = Duration::from_secs(2);
-/// Between two looks.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(250);
-/// Triggers of each queue that are looked at; those at work come first.
+/// Maximum number of triggers to check in each queue. Running ones come first.
 const MOST: usize = 64;
 
-/// Looks at what runs, until it is dropped.
+/// Checks the active runs until it is dropped.
 pub(super) async fn tell(app: &App, show: &Show) -> Infallible {
     let mut silences = Silences::default();
     let mut looks = tokio::time::interval(LOOK);
@@ -35,19 +35,20 @@ pub(super) async fn tell(app: &App, show: &Show) -> Infallible {
     }
 }
 
-/// Hooks that run and show nothing, by name.
+/// Hooks with an active run and no output, by name.
 #[derive(Default)]
 struct Silences(HashMap<String, Silence>);
 
 struct Silence {
     since: Instant,
-    /// The hook's runs that had ended by then.
+    /// The number of the hook's ended runs at that time.
     runs: u64,
     told: bool,
 }
 
 impl Silences {
-    /// `running`: hooks with a run under way, and how many have ended. Returns those to be told of, each once in a silence.
+    /// `running` contains the hooks with an active run, and the number of their ended runs. Returns the hooks to
+    /// report, each once per silence.
     fn look<'a>(&mut self, now: Instant, running: impl Iterator<Item = (&'a str, u64)>) -> Vec<String> {
         let (mut still, mut long) = (HashMap::new(), Vec::new());
         for (hook, runs) in running {
@@ -80,9 +81,9 @@ mod tests {
         assert_eq!(look(1_000, &[("a", 0), ("b", 7)]), "");
         assert_eq!(look(2_000, &[("a", 0), ("b", 7)]), "a");
         assert_eq!(look(2_500, &[("a", 0), ("b", 7)]), "");
-        // A run of it ended meanwhile.
+        // A run of it has ended in the meantime.
         assert_eq!(look(3_000, &[("a", 0), ("b", 8)]), "");
-        // Nothing of it ran meanwhile.
+        // Nothing of it ran in the meantime.
         assert_eq!(look(4_000, &[("b", 8)]), "");
         assert_eq!(look(5_000, &[("a", 0), ("b", 8)]), "b");
     }

@@ -1,4 +1,4 @@
-//! What is worked on: a project that is built, or a component that somebody else builds. Never builds it.
+//! Finds the sources of hooks: a project to build, or a component that another tool builds.
 
 use std::{
     io,
@@ -10,26 +10,19 @@ use boathook_core::model::{HookName, InvalidName};
 use super::scope::Scope;
 use crate::author::{BuildError, Project, Tools};
 
-/// Why there is nothing to work on.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// No project that can be built.
+    /// There is no project that can be built.
     #[error(transparent)]
     Project(#[from] BuildError),
-    /// A component that can't be found.
+    /// The component is missing.
     #[error("can't find {}: give a project's folder, or a component NAME.wasm that is there", path.display())]
-    NoFile {
-        /// The component.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The file or the package has a name that no hook can have.
+    NoFile { path: PathBuf, source: io::Error },
+    /// The file or the package has a name that is invalid for a hook.
     #[error("{} can't be a hook", path.display())]
     Name {
         /// The file or the folder.
         path: PathBuf,
-        /// Why.
         source: InvalidName,
     },
 }
@@ -37,7 +30,6 @@ pub enum SourceError {
 /// Where a hook comes from.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The hook.
     pub name: HookName,
     pub(super) origin: Origin,
 }
@@ -45,12 +37,12 @@ pub struct Source {
 #[derive(Debug, Clone)]
 pub(super) enum Origin {
     Project(Project),
-    /// Built by others. With its folder's links followed.
+    /// Built by another tool. Links in the path of its folder are resolved.
     Component(PathBuf),
 }
 
 impl Source {
-    /// A project's folder, or a component `NAME.wasm`.
+    /// Finds the source for a project's folder, or for a component `NAME.wasm`.
     pub fn find(path: &Path, tools: &Tools) -> Result<Self, SourceError> {
         let named =
             |name: &str| HookName::new(name).map_err(|source| SourceError::Name { path: path.to_owned(), source });
@@ -63,7 +55,7 @@ impl Source {
         Ok(Self { name: named(project.name())?, origin: Origin::Project(project) })
     }
 
-    /// Which changes concern it.
+    /// The file changes that concern it.
     pub(super) fn scope(&self) -> Scope {
         match &self.origin {
             Origin::Project(project) => Scope::Project {
@@ -76,7 +68,7 @@ impl Source {
     }
 }
 
-/// The file may be another one later; its folder is not.
+/// Resolves only the folder, because the file may be replaced later.
 fn component(path: &Path) -> io::Result<PathBuf> {
     path.metadata()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

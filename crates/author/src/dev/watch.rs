@@ -1,5 +1,5 @@
-//! Waits for changes of sources, and gathers those that come together: who saves a file often writes it in several
-//! steps. Never reads a file.
+//! Waits for changes of sources and groups changes that arrive together, because editors often write a file in several
+//! steps.
 
 use std::{
     collections::BTreeSet,
@@ -19,12 +19,11 @@ use tokio::{
 
 use super::scope::Scope;
 
-/// Without a change for this time, those that came are told.
+/// Changes are reported after this time without another one.
 const QUIET: Duration = Duration::from_millis(25);
-/// They are told after this time in any case.
+/// Changes are reported after this time at the latest.
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// Sources that can't be watched.
 #[derive(Debug, thiserror::Error)]
 #[error("can't watch {} for changes", path.display())]
 pub struct WatchError {
@@ -32,12 +31,12 @@ pub struct WatchError {
     source: notify::Error,
 }
 
-/// What came and was not told.
+/// Changes that were not reported yet.
 #[derive(Default)]
 struct News {
-    /// Sources, by their places.
+    /// Sources, by index.
     changed: BTreeSet<usize>,
-    /// Folders that are new, with the sources that they belong to.
+    /// New folders, with the sources that they belong to.
     folders: BTreeSet<(usize, PathBuf)>,
 }
 
@@ -47,7 +46,7 @@ struct Shared {
     came: Notify,
 }
 
-/// Some sources, watched.
+/// Watches several sources.
 pub(super) struct Watch {
     shared: Arc<Shared>,
     watcher: RecommendedWatcher,
@@ -72,7 +71,7 @@ impl Watch {
         self.watcher.watch(folder, RecursiveMode::NonRecursive)
     }
 
-    /// The sources that changed, by their places. Cancel-safe.
+    /// The sources that changed, by index. Cancel-safe.
     pub async fn changed(&mut self) -> BTreeSet<usize> {
         while self.shared.news().changed.is_empty() {
             self.shared.came.notified().await;
@@ -83,7 +82,7 @@ impl Watch {
         for (source, folder) in folders {
             let below = self.shared.scopes.get(source).and_then(|scope| scope.below(&folder).ok());
             for folder in below.unwrap_or_default() {
-                // It may be gone again.
+                // The folder may be deleted again.
                 let _ = self.add(&folder);
             }
         }
@@ -97,7 +96,7 @@ impl Shared {
     }
 
     fn heard(&self, event: notify::Result<Event>) {
-        // What can't be told is perhaps a change.
+        // An error may hide a change.
         let Ok(event) = event else { return self.all_changed() };
         if event.need_rescan() {
             return self.all_changed();

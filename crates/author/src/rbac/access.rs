@@ -1,4 +1,4 @@
-//! One access to the API, as RBAC tells them apart, and why it is needed.
+//! One access to the API, in the terms of RBAC, and the reason for it.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use boathook_core::model::HookName;
 /// Where objects are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// Cluster-scoped objects, and those of all namespaces.
+    /// Cluster-scoped objects, and objects of all namespaces.
     Cluster,
     /// One namespace.
     Namespace(String),
@@ -23,23 +23,22 @@ impl Place {
     }
 }
 
-/// One verb on one resource in one place: what one SubjectAccessReview asks.
+/// One verb on one resource in one place, as in a SubjectAccessReview.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Access {
-    /// Where.
     pub place: Place,
-    /// API group; `""` is the core group, `*` all.
+    /// API group. `""` is the core group, and `*` is all groups.
     pub group: String,
-    /// Plural, with `/sub` for a subresource; `*` is all of them, `*/sub` this subresource of all.
+    /// Plural, with `/sub` for a subresource. `*` is all resources, and `*/sub` is this subresource of all resources.
     pub resource: String,
-    /// Only the object of this name.
+    /// Only the object with this name.
     pub name: Option<String>,
     /// `get`, `watch`, …
     pub verb: String,
 }
 
 impl Access {
-    /// The accesses that would include this one: the access itself first, and each before those that include it.
+    /// The accesses that include this one. The access itself is first, and each one comes before those that include it.
     pub(super) fn covering(&self) -> Vec<Self> {
         let places = with(&self.place, self.place != Place::Cluster, Place::Cluster);
         let groups = with(&self.group, self.group != "*", "*".to_owned());
@@ -88,45 +87,43 @@ impl fmt::Display for Access {
     }
 }
 
-/// A ServiceAccount of a namespace with HookBundles, which the operator acts as for its hooks.
+/// A ServiceAccount of a namespace with HookBundles, which the operator impersonates for its hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tenant {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub service_account: String,
 }
 
-/// Whose rights.
+/// Who needs an access.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
     /// The operator's own ServiceAccount.
     Host,
-    /// That of one hook, which the operator impersonates.
+    /// The ServiceAccount of one hook, which the operator impersonates.
     Hook(HookName),
-    /// That of the hooks of HookBundles in a namespace, which the operator impersonates.
+    /// The ServiceAccount of the hooks of HookBundles in a namespace, which the operator impersonates.
     Tenant(Tenant),
 }
 
 /// Why an access is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reason {
-    /// For which hook. None: for HookBundles or replicas, whatever hooks there are.
+    /// The hook that needs it. None if it is needed for HookBundles or replicas, independent of the hooks.
     pub hook: Option<HookName>,
-    /// For what of it.
+    /// The part of the document that needs it.
     pub part: Part,
 }
 
-/// A part of a hook's document.
+/// A part of a hook's document, or of the operator's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// The binding of this name, which follows objects.
+    /// The binding of this name, which watches objects.
     Binding(String),
-    /// The binding of this name, which chooses namespaces by their labels.
+    /// The binding of this name, which selects namespaces by label.
     Namespaces(String),
-    /// The binding of this name, whose kind may come later than the hook.
+    /// The binding of this name, whose kind may be defined later than the hook is loaded.
     Definitions(String),
-    /// The item of `permissions.kubernetes` at this place.
+    /// The item of `permissions.kubernetes` at this index.
     Permission(usize),
     /// The binding of this name, which answers the API server.
     Reviews(String),
@@ -136,19 +133,19 @@ pub enum Part {
     Conversion(String),
     /// Kubernetes Events about failed runs.
     Failures,
-    /// Acting as the hook's ServiceAccount.
+    /// Impersonation of the hook's ServiceAccount.
     Identity,
     /// HookBundles, their status and finalizers.
     HookBundles,
-    /// The definition of HookBundles, and those of kinds that their hooks bind.
+    /// The CustomResourceDefinitions of HookBundles and of the kinds that their hooks bind.
     Kinds,
-    /// What the ServiceAccounts of HookBundles may do.
+    /// The rights of the ServiceAccounts of HookBundles.
     Rights,
     /// Secrets that HookBundles name.
     Logins,
     /// Kubernetes Events about HookBundles.
     Told,
-    /// Acting as the ServiceAccounts of HookBundles.
+    /// Impersonation of the ServiceAccounts of HookBundles.
     Identities,
     /// The Lease of the operator's replicas.
     Election,

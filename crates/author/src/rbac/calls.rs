@@ -1,5 +1,5 @@
-//! From a recorded call to the accesses that it needs, as the host checks them. Reads no record, and of bodies only
-//! what object they are about.
+//! Finds the accesses that a recorded call needs, as the operator checks them. Of a body, it reads only the object's
+//! identity.
 
 use boathook_core::model::{CallError, CallReason, EmitEvent, IfExists, ListQuery, ObjectRef, Operation, PatchBody};
 use serde::Deserialize;
@@ -9,16 +9,14 @@ use super::{
     needs::selected_name,
 };
 
-/// How a call ended: what the hook was told, or nothing if its run ended before.
+/// The result of a call as the hook received it. None if the run ended before.
 pub type Ended<'a> = Option<&'a CallError>;
 
 impl Calls {
-    /// A `get`.
     pub fn got(&mut self, target: &ObjectRef, subresource: Option<&str>, ended: Ended<'_>) {
         self.object(target, subresource, &["get"], ended);
     }
 
-    /// A page of a `list`.
     pub fn listed(&mut self, query: &ListQuery, ended: Ended<'_>) {
         self.add(Used {
             api_version: query.api_version.clone(),
@@ -31,7 +29,6 @@ impl Calls {
         });
     }
 
-    /// A write.
     pub fn wrote(&mut self, operation: &Operation, ended: Ended<'_>) {
         let (target, subresource) = match operation {
             Operation::Create(create) => match &create.subresource {
@@ -42,12 +39,12 @@ impl Calls {
             Operation::Patch(patch) => (Some(patch.target.clone()), patch.subresource.as_ref()),
             Operation::Delete(delete) => (Some(delete.target.clone()), None),
         };
-        // A body that is no object was refused for that.
+        // The operator refused a body that is not an object.
         let Some(target) = target else { return };
         self.object(&target, subresource.map(String::as_str), verbs(operation, ended), ended);
     }
 
-    /// An Event.
+    /// Records an Event that the hook emitted.
     pub fn emitted(&mut self, event: &EmitEvent, ended: Ended<'_>) {
         let namespace = some_text(event.regarding.namespace.as_ref()).unwrap_or_else(|| "default".to_owned());
         let target = ObjectRef {
@@ -95,7 +92,7 @@ fn verbs(operation: &Operation, ended: Ended<'_>) -> &'static [&'static str] {
         Operation::Update(_) => &["update"],
         Operation::Patch(patch) => match patch.body {
             PatchBody::Jq(_) => &["get", "update"],
-            // The API server wants `create` when the object is not there; the host does not ask for it.
+            // The API server requires `create` if the object does not exist. The operator does not check for it.
             PatchBody::Apply { .. } if ruling(ended) == Ruling::Allowed => &["create", "patch"],
             _ => &["patch"],
         },
@@ -104,7 +101,7 @@ fn verbs(operation: &Operation, ended: Ended<'_>) -> &'static [&'static str] {
     }
 }
 
-/// What a body is about.
+/// The identity of the object in a body.
 #[derive(Deserialize)]
 struct Body {
     #[serde(rename = "apiVersion")]

@@ -1,4 +1,4 @@
-//! Whether the host would refuse a call by a hook's permissions, where no host is. Pure.
+//! Decides whether the operator would refuse a call because of the hook's permissions, without an operator. Pure.
 
 use boathook_core::model::Permission;
 
@@ -8,10 +8,10 @@ use super::{
     usage::{Use, all_asked, needs},
 };
 
-/// The verbs and the resource that a hook with these permissions may not use for the calls, as `patch configmaps in
-/// namespace "web"`. None: the host would let them pass.
+/// The verbs and the resource of the calls that these permissions do not allow, for example `patch configmaps in
+/// namespace "web"`. None if the operator would allow the calls.
 ///
-/// The plural of a kind that is not known is not guessed: any resource of its group that is not known may be it.
+/// The plural of an unknown kind is not guessed: it may be any unknown resource of its group.
 pub fn denied(permissions: &[Permission], calls: &Calls, kinds: &Kinds) -> Option<String> {
     let uses: Vec<_> = calls.used.iter().map(|(call, times)| Use::of(call, *times, kinds)).collect();
     let granted = |one: &Use<'_>| {
@@ -25,7 +25,7 @@ pub fn denied(permissions: &[Permission], calls: &Calls, kinds: &Kinds) -> Optio
                 }
                 let mut unnamed = asked.clone();
                 unnamed.resource = asked.resource.replacen(plural, "*", 1);
-                // The pattern `*` is everything, and an object is not its subresource.
+                // The pattern `*` matches everything, but an object is not its subresource.
                 unnamed.resource.contains('/') == one.resource.contains('/') && needs(permission, &unnamed, one)
             })
         })
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(refusal.unwrap(), "patch configmaps \"a\" in namespace \"web\"");
         assert!(says(&permission("", "secrets", &["patch"]), &call).is_some());
         assert!(says(&permission("", "configmaps/status", &["patch"]), &call).is_some());
-        // Not known here, and no plural that a rule could guess.
+        // Not known here, and without a plural that a rule could guess.
         let call = patch("gateway.networking.k8s.io/v1", "Gateway", None);
         assert_eq!(says(&permission("gateway.networking.k8s.io", "gateways", &["patch"]), &call), None);
         assert!(says(&permission("gateway.networking.k8s.io", "gateways", &["get"]), &call).is_some());

@@ -1,19 +1,18 @@
-//! What runs of hooks used of the API, gathered from the operator's log or from records. Reads lines, and opens no
-//! file.
+//! What runs of hooks used of the API, from lines of the operator's log or from records. It opens no file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use boathook_core::model::HookName;
 use serde::Deserialize;
 
-/// How a call ended, as far as rights go.
+/// The result of a call, in terms of rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ruling {
-    /// It was within the permissions, and the cluster let it pass.
+    /// The permissions and the cluster allowed it.
     Allowed,
-    /// The hook's permissions do not have it.
+    /// The hook's permissions do not allow it.
     RefusedByGrant,
-    /// The cluster's RBAC does not have it.
+    /// The cluster's RBAC does not allow it.
     RefusedByCluster,
 }
 
@@ -26,43 +25,41 @@ pub struct Used {
     pub kind: String,
     /// `status`, `eviction`, …
     pub subresource: Option<String>,
-    /// Absent for cluster-scoped objects and lists over all namespaces.
+    /// None for cluster-scoped objects and for lists over all namespaces.
     pub namespace: Option<String>,
-    /// Absent for lists and for names that the server makes.
+    /// None for lists, and for names that the API server generates.
     pub name: Option<String>,
     /// `get`, `create`, …
     pub verb: String,
-    /// How it ended.
     pub ruling: Ruling,
 }
 
-/// What is known of one hook's calls.
+/// What is known about one hook's calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Each call, and how often it was made.
     pub used: BTreeMap<Used, u64>,
-    /// Calls are missing, or verbs that they needed: the log tells of writes only, and of one verb each.
+    /// Calls, or verbs that they needed, are missing, because the log contains only writes, and one verb for each.
     pub partial: bool,
 }
 
 impl Calls {
-    /// Notes a call.
+    /// Records a call.
     pub fn add(&mut self, used: Used) {
         let times = self.used.entry(used).or_default();
         *times = times.saturating_add(1);
     }
 }
 
-/// What is known of all hooks' calls. A hook that ran and called nothing is here, too.
+/// What is known about all hooks' calls. It includes hooks that ran and made no call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// By hook.
     pub hooks: BTreeMap<HookName, Calls>,
-    /// Lines that tell of a write, and can't be read.
+    /// Lines about a write that cannot be parsed.
     pub unreadable: BTreeSet<String>,
 }
 
-/// What is read of a line of the log. Values of other types are none.
+/// The fields that are read from a line of the log. Values of other types are ignored.
 #[derive(Deserialize)]
 struct Line {
     #[serde(default)]
@@ -81,17 +78,16 @@ struct Line {
     outcome: serde_json::Value,
 }
 
-/// The run of what the operator itself writes about a hook.
+/// The run id in the lines that the operator itself writes about a hook.
 const OPERATORS_OWN: &str = "event-0";
 
 impl Evidence {
-    /// A hook that ran.
+    /// Adds a hook that ran.
     pub fn of(&mut self, hook: HookName) -> &mut Calls {
         self.hooks.entry(hook).or_default()
     }
 
-    /// Takes a line of the operator's log in JSON. False if it is no JSON object; lines of other kinds are
-    /// passed over.
+    /// Reads a JSON line of the operator's log. False if it is not a JSON object. Lines of other kinds are ignored.
     pub fn read_line(&mut self, text: &str) -> bool {
         let Ok(line) = serde_json::from_str::<Line>(text) else { return false };
         let Some(hook) = line.hook.as_str().and_then(|name| HookName::new(name).ok()) else { return true };

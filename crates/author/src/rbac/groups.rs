@@ -1,5 +1,5 @@
-//! The API groups of Kubernetes itself: their kinds are always there, and what is missing in a local cluster can
-//! be named by Kubernetes' own rule. Knows no kinds.
+//! The API groups of Kubernetes itself. Their kinds always exist, and kinds that the local cluster does not have can be
+//! named by Kubernetes' own rule.
 
 /// The groups that kube-apiserver serves without any CustomResourceDefinition.
 const OWN: [&str; 23] = [
@@ -28,7 +28,7 @@ const OWN: [&str; 23] = [
     "storagemigration.k8s.io",
 ];
 
-/// Whether kinds of this group can't come and go.
+/// Whether kinds of this group cannot be added or removed.
 pub(super) fn is_own(group: &str) -> bool {
     OWN.contains(&group)
 }

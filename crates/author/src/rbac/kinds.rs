@@ -1,6 +1,5 @@
-//! Which kinds there are, as discovery tells them, and what they are called. Pure.
-//!
-//! A kind that is not known is named by the rule by which Kubernetes itself names most of its own.
+//! The kinds from discovery, and their names. Pure. The plural of an unknown kind follows the rule that Kubernetes uses
+//! for most of its own kinds.
 
 use boathook_core::model::plural;
 
@@ -17,7 +16,7 @@ pub struct ServedKind {
     pub singular: String,
     /// `po`.
     pub short_names: Vec<String>,
-    /// Whether objects live in namespaces.
+    /// Whether its objects have a namespace.
     pub namespaced: bool,
     /// `status`, `eviction`, …
     pub subresources: Vec<String>,
@@ -35,28 +34,28 @@ pub(super) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// All kinds that are known, the core group first, each group in its preferred version first.
+/// All known kinds. The core group is first, and each group begins with its preferred version.
 #[derive(Debug, Clone, Default)]
 pub struct Kinds(Vec<ServedKind>);
 
-/// What a binding's kind turned out to be.
+/// The resource of a binding's kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub group: String,
     pub plural: String,
     pub namespaced: bool,
-    /// Not known, but named by the rule.
+    /// The kind is unknown, and its plural is guessed.
     pub guessed: bool,
 }
 
 impl Kinds {
-    /// In the order of discovery.
+    /// The kinds must be in the order of discovery.
     pub fn new(kinds: Vec<ServedKind>) -> Self {
         Self(kinds)
     }
 
-    /// The kind that a binding names by kind, plural, singular or short name in any letter case, as the
-    /// operator finds it; else, if its group is known, by the rule.
+    /// The kind that a binding names by kind, plural, singular or short name in any letter case, as the operator finds
+    /// it. For an unknown kind of a known group, the plural is guessed.
     pub(super) fn find(&self, api_version: Option<&str>, name: &str) -> Option<Found> {
         let called = |kind: &&ServedKind| {
             [&kind.kind, &kind.plural, &kind.singular].into_iter().any(|own| own.eq_ignore_ascii_case(name))
@@ -75,24 +74,24 @@ impl Kinds {
         Some(Found { group, plural: plural(name), namespaced: true, guessed: true })
     }
 
-    /// Group and plural of an object's kind; by the rule, if it is not known.
+    /// Group and plural of an object's kind. The plural of an unknown kind is guessed.
     pub(super) fn resource(&self, api_version: &str, kind: &str) -> (String, String) {
         let known = self.0.iter().find(|served| served.api_version == api_version && served.kind == kind);
         let plural = known.map_or_else(|| plural(kind), |served| served.plural.clone());
         (group(api_version).to_owned(), plural)
     }
 
-    /// Whether the kind is one of these.
+    /// Whether the kind is known.
     pub(super) fn knows(&self, api_version: &str, kind: &str) -> bool {
         self.0.iter().any(|served| served.api_version == api_version && served.kind == kind)
     }
 
-    /// The kind with this plural, in any version; `*` is any group.
+    /// The kind with this plural, in any version. `*` is any group.
     pub(super) fn with_plural(&self, group: &str, plural: &str) -> Option<&ServedKind> {
         self.0.iter().find(|kind| kind.plural == plural && (group == "*" || kind.group() == group))
     }
 
-    /// The names of the kinds of a group, or of all.
+    /// The names of the kinds of a group, or of all groups.
     pub(super) fn kinds_of<'a>(&'a self, of: Option<&'a str>) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |kind| of.is_none_or(|of| kind.group() == of)).map(|kind| kind.kind.as_str())
     }
@@ -102,7 +101,7 @@ impl Kinds {
         self.0.iter().filter(move |kind| kind.group() == of).map(|kind| kind.plural.as_str())
     }
 
-    /// Whether anything is known of a group.
+    /// Whether a kind of the group is known.
     pub(super) fn knows_group(&self, group: &str) -> bool {
         self.0.iter().any(|kind| kind.group() == group)
     }
@@ -143,7 +142,7 @@ mod tests {
         assert_eq!(find(None, "no"), is("", "nodes", false));
         assert_eq!(find(None, "event"), is("", "events", true));
         assert_eq!(find(Some("events.k8s.io/v1"), "Event"), is("events.k8s.io", "events", true));
-        // A plural anywhere wins over a short name in an earlier group.
+        // A plural in any group has precedence over a short name in an earlier group.
         assert_eq!(find(None, "po"), is("sea.dev", "po", true));
     }
 

@@ -1,32 +1,30 @@
-//! Where the operator lives, and who acts: what makes names of what is needed.
+//! The operator's installation, from which the names of objects follow.
 
 use boathook_core::model::HookName;
 
 use super::access::{Tenant, Who};
 
-/// Where the operator lives, and as whom it acts.
+/// The operator's namespace, and the ServiceAccounts that it uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// The operator's namespace.
     pub namespace: String,
-    /// Its ServiceAccount.
     pub service_account: String,
-    /// Each hook has a ServiceAccount of its own, which the operator impersonates.
+    /// Each hook has its own ServiceAccount, which the operator impersonates.
     pub per_hook: bool,
-    /// The Secret of its webhooks' certificates, in its namespace. None: they are in files.
+    /// The Secret of its webhooks' certificates, in its namespace. None if they are in files.
     pub webhook_secret: Option<String>,
-    /// The operator keeps HookBundles.
+    /// The operator runs HookBundles.
     pub hook_bundles: bool,
-    /// The Lease of the operator's replicas, in its namespace. None: there is one replica.
+    /// The Lease of the operator's replicas, in its namespace. None for a single replica.
     pub lease: Option<String>,
-    /// Where HookBundles are, and as whom their hooks act; the hooks that are given are theirs. None: hooks are of a
-    /// directory or a list of bundles.
+    /// The namespaces of HookBundles, and the ServiceAccounts that their hooks act as. The given hooks belong to them.
+    /// Empty if hooks come from a directory or a list of bundles.
     pub tenants: Vec<Tenant>,
 }
 
 impl Layout {
-    /// The ServiceAccount of a hook. A name that is none for a ServiceAccount gets a part of its hash, so that no
-    /// two hooks have the same.
+    /// The ServiceAccount of a hook. If the hook's name is not valid for a ServiceAccount, it contains a part of the
+    /// name's hash, so that no two hooks share one.
     pub fn account_of(&self, hook: &HookName) -> String {
         format!("{}-{}", self.service_account, hook.subdomain())
     }
@@ -40,7 +38,7 @@ impl Layout {
         }
     }
 
-    /// Where that is.
+    /// The namespace of that ServiceAccount.
     pub fn namespace<'a>(&'a self, who: &'a Who) -> &'a str {
         match who {
             Who::Tenant(tenant) => &tenant.namespace,
@@ -48,7 +46,7 @@ impl Layout {
         }
     }
 
-    /// The user that RBAC sees.
+    /// The user name in RBAC.
     pub fn user(&self, who: &Who) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace(who), self.account(who))
     }

@@ -1,13 +1,13 @@
-//! What hooks and their host need of Kubernetes' RBAC: from documents to the least roles, and from what runs
-//! used to what documents should ask for.
+//! The rights that hooks and the operator need in Kubernetes' RBAC: from documents to the least roles, and from the
+//! calls of runs to the permissions that documents should request.
 //!
-//! Pure: it is told which kinds there are and what was used. It never asks an API server, and grants nothing.
+//! Pure: the caller supplies the served kinds and the recorded calls, and sends the requests.
 //!
 //! ```text
 //!  documents ─▶ needs (single accesses, each with its reasons) ─▶ rules (merged) ─▶ objects ─▶ YAML or JSON
 //!                 │                                                    │
-//!                 └─▶ reviews: one question for each access            └─ what a review refused, for reading
-//!  documents + what runs used ─▶ usage: unused, refused, and the permissions to write
+//!                 └─▶ reviews: one request for each access             └─ what a review refused, as text
+//!  documents + recorded calls ─▶ usage: unused, refused, and the permissions to write
 //! ```
 
 mod access;

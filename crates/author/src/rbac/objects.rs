@@ -1,4 +1,4 @@
-//! The objects that give the rights: ServiceAccounts, Roles, ClusterRoles and their bindings. Sends nothing.
+//! The objects that grant the rights: ServiceAccounts, Roles, ClusterRoles and their bindings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::{
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// One object, its rules apart, so that they can be printed with their reasons.
+/// One object, with its rules separate, so that they can be printed with their reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object {
     pub(super) head: Value,
@@ -22,16 +22,16 @@ pub struct Object {
     pub(super) comment: String,
 }
 
-/// All objects, in the order in which they are applied.
+/// All objects, in the order in which they must be applied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     pub(super) objects: Vec<Object>,
-    /// What a reader should know of them.
+    /// What a reader should know about the objects.
     pub notes: BTreeSet<String>,
     pub(super) title: String,
 }
 
-/// The objects for what is needed.
+/// The objects for these needs.
 pub fn manifest(hooks: &[HookSpec], needs: &Needs, layout: &Layout) -> Manifest {
     let mut objects = Vec::new();
     let nothing = BTreeMap::new();
@@ -59,13 +59,13 @@ fn account(who: &Who, accesses: &BTreeMap<Access, BTreeSet<Reason>>, layout: &La
     };
     let namespace = layout.namespace(who);
     let first = objects.len();
-    // Every namespace has "default" already. The operator's own belongs to the manifests that install it: printed here as
-    // well, server-side apply would take every field away that is not repeated here.
+    // Every namespace already has "default". The operator's own ServiceAccount belongs to the manifests that install
+    // it: if it was also printed here, server-side apply would remove every field that is not repeated.
     if account != "default" && *who != Who::Host {
         let itself = head("v1", "ServiceAccount", &account, Some(namespace));
         objects.push(Object { head: itself, rules: Vec::new(), comment: String::new() });
     }
-    // Unique in the cluster: operators in other namespaces have roles of their own.
+    // Unique in the cluster, because operators in other namespaces have their own roles.
     let name = match who {
         Who::Tenant(_) => format!("{}:{namespace}:{account}", layout.namespace),
         _ => format!("{namespace}:{account}"),

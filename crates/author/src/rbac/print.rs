@@ -1,4 +1,4 @@
-//! The objects as text: YAML with the reason of each rule above it, or one JSON list. Reads nothing.
+//! Prints the objects: YAML with the reason of each rule above it, or one JSON list.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use super::{
 
 /// YAML documents for `kubectl apply`.
 pub fn yaml(manifest: &Manifest) -> String {
-    // Writing to a String can't fail.
+    // Writing to a String cannot fail.
     let mut out = String::new();
     let _ = writeln!(out, "# {}.", sentence(&manifest.title));
     let _ =
@@ -33,7 +33,7 @@ pub fn json(manifest: &Manifest) -> Value {
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }
 
-/// The block of a hook's document.
+/// The block for a hook's document.
 pub fn permissions_yaml(permissions: &[Permission]) -> String {
     if permissions.is_empty() {
         return "permissions: {}\n".to_owned();
@@ -84,7 +84,7 @@ fn whole(object: &Object) -> Value {
     whole
 }
 
-/// As RBAC writes it.
+/// The rule in RBAC's format.
 fn value(rule: &Rule) -> Value {
     fields(rule).map(|(key, texts)| (key.to_owned(), json!(texts))).collect::<serde_json::Map<_, _>>().into()
 }
@@ -99,13 +99,13 @@ fn fields(rule: &Rule) -> impl Iterator<Item = (&'static str, &[String])> {
     all.into_iter().filter(|(_, texts)| !texts.is_empty())
 }
 
-/// JSON is YAML, too; a list in one line is read at a glance.
+/// JSON is also YAML. A list in one line is easier to read.
 fn flow(texts: &[String]) -> String {
     let quoted: Vec<_> = texts.iter().map(|text| Value::from(text.as_str()).to_string()).collect();
     format!("[{}]", quoted.join(", "))
 }
 
-/// Names of bindings may hold anything; a comment ends with its line.
+/// Names of bindings may contain any character, but a comment ends with its line.
 fn one_line(text: &str) -> String {
     text.replace(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'), " ")
 }

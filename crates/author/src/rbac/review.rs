@@ -1,19 +1,19 @@
-//! The question whether somebody has an access, as the API server takes it, and what it answers. Sends nothing.
+//! Builds the request that checks an access, and reads the response.
 
 use serde_json::{Value, json};
 
 use super::access::Access;
 
-/// About whom it is asked.
+/// The user whose access is checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asker {
-    /// Whoever asks.
+    /// The user that sends the request.
     Myself,
-    /// Another user; RBAC must allow to ask about others.
+    /// Another user. RBAC must allow the request for others.
     User(String),
 }
 
-/// Path and body of the question.
+/// Path and body of the request.
 pub fn review(asker: &Asker, access: &Access) -> (&'static str, Value) {
     let (resource, subresource) = match access.resource.split_once('/') {
         Some((resource, sub)) => (resource, Some(sub)),
@@ -39,7 +39,7 @@ pub fn review(asker: &Asker, access: &Access) -> (&'static str, Value) {
     (path, json!({ "apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec }))
 }
 
-/// The groups that the API server puts a user in by itself; roles may be bound to them.
+/// The groups that the API server adds to a user by itself. Roles may be bound to them.
 fn groups(user: &str) -> Vec<String> {
     let mut groups = vec!["system:authenticated".to_owned()];
     if let Some((namespace, _)) = user.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':')) {
@@ -49,7 +49,7 @@ fn groups(user: &str) -> Vec<String> {
     groups
 }
 
-/// What the answer says; none if it is no answer.
+/// The result in the response. None if it is not a valid response.
 pub fn allowed(answer: &Value) -> Option<bool> {
     answer.pointer("/status/allowed")?.as_bool()
 }

@@ -1,29 +1,28 @@
-//! From single accesses to few rules: what another access includes is left out, what differs in one respect is put
-//! together. Rules never allow more than the accesses that they are made of, and come in one order.
+//! Merges single accesses into few rules: it drops an access that another one includes, and merges accesses that differ
+//! in one field. Rules never allow more than the accesses that they are made of, and their order is fixed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::access::{Access, Place, Reason};
 
-/// A rule of a Role or ClusterRole, and what it is for.
+/// A rule of a Role or ClusterRole, with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
     /// `apiGroups`.
     pub groups: Vec<String>,
     /// `resources`.
     pub resources: Vec<String>,
-    /// `resourceNames`; empty: all.
+    /// `resourceNames`. Empty means all.
     pub names: Vec<String>,
     /// `verbs`.
     pub verbs: Vec<String>,
-    /// Why it is there.
     pub reasons: BTreeSet<Reason>,
 }
 
 type Texts = BTreeSet<String>;
 type Reasons = BTreeSet<Reason>;
 
-/// The rules that each place needs.
+/// The rules for each place.
 pub fn rules(accesses: &BTreeMap<Access, Reasons>) -> BTreeMap<Place, Vec<Rule>> {
     let single = without_included(accesses).into_iter().map(|(access, reasons)| (access, ((), reasons))).collect();
     let verbs =
@@ -48,7 +47,7 @@ pub fn rules(accesses: &BTreeMap<Access, Reasons>) -> BTreeMap<Place, Vec<Rule>>
     rules
 }
 
-/// Turns one part of the keys into a set: keys that differ only in it become one.
+/// Turns one part of the keys into a set, and merges keys that differ only in that part.
 pub(super) fn gather<K, V, R: Ord, L: Ord, T: Ord>(
     from: BTreeMap<K, (V, BTreeSet<R>)>,
     part: impl Fn(K, V) -> (L, T),
@@ -63,7 +62,7 @@ pub(super) fn gather<K, V, R: Ord, L: Ord, T: Ord>(
     to
 }
 
-/// The accesses that no other includes. Whatever an access was for is what the one that includes it is for.
+/// The accesses that no other access includes. An access that includes others also gets their reasons.
 fn without_included(accesses: &BTreeMap<Access, Reasons>) -> BTreeMap<Access, Reasons> {
     let mut kept: BTreeMap<Access, Reasons> = BTreeMap::new();
     for (access, reasons) in accesses {
@@ -80,7 +79,7 @@ mod tests {
 
     use super::{super::access::Part, *};
 
-    /// `VERB PLACE GROUP RESOURCE NAME`, `-` for the cluster, the core group, or no name.
+    /// `VERB PLACE GROUP RESOURCE NAME`. `-` stands for the cluster, the core group, or no name.
     fn accesses(lines: &[&str]) -> BTreeMap<Access, Reasons> {
         let read = |(index, line): (usize, &&str)| {
             let words: Vec<_> = line.split(' ').collect();
@@ -124,7 +123,7 @@ mod tests {
 
     #[test]
     fn nothing_is_allowed_that_was_not_asked_for() {
-        // Neither `list nodes` nor `get pods named b` may come of these.
+        // Neither `list nodes` nor `get pods named b` may follow from these.
         assert_eq!(
             merged(&["get - - pods -", "list - - pods -", "get - - nodes -"]),
             ["-: [] [nodes] [] [get]", "-: [] [pods] [] [get,list]"]
@@ -150,7 +149,7 @@ mod tests {
             assert_eq!(merged(&[wide, "get n - pods a", "get - - pods a", "get n - pods -"]), [line]);
         }
         assert_eq!(merged(&["update - - */status -", "update n - pods/status a"]), ["-: [] [*/status] [] [update]"]);
-        // A resource is no subresource.
+        // A resource does not include its subresource.
         assert_eq!(merged(&["get - - pods -", "get - - pods/log -"]), ["-: [] [pods,pods/log] [] [get]"]);
     }
 

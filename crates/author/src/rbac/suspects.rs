@@ -1,15 +1,14 @@
-//! Names in a hook's document that no kind or resource of a known group has: most are misspelt. Pure.
-//!
-//! Never judges a group that it does not know: its definition comes with the cluster.
+//! Finds names in a hook's document that match no kind or resource of a known group, because most of them are misspelt.
+//! Names in unknown groups are not checked, because their CustomResourceDefinitions are in the cluster. Pure.
 
 use boathook_core::model::HookSpec;
 
 use super::kinds::{Kinds, group};
 
-/// Edits between two words that may be one.
+/// Maximum edit distance between a misspelt word and the suggestion.
 const NEAR: usize = 2;
 
-/// A sentence for each of them.
+/// A warning for each name.
 pub fn suspects(spec: &HookSpec, kinds: &Kinds) -> Vec<String> {
     let mut found = Vec::new();
     for binding in &spec.kubernetes {
@@ -60,7 +59,7 @@ fn nearest<'a>(word: &str, all: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Letters to be put in, taken out or replaced.
+/// The number of letters to insert, delete or replace.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (at, a) in one.chars().enumerate() {

@@ -1,7 +1,5 @@
-//! Declared against used: which permissions of a hook no run needed, which calls were refused, and the permissions
-//! that would be right.
-//!
-//! A verb is called unused only where what is known of the runs would show its use.
+//! Compares declared and used rights: permissions of a hook that no run needed, calls that were refused, and the
+//! correct permissions. It calls a verb unused only if the evidence would show its use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,59 +12,56 @@ use super::{
     rules::gather,
 };
 
-/// In more namespaces than this, a permission that is proposed names none.
+/// A proposed permission with more namespaces than this names none.
 const NAMED_NAMESPACES: usize = 5;
 
-/// A verb on a resource that a hook asks for.
+/// A verb on a resource that a hook requests.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Asked {
-    /// Its place in `permissions.kubernetes`.
+    /// Its index in `permissions.kubernetes`.
     pub index: usize,
     /// API group, or `*`.
     pub group: String,
     /// Plural, or a pattern.
     pub resource: String,
-    /// One of those that hooks can use.
+    /// One of the verbs that hooks can use.
     pub verb: String,
 }
 
-/// Calls that were refused, apart from names.
+/// Calls that were refused, merged over all names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refused {
-    /// API group.
     pub group: String,
     /// Plural, with `/sub` for a subresource.
     pub resource: String,
-    /// The verb.
     pub verb: String,
-    /// Absent for cluster-scoped objects and for lists over all namespaces.
+    /// None for cluster-scoped objects and for lists over all namespaces.
     pub namespace: Option<String>,
-    /// By the cluster, not by the hook's permissions.
+    /// Refused by the cluster, and not by the hook's permissions.
     pub by_cluster: bool,
 }
 
-/// What is to be said of one hook.
+/// The result for one hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usage {
-    /// The hook.
     pub hook: HookName,
-    /// Nothing is known of any run: nothing is said of it.
+    /// No run is known, so there is no result.
     pub unknown: bool,
-    /// The document asks for it, and no run needed it.
+    /// What the document requests and no run needed.
     pub unused: BTreeSet<Asked>,
     /// What was refused, and how often.
     pub refused: BTreeMap<Refused, u64>,
-    /// `permissions.kubernetes` as it should be.
+    /// The proposed `permissions.kubernetes`.
     pub proposed: Vec<Permission>,
 }
 
 impl Usage {
-    /// Whether there is something to mend.
+    /// Whether there is something to fix.
     pub fn differs(&self) -> bool {
         !self.unused.is_empty() || !self.refused.is_empty()
     }
 
-    /// Whether the document is what has to be mended.
+    /// Whether the document must be fixed.
     pub fn document_differs(&self) -> bool {
         !self.unused.is_empty() || self.refused.keys().any(|refused| !refused.by_cluster)
     }
@@ -88,7 +83,7 @@ pub fn compare(hooks: &[HookSpec], evidence: &Evidence, kinds: &Kinds) -> Vec<Us
     hooks.iter().map(usage).collect()
 }
 
-/// A call in the words of permissions.
+/// A call in terms of permissions.
 pub(super) struct Use<'a> {
     group: String,
     pub resource: String,
@@ -138,7 +133,7 @@ pub(super) fn all_asked(index: usize, permission: &Permission) -> Vec<Asked> {
     all
 }
 
-/// Whether the call needs what is asked for, as the host checks it.
+/// Whether the call needs this requested verb, as the operator checks it.
 pub(super) fn needs(permission: &Permission, asked: &Asked, one: &Use<'_>) -> bool {
     one.call.verb == asked.verb && concerns(asked, one) && {
         let listed = |list: &[String], value: &Option<String>| {
@@ -148,9 +143,9 @@ pub(super) fn needs(permission: &Permission, asked: &Asked, one: &Use<'_>) -> bo
     }
 }
 
-/// Whether group and resource are those of the call.
+/// Whether group and resource match the call.
 fn concerns(asked: &Asked, one: &Use<'_>) -> bool {
-    // Events are sent to events.k8s.io, and the host takes either group for the permission.
+    // Events are sent to events.k8s.io, and the operator accepts either group for the permission.
     let events = asked.group.is_empty() && one.group == "events.k8s.io" && one.resource == "events";
     let group = asked.group == "*" || asked.group == one.group || events;
     group && matches_resource(&asked.resource, &one.resource)
@@ -166,15 +161,15 @@ fn matches_resource(pattern: &str, resource: &str) -> bool {
     }
 }
 
-/// Whether the verb's use would show. The log has one verb for each write: that of a create that replaces may be
-/// `update`, and of an apply that creates it is `patch`; both need `create` too.
+/// Whether the evidence would show a use of the verb. The log has one verb for each write. For a create that replaces,
+/// it may be `update`, and for an apply that creates, it is `patch`. Both also need `create`.
 fn is_known(asked: &Asked, permission: &Permission, calls: &Calls, uses: &[Use<'_>]) -> bool {
     if !calls.partial {
         return true;
     }
     let wrote = |verbs: &[&str]| {
         let as_if = |verb: &str| Asked { verb: verb.to_owned(), ..asked.clone() };
-        // By name as by the verb itself: what creates may not have had one.
+        // Names are compared as for the verb itself. A create may have had no name.
         uses.iter().any(|one| verbs.iter().any(|verb| needs(permission, &as_if(verb), one)))
     };
     match asked.verb.as_str() {
@@ -189,7 +184,7 @@ fn is_pattern(asked: &Asked) -> bool {
     asked.group == "*" || asked.resource.contains('*')
 }
 
-/// What was refused, and would be again: the document may have been mended since.
+/// What was refused, and would still be refused: the document may have been fixed since.
 fn refused(uses: &[Use<'_>], permissions: &[Permission]) -> BTreeMap<Refused, u64> {
     let asked: Vec<_> = permissions.iter().enumerate().map(|(index, one)| (one, all_asked(index, one))).collect();
     let granted =
@@ -214,7 +209,7 @@ fn refused(uses: &[Use<'_>], permissions: &[Permission]) -> BTreeMap<Refused, u6
     refused
 }
 
-/// A verb that the mended document has.
+/// A verb in the proposed document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Wanted {
     names: Vec<String>,
@@ -235,13 +230,13 @@ impl Wanted {
         }
     }
 
-    /// In place of a pattern, what was used of it.
+    /// What was used of a pattern, in its place.
     fn narrow(permission: &Permission, asked: &Asked, one: &Use<'_>) -> Self {
         Self { group: one.group.clone(), resource: one.resource.clone(), ..Self::of(permission, asked) }
     }
 }
 
-/// What would have allowed the refused calls.
+/// The permissions that the refused calls need.
 fn missing(refused: &BTreeMap<Refused, u64>) -> Vec<Wanted> {
     let mut places: BTreeMap<(&str, &str, &str), BTreeSet<Option<&str>>> = BTreeMap::new();
     for what in refused.keys().filter(|what| !what.by_cluster) {
@@ -257,7 +252,7 @@ fn missing(refused: &BTreeMap<Refused, u64>) -> Vec<Wanted> {
     places.into_iter().map(wanted).collect()
 }
 
-/// Few permissions for these verbs, and for no others.
+/// Merges the verbs into few permissions that allow nothing else.
 fn permissions(wanted: BTreeSet<Wanted>) -> Vec<Permission> {
     let single: BTreeMap<Wanted, ((), BTreeSet<()>)> =
         wanted.into_iter().map(|wanted| (wanted, ((), BTreeSet::new()))).collect();

@@ -1,6 +1,4 @@
-//! The admin of a scenario's cluster, who writes plain objects to it.
-//!
-//! Never goes through the operator's own way to the cluster.
+//! The admin of a scenario's cluster, who writes plain objects to it. It uses its own client, and not the operator's.
 
 use std::{collections::BTreeMap, sync::Mutex, sync::PoisonError};
 
@@ -11,19 +9,17 @@ use kube::{
 };
 use serde_json::Value;
 
-/// Who the writes are told to be from.
+/// The field manager of the writes.
 const FIELD_MANAGER: &str = "scenario";
 
-/// Why a call did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AdminError {
-    /// The object can't be addressed.
+    /// The object has no valid address.
     #[error("{0}")]
     Object(String),
-    /// The API server refused.
     #[error("{} ({})", .0.message, .0.code)]
     Refused(Box<kube::core::Status>),
-    /// It could not be asked.
+    /// The request failed.
     #[error("the local cluster did not answer: {0}")]
     Silent(String),
 }
@@ -49,7 +45,7 @@ pub(super) struct Admin {
     kinds: Mutex<BTreeMap<(String, String), Kind>>,
 }
 
-/// What a kind is served as.
+/// How the API server serves a kind.
 #[derive(Clone)]
 pub(super) struct Kind {
     pub resource: ApiResource,
@@ -70,7 +66,7 @@ impl Admin {
         self.status(object).await
     }
 
-    /// Creates an object, or merges it into the one that is there.
+    /// Creates an object, or merges it into the existing one.
     pub async fn apply(&self, object: &Value) -> Result<(), AdminError> {
         loop {
             match self.patch(object).await {
@@ -78,22 +74,22 @@ impl Admin {
                 answer => return answer,
             }
             match self.create(object).await {
-                // Somebody else was first.
+                // Another client created it first.
                 Err(error) if error.is(409) => {}
                 answer => return answer,
             }
         }
     }
 
-    /// Merges into an object that is there.
+    /// Merges into an existing object.
     pub async fn patch(&self, object: &Value) -> Result<(), AdminError> {
         let path = self.path(object).await?;
         self.send("PATCH", &path, object).await?;
         self.status(object).await
     }
 
-    /// The API server drops the status of a kind that has it as a subresource, from every other write: it is what the
-    /// controllers of a cluster say, of which there are none here.
+    /// If status is a subresource of the kind, the API server drops it from every other write. It is the task of the
+    /// cluster's controllers to write it, and there are none here.
     async fn status(&self, object: &Value) -> Result<(), AdminError> {
         let Some(status) = object.get("status") else { return Ok(()) };
         if !self.kind(object).await?.has_status {
@@ -103,13 +99,13 @@ impl Admin {
         self.send("PATCH", &path, &serde_json::json!({ "status": status })).await
     }
 
-    /// Asks for the deletion of an object that must be there.
+    /// Requests the deletion of an existing object.
     pub async fn delete(&self, object: &Value) -> Result<(), AdminError> {
         let path = self.path(object).await?;
         self.send("DELETE", &path, &serde_json::json!({})).await
     }
 
-    /// The object as it is now.
+    /// The current object.
     pub async fn get(&self, object: &Value) -> Result<Option<Value>, AdminError> {
         let path = self.path(object).await?;
         match self.request("GET", path, Vec::new()).await {
@@ -127,12 +123,12 @@ impl Admin {
     async fn request(&self, method: &str, uri: String, body: Vec<u8>) -> Result<Value, AdminError> {
         let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let request = http::Request::builder().method(method).uri(&uri).header("content-type", content_type).body(body);
-        // A name may hold what no path can.
+        // A name may contain characters that a path cannot have.
         let request = request.map_err(|error| AdminError::Object(format!("{uri} can't be asked for: {error}")))?;
         Ok(self.client.request(request).await?)
     }
 
-    /// Where an object is.
+    /// The path of an object.
     pub async fn path(&self, object: &Value) -> Result<String, AdminError> {
         let name = text(object, "/metadata/name").unwrap_or_default();
         Ok(format!("{}/{name}", self.collection(object).await?))
@@ -149,7 +145,7 @@ impl Admin {
         }
     }
 
-    /// What its kind is served as.
+    /// How the API server serves its kind.
     pub async fn kind(&self, object: &Value) -> Result<Kind, AdminError> {
         let version = text(object, "/apiVersion").unwrap_or_default();
         let kind = text(object, "/kind").unwrap_or_default();

@@ -1,7 +1,5 @@
-//! Binding contexts as shell-operator writes them: a JSON or YAML array, the file at `BINDING_CONTEXT_PATH`. Finds
-//! everything that is wrong with one before it gives up.
-//!
-//! Never looks at a hook or a cluster: whether there is such a binding is somebody else's to say.
+//! Binding contexts as shell-operator writes them: a JSON or YAML array, the file at `BINDING_CONTEXT_PATH`. It reports
+//! all problems of a file at once. Whether the hook has such a binding is checked elsewhere.
 
 use boathook_core::model::WatchEventKind;
 use boathook_operator::app::once::{Asked, Occasion, Question, Wanted};
@@ -19,26 +17,26 @@ const TYPES: [&str; 7] = {
     ["Schedule", "Synchronization", "Event", "Group", validating, mutating, conversion]
 };
 
-/// What a file asks for.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub struct Contexts {
-    /// Each context, with its place.
+    /// Each context, with its position.
     pub asked: Vec<(Place, Asked)>,
-    /// The question of the API server that it is, with its place; then nothing else is asked.
+    /// The API server's request that the file contains, with its position. There are then no other contexts.
     pub question: Option<(Place, Question)>,
-    /// Objects of snapshots and synchronizations, which a cluster for the run must have.
+    /// Objects of snapshots and synchronizations, which the run's cluster must contain.
     pub objects: Vec<Value>,
-    /// Items of snapshots that say nothing but a filter's result: no object can be made of them.
+    /// Number of snapshot items with only a filter's result, from which no object can be made.
     pub without_object: usize,
 }
 
-/// Reads a file's text: a list of contexts, or one. All that is wrong comes in the file's order.
+/// Reads a list of contexts, or a single one. Problems are in the file's order.
 pub fn contexts(text: &str) -> Result<Contexts, Vec<Problem>> {
     let start = Place { line: 1, column: 1 };
     if text.trim().is_empty() {
         return Err(vec![Problem::new(start, "", "is empty; it holds a list like [{binding: onStartup}]")]);
     }
-    // Tabs are blanks in JSON, and no indentation in YAML.
+    // A tab is a blank in JSON, but is no indentation in YAML.
     let json = text.trim_start().starts_with(['[', '{']).then(|| text.replace('\t', " "));
     let root = tree::read(json.as_deref().unwrap_or(text)).map_err(|problem| vec![problem])?;
     let problems = Problems::default();
@@ -87,7 +85,7 @@ fn context(node: &Node, path: &str, problems: &Problems, all: &mut Contexts) {
     fields.take("groupName");
     fields.finish();
     if let (Some(binding), Some(occasion)) = (binding, occasion) {
-        // A group is known by its name: the binding is only that of its last trigger.
+        // A group is identified by its name. The binding is only that of its last trigger.
         let binding = (!matches!(occasion, Occasion::Group(_))).then(|| binding.to_owned());
         all.asked.push((node.place, Asked { binding, occasion }));
     }
@@ -147,7 +145,7 @@ fn list(node: &Node, path: &str, problems: &Problems, all: &mut Contexts) {
     }
 }
 
-/// An object of which apiVersion, kind and name are known.
+/// An object with apiVersion, kind and name.
 fn whole(node: &Node, path: &str, problems: &Problems) -> Option<Value> {
     let value = node.value();
     let missing: Vec<_> = ["/apiVersion", "/kind", "/metadata/name"]

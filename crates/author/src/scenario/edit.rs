@@ -1,5 +1,5 @@
-//! Changes of a scenario file's text that make it say what was found; everything else in it, comments
-//! too, stays as it is. Writes no file.
+//! Edits of a scenario file's text, so that it expects the objects that were found. All other text, including comments,
+//! is unchanged.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::{
     tree::Node,
 };
 
-/// Other text for a part of a file.
+/// A replacement for a part of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// In characters.
@@ -18,7 +18,7 @@ pub struct Edit {
     text: String,
 }
 
-/// What an object's text must become. None: it can't be told, as where it stands for another place's text.
+/// The edits for an object. None if there is no text to edit, for example because an alias stands for it.
 pub(super) fn edits(object: &Node, differences: &[Difference]) -> Option<Vec<Edit>> {
     differences.iter().map(|difference| edit(object, difference)).collect()
 }
@@ -30,25 +30,25 @@ fn edit(object: &Node, difference: &Difference) -> Option<Edit> {
             Seg::Key(key) => node.get(key)?,
             Seg::Index(index) => node.item(*index)?,
         };
-        // What an alias stands for has its places elsewhere.
+        // The value of an alias is at another position.
         if node.span.start < within.start || node.span.end > within.end {
             return None;
         }
         within = node.span.clone();
     }
-    // Of a key without a value the parser does not say where it would stand.
+    // For a key without a value, the parser does not report the position of a value.
     if node.block_text || node.span.is_empty() {
         return None;
     }
     Some(Edit { span: node.span.clone(), text: flow(&difference.found) })
 }
 
-/// JSON is YAML, in a block too.
+/// JSON is YAML, also inside a block.
 fn flow(value: &Value) -> String {
     value.to_string()
 }
 
-/// The text with its edits; those that overlap another are left out.
+/// Applies the edits to the text. Drops edits that overlap another one.
 pub fn apply(text: &str, edits: &[Edit]) -> String {
     let mut edits: Vec<&Edit> = edits.iter().collect();
     edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
@@ -59,7 +59,7 @@ pub fn apply(text: &str, edits: &[Edit]) -> String {
         if edit.span.start >= at {
             out.extend(chars.get(at..edit.span.start).unwrap_or_default());
             out.push_str(&edit.text);
-            // A block of text ends with its line.
+            // A block text includes the end of its line.
             let replaced = chars.get(edit.span.clone()).unwrap_or_default();
             at = edit.span.end - replaced.iter().rev().take_while(|c| c.is_whitespace()).count();
         }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::scenario::{matcher::differences, tree};
 
-    /// The text after what was found is accepted.
+    /// The text after the found value was accepted.
     fn accepted(text: &str, found: &Value) -> Option<String> {
         let node = tree::read(text).unwrap();
         let edits = edits(&node, &differences(&node.value(), found))?;

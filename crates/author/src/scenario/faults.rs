@@ -1,6 +1,5 @@
-//! Answers of the API server that a scenario asks for: the operator's client meets them in place of the server's own.
-//!
-//! Never stands between the scenario's admin and the cluster.
+//! Faults of a scenario: the operator's client receives them instead of the API server's responses. They do not affect
+//! the scenario's admin.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,9 +8,9 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tower::service_fn;
 
-/// What calls are about, in the words of the log of writes.
+/// The verbs of calls, as in the log of writes.
 pub(super) const VERBS: [&str; 5] = ["get", "create", "update", "patch", "delete"];
-/// Codes that can be asked for, with the reason that the API server gives.
+/// Possible status codes, with the API server's reasons.
 pub(super) const ANSWERS: [(u16, &str); 9] = [
     (400, "BadRequest"),
     (403, "Forbidden"),
@@ -28,11 +27,11 @@ pub(super) const ANSWERS: [(u16, &str); 9] = [
 #[derive(Clone, Default)]
 pub(super) struct Faults(Arc<Mutex<Vec<Armed>>>);
 
-/// The next `left` calls of one sort get this answer.
+/// The next `left` calls of one kind receive this response.
 #[derive(Debug)]
 pub(super) struct Armed {
     pub verb: &'static str,
-    /// Of the object; its last step is its name.
+    /// Path of the object. Its last segment is the object's name.
     pub path: String,
     pub answer: u16,
     pub left: usize,
@@ -43,7 +42,7 @@ impl Faults {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
     }
 
-    /// The same client; what goes through this one may get another answer.
+    /// A client with faults, which otherwise works like `client`.
     pub fn client(&self, client: kube::Client) -> kube::Client {
         let (faults, namespace) = (self.clone(), client.default_namespace().to_owned());
         let send = move |request: Request<Body>| {
@@ -73,7 +72,7 @@ fn verb(method: &Method) -> Option<&'static str> {
     methods.iter().zip(VERBS).find(|(known, _)| *known == method).map(|(_, verb)| verb)
 }
 
-/// A request, and the path of the object that it is about: of one that creates, the name stands in the body.
+/// A request, and the path of its object. For a request that creates, the name is in the body.
 async fn addressed(request: Request<Body>) -> Result<(Request<Body>, String), kube::Error> {
     let path = request.uri().path().to_owned();
     if request.method() != Method::POST {

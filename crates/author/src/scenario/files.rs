@@ -1,4 +1,4 @@
-//! Which scenarios there are, and the component that each is about. Reads no component.
+//! Finds the scenario files, and the component of each.
 
 use std::{
     collections::BTreeMap,
@@ -12,44 +12,37 @@ use super::{Problem, Scenario};
 
 /// The folder of a hook's scenarios.
 const FOLDER: &str = "scenarios";
-/// Folders are looked into down to this depth.
+/// Maximum depth of the search.
 const MAX_DEPTH: usize = 6;
 
-/// One scenario file, read.
+/// A scenario file that was read.
 #[derive(Debug)]
 pub struct Case {
-    /// The file.
     pub file: PathBuf,
-    /// Its text.
     pub text: String,
-    /// What it says, or all that is wrong with it.
+    /// The scenario, or all problems of the file.
     pub scenario: Result<Scenario, Vec<Problem>>,
-    /// The hook that it is about.
     pub hook: HookName,
-    /// The hook's component.
     pub component: PathBuf,
 }
 
-/// Why scenarios can't be found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// A file or folder can't be read.
     #[error("{} can't be read", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
-    /// There are none.
+    /// There are no scenarios.
     #[error("there are no scenarios at {}: put them at NAME/{FOLDER}/*.yaml, NAME being the hook's, or give --scenarios DIR", .0.display())]
     None(PathBuf),
-    /// There are scenarios and no component.
+    /// There are scenarios, but no component.
     #[error("the hook {hook} has scenarios in {} and no component; build it first. Looked for {}", .folder.display(), paths(.looked))]
     NoComponent {
-        /// The hook.
         hook: String,
-        /// Of its scenarios.
+        /// The folder of its scenarios.
         folder: PathBuf,
-        /// Where the component may be.
+        /// Possible paths of the component.
         looked: Vec<PathBuf>,
     },
-    /// A folder or file has a name that no hook can have.
+    /// A folder or file has a name that is invalid for a hook.
     #[error("{} does not name a hook", .0.display())]
     Name(PathBuf, #[source] boathook_core::model::InvalidName),
 }
@@ -58,8 +51,8 @@ fn paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// The scenarios below a directory or of a component, or one of them, by file. `hooks` is where
-/// components are, `scenarios` where a component's scenarios are.
+/// The scenarios below a directory or of a component, or a single one, ordered by file. `hooks` is the directory of
+/// components, and `scenarios` is the directory of a component's scenarios.
 pub fn find(path: &Path, hooks: Option<&Path>, scenarios: Option<&Path>) -> Result<Vec<Case>, FindError> {
     let only = [Some(path), scenarios].into_iter().flatten().find(|path| is_scenario(path)).and_then(Path::file_name);
     let (path, scenarios) = (&folder_of(path), scenarios.map(folder_of));
@@ -84,7 +77,7 @@ fn is_scenario(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// A scenario's folder; anything else as it is.
+/// The folder of a scenario file. Any other path is returned unchanged.
 fn folder_of(path: &Path) -> PathBuf {
     if !is_scenario(path) {
         return path.to_owned();
@@ -108,7 +101,7 @@ fn of_component(component: &Path, scenarios: Option<&Path>) -> Result<Folders, F
     Ok([(folder, (hook, component.to_owned()))].into())
 }
 
-/// The directory above, in the words of the path if they say it.
+/// The parent directory, from the path itself if possible.
 fn above(path: &Path) -> Option<PathBuf> {
     match path.parent() {
         Some(parent) if path.file_name().is_some() => Some(parent.to_owned()),
@@ -151,14 +144,15 @@ fn collect(path: &Path, depth: usize, folders: &mut Vec<PathBuf>) -> Result<(), 
     Ok(())
 }
 
-/// Beside the scenarios' folder, where `boathook build` puts it, in a `dist` at or above it; or in the directory that was given.
+/// The component: in the given directory; otherwise next to the scenarios' folder, where `boathook build` puts it, or
+/// in a `dist` at or above it.
 fn component(hook: &HookName, folder: &Path, hooks: Option<&Path>) -> Result<PathBuf, FindError> {
     let file = format!("{hook}.wasm");
     let up = |levels: usize| {
         let up = [".."].repeat(levels).iter().fold(folder.to_owned(), |path, up| path.join(up));
         up.canonicalize().unwrap_or(up)
     };
-    // As `test/fail` and `dist/test/fail.wasm`.
+    // As in `test/fail` and `dist/test/fail.wasm`.
     let group = up(2).file_name().map(|group| up(3).join("dist").join(group).join(&file));
     let looked = match hooks {
         Some(hooks) => vec![hooks.join(&file)],

@@ -1,7 +1,5 @@
-//! What one operator logs, line by line, and what these lines say of its hook: its own lines, its
-//! writes, its failures. An operator that runs on one thread is heard alone.
-//!
-//! Never prints anything.
+//! Collects the log of one operator, and finds its hook's lines, writes and failures in it. The operator must run on
+//! one thread, so that the log contains no other lines.
 
 use std::{
     io,
@@ -16,14 +14,14 @@ use serde_json::Value;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::{Registry, layer::SubscriberExt as _};
 
-/// More bytes of lines are not kept; a scenario that logs more fails.
+/// Maximum size of the lines, in bytes. A scenario that logs more fails.
 const MAX_BYTES: usize = 32 << 20;
-/// Lines of the log that a failure shows.
+/// Number of lines of the log in the report of a failure.
 const TAIL: usize = 30;
-/// The log of runs and hooks, without the client library's lines.
+/// The log of runs and hooks, without the lines of the client library.
 const FILTER: &str = "info,kube_client=off";
 
-/// What the operator writes on a hook's behalf has this run.
+/// The run id of the operator's own writes on a hook's behalf.
 const OF_THE_OPERATOR: &str = "event-0";
 
 /// The lines so far.
@@ -34,11 +32,11 @@ pub(super) struct Log(Arc<Mutex<Lines>>);
 struct Lines {
     lines: Vec<Value>,
     bytes: usize,
-    /// Of a line that has not ended.
+    /// The part of a line that has not ended.
     rest: Vec<u8>,
 }
 
-/// A write that a hook asked for.
+/// A write of a hook.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Written {
     pub verb: String,
@@ -49,7 +47,7 @@ pub(super) struct Written {
 }
 
 impl Log {
-    /// Collects what this thread logs, until the guard is dropped.
+    /// Collects the log lines of this thread until the guard is dropped.
     pub fn collect() -> Result<(Self, DefaultGuard), LogError> {
         let log = Self::default();
         let to = log.clone();
@@ -62,24 +60,24 @@ impl Log {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets all lines.
+    /// Removes all lines.
     pub fn clear(&self) {
         *self.lock() = Lines::default();
     }
 
-    /// There were more lines than can be judged.
+    /// Whether there were more lines than can be kept.
     pub fn is_full(&self) -> bool {
         self.lock().bytes > MAX_BYTES
     }
 
-    /// How many of the hook's own lines contain this.
+    /// Number of the hook's own lines that contain the text.
     pub fn said(&self, hook: &str, wanted: &str) -> usize {
         let own = |line: &&Value| is(line, "target", "hook") && is(line, "hook", hook);
         let holds = |line: &&Value| ["message", "fields"].iter().any(|key| text(line, key).contains(wanted));
         self.lock().lines.iter().filter(own).filter(holds).count()
     }
 
-    /// The writes that the hook asked for, as they ended; not the Events by which the operator tells of its failures.
+    /// The hook's writes with their results, without the Events by which the operator records its failures.
     pub fn writes(&self, hook: &str) -> Vec<Written> {
         let audits =
             |line: &&Value| is(line, "target", "audit") && is(line, "hook", hook) && !is(line, "run", OF_THE_OPERATOR);
@@ -100,7 +98,7 @@ impl Log {
         self.lock().lines.iter().filter(failed).map(kind_and_message).collect()
     }
 
-    /// The end of the whole log, for people.
+    /// The end of the whole log, as text.
     pub fn tail(&self) -> Vec<String> {
         let log = self.lock();
         log.lines.iter().skip(log.lines.len().saturating_sub(TAIL)).map(short).collect()
@@ -140,7 +138,7 @@ fn is(line: &Value, key: &str, wanted: &str) -> bool {
     text(line, key) == wanted
 }
 
-/// Level, target, message, and the fields but those that say where the line comes from.
+/// Level, target, message, and all fields except those about the origin of the line.
 fn short(line: &Value) -> String {
     let mut out = format!("{:5} {}: {}", text(line, "level"), text(line, "target"), text(line, "message"));
     let hidden = ["timestamp", "level", "target", "message", "span", "run", "queue", "memory_peak", "host_calls"];

@@ -1,6 +1,4 @@
-//! Whether an object is as a scenario expects it, and where it is not.
-//!
-//! Never reads an object itself.
+//! Compares an object with the expectation of a scenario, and finds the differences.
 
 use std::fmt::{self, Write as _};
 
@@ -13,12 +11,12 @@ pub(super) enum Seg {
     Index(usize),
 }
 
-/// One place where an object is not as expected.
+/// One place where an object differs from the expected one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Difference {
     pub path: Vec<Seg>,
     pub expected: Value,
-    /// Null: nothing.
+    /// Null if there is nothing.
     pub found: Value,
 }
 
@@ -33,7 +31,7 @@ impl Difference {
     pub fn place(&self) -> String {
         let mut text = String::new();
         for seg in &self.path {
-            // Writing to a String can't fail.
+            // Writing to a String cannot fail.
             let _ = match seg {
                 Seg::Key(key) if key.contains(['.', '[']) => write!(text, "[{key:?}]"),
                 Seg::Key(key) => write!(text, ".{key}"),
@@ -44,14 +42,14 @@ impl Difference {
     }
 }
 
-/// Each place where `found` is not as expected; nothing when it is.
+/// Each place where `found` differs from `expected`. Empty if it matches.
 pub(super) fn differences(expected: &Value, found: &Value) -> Vec<Difference> {
     let mut all = Vec::new();
     compare(expected, Some(found), &mut Vec::new(), &mut all);
     all
 }
 
-/// A field that is null counts as one that is not there, on both sides.
+/// A null field is equivalent to a missing one, on both sides.
 fn compare(expected: &Value, found: Option<&Value>, path: &mut Vec<Seg>, all: &mut Vec<Difference>) {
     let found = found.filter(|value| !value.is_null());
     match (expected, found) {
@@ -81,7 +79,7 @@ fn within(seg: Seg, path: &mut Vec<Seg>, work: impl FnOnce(&mut Vec<Seg>)) {
     path.pop();
 }
 
-/// It has only fields that must not be there. One without fields must itself be there.
+/// Whether it contains only fields that must be absent. An object without fields must itself exist.
 fn asks_for_nothing(fields: &Map<String, Value>) -> bool {
     let nothing = |value: &Value| match value {
         Value::Null => true,
@@ -91,7 +89,7 @@ fn asks_for_nothing(fields: &Map<String, Value>) -> bool {
     !fields.is_empty() && fields.values().all(nothing)
 }
 
-/// A value for people.
+/// A value for error texts.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),

@@ -1,7 +1,6 @@
-//! Scenario files: what a cluster holds, what happens there, and what must come of it; each played on
-//! the real operator and a local cluster of its own. `docs/reference/scenario.md` says what one may hold.
-//!
-//! Never prints anything, and never reaches another cluster.
+//! Scenario files: the objects of a cluster, what happens to them, and the expected result. Each scenario is played on
+//! the real operator and its own local cluster, and reaches no other cluster. `docs/reference/scenario.md` describes
+//! the format.
 
 mod admin;
 mod contexts;

@@ -1,5 +1,4 @@
-//! Many scenarios at the same time, each on a thread and a runtime of its own, where its log is heard
-//! alone. Never decides what a scenario means.
+//! Plays many scenarios at the same time. Each has its own thread and runtime, so that its log contains no other lines.
 
 use std::{
     collections::BTreeMap,
@@ -19,19 +18,17 @@ use tempfile::TempDir;
 
 use super::{Failure, Played, Scenario, Settings, log::Log, play::play};
 
-/// What is to be played.
+/// A scenario to play.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'s> {
-    /// The scenario.
     pub scenario: &'s Scenario,
-    /// The hook's name.
     pub hook: &'s HookName,
-    /// Its component's file.
+    /// Path of the component.
     pub component: &'s Path,
 }
 
-/// Plays all, at most `jobs` at the same time, and tells of each as it ends: its index, how it ended,
-/// and how long it took. An error when a hook's file can't be read, or no thread started.
+/// Plays all scenarios, at most `jobs` at the same time. Reports each one when it ends: its index, its result and its
+/// duration. Returns an error if a hook's file cannot be read or a thread cannot be started.
 pub fn play_all(
     subjects: &[Subject<'_>],
     settings: &Settings,
@@ -73,13 +70,13 @@ fn alone(subject: &Subject<'_>, folder: &Path, settings: &Settings) -> Result<Pl
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| early(&error))?;
     let (log, guard) = Log::collect().map_err(|error| early(&error))?;
     let played = runtime.block_on(play(subject.hook, folder, subject.scenario, settings, &log));
-    // What the runtime ends with it is heard too.
+    // The runtime's shutdown is still logged.
     drop(runtime);
     drop(guard);
     played
 }
 
-/// For each component a directory with nothing else in it.
+/// A directory for each component that contains only this component.
 fn folders(subjects: &[Subject<'_>]) -> io::Result<BTreeMap<PathBuf, TempDir>> {
     let mut folders = BTreeMap::new();
     for subject in subjects {
@@ -94,7 +91,7 @@ fn folders(subjects: &[Subject<'_>]) -> io::Result<BTreeMap<PathBuf, TempDir>> {
     Ok(folders)
 }
 
-/// All operators find it in the cache then. What does not compile is told by each scenario.
+/// Fills the cache for all operators. Each scenario reports a component that does not compile.
 fn compile(subjects: &[Subject<'_>], settings: &Settings) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let Ok(sandbox) = Sandbox::new(settings.sandbox.clone()) else { return Ok(()) };

@@ -1,27 +1,25 @@
-//! What is wrong with a scenario file, and where. Reads nothing.
+//! Problems of a scenario file, with their positions.
 
 use std::{cell::RefCell, fmt};
 
-/// More problems of a file are not kept.
+/// Maximum number of problems of a file.
 const MAX_PROBLEMS: usize = 100;
 
-/// A place in a file; both numbers count from 1.
+/// A position in a file. Both numbers count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The line.
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
 }
 
-/// One thing that is wrong with a scenario file.
+/// One problem of a scenario file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it is.
     pub place: Place,
-    /// `steps[0].expect.within`; empty for the file itself.
+    /// For example `steps[0].expect.within`. Empty for the file itself.
     pub path: String,
-    /// What is wrong there, and what is allowed.
+    /// The problem, and what is allowed.
     pub message: String,
 }
 
@@ -39,7 +37,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Collects what is wrong.
+/// Collects problems.
 #[derive(Default)]
 pub(super) struct Problems(RefCell<Vec<Problem>>);
 

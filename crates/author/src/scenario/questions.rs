@@ -1,5 +1,5 @@
-//! Contexts of shell-operator that are questions of the API server: `Validating`, `Mutating` and `Conversion`, each
-//! with its `review`. Asks nobody.
+//! Contexts of shell-operator that are requests of the API server: `Validating`, `Mutating` and `Conversion`, each with
+//! its `review`.
 
 use boathook_core::model::AdmissionKind;
 use boathook_operator::app::once::Question;
@@ -11,12 +11,12 @@ use super::{
     tree::Kind,
 };
 
-/// The types of contexts that are questions.
+/// The types of these contexts.
 pub(super) const TYPES: [&str; 3] = ["Validating", "Mutating", "Conversion"];
 
-/// The question of a context of this type.
+/// The request in a context of this type.
 pub(super) fn question(kind: &str, binding: &str, fields: &Fields<'_>) -> Option<Question> {
-    // The objects themselves say in which version they are.
+    // Not needed, because each object has its version.
     fields.take("fromVersion");
     let to = fields.text("toVersion").map(str::to_owned);
     let request = request(fields)?;

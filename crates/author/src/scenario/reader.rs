@@ -1,5 +1,4 @@
-//! The fields of a mapping, read by type; what is wrong is reported with its place, and keys that
-//! nobody asked for are refused. Knows no key of a scenario.
+//! Reads the fields of a mapping by type. It reports problems with their positions, and refuses unknown keys.
 
 use std::{cell::RefCell, collections::BTreeSet, time::Duration};
 
@@ -11,7 +10,7 @@ use super::{
     tree::{Entry, Kind, Node},
 };
 
-/// The fields of one mapping. Every key must be taken by somebody before [`Fields::finish`].
+/// The fields of one mapping. The caller must read every allowed key before [`Fields::finish`].
 pub(super) struct Fields<'n> {
     entries: &'n [Entry],
     place: Place,
@@ -38,7 +37,7 @@ impl<'n> Fields<'n> {
         self.problems
     }
 
-    /// Reports something about the mapping as a whole.
+    /// Reports a problem of the mapping as a whole.
     pub fn wrong(&self, message: impl Into<String>) {
         self.problems.add(self.place, &self.path, message);
     }
@@ -52,7 +51,7 @@ impl<'n> Fields<'n> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
-    /// The same, and its absence is a problem.
+    /// Like [`Fields::take`], but a missing key is a problem.
     pub fn need(&self, key: &'static str) -> Option<&'n Node> {
         let node = self.take(key);
         if node.is_none() {
@@ -61,7 +60,7 @@ impl<'n> Fields<'n> {
         node
     }
 
-    /// A text that is not empty.
+    /// A non-empty text.
     pub fn text(&self, key: &'static str) -> Option<&'n str> {
         let node = self.take(key)?;
         match &node.kind {
@@ -96,7 +95,7 @@ impl<'n> Fields<'n> {
         number.and_then(|number| usize::try_from(number).ok())
     }
 
-    /// One of some words.
+    /// One of several words.
     pub fn word(&self, key: &'static str, words: &[&'static str]) -> Option<&'static str> {
         let text = self.text(key)?;
         let found = words.iter().find(|word| **word == text).copied();
@@ -106,7 +105,7 @@ impl<'n> Fields<'n> {
         found
     }
 
-    /// A duration as Go writes it, up to `most`.
+    /// A duration in Go's format, up to `most`.
     pub fn duration(&self, key: &'static str, most: Duration) -> Option<Duration> {
         let text = self.text(key)?;
         let duration = parse_duration(text).filter(|duration| *duration <= most);
@@ -118,7 +117,7 @@ impl<'n> Fields<'n> {
         duration
     }
 
-    /// The elements of a list, each with its path. `None` when the key is absent or no list.
+    /// The elements of a list, each with its path. `None` if the key is missing or is not a list.
     pub fn items(&self, key: &'static str) -> Option<impl Iterator<Item = (&'n Node, String)> + use<'n>> {
         let node = self.take(key)?;
         let Kind::List(items) = &node.kind else {
@@ -144,7 +143,7 @@ impl<'n> Fields<'n> {
         fields.entries.iter().filter_map(text).collect()
     }
 
-    /// Refuses keys that nobody asked for. Every mapping ends with it.
+    /// Refuses keys that were not read. It must be called last for every mapping.
     pub fn finish(&self) {
         let known = self.known.borrow();
         let allowed = known.iter().copied().collect::<Vec<_>>().join(", ");
@@ -155,7 +154,7 @@ impl<'n> Fields<'n> {
     }
 }
 
-/// For messages.
+/// A description of a value for error texts.
 pub(super) fn describe(node: &Node) -> String {
     match &node.kind {
         Kind::List(_) => "a list".to_owned(),

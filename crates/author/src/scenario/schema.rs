@@ -1,5 +1,4 @@
-//! The JSON Schema (draft 2020-12) of scenario files. Checks nothing: the reader of files does, and a
-//! test holds the two against each other.
+//! The JSON Schema (draft 2020-12) of scenario files. The reader does not use it; a test compares the two.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +11,7 @@ use super::{
     faults,
 };
 
-/// The schema, as `boathook test --schema` prints it.
+/// The schema that `boathook test --schema` prints.
 pub fn schema() -> Value {
     let mut schema = mapping(
         &["name", "steps"],

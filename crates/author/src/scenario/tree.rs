@@ -1,6 +1,5 @@
-//! From text to a tree of values that know where they stand. Reads no meaning into it.
-//!
-//! Never does unbounded work: nesting, length, and what aliases stand for are limited.
+//! Parses text into a tree of values with positions. The work is bounded: nesting, length, and expanded aliases have
+//! limits.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -10,21 +9,21 @@ use serde_json::Value;
 
 use super::problem::{Place, Problem};
 
-/// No file is longer.
+/// Maximum length of a file.
 const MAX_BYTES: usize = 1024 * 1024;
-/// No value is nested deeper.
+/// Maximum nesting of values.
 const MAX_DEPTH: usize = 64;
-/// More values than these are not read, those that aliases stand for included.
+/// Maximum number of values, including those of expanded aliases.
 const MAX_VALUES: usize = 100_000;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub kind: Kind,
     pub place: Place,
-    /// In characters of the file. Of an alias: the alias.
+    /// In characters of the file. For an alias, the position of the alias.
     pub span: Range<usize>,
-    /// A text written as a block, whose span does not hold its `|` or `>`.
+    /// A block text. Its span does not include its `|` or `>`.
     pub block_text: bool,
     values: usize,
 }
@@ -44,7 +43,7 @@ pub(super) struct Entry {
 }
 
 impl Node {
-    /// Without the places.
+    /// Without positions.
     pub fn value(&self) -> Value {
         match &self.kind {
             Kind::Scalar(value) => value.clone(),
@@ -53,20 +52,18 @@ impl Node {
         }
     }
 
-    /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Self> {
         let Kind::Map(entries) = &self.kind else { return None };
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
-    /// The value of an index.
     pub fn item(&self, index: usize) -> Option<&Self> {
         let Kind::List(items) = &self.kind else { return None };
         items.get(index)
     }
 }
 
-/// Reads a file that holds one document.
+/// Reads a file with a single document.
 pub(super) fn read(text: &str) -> Result<Node, Problem> {
     let start = Place { line: 1, column: 1 };
     if text.len() > MAX_BYTES {
@@ -212,7 +209,7 @@ impl<'t> Loader<'t> {
     }
 }
 
-/// The short name of a tag of YAML's own.
+/// The short name of one of YAML's own tags.
 fn tagged(tag: Option<&Tag>, span: Span) -> Result<Option<&str>, Problem> {
     match tag {
         None => Ok(None),
@@ -221,8 +218,8 @@ fn tagged(tag: Option<&Tag>, span: Span) -> Result<Option<&str>, Problem> {
     }
 }
 
-/// Where a list or mapping ends: with its bracket, or as a block with the last of its values. The parser
-/// says of a block where the next thing begins.
+/// The end of a list or mapping: its bracket, or for a block the end of its last value. For a block, the parser returns
+/// the beginning of the next element.
 fn end(span: Span, last: Option<&Node>) -> usize {
     let is_block = span.start.index() == span.end.index();
     last.filter(|_| is_block).map_or(span.end.index(), |node| node.span.end)

@@ -1,5 +1,5 @@
-//! Logging in: answers a registry's challenge with a login or a token for it. Never sends a login that was not asked
-//! for, and keeps a token only for its repository.
+//! Logs in: answers a registry's challenge with a login, or with a token that the registry issues. A login is never
+//! sent without a challenge, and a token is kept only for its repository.
 
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -16,7 +16,7 @@ const MAX_TOKEN: u64 = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Authorizer {
     login: Option<Login>,
-    /// What worked last.
+    /// The last header that worked.
     header: Mutex<Option<HeaderValue>>,
 }
 
@@ -56,7 +56,7 @@ struct Token {
 }
 
 impl Repository {
-    /// Sends a request; answers a challenge once.
+    /// Sends a request, and answers one challenge.
     pub(super) async fn exchange(
         &self,
         method: &Method,
@@ -69,13 +69,13 @@ impl Repository {
             let value = HeaderValue::from_str(value).map_err(|_| RegistryProblem::Address(value.clone()))?;
             all.insert(name.clone(), value);
         }
-        // Where an upload goes is the registry's choice, who gets the login is not.
+        // The registry chooses where an upload goes, but not who receives the login.
         let own = self.is_own(url);
         if let Some(value) = self.auth.current().filter(|_| own) {
             all.insert(header::AUTHORIZATION, value);
         }
         let answer = self.http.send(method, url, &all, body.clone()).await?;
-        // Nor is it for a host that the registry sent to, to say where the login goes.
+        // A host to which the registry redirected does not choose where the login goes either.
         if answer.status() != StatusCode::UNAUTHORIZED || !own || transport::elsewhere(&answer).is_some() {
             return self.checked(answer);
         }
@@ -129,7 +129,7 @@ impl Repository {
         let answer = self.checked(self.http.send(&Method::GET, &url, &headers, Bytes::new()).await?)?;
         let answer = transport::expect(answer, &[StatusCode::OK]).await?;
         let bytes = transport::read(answer, MAX_TOKEN).await?;
-        // What JSON has in place of a token is not repeated: it may be another service's answer.
+        // The JSON error is not passed on, because it quotes the response, which may be another service's.
         let host = || url.split('/').nth(2).unwrap_or_default().to_owned();
         let token: Token = serde_json::from_slice(&bytes).map_err(|_| RegistryProblem::NoToken(host()))?;
         token.token.or(token.access_token).filter(|token| !token.is_empty()).ok_or_else(|| self.auth.refused())

@@ -1,4 +1,4 @@
-//! Logins for registries, out of a docker config or a pull secret. Never starts a credential helper.
+//! Logins for registries, from a docker config or a pull secret. Credential helpers are never started.
 
 use std::collections::BTreeMap;
 
@@ -11,37 +11,31 @@ use crate::Reference;
 /// Why there is no login.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    /// Not of docker's form.
+    /// The file does not have docker's form.
     #[error("the docker config can't be read: it must be JSON like {{\"auths\": {{\"HOST\": {{\"auth\": \"…\"}}}}}}")]
     Unreadable(#[source] serde_json::Error),
-    /// An entry that is no login.
+    /// An entry does not contain a login.
     #[error("the docker config's entry {0:?} holds no login: `auth` must be the base64 of USER:PASSWORD")]
     Entry(String),
-    /// A program would have to be run.
+    /// A credential helper would have to run.
     #[error(
         "the docker config leaves the login of {host} to the credential helper {helper:?}, which Boathook does not run: \
          write a config with `auths` for it, and name it with --docker-config"
     )]
-    Helper {
-        /// The host.
-        host: String,
-        /// The helper program.
-        helper: String,
-    },
-    /// A token of a kind that only docker's own login flow gives.
+    Helper { host: String, helper: String },
+    /// The entry has a kind of token that only docker's own login flow provides.
     #[error(
         "the docker config has an identity token for {0}, which Boathook does not exchange: put user and password, or an \
          access token as the password, into `auth`"
     )]
     IdentityToken(String),
-    /// Not a pull secret.
+    /// The Secret is not a pull secret.
     #[error(
         "the Secret is no pull secret: its type must be kubernetes.io/dockerconfigjson, and it needs `.dockerconfigjson`"
     )]
     NoPullSecret,
 }
 
-/// User and password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Login {
     pub user: String,
@@ -84,19 +78,19 @@ struct Entry {
 }
 
 impl Credentials {
-    /// Reads docker's `config.json`, which is also what a pull secret holds.
+    /// Reads docker's `config.json`. A pull secret contains the same.
     pub fn from_docker_config(bytes: &[u8]) -> Result<Self, CredentialsError> {
         Ok(Self { config: serde_json::from_slice(bytes).map_err(CredentialsError::Unreadable)? })
     }
 
-    /// Reads a Secret of type `kubernetes.io/dockerconfigjson`, as the API gives it.
+    /// Reads a Secret of type `kubernetes.io/dockerconfigjson`, as the API returns it.
     pub fn from_pull_secret(secret: &Value) -> Result<Self, CredentialsError> {
         let text = secret.pointer("/data/.dockerconfigjson").and_then(Value::as_str);
         let bytes = text.and_then(|text| STANDARD.decode(text).ok()).ok_or(CredentialsError::NoPullSecret)?;
         Self::from_docker_config(&bytes)
     }
 
-    /// Adds what the other has and this one has not.
+    /// Adds the entries of the other that this one does not have.
     pub fn merge(&mut self, other: Self) {
         for (key, entry) in other.config.auths {
             self.config.auths.entry(key).or_insert(entry);
@@ -107,7 +101,7 @@ impl Credentials {
         self.config.creds_store = self.config.creds_store.take().or(other.config.creds_store);
     }
 
-    /// The login of the longest key that the reference begins with; none for no key.
+    /// Returns the login of the longest key with which the reference begins, or `None` if there is no such key.
     pub(super) fn login(&self, at: &Reference) -> Result<Option<Login>, CredentialsError> {
         let host = || at.registry().to_owned();
         if let Some(helper) = self.config.cred_helpers.get(at.registry()) {
@@ -129,7 +123,7 @@ impl Credentials {
     }
 }
 
-/// `https://index.docker.io/v1/` is how docker writes `docker.io`.
+/// docker writes `docker.io` as `https://index.docker.io/v1/`.
 fn plain(key: &str) -> &str {
     let key = key.strip_prefix("https://").or_else(|| key.strip_prefix("http://")).unwrap_or(key);
     let key = key.trim_end_matches('/');

@@ -1,10 +1,10 @@
-//! What goes wrong with a registry: names the reference, the thing that was wanted, and the mend. Decides nothing.
+//! The errors of registries: each names the reference, what was requested, and the remedy.
 
 use std::io;
 
 use crate::{CredentialsError, Digest, Reference, StoreError};
 
-/// Something could not be had from a registry or given to it.
+/// A request to a registry that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{reference}: {what}")]
 pub struct RegistryError {
@@ -19,110 +19,99 @@ impl RegistryError {
         Self { reference: at.to_string(), what: what.to_owned(), problem }
     }
 
-    /// What went wrong.
     pub fn problem(&self) -> &RegistryProblem {
         &self.problem
     }
 }
 
-/// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryProblem {
-    /// No connection.
+    /// There is no connection.
     #[error(
         "no connection to {host}: is it reachable, and does it speak TLS? (--ca names its own authority, --plain-http does without TLS)"
     )]
     Unreachable {
-        /// The host.
         host: String,
-        /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// No byte for too long.
+    /// No byte arrived for too long.
     #[error("the registry sent nothing for {0} s: try again, what is there is kept")]
     Stalled(u64),
-    /// A connection that broke.
+    /// The connection broke.
     #[error("the connection was lost: try again, what is there is kept")]
     Lost(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// An address that is no address.
+    /// The address is not valid.
     #[error("{0:?} is no address that can be asked")]
     Address(String),
-    /// Without TLS, and not allowed.
+    /// The address is without TLS, and that is not allowed.
     #[error("{0:?} is without TLS: allow it with --plain-http, where nobody else can listen")]
     Plain(String),
-    /// Without TLS, and only the admin may allow it.
+    /// The address is without TLS, and only the admin may allow that.
     #[error("{0} is to be spoken to without TLS: the operator's admin can allow it with --insecure-registry {0}")]
     Insecure(String),
-    /// An address of this machine, its network or its cluster.
+    /// The address belongs to this machine, its network or its cluster.
     #[error("{0} is not at a public address: the operator's admin can allow it with --private-registry {0}")]
     NotPublic(String),
-    /// Another host's answer, whose text is not for whoever named the registry.
+    /// Another host responded with an error. Its text is not shown to the tenant that named the registry.
     #[error("{host}, which the registry sends to, answers {status}")]
-    Elsewhere {
-        /// The host.
-        host: String,
-        /// The status code.
-        status: u16,
-    },
-    /// Another host's answer that can't be read, of which no piece is for whoever named the registry.
+    Elsewhere { host: String, status: u16 },
+    /// Another host's response cannot be parsed. No part of it is shown to the tenant that named the registry.
     #[error("{0}, which the registry sends to, answers with something else than what was asked for")]
     Foreign(String),
-    /// No token where the registry says that there are tokens.
+    /// The address that the registry named for tokens returned no token.
     #[error("{0}, where the registry sends for a token, answers without one")]
     NoToken(String),
-    /// Going round in circles.
+    /// There are too many redirects.
     #[error("the registry sends from one address to the next: more than {0} times")]
     Redirects(usize),
-    /// Not there.
+    /// The registry does not have it.
     #[error("the registry has none: check the name, push it first, or log in if it is private")]
     Missing,
     /// The registry does not say how to log in.
     #[error("the registry wants a login in a way that is not known ({0:?}); known are Basic and Bearer")]
     Challenge(String),
-    /// No login, or a wrong one.
+    /// There is no login, or it is wrong.
     #[error("the registry refuses {who}: {mend}")]
     Refused {
-        /// Who it is about.
+        /// The user that was refused.
         who: String,
-        /// What to do.
         mend: &'static str,
     },
-    /// Another status.
+    /// The registry responded with another status.
     #[error("the registry answers {status}: {text}")]
     Status {
-        /// The status code.
         status: u16,
-        /// What the registry says.
+        /// The registry's message.
         text: String,
     },
-    /// A document that is too large.
+    /// A document is too large.
     #[error("it is more than the {0} bytes that were expected, so no more of it was read")]
     TooLarge(u64),
-    /// A document that is something else.
+    /// A document is not the one that was requested.
     #[error("it was tampered with or damaged: its digest is {got}, and {want} was wanted")]
     Digest {
-        /// What there is.
+        /// The digest of the document.
         got: Digest,
-        /// What there should be.
+        /// The digest that was requested.
         want: String,
     },
-    /// An answer that is no JSON.
+    /// The response is not JSON.
     #[error("the registry's answer can't be read")]
     Json(#[source] serde_json::Error),
-    /// Own certificates that are none.
+    /// The admin's own certificates cannot be parsed.
     #[error("the file of --ca holds no certificate: it must be PEM, with BEGIN CERTIFICATE")]
     Authority,
-    /// TLS that can't be set up.
+    /// TLS cannot be set up.
     #[error("TLS can't be set up")]
     Tls(#[source] rustls::Error),
-    /// No login can be had.
+    /// There is no usable login.
     #[error("no login for it can be had")]
     Credentials(#[source] CredentialsError),
-    /// The store's word.
+    /// The store reported an error.
     #[error("it can't be kept")]
     Store(#[from] StoreError),
-    /// A file's word.
+    /// A file cannot be read.
     #[error("a file can't be read")]
     File(#[from] io::Error),
 }

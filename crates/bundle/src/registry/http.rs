@@ -1,5 +1,5 @@
-//! HTTP to registries: TLS, timeouts, redirects, bounded reading. Knows no paths and no logins, and repeats no text of
-//! another host than the registry's.
+//! HTTP to registries: TLS, timeouts, redirects and reads with a limit. It knows no paths and no logins. It repeats no
+//! text of another host than the registry's.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,14 +20,14 @@ use super::{
     reach::{Connector, NotPublic},
 };
 
-/// Until an answer begins.
+/// The time until a response begins.
 const ANSWER: Duration = Duration::from_secs(60);
-/// Between two pieces of an answer.
+/// The time between two pieces of a response.
 pub(super) const IDLE: Duration = Duration::from_secs(30);
-/// More is sent per second than this, or the upload is given up.
+/// The lowest rate of an upload, in bytes per second. A slower upload is given up.
 const SLOWEST_UPLOAD: u64 = 64 * 1024;
 const MAX_REDIRECTS: usize = 5;
-/// Bytes of an error's text that are read.
+/// How many bytes of an error's text are read.
 const MAX_TEXT: u64 = 16 * 1024;
 
 #[derive(Debug)]
@@ -38,12 +38,12 @@ pub(super) struct Http {
     plain: bool,
 }
 
-/// The host that an answer is from, when it is another than the registry's.
+/// Marks a response with its host, if that is not the registry's.
 #[derive(Debug, Clone)]
 struct Elsewhere(String);
 
 impl Http {
-    /// For the registry that this address is of.
+    /// For the registry with this address.
     pub fn new(connect: &Connect, registry: &str) -> Result<Self, RegistryProblem> {
         let registry: Uri = registry.parse().map_err(|_| RegistryProblem::Address(registry.to_owned()))?;
         let connector = Connector::new(&connect.reach, &registry);
@@ -53,7 +53,7 @@ impl Http {
         Ok(Self { client, connector, registry: registry.into_parts().authority, plain: connect.plain_http })
     }
 
-    /// Sends one request; follows where a GET is sent on to, without the login when that is another host.
+    /// Sends one request. Follows redirects of a GET, without the login if they lead to another host.
     pub async fn send(
         &self,
         method: &Method,
@@ -118,7 +118,7 @@ fn is_not_public(error: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<NotPublic>())
 }
 
-/// The host that the answer is from, when that is none of the registry's own but one which it sent to.
+/// The host of a response, if the registry redirected to it and it is not the registry's own.
 pub(super) fn elsewhere(answer: &Response<Incoming>) -> Option<String> {
     answer.extensions().get::<Elsewhere>().map(|Elsewhere(host)| host.clone())
 }
@@ -127,7 +127,7 @@ const AGENT: header::HeaderValue = header::HeaderValue::from_static(concat!("boa
 
 fn tls(own: &[u8]) -> Result<ClientConfig, RegistryProblem> {
     let mut roots = RootCertStore::empty();
-    // A machine without certificates can still use --ca or --plain-http.
+    // Even on a machine without certificates, --ca and --plain-http work.
     let system = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(system.certs);
     if !own.is_empty() {
@@ -142,7 +142,7 @@ fn tls(own: &[u8]) -> Result<ClientConfig, RegistryProblem> {
     Ok(config.map_err(RegistryProblem::Tls)?.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Where a `Location` leads.
+/// The address to which a `Location` leads.
 pub(super) fn join(base: &Uri, location: &str) -> Result<Uri, RegistryProblem> {
     let bad = || RegistryProblem::Address(location.to_owned());
     if location.starts_with("http://") || location.starts_with("https://") {
@@ -155,7 +155,7 @@ pub(super) fn join(base: &Uri, location: &str) -> Result<Uri, RegistryProblem> {
     format!("{scheme}://{authority}{location}").parse().map_err(|_| bad())
 }
 
-/// The next piece of an answer; nothing at its end.
+/// Returns the next piece of a response, or `None` at its end.
 pub(super) async fn next(body: &mut Incoming) -> Result<Option<Bytes>, RegistryProblem> {
     loop {
         let frame = timeout(IDLE, body.frame()).await.map_err(|_| RegistryProblem::Stalled(IDLE.as_secs()))?;
@@ -171,7 +171,7 @@ pub(super) async fn next(body: &mut Incoming) -> Result<Option<Bytes>, RegistryP
     }
 }
 
-/// All of an answer, if it is no longer than `max` bytes.
+/// Reads a whole response, if it is not longer than `max` bytes.
 pub(super) async fn read(answer: Response<Incoming>, max: u64) -> Result<Bytes, RegistryProblem> {
     let mut body = answer.into_body();
     let mut all = Vec::new();
@@ -184,7 +184,7 @@ pub(super) async fn read(answer: Response<Incoming>, max: u64) -> Result<Bytes, 
     Ok(all.into())
 }
 
-/// The answer, if its status is among those; else what the registry says is wrong.
+/// Returns the response if its status is one of these. Otherwise returns the registry's error.
 pub(super) async fn expect(
     answer: Response<Incoming>,
     good: &[StatusCode],
@@ -203,7 +203,7 @@ pub(super) async fn expect(
     Err(RegistryProblem::Status { status: status.as_u16(), text: text(&bytes) })
 }
 
-/// `{"errors": [{"code", "message"}]}` in words, without what could move a terminal's cursor.
+/// Formats `{"errors": [{"code", "message"}]}` as text, without characters that could move a terminal's cursor.
 fn text(bytes: &[u8]) -> String {
     let body: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
     let said = |key: &str| body.pointer(&format!("/errors/0/{key}")).and_then(serde_json::Value::as_str);

@@ -1,7 +1,7 @@
-//! One repository of a registry, as the OCI distribution API serves it. Decides nothing about trust.
+//! One repository of a registry, through the OCI distribution API. Trust is not decided here.
 //!
-//! Own code, since the client crates read manifests and tokens without a bound, and their TLS needs a crypto provider for
-//! the whole process.
+//! We rejected the existing client crates, because they read manifests and tokens without a limit, and because their
+//! TLS needs a crypto provider for the whole process.
 
 mod auth;
 mod credentials;
@@ -28,17 +28,15 @@ use super::{
 /// How to reach registries.
 #[derive(Debug, Clone, Default)]
 pub struct Connect {
-    /// Speak HTTP without TLS. Default false.
+    /// Use HTTP without TLS. Default false.
     pub plain_http: bool,
-    /// Certificates (PEM) that are trusted besides the system's.
+    /// Certificates (PEM) that are trusted in addition to the system's.
     pub ca: Vec<u8>,
-    /// Logins.
     pub credentials: Credentials,
-    /// Where registries may be, and where they may send to.
+    /// Where registries may be, and where they may redirect to.
     pub reach: Reach,
 }
 
-/// One repository.
 #[derive(Debug, Clone)]
 pub(super) struct Repository {
     http: Arc<Http>,
@@ -51,7 +49,7 @@ impl Repository {
     pub fn new(at: &Reference, connect: &Connect) -> Result<Self, RegistryError> {
         let wrong = |problem| RegistryError::new(at, "the registry", problem);
         let login = connect.credentials.login(at).map_err(|error| wrong(RegistryProblem::Credentials(error)))?;
-        // What everybody calls docker.io is served elsewhere.
+        // The registry that everybody calls docker.io is served by another host.
         let host = if at.registry() == "docker.io" { "registry-1.docker.io" } else { at.registry() };
         let scheme = if connect.plain_http { "http" } else { "https" };
         let base = format!("{scheme}://{host}/v2/{}", at.repository());
@@ -59,7 +57,7 @@ impl Repository {
         Ok(Self { http: Arc::new(http), auth: Arc::new(Authorizer::new(login)), at: at.clone(), base })
     }
 
-    /// A manifest's bytes and digest by tag or digest; nothing where there is none.
+    /// Returns a manifest's bytes and digest by tag or digest, or `None` if it does not exist.
     pub async fn manifest(&self, name: &str) -> Result<Option<(Digest, Bytes)>, RegistryError> {
         let wrong = |problem| RegistryError::new(&self.at, &format!("manifest {name}"), problem);
         let url = format!("{}/manifests/{name}", self.base);
@@ -74,7 +72,7 @@ impl Repository {
             answer.headers().get("docker-content-digest").and_then(|value| value.to_str().ok()).map(str::to_owned);
         let elsewhere = http::elsewhere(&answer);
         let bytes = http::read(answer, MAX_MANIFEST).await.map_err(wrong)?;
-        // Errors of whoever reads it quote it.
+        // A caller that cannot parse the manifest quotes it in its error, so another host's response must parse.
         if let Some(host) = elsewhere
             && serde_json::from_slice::<Manifest>(&bytes).is_err()
             && serde_json::from_slice::<Index>(&bytes).is_err()
@@ -89,7 +87,7 @@ impl Repository {
         }
     }
 
-    /// A small blob, checked.
+    /// Returns a small blob after a check of its digest.
     pub async fn blob(&self, wanted: &Descriptor) -> Result<Bytes, RegistryError> {
         let wrong = |problem| RegistryError::new(&self.at, &format!("blob {}", wanted.digest), problem);
         let url = format!("{}/blobs/{}", self.base, wanted.digest);
@@ -103,7 +101,7 @@ impl Repository {
         Ok(bytes)
     }
 
-    /// What refers to a manifest; by the tag that stands for it where the registry keeps no such list.
+    /// Returns what refers to a manifest. If the registry keeps no such list, uses the tag that replaces it.
     pub async fn referrers(&self, digest: &Digest) -> Result<Vec<Descriptor>, RegistryError> {
         let wrong = |problem| RegistryError::new(&self.at, &format!("referrers of {digest}"), problem);
         let url = format!("{}/referrers/{digest}", self.base);
@@ -123,7 +121,7 @@ impl Repository {
         Ok(index.manifests)
     }
 
-    /// Adds to the list of referrers that stands under a tag, for registries that keep none themselves.
+    /// Adds an entry to the list of referrers under a tag, for registries that keep no such list themselves.
     pub async fn add_referrer(&self, subject: &Digest, entry: Descriptor) -> Result<(), RegistryError> {
         let tag = super::payload::referrers_tag(subject);
         let wrong = |error| RegistryError::new(&self.at, &format!("manifest {tag}"), RegistryProblem::Json(error));
@@ -139,13 +137,14 @@ impl Repository {
         Ok(())
     }
 
-    /// Stores a blob, unless it is there. Whether it was sent.
+    /// Stores a blob, unless it exists. Returns whether it was sent.
     pub async fn put_blob(&self, blob: &Descriptor, bytes: Bytes) -> Result<bool, RegistryError> {
         let wrong = |problem| RegistryError::new(&self.at, &format!("blob {}", blob.digest), problem);
         transfer::upload(self, blob, bytes).await.map_err(wrong)
     }
 
-    /// Stores a manifest under a tag, or else under its digest. Whether the registry lists what refers to its subject.
+    /// Stores a manifest under a tag, or else under its digest. Returns whether the registry lists it as a referrer of
+    /// its subject.
     pub async fn put_manifest(&self, media_type: &str, bytes: Bytes, tag: Option<&str>) -> Result<bool, RegistryError> {
         let digest = Digest::of(&bytes);
         let name = tag.unwrap_or(digest.as_str());

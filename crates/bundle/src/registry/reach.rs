@@ -1,5 +1,5 @@
-//! Where connections may go, by the addresses that a host's name has. What is checked is what is connected to, so that
-//! a name that has another address a moment later gains nothing. Decides nothing about trust.
+//! Where connections may go, by the addresses of a host's name. The addresses that were checked are the ones that are
+//! connected to, so a name that changes its address a moment later gains nothing.
 
 use std::{
     collections::BTreeSet,
@@ -20,27 +20,28 @@ use ipnet::IpNet;
 use tokio::net::{TcpStream, lookup_host};
 use tower::{Service, service_fn};
 
-/// Until a connection stands.
+/// The time until a connection is established.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Where a registry may be, and where it may send to.
+/// Where a registry may be, and where it may redirect to.
 #[derive(Debug, Clone, Default)]
 pub enum Reach {
-    /// Anywhere: whoever names the registry is the one whose network it is.
+    /// Anywhere, because the network belongs to the user that names the registry.
     #[default]
     Anywhere,
-    /// At public addresses, with TLS, and what is allowed besides: others name the registry.
+    /// At public addresses and with TLS, plus what the admin allows, because tenants name the registry.
     Public(Arc<Allowed>),
 }
 
-/// What an admin allows to those who name registries. Registries are written as in references, `HOST` or `HOST:PORT`.
+/// What an admin allows to tenants that name registries. Registries are written as in references, `HOST` or
+/// `HOST:PORT`.
 #[derive(Debug, Clone, Default)]
 pub struct Allowed {
-    /// Registries that may have addresses that are not public. One may send to another.
+    /// Registries that may have addresses that are not public. One may redirect to another.
     pub private: BTreeSet<String>,
-    /// Of these, the registries that may be spoken to without TLS.
+    /// Registries that may have such addresses too, and that may be reached without TLS.
     pub insecure: BTreeSet<String>,
-    /// Networks that are not public, besides those that are never public.
+    /// Further networks that count as not public.
     pub networks: Vec<IpNet>,
 }
 
@@ -65,8 +66,9 @@ fn is_among(hosts: &BTreeSet<String>, url: &Uri) -> bool {
     hosts.iter().any(is)
 }
 
-/// Whether an address can be reached by everybody, and leads to nothing of this machine, its network or its cluster. As
-/// IANA's registries of special-purpose addresses have it; the standard library's own answer is not stable.
+/// Whether everybody can reach the address, and it does not lead to this machine, its network or its cluster. The
+/// ranges are those of IANA's registries of special-purpose addresses. The standard library's own function is not
+/// stable.
 fn is_public(address: IpAddr) -> bool {
     let v4 = |high: u16, low: u16| is_public(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)).into());
     match address {
@@ -78,14 +80,14 @@ fn is_public(address: IpAddr) -> bool {
                 || address.is_documentation()
                 || a == 0
                 || a >= 224
-                // Carriers' own, which clouds use inside, too.
+                // Carrier-grade NAT, which clouds also use internally.
                 || (a == 100 && b & 0xc0 == 64)
                 || (a == 192 && b == 0 && c == 0)
                 || (a == 198 && b & 0xfe == 18);
             !special
         }
         IpAddr::V6(address) => match address.segments() {
-            // These stand for an address of IPv4: mapped, translated (NAT64) and tunnelled (6to4).
+            // These contain an IPv4 address: mapped, translated (NAT64) and tunneled (6to4).
             [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
             [0x2002, high, low, ..] => v4(high, low),
             [0x2001, b, ..] if b < 0x200 || b == 0xdb8 => false,
@@ -95,7 +97,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The host has an address, and none that is public.
+/// The host has addresses, but none that is public.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is not at a public address")]
 pub(super) struct NotPublic(pub String);
@@ -114,7 +116,8 @@ fn lookup(host: String, port: u16) -> BoxFuture<'static, io::Result<Vec<SocketAd
 }
 
 impl Connector {
-    /// For a registry and the hosts that it sends to. One that is not allowed to be private leads to none that is.
+    /// For a registry and the hosts to which it redirects. A registry that may not be private cannot redirect to hosts
+    /// that may be.
     pub fn new(reach: &Reach, registry: &Uri) -> Self {
         let reach = match reach {
             Reach::Public(allowed) if !allowed.is_private(registry) => {
@@ -126,7 +129,7 @@ impl Connector {
         Self { reach, lookup }
     }
 
-    /// Whether TLS may be left out there.
+    /// Whether TLS may be left out for this address.
     pub fn may_be_plain(&self, url: &Uri) -> bool {
         match &self.reach {
             Reach::Anywhere => true,
@@ -134,7 +137,7 @@ impl Connector {
         }
     }
 
-    /// The addresses that may be connected to.
+    /// Returns the addresses that may be connected to.
     async fn addresses(&self, url: &Uri) -> Result<Vec<SocketAddr>, Error> {
         let host = url.authority().map(Authority::host).unwrap_or_default();
         let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
@@ -163,7 +166,7 @@ impl Service<Uri> for Connector {
         let connector = self.clone();
         async move {
             let addresses = connector.addresses(&url).await?;
-            // It asks for names again, and gets what was checked.
+            // The connector resolves the name again, and gets the addresses that were checked.
             let checked =
                 service_fn(move |_: Name| std::future::ready(Ok::<_, io::Error>(addresses.clone().into_iter())));
             let mut http = HttpConnector::new_with_resolver(checked);
@@ -298,7 +301,7 @@ mod tests {
         assert_eq!(found, ["1.1.1.1:443".parse().unwrap()]);
     }
 
-    /// A name whose server has a public address for whoever checks it, and another one for whoever connects.
+    /// A name whose server returns a public address to the check, and another address to the connection.
     // mutant: crates/bundle/src/registry/reach.rs: `HttpConnector::new_with_resolver(checked)` => `{ drop(checked); HttpConnector::new() }`
     #[tokio::test]
     async fn the_address_that_was_checked_is_connected_to() {
@@ -309,7 +312,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         FIRST.set(listener.local_addr().unwrap()).unwrap();
         let mut connector = Connector { reach: Reach::Anywhere, lookup: once };
-        // Whoever looks it up again finds nothing.
+        // A second look-up would find nothing.
         let port = listener.local_addr().unwrap().port();
         let stream = connector.call(url(&format!("http://rebound.invalid:{port}/"))).await.unwrap();
         assert_eq!(stream.inner().peer_addr().unwrap(), listener.local_addr().unwrap());

@@ -1,5 +1,5 @@
-//! Layers to and from a registry: downloads that go on where they broke off, uploads of what is not there. Keeps no
-//! byte that the store did not check.
+//! Transfers layers to and from a registry: downloads that continue where they broke off, and uploads of what is
+//! missing. Every downloaded byte goes through the store's checks.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -14,12 +14,12 @@ use crate::{
     store::{Partial, StoreError},
 };
 
-/// Downloads of one layer in a row that bring nothing before it is given up.
+/// How many downloads in a row may make no progress before a layer is given up.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
 impl Repository {
-    /// Brings a layer to its end and into the store.
+    /// Downloads the rest of a layer, and moves it into the store.
     pub async fn fetch(
         &self,
         layer: &Descriptor,
@@ -29,12 +29,12 @@ impl Repository {
         let wrong = |problem| RegistryError::new(&self.at, &format!("layer {}", layer.title()), problem);
         loop {
             self.complete(layer, &mut partial, progress).await.map_err(wrong)?;
-            // It waits for the disk.
+            // This blocks on the disk.
             let finished = spawn_blocking(move || (partial.finish(), partial)).await;
             let (finished, back) = finished.map_err(|error| wrong(RegistryProblem::Lost(error.into())))?;
             partial = back;
             match finished {
-                // What a pull before left may be what is wrong.
+                // The error may be in what a previous pull left.
                 Err(StoreError::Digest { .. }) if partial.renew().map_err(|error| wrong(error.into()))? => {
                     progress.take(layer.size);
                 }
@@ -43,7 +43,7 @@ impl Repository {
         }
     }
 
-    /// Requests, until all of the layer is there.
+    /// Sends requests until the whole layer is there.
     async fn complete(
         &self,
         layer: &Descriptor,
@@ -69,7 +69,7 @@ impl Repository {
         Ok(())
     }
 
-    /// One request, as far as it goes.
+    /// Sends one request, and reads as much as arrives.
     async fn piece(
         &self,
         layer: &Descriptor,
@@ -110,7 +110,7 @@ impl Repository {
     }
 }
 
-/// Whether the same request may bring more.
+/// Whether the same request may succeed if it is sent again.
 fn again(problem: &RegistryProblem) -> bool {
     match problem {
         RegistryProblem::Unreachable { .. } | RegistryProblem::Lost(_) | RegistryProblem::Stalled(_) => true,
@@ -122,7 +122,7 @@ fn again(problem: &RegistryProblem) -> bool {
     }
 }
 
-/// Stores a blob, unless it is there. Whether it was sent.
+/// Stores a blob, unless it exists. Returns whether it was sent.
 pub(super) async fn upload(to: &Repository, blob: &Descriptor, bytes: Bytes) -> Result<bool, RegistryProblem> {
     let url = format!("{}/blobs/{}", to.base, blob.digest);
     let answer = to.exchange(&Method::HEAD, &url, &[], Bytes::new()).await?;

@@ -1,5 +1,5 @@
-//! Keeps layers on disk by their digests, whole ones and begun ones. Never hands out a byte that it did not check. A tenant
-//! has a store of its own in it, so that nobody gets at layers by the logins of another, and none spoils another's.
+//! Stores layers on disk by their digests, finished and unfinished ones. Every byte that it returns was checked. Each
+//! tenant has its own store inside, so that no tenant gets layers through another tenant's login or damages another's.
 
 mod room;
 
@@ -19,60 +19,55 @@ use room::{Room, TENANTS, UnderWay};
 const BLOBS: &str = "blobs/sha256";
 const PARTIAL: &str = "partial";
 pub(super) const LAST: &str = "last";
-/// Digits of digests that stand for something else than bytes.
+/// How many digits of a digest are used in a file name that stands for a text.
 const DIGITS: usize = 32;
-/// What a download that nobody goes on with is kept for.
+/// How long an unfinished download is kept.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
-/// Why a layer can't be kept or had.
+/// Why a layer cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file system's word.
+    /// The file system reported an error.
     #[error("{} can't be used as a store of bundles: choose another directory, or fix its rights", .path.display())]
     Io {
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// No room.
+    /// There is no room.
     #[error(
         "there is no room for {bytes} bytes more: the store holds {max}, and others use less of it; remove bundles of this \
          namespace, or make them smaller"
     )]
     Full {
-        /// What was asked for.
+        /// How many bytes were needed.
         bytes: u64,
-        /// All that the store may hold.
+        /// The most bytes that the store may hold.
         max: u64,
     },
-    /// More bytes than were announced.
+    /// There are more bytes than the manifest announced.
     #[error("layer {layer} is longer than the {size} bytes that its manifest says: the registry is broken or lies")]
     TooLong {
-        /// The layer.
         layer: String,
-        /// Its bytes.
+        /// The announced size in bytes.
         size: u64,
     },
-    /// Fewer bytes than were announced.
+    /// There are fewer bytes than the manifest announced.
     #[error("layer {layer} ended after {got} of {size} bytes: try again, what is there is kept")]
     TooShort {
-        /// The layer.
         layer: String,
-        /// What there is.
+        /// How many bytes there are.
         got: u64,
-        /// Its bytes.
+        /// The announced size in bytes.
         size: u64,
     },
-    /// Other bytes than were announced.
+    /// The bytes are not the ones that the manifest announced.
     #[error("layer {layer} was tampered with or damaged: its digest is {got}, and the manifest says {want}")]
     Digest {
-        /// The layer.
         layer: String,
-        /// What there is.
+        /// The digest of the bytes.
         got: Digest,
-        /// What there should be.
+        /// The digest in the manifest.
         want: Digest,
     },
 }
@@ -80,9 +75,9 @@ pub enum StoreError {
 /// A directory of layers. Several processes may share it.
 #[derive(Debug, Clone)]
 pub struct Store {
-    /// The directory of all.
+    /// The directory of the whole store.
     base: PathBuf,
-    /// The directory of the one that this is for.
+    /// The directory of this tenant's part.
     root: PathBuf,
     tenant: Option<Tenant>,
     bound: Option<Bound>,
@@ -93,13 +88,13 @@ pub struct Store {
 #[derive(Debug, Clone)]
 struct Bound {
     max: u64,
-    /// Of that, what pulls may bring at the same time: three quarters, so that who fills it takes no more than that from
-    /// what others have.
+    /// How much of that pulls may download at the same time. It is three quarters, so that a tenant that fills it takes
+    /// no more than that from what others have.
     pulls: Pool,
 }
 
 impl Store {
-    /// Opens a store; makes the directory, for its owner alone, if it is missing.
+    /// Opens a store. Creates the directory if it is missing, with access only for its owner.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         let (base, root) = (root.to_owned(), root.to_owned());
         let store = Self { base, root, tenant: None, bound: None, under_way: UnderWay::default() };
@@ -108,20 +103,20 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes room before each pull of a tenant, so that it holds no more than so many bytes at any time.
+    /// Makes room before each pull of a tenant, so that the store never holds more than `max` bytes.
     #[must_use]
     pub fn bounded(self, max: u64) -> Self {
         Self { bound: Some(Bound { max, pulls: Pool::new(max / 4 * 3) }), ..self }
     }
 
-    /// A tenant's own store in this one.
+    /// The tenant's own store inside this one.
     #[must_use]
     pub fn of(&self, tenant: &Tenant) -> Self {
         let root = self.base.join(TENANTS).join(short(&tenant.to_string()));
         Self { root, tenant: Some(tenant.clone()), ..self.clone() }
     }
 
-    /// One of its directories, which is made if it is missing.
+    /// Returns one of its directories, and creates it if it is missing.
     pub(super) fn directory(&self, name: &str) -> Result<PathBuf, StoreError> {
         let path = self.root.join(name);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(failed(&path))?;
@@ -132,7 +127,7 @@ impl Store {
         self.root.join(name)
     }
 
-    /// Room for those of the layers that are not there, as soon as the pulls of other tenants leave it.
+    /// Takes room for the layers that are missing, as soon as the pulls of other tenants leave enough.
     pub(super) async fn room(&self, layers: Vec<Descriptor>) -> Result<Room, BundleError> {
         let (Some(Bound { max, pulls }), Some(tenant)) = (self.bound.clone(), &self.tenant) else {
             return Ok(Room::default());
@@ -148,13 +143,13 @@ impl Store {
         Ok(room.0.with(share))
     }
 
-    /// Bytes of the layers that are not there. Reads none.
+    /// The size in bytes of the missing layers. Reads no layer.
     fn missing(&self, layers: &[Descriptor]) -> u64 {
         let mut missing = 0_u64;
         for layer in layers {
             match File::open(self.blob(&layer.digest)) {
                 Ok(file) if file.metadata().is_ok_and(|data| data.len() == layer.size) => {
-                    // So that it does not go for the others.
+                    // Marks it as used, so that it is not evicted for the other layers.
                     let _ = file.set_modified(SystemTime::now());
                 }
                 _ => missing = missing.saturating_add(layer.size),
@@ -167,7 +162,7 @@ impl Store {
         self.root.join(BLOBS).join(digest.hex())
     }
 
-    /// The file of a layer, if it is there and still what it was. A damaged one is removed. Reads all of it.
+    /// Returns the file of a layer, if it exists and is unchanged. Removes a damaged one. Reads the whole file.
     pub fn get(&self, layer: &Descriptor) -> Result<Option<PathBuf>, StoreError> {
         let path = self.blob(&layer.digest);
         let failed = |source| StoreError::Io { path: path.clone(), source };
@@ -178,7 +173,7 @@ impl Store {
         };
         let (sum, len) = sum_of(&mut file).map_err(failed)?;
         if len == layer.size && sum.finish() == layer.digest {
-            // The time of last use, for `collect`; a store that can't be written still serves.
+            // The time of last use, for `collect`. The store still works if it cannot be written.
             let _ = file.set_modified(SystemTime::now());
             return Ok(Some(path));
         }
@@ -186,7 +181,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Begins to write a layer, or goes on where a pull from the same place stopped.
+    /// Begins to write a layer, or continues where a pull from the same place stopped.
     pub(super) fn begin(&self, layer: &Descriptor, place: &str) -> Result<Partial, StoreError> {
         self.directory(BLOBS)?;
         let directory = self.directory(PARTIAL)?;
@@ -196,8 +191,9 @@ impl Store {
             options.read(true).write(true).create_new(new).create(true).mode(0o600).open(path)
         };
         let mut file = open(&shared, false).map_err(failed(&shared))?;
-        // Somebody else is at it: two writers would mix their bytes, so this one begins for itself. The same holds when
-        // that one has just finished, and the path is another file's or nobody's now.
+        // If another pull writes the file, this one uses a file of its own, because two writers would mix their bytes.
+        // It does the same if the other pull has just finished, because the path then belongs to another file or to
+        // none.
         let mut path = shared;
         if file.try_lock().is_err() || !is_at(&file, &path) {
             (file, path) = own_file(&directory, layer)?;
@@ -211,8 +207,9 @@ impl Store {
         Ok(partial)
     }
 
-    /// Removes layers, begun ones among them, until the rest is within `max` bytes: of those who use most, the ones
-    /// used longest ago. And downloads that nobody went on with for a day. Gives the bytes that were freed.
+    /// Removes downloads that did not continue for a day. Then removes layers, including unfinished ones, until the
+    /// rest is within `max` bytes: first from the tenants that use most, and there the least recently used ones.
+    /// Returns how many bytes were freed.
     pub fn collect(&self, max: u64, now: SystemTime) -> Result<u64, StoreError> {
         let mut freed = 0;
         for (path, used, size) in files(&self.root.join(PARTIAL))? {
@@ -234,11 +231,11 @@ fn short(text: &str) -> String {
     Digest::of(text.as_bytes()).hex().chars().take(DIGITS).collect()
 }
 
-/// A file that nobody else writes to.
+/// A file that no other pull writes to.
 fn own_file(directory: &Path, layer: &Descriptor) -> Result<(File, PathBuf), StoreError> {
     let own = tempfile::Builder::new().prefix(layer.digest.hex()).tempfile_in(directory);
     let (file, path) = own.and_then(|own| own.keep().map_err(|error| error.error)).map_err(failed(directory))?;
-    // It counts as being written.
+    // The lock marks the file as being written.
     file.try_lock().map_err(|error| failed(&path)(error.into()))?;
     Ok((file, path))
 }
@@ -256,7 +253,7 @@ fn files(directory: &Path) -> Result<Vec<(PathBuf, SystemTime, u64)>, StoreError
         let mut found = Vec::new();
         for entry in fs::read_dir(directory)? {
             let entry = entry?;
-            // Another process may remove it meanwhile.
+            // Another process may remove the file in the meantime.
             if let Ok(data) = entry.metadata() {
                 found.push((entry.path(), data.modified()?, data.len()));
             }
@@ -266,7 +263,7 @@ fn files(directory: &Path) -> Result<Vec<(PathBuf, SystemTime, u64)>, StoreError
     list().map_err(|source| StoreError::Io { path: directory.to_owned(), source })
 }
 
-/// Reads to the end.
+/// Reads a file to its end. Returns its digest and its length.
 fn sum_of(file: &mut File) -> io::Result<(Sum, u64)> {
     let (mut sum, mut len) = (Sum::default(), 0_u64);
     let mut buffer = vec![0; 64 * 1024];
@@ -286,25 +283,25 @@ pub(super) struct Partial {
     target: PathBuf,
     sum: Sum,
     len: u64,
-    /// Its beginning is what another pull left.
+    /// Whether its beginning was left by another pull.
     resumed: bool,
     layer: Descriptor,
 }
 
 impl Partial {
-    /// Bytes that are there.
+    /// How many bytes there are.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Forgets what is there.
+    /// Drops what was written.
     pub fn restart(&mut self) -> Result<(), StoreError> {
         self.file.set_len(0).and_then(|()| self.file.rewind()).map_err(failed(&self.path))?;
         (self.sum, self.len, self.resumed) = (Sum::default(), 0, false);
         Ok(())
     }
 
-    /// Begins again in a file of its own, if what is wrong may be what was there before. Whether it does.
+    /// Starts over in a file of its own, if the error may be in what another pull left. Returns whether it does.
     pub fn renew(&mut self) -> Result<bool, StoreError> {
         if !self.resumed {
             return Ok(false);
@@ -315,7 +312,7 @@ impl Partial {
         Ok(true)
     }
 
-    /// Writes on.
+    /// Appends bytes.
     pub fn write(&mut self, piece: &[u8]) -> Result<(), StoreError> {
         let len = self.len.saturating_add(piece.len() as u64);
         if len > self.layer.size {
@@ -328,8 +325,8 @@ impl Partial {
         Ok(())
     }
 
-    /// Checks the whole and puts it among the layers. What is too short stays for the next time; what is wrong goes.
-    /// Waits for the disk.
+    /// Checks the complete layer and moves it to the finished ones. A layer that is too short stays for the next try. A
+    /// wrong layer is removed. This blocks on the disk.
     pub fn finish(&mut self) -> Result<PathBuf, StoreError> {
         let layer = self.layer.title().to_owned();
         if self.len < self.layer.size {
@@ -345,7 +342,7 @@ impl Partial {
     }
 }
 
-/// Hashing a large file takes its time.
+/// Runs work on the threads for blocking tasks, because hashing a large file takes long.
 pub(super) async fn blocking<T: Send + 'static, E: Into<BundleError> + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, BundleError> {

@@ -1,8 +1,8 @@
-//! How much of a store each tenant uses, and whose files go when there is no room. Reads no file.
+//! How much of a store each tenant uses, and whose files are removed if there is no room. No file is read here.
 //!
-//! A tenant uses what it pulled, what it began to pull, and the room that its pulls have for what is to come. Room is made
-//! where most is used: who uses little keeps it, whatever others pull. Shares as in `fair.rs` would leave a quarter empty; they
-//! hold for what is under way, which can't be taken back.
+//! A tenant uses what it pulled, what it began to pull, and the room that its pulls hold for what they will download.
+//! Room is made where most is used, so a tenant that uses little keeps it, whatever others pull. Shares as in `fair`
+//! would leave a quarter empty. They apply only to downloads under way, because that room cannot be taken back.
 
 use std::{
     collections::BTreeMap,
@@ -20,11 +20,11 @@ use super::{BLOBS, LAST, PARTIAL, StoreError, failed};
 /// The directory of each tenant's own store.
 pub(super) const TENANTS: &str = "tenants";
 
-/// What pulls of this process will bring, by the directory of who pulls.
+/// How many bytes the pulls of this process will still download, by the tenant's directory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UnderWay(Arc<Mutex<BTreeMap<PathBuf, u64>>>);
 
-/// Room for what a pull brings. The rest of it is given back when this is dropped.
+/// The room for one pull. Dropping it gives the unused rest back.
 #[derive(Debug, Default)]
 pub(crate) struct Room(Option<Held>, Option<Share>);
 
@@ -36,13 +36,13 @@ struct Held {
 }
 
 impl Room {
-    /// With a share of all that may be under way, which is given back with the room.
+    /// Adds a share of all that may be under way. It is given back with the room.
     pub fn with(mut self, share: Share) -> Self {
         self.1 = Some(share);
         self
     }
 
-    /// So much has come, and counts as a file.
+    /// Notes that this many bytes were downloaded, and now count as a file.
     pub fn came(&self, bytes: u64) {
         let Some(Held { under_way, owner, bytes: held }) = &self.0 else { return };
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,10 +62,10 @@ impl Drop for Room {
     }
 }
 
-/// A file that may go.
+/// A file that may be removed.
 struct Entry {
     path: PathBuf,
-    /// What a start without the registry needs goes last.
+    /// What a start without the registry needs is removed last.
     late: bool,
     used: SystemTime,
     bytes: u64,
@@ -76,7 +76,8 @@ impl UnderWay {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for more bytes of an owner, so that no more than `max` are used. Gives the bytes that were freed, too.
+    /// Makes room for more bytes of an owner, so that no more than `max` are used. Also returns how many bytes were
+    /// freed.
     pub fn room(&self, base: &Path, owner: &Path, bytes: u64, max: u64) -> Result<(Room, u64), StoreError> {
         let mut under_way = self.all();
         let mut files = files_of_all(base)?;
@@ -87,7 +88,7 @@ impl UnderWay {
         *used.entry(owner.to_owned()).or_default() += bytes;
         let (mut gone, mut freed) = (Vec::new(), 0);
         while used.values().sum::<u64>() > max {
-            // Those who use more than the owner will, or else itself.
+            // Take from tenants that use more than the owner will use, or else from the owner itself.
             let own = used.get(owner).copied().unwrap_or_default();
             let has_files = |of: &Path| files.get(of).is_some_and(|files| !files.is_empty());
             let most = used.iter().filter(|(of, used)| has_files(of) && (**used > own || of.as_path() == owner));
@@ -97,7 +98,7 @@ impl UnderWay {
             *used = used.saturating_sub(oldest.bytes);
             gone.push(oldest);
         }
-        // Not before it is known to be enough.
+        // Files are removed only now that it is known to be enough.
         for Entry { path, bytes, .. } in gone {
             fs::remove_file(&path).or_else(gone_is_good).map_err(failed(&path))?;
             freed += bytes;
@@ -112,7 +113,7 @@ fn gone_is_good(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// By the directory of their owner; the one that goes first is the last.
+/// The files by the directory of their owner. In each list, the file to remove first is the last one.
 fn files_of_all(base: &Path) -> Result<BTreeMap<PathBuf, Vec<Entry>>, StoreError> {
     let mut owners = vec![base.to_owned()];
     let tenants = base.join(TENANTS);
@@ -142,7 +143,8 @@ fn files_in(directory: &Path, late: bool) -> io::Result<Vec<Entry>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
-        // Another process may remove it meanwhile. What is being written is locked, and has its room.
+        // Another process may remove the file in the meantime. A file that is being written is locked, and has its own
+        // room.
         let Ok(file) = File::open(&path) else { continue };
         if let (Ok(()), Ok(data)) = (file.try_lock_shared(), file.metadata())
             && data.is_file()

@@ -1,4 +1,4 @@
-//! The signatures that a bundle has, in cosign's form and in Sigstore's. Collects them; decides nothing.
+//! Collects the signatures of a bundle, in cosign's form and in Sigstore's form.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -11,31 +11,31 @@ use crate::{
     payload::{PAYLOAD_TYPE, Payload, SIGNATURE, signature_tag},
 };
 
-/// Signatures that are looked at; a bundle with more has these.
+/// The most signatures that are checked. Further ones are ignored.
 const MAX: usize = 32;
 const SIGSTORE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 const STATEMENT: &str = "application/vnd.in-toto+json";
 
-/// One signature: what was signed, and what that says.
+/// One signature, what it covers, and what that states.
 #[derive(Debug)]
 pub(super) struct Evidence {
     /// The bytes that were signed.
     message: Bytes,
     signature: Vec<u8>,
-    /// The digests that the message names.
+    /// The digests in the message.
     pub digests: Vec<String>,
-    /// The tag that it names.
+    /// The tag in the message.
     pub tag: Option<String>,
 }
 
 impl Evidence {
-    /// Whether the key made it. What it says counts only then.
+    /// Whether the key made the signature. What the message states counts only then.
     pub fn is_by(&self, key: &PublicKey) -> bool {
         key.verifies(&self.message, &self.signature)
     }
 }
 
-/// All signatures of a manifest.
+/// Returns all signatures of a manifest.
 pub(super) async fn collect(at: &Place, digest: &Digest, manifest: &Bytes) -> Result<Vec<Evidence>, BundleError> {
     let mut found = simple(at, digest).await?;
     let bundles = at.referrers(digest).await?.into_iter().filter(|entry| {
@@ -61,7 +61,7 @@ fn layers(at: &Place, bytes: &[u8]) -> Result<Vec<crate::Descriptor>, BundleErro
     Ok(serde_json::from_slice::<Manifest>(bytes).map_err(|error| unreadable(at, error))?.layers)
 }
 
-/// cosign's signatures under the tag of the digest.
+/// Returns cosign's signatures under the digest's tag.
 async fn simple(at: &Place, digest: &Digest) -> Result<Vec<Evidence>, BundleError> {
     let Some((_, bytes)) = at.manifest(&signature_tag(digest)).await? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
@@ -117,7 +117,7 @@ struct Subject {
     digest: std::collections::BTreeMap<String, String>,
 }
 
-/// Signatures of a Sigstore bundle: over a statement that names digests, or over the manifest itself.
+/// Returns the signatures of a Sigstore bundle. They cover a statement that contains digests, or the manifest itself.
 fn sigstore(bytes: &[u8], digest: &Digest, manifest: &Bytes) -> Result<Vec<Evidence>, serde_json::Error> {
     let bundle: Bundle = serde_json::from_slice(bytes)?;
     let mut found = Vec::new();
@@ -144,7 +144,8 @@ fn statement(kind: &str, payload: &[u8]) -> Vec<String> {
     subjects.iter().filter_map(|subject| subject.digest.get("sha256")).map(|hex| format!("sha256:{hex}")).collect()
 }
 
-/// What a DSSE signature is over: type and payload with their lengths, so that neither can pass for the other.
+/// What a DSSE signature covers: the type and the payload with their lengths, so that neither can be mistaken for the
+/// other.
 fn encode(kind: &str, payload: &[u8]) -> Vec<u8> {
     let mut out = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len()).into_bytes();
     out.extend_from_slice(payload);

@@ -1,4 +1,4 @@
-//! Keys of signers: ECDSA on P-256, which cosign makes, and Ed25519; both in PEM. Never writes a private key.
+//! The keys of signers: ECDSA on P-256, which cosign makes, and Ed25519, both in PEM. A private key is never written.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::{
@@ -6,39 +6,38 @@ use ring::{
     signature::{self, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey},
 };
 
-/// A key that can't be used.
+/// Why a key cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// No PEM.
+    /// There is no PEM block.
     #[error("there is no PEM block in it: a key begins with -----BEGIN")]
     NoPem,
-    /// Another PEM block.
+    /// The PEM block is of another kind.
     #[error("a {found:?} is no {wanted:?}: {mend}")]
     Label {
-        /// What was found.
+        /// The label in the file.
         found: String,
-        /// What is wanted.
+        /// The label that is needed.
         wanted: &'static str,
-        /// What to do.
         mend: &'static str,
     },
-    /// Another algorithm.
+    /// The algorithm is not supported.
     #[error("its algorithm is not known: use ECDSA on P-256, as cosign does, or Ed25519")]
     Algorithm,
-    /// Broken.
+    /// The key is damaged.
     #[error("it is damaged, or its algorithm is not known: use ECDSA on P-256, as cosign does, or Ed25519")]
     Broken,
-    /// The system's randomness.
+    /// The system provides no random numbers.
     #[error("nothing can be signed: the system gives no random numbers")]
     Random,
 }
 
-/// SubjectPublicKeyInfo of P-256 up to the uncompressed point, which is 65 bytes.
+/// The SubjectPublicKeyInfo of P-256 up to the uncompressed point, which is 65 bytes.
 const P256: &[u8] = &[
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
     0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
-/// SubjectPublicKeyInfo of Ed25519 up to the key, which is 32 bytes.
+/// The SubjectPublicKeyInfo of Ed25519 up to the key, which is 32 bytes.
 const ED25519: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +46,7 @@ enum Algorithm {
     Ed25519,
 }
 
-/// A key that signatures are checked with.
+/// A key that checks signatures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey {
     algorithm: Algorithm,
@@ -55,7 +54,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// Reads a `PUBLIC KEY` in PEM.
+    /// Parses a `PUBLIC KEY` in PEM.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
         let der = pem(text, "PUBLIC KEY", "name the public key, as `openssl pkey -pubout` prints it, or cosign.pub")?;
         let of = |algorithm, prefix, length| {
@@ -65,7 +64,7 @@ impl PublicKey {
         of(Algorithm::P256, P256, 65).or_else(|| of(Algorithm::Ed25519, ED25519, 32)).ok_or(KeyError::Algorithm)
     }
 
-    /// The key in PEM.
+    /// Formats the key in PEM.
     pub fn to_pem(&self) -> String {
         let prefix = match self.algorithm {
             Algorithm::P256 => P256,
@@ -77,7 +76,7 @@ impl PublicKey {
         format!("-----BEGIN PUBLIC KEY-----\n{first}\n{rest}-----END PUBLIC KEY-----\n")
     }
 
-    /// Whether a signature of the message was made with this key's private one.
+    /// Whether the signature of the message was made with the matching private key.
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let algorithm: &dyn signature::VerificationAlgorithm = match self.algorithm {
             Algorithm::P256 => &signature::ECDSA_P256_SHA256_ASN1,
@@ -102,7 +101,7 @@ impl std::fmt::Debug for PrivateKey {
 }
 
 impl PrivateKey {
-    /// Reads an unencrypted `PRIVATE KEY` (PKCS #8) in PEM.
+    /// Parses an unencrypted `PRIVATE KEY` (PKCS #8) in PEM.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
         let mend = "encrypted keys are not read: sign with cosign, whose signatures are checked here as well, or make a key \
                     with `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`; `openssl pkcs8 -topk8 -nocrypt` \
@@ -116,7 +115,7 @@ impl PrivateKey {
         Ok(Self(Pair::P256(pair)))
     }
 
-    /// The key that checks what this one signs.
+    /// The public key that checks this key's signatures.
     pub fn public(&self) -> PublicKey {
         match &self.0 {
             Pair::P256(pair) => PublicKey { algorithm: Algorithm::P256, key: pair.public_key().as_ref().to_vec() },
@@ -137,7 +136,7 @@ impl PrivateKey {
     }
 }
 
-/// The bytes of the first block, which must have the label.
+/// The bytes of the first PEM block, which must have the label.
 fn pem(text: &str, wanted: &'static str, mend: &'static str) -> Result<Vec<u8>, KeyError> {
     let (_, rest) = text.split_once("-----BEGIN ").ok_or(KeyError::NoPem)?;
     let (label, rest) = rest.split_once("-----").ok_or(KeyError::NoPem)?;
@@ -154,7 +153,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    // Made with openssl, and signed with it: `openssl dgst -sha256 -sign`, `openssl pkeyutl -sign -rawin`.
+    // Made and signed with openssl: `openssl dgst -sha256 -sign`, `openssl pkeyutl -sign -rawin`.
     const MESSAGE: &[u8] = b"boathook\n";
 
     fn openssl(name: &str) -> (String, Vec<u8>) {

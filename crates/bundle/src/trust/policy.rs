@@ -1,4 +1,4 @@
-//! Policies of trust: which bundles are allowed, by where they come from. Reads and chooses; checks no signature.
+//! Trust policies: which bundles are allowed, by their source. Signatures are not checked here.
 
 use std::path::{Path, PathBuf};
 
@@ -11,91 +11,80 @@ use crate::InvalidDigest;
 const API_VERSION: &str = "boathook.dev/v1alpha1";
 const KIND: &str = "BundlePolicy";
 
-/// A policy that can't be used.
+/// Why a policy cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// Not of the form.
+    /// The file does not have the expected form.
     #[error("{} can't be read as a policy", .path.display())]
     Unreadable {
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         source: yaml_serde::Error,
     },
-    /// No file.
+    /// The file cannot be read.
     #[error("{} can't be read", .path.display())]
     File {
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// Another document.
+    /// The file is another kind of document.
     #[error("{}: it is {found}, and a policy is {API_VERSION} {KIND}", .path.display())]
     Kind {
-        /// The path.
         path: PathBuf,
-        /// What was found.
+        /// The kind of document that it is.
         found: String,
     },
-    /// A key that can't be used.
     #[error("{at}: key {name:?} can't be used")]
     Key {
-        /// The place, as it was named.
+        /// The file and the source within it.
         at: String,
 
-        /// The name.
+        /// The key's name.
         name: String,
-        /// Why.
         #[source]
         source: KeyError,
     },
-    /// A digest that is none.
+    /// A digest is not valid.
     #[error("{at}: a digest can't be used")]
     Digest {
-        /// The place, as it was named.
+        /// The file and the source within it.
         at: String,
-        /// Why.
         #[source]
         source: InvalidDigest,
     },
-    /// A rule that can't be meant so.
+    /// A rule contradicts itself.
     #[error("{at}: {why}")]
     Rule {
-        /// The place, as it was named.
+        /// The file and the source within it.
         at: String,
-        /// What is wrong.
         why: String,
     },
 }
 
-/// A key with the name that texts call it by.
+/// A key, with the name that messages use for it.
 #[derive(Debug, Clone)]
 pub struct NamedKey {
-    /// Its name.
     pub name: String,
-    /// The key.
     pub key: PublicKey,
-    /// What its owner may ask for; absent: everything.
+    /// What the key's owner may request. Absent if that is everything.
     pub may: Option<Vec<Permission>>,
 }
 
-/// What somebody wants of a bundle.
+/// What somebody demands of a bundle.
 #[derive(Debug, Clone, Default)]
 pub struct Demand {
-    /// Digests that are trusted without a signature.
+    /// The digests that are trusted without a signature.
     pub digests: Vec<Digest>,
-    /// Keys that must have signed any other.
+    /// The keys that must have signed any other digest.
     pub keys: Vec<NamedKey>,
-    /// How many of them.
+    /// How many of the keys must have signed.
     pub minimum: usize,
     /// A signature counts only for the tag that it was made for.
     pub tag_must_match: bool,
 }
 
-/// What is needed of bundles from one source.
+/// What is demanded of bundles from one source.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rule {
     pub pattern: String,
@@ -114,24 +103,25 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Trusts everything: for tools that look at bundles and do not run them.
+    /// Trusts everything. For tools that show bundles and do not run them.
     pub fn unchecked() -> Self {
         Self { rules: vec![Rule { pattern: "*".to_owned(), unsigned: true, ..Rule::default() }] }
     }
 
-    /// Trusts these digests, and what one of these keys signed, wherever it is.
+    /// Trusts these digests, and what one of these keys signed, from any source.
     pub fn of(digests: Vec<Digest>, keys: Vec<NamedKey>) -> Self {
         Self { rules: vec![Rule { pattern: "*".to_owned(), digests, keys, minimum: 1, ..Rule::default() }] }
     }
 
-    /// Trusts what the demand says, wherever it is.
+    /// Trusts what meets the demand, from any source.
     pub fn demanding(demand: Demand) -> Self {
         let Demand { digests, keys, minimum, tag_must_match } = demand;
         let rule = Rule { pattern: "*".to_owned(), digests, keys, minimum, tag_must_match, unsigned: false, may: None };
         Self { rules: vec![rule] }
     }
 
-    /// Whether there is a rule for a source, `HOST/REPOSITORY`: without one, nobody need ask the registry.
+    /// Whether there is a rule for a source, `HOST/REPOSITORY`. If not, the bundle is refused without a request to the
+    /// registry.
     pub fn covers(&self, source: &str) -> bool {
         self.rule(source).is_some()
     }
@@ -141,7 +131,7 @@ impl Policy {
         self.rules.iter().filter_map(|rule| Some(rule.pattern.split_once('/')?.0))
     }
 
-    /// Reads a policy; the files of keys are beside it.
+    /// Reads a policy. The paths of key files are relative to its directory.
     pub fn read(path: &Path) -> Result<Self, PolicyError> {
         let text = file(path)?;
         let document: Document =
@@ -157,7 +147,7 @@ impl Policy {
         Ok(Self { rules: rules.collect::<Result<_, _>>()? })
     }
 
-    /// The most specific rule for a source: an exact one, then the longest beginning.
+    /// The most specific rule for a source: an exact one, or else the one with the longest prefix.
     pub(super) fn rule(&self, source: &str) -> Option<&Rule> {
         self.rules
             .iter()
@@ -166,7 +156,7 @@ impl Policy {
     }
 }
 
-/// `*` alone fits all; at the end, after a `/`, it fits everything below.
+/// Whether a pattern matches. `*` alone matches everything. At the end, after a `/`, it matches everything below.
 fn fits(pattern: &str, source: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => source.starts_with(beginning),
@@ -264,7 +254,7 @@ impl Source {
         let mut keys: Vec<NamedKey> = Vec::new();
         for key in self.keys {
             let key = key.read(at, base)?;
-            // One owner must not count as two.
+            // The same owner must not count twice.
             if keys.iter().any(|other| other.key == key.key || other.name == key.name) {
                 return Err(wrong(&format!("key {:?} is there twice", key.name)));
             }

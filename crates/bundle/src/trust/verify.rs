@@ -1,4 +1,4 @@
-//! Holds a bundle against a policy: digests, signatures, then what it asks for. Brings no layer.
+//! Checks a bundle against a policy: the digest, the signatures, and then what it requests. No layer is pulled.
 
 use boathook_core::model::Permission;
 use bytes::Bytes;
@@ -10,20 +10,20 @@ use crate::{BundleError, Place};
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verified {
-    /// Its digest is on the list.
+    /// Whether its digest is on the list.
     pub by_digest: bool,
-    /// Names of the keys that signed it, and whose owners may ask for what it asks for.
+    /// The names of the keys that signed it and whose owners may request what it requests.
     pub by_keys: Vec<String>,
 }
 
 impl Verified {
-    /// Nothing was asked of it.
+    /// Whether nothing was demanded of it.
     pub fn is_unchecked(&self) -> bool {
         !self.by_digest && self.by_keys.is_empty()
     }
 }
 
-/// A bundle whose origin is trusted; what it asks for was not looked at yet.
+/// A bundle whose origin is trusted. What it requests has not been checked yet.
 #[derive(Debug)]
 pub(crate) struct Trusted {
     digest: Digest,
@@ -34,7 +34,7 @@ pub(crate) struct Trusted {
     may: Option<Vec<Permission>>,
 }
 
-/// Whether a manifest's origin is trusted.
+/// Verifies a manifest's origin.
 pub(crate) async fn verify(
     at: &Place,
     digest: &Digest,
@@ -67,7 +67,8 @@ pub(crate) async fn verify(
     Ok(trusted)
 }
 
-/// The keys that signed this digest, and this tag where it counts. If there are none, the reason that says most.
+/// Returns the keys that signed this digest, and this tag if it matters. If there are none, returns the most specific
+/// reason.
 fn signers(
     found: &[evidence::Evidence],
     keys: &[NamedKey],
@@ -110,10 +111,11 @@ impl Trusted {
         Err(TrustError::TooFew { digest, got, minimum, wanted })
     }
 
-    /// Holds what the hooks ask for against the ceilings. A signer whose ceiling is too low does not count.
+    /// Compares what the hooks request with what each owner may request. A signer that may request less does not count.
     pub fn within(self, contents: &Contents) -> Result<Verified, TrustError> {
         contents.hooks.iter().try_for_each(bounded)?;
-        // For all hooks and all ceilings: this is done in one go, and a stranger writes the config.
+        // The limit is for all hooks and all signers together, because this runs without a pause and a stranger writes
+        // the config.
         let mut left = Permission::MAX_WORK;
         if let Some(may) = &self.may {
             all_within(&contents.hooks, may, "this source", &mut left)?;
@@ -151,7 +153,8 @@ fn all_within(hooks: &[BundledHook], may: &[Permission], who: &str, left: &mut u
     Ok(())
 }
 
-/// What is packed by somebody else's tool did not come out of a document.
+/// Checks the length of the permissions. If another tool packed the bundle, they do not come from a document, whose
+/// length was checked.
 fn bounded(hook: &BundledHook) -> Result<(), TrustError> {
     let Some((list, items)) = hook.permissions.as_deref().and_then(Permission::too_long) else { return Ok(()) };
     let most = Permission::MAX_ITEMS;

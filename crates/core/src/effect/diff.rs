@@ -1,4 +1,4 @@
-//! How two states of an object differ, field by field. Never shows anything.
+//! Compares two states of an object, field by field.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,21 +9,20 @@ use super::{
     path::{Path, Segment},
 };
 
-/// One difference.
+/// One difference between two states of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Where.
     pub path: Path,
-    /// What was there; absent: nothing.
+    /// The value before. `None`: there was no value.
     pub before: Option<Value>,
-    /// What is there; absent: nothing.
+    /// The value after. `None`: there is no value.
     pub after: Option<Value>,
     /// Only the order of a list changed. `before` and `after` hold the items' keys, or the items.
     pub reordered: bool,
 }
 
-/// All differences in the order of the fields. An object that is absent has no fields, and a field
-/// that is null is absent, as in Kubernetes.
+/// All differences, in the order of the fields. An absent object has no fields, and a field that is null is absent, as
+/// in Kubernetes.
 pub fn diff(before: Option<&Value>, after: Option<&Value>, ignore: Ignore) -> Vec<Change> {
     let lone = before.is_none() || after.is_none();
     let cleaned = |object: Option<&Value>| {
@@ -65,7 +64,7 @@ impl Change {
     }
 }
 
-/// Keys by which Kubernetes merges lists, the commonest first.
+/// The keys by which Kubernetes merges lists, the most common first.
 const KEYS: [&str; 12] = [
     "name",
     "key",
@@ -88,7 +87,8 @@ fn lists(before: &[Value], after: &[Value], path: &mut Path, changes: &mut Vec<C
     }
 }
 
-/// The items with their values of a key, as JSON. `None` if that does not tell them apart.
+/// A list's items with their values of a key, as JSON. [`keyed`] returns `None` if these values do not distinguish the
+/// items.
 struct Keyed<'v> {
     items: Vec<(String, &'v Value)>,
     by_value: HashMap<String, &'v Value>,
@@ -121,14 +121,15 @@ fn by_key(key: &'static str, before: &Keyed<'_>, after: &Keyed<'_>, path: &mut P
     }
 }
 
-/// Equal items are paired, wherever they are; of the others, as many are compared as there are.
+/// Pairs equal items, wherever they are. If as many objects remain on both sides, and nothing else, they are compared
+/// in order. Otherwise, what remains is removed or added.
 fn by_value(before: &[Value], after: &[Value], path: &mut Path, changes: &mut Vec<Change>) {
     let mut left: HashMap<String, VecDeque<usize>> = HashMap::new();
     for (index, item) in before.iter().enumerate() {
         left.entry(item.to_string()).or_default().push_back(index);
     }
     let mut new: Vec<(usize, &Value)> = after.iter().enumerate().collect();
-    // The last of equal items is the one that is new or gone.
+    // Of equal items, the last one counts as new or gone.
     new.retain(|(_, item)| left.get_mut(&item.to_string()).and_then(VecDeque::pop_front).is_none());
     let mut gone: Vec<usize> = left.into_values().flatten().collect();
     gone.sort_unstable();

@@ -1,10 +1,10 @@
-//! An effect as JSON, for programs. Never shows values of Secrets unless asked to.
+//! An effect as JSON, for programs. Values of Secrets are hidden unless requested.
 
 use serde_json::{Value, json};
 
 use super::{Action, Change, Effect, Ending, State, redact};
 
-/// The effect with its changes. `secrets`: values of Secrets as they are.
+/// The effect with its changes. `secrets`: show the values of Secrets.
 pub fn json(effect: &Effect, secrets: bool) -> Value {
     let hide = !secrets && redact::applies(effect);
     let changes = effect.changes().into_iter().map(|change| if hide { redact::change(change) } else { change });
@@ -42,7 +42,7 @@ fn unknown(state: &State) -> Option<&str> {
     if let State::Unknown(why) = state { Some(why) } else { None }
 }
 
-/// The object afterwards, where changes do not tell it.
+/// The object after the write, if the changes do not show it.
 fn shown(effect: &Effect, hide: bool) -> Option<Value> {
     let after = effect.after.object().filter(|_| effect.action() == Action::Unknown)?.clone();
     Some(if hide { redact::object(after) } else { after })

@@ -1,14 +1,13 @@
-//! How two texts differ, line by line. Never takes more than a bounded time: texts that differ in too many lines are
-//! shown whole.
+//! Compares two texts line by line, in bounded time: texts that differ in too many lines are shown whole.
 
 use super::style::Sign;
 
-/// Lines around a difference that are shown too.
+/// Unchanged lines that are shown around a difference.
 const CONTEXT: usize = 2;
-/// Pairs of lines that are compared at most.
+/// The most pairs of lines that are compared.
 const MAX_PAIRS: usize = 250_000;
 
-/// Lines that differ, with some around them; `None` stands for lines that are left out.
+/// The lines that differ, with some lines around them. `None` stands for lines that are left out.
 pub(super) fn diff<'t>(before: &'t str, after: &'t str) -> Vec<Option<(Sign, &'t str)>> {
     let (before, after): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let head = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
@@ -21,7 +20,7 @@ pub(super) fn diff<'t>(before: &'t str, after: &'t str) -> Vec<Option<(Sign, &'t
     shortened(&all)
 }
 
-/// By the longest common subsequence.
+/// Aligns the lines by their longest common subsequence.
 fn aligned<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<(Sign, &'t str)> {
     let mut out = Vec::with_capacity(before.len() + after.len());
     let lengths =
@@ -48,7 +47,7 @@ fn aligned<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<(Sign, &'t str)> {
     }
 }
 
-/// For each pair of rests, how many lines they have in common.
+/// For each pair of remainders of the two texts, how many lines they have in common.
 fn lengths(before: &[&str], after: &[&str]) -> Vec<Vec<usize>> {
     let mut rows = vec![vec![0; after.len() + 1]];
     for a in before.iter().rev() {

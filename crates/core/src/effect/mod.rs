@@ -1,6 +1,6 @@
-//! What a write does to an object: the object before and after, how these differ, and the difference as text or JSON.
+//! What a write does to an object: the object before and after, the differences, and these as text or JSON.
 //!
-//! Pure: it never reads or writes an object itself.
+//! Pure: this module neither reads nor writes objects itself.
 //!
 //! ```text
 //!  Effect { before, after } ─▶ diff ─▶ [Change] ─▶ render (text for people) · json (for programs)
@@ -28,15 +28,13 @@ pub use path::{Path, Segment};
 pub use render::render;
 pub use style::Style;
 
-/// What is known of an object at one time.
+/// What is known about an object at one time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum State {
-    /// It is there.
     Present(Value),
-    /// It is not there.
     #[default]
     Absent,
-    /// It could not be read, or was not looked at: why, in words.
+    /// The object could not be read, or was not read. The text is the reason.
     Unknown(String),
 }
 
@@ -46,7 +44,7 @@ impl State {
         serde_json::from_str(json).map_or_else(|error| Self::Unknown(format!("it is not JSON: {error}")), Self::Present)
     }
 
-    /// The object, if it is there.
+    /// The object, if it is present.
     pub fn object(&self) -> Option<&Value> {
         if let Self::Present(object) = self { Some(object) } else { None }
     }
@@ -55,16 +53,16 @@ impl State {
 /// How a write ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// It was carried out, or with a dry run, would have been.
+    /// The write was carried out or, in a dry run, would have been.
     Done,
-    /// It was refused by the hook's grants or by the API server, or did not get through.
+    /// The hook's grants or the API server refused the write, or it did not get through.
     Failed {
-        /// For deciding.
+        /// The reason, for programs.
         reason: CallReason,
-        /// For reading.
+        /// The message, for people.
         message: String,
     },
-    /// The run ended before the answer was there.
+    /// The run ended before the answer arrived.
     Interrupted,
 }
 
@@ -81,47 +79,41 @@ impl Ending {
 /// One write of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
-    /// Whose.
     pub hook: HookName,
-    /// In which run.
     pub run: RunId,
     /// `create`, `update`, `patch` or `delete`.
     pub verb: &'static str,
-    /// Which object. The name is `?` where a body could not be read.
+    /// The object. Its name is `?` if the body could not be read.
     pub object: ObjectRef,
-    /// `status`, `scale`, `eviction`, …: before and after are the subresource's then.
+    /// `status`, `scale`, `eviction`, …. If it is set, `before` and `after` are those of the subresource.
     pub subresource: Option<String>,
     /// The object as it was read just before the write.
     pub before: State,
-    /// The object as the API server answered it.
+    /// The object as the API server returned it.
     pub after: State,
-    /// How the write ended.
     pub ending: Ending,
-    /// Something to know about it, as a sentence without a full stop.
+    /// A remark, as a sentence without a full stop.
     pub note: Option<String>,
-    /// It was sent as a server-side dry run: nothing was kept.
+    /// The write was sent as a server-side dry run, so nothing was stored.
     pub dry_run: bool,
 }
 
-/// What a write comes to.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// The object is new.
     Create,
-    /// The object is another than before.
     Change,
-    /// The object is gone.
     Delete,
     /// The object is as before.
     Nothing,
-    /// The write was carried out, and what it did is not known.
+    /// The write was carried out, but what it did is not known.
     Unknown,
-    /// The write was not carried out, or not to its end.
+    /// The write was not carried out, or not completed.
     Failure,
 }
 
 impl Action {
-    /// A word for programs.
+    /// The name for programs.
     pub fn label(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -135,7 +127,7 @@ impl Action {
 }
 
 impl Effect {
-    /// What differs, without the noise that every write makes.
+    /// The differences, without the noise that every write makes.
     pub fn changes(&self) -> Vec<Change> {
         match (&self.before, &self.after) {
             (State::Unknown(_), _) | (_, State::Unknown(_)) => Vec::new(),
@@ -143,7 +135,6 @@ impl Effect {
         }
     }
 
-    /// What the write comes to.
     pub fn action(&self) -> Action {
         match (&self.ending, &self.before, &self.after) {
             (Ending::Failed { .. } | Ending::Interrupted, ..) => Action::Failure,
@@ -157,8 +148,7 @@ impl Effect {
     }
 }
 
-/// Is told of each write when it has ended. It is called from within runs, so it must not wait.
+/// Receives each write when it has ended. Runs call it, so it must not wait.
 pub trait Sink: Send + Sync + 'static {
-    /// A write has ended.
     fn effect(&self, effect: Effect);
 }

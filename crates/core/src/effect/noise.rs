@@ -1,4 +1,4 @@
-//! What differs after every write and tells nobody anything. Never touches a part that somebody wrote.
+//! The fields that differ after every write and carry no information. None of them is a part that somebody wrote.
 
 use serde_json::Value;
 
@@ -8,9 +8,9 @@ const BIRTH: [&str; 2] = ["uid", "creationTimestamp"];
 /// What a comparison leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ignore {
-    /// `metadata.managedFields`, `resourceVersion`, `generation`, `selfLink`. Default true.
+    /// `metadata.managedFields`, `resourceVersion`, `generation`, `selfLink`. Default: true.
     pub versions: bool,
-    /// `metadata.uid` and `creationTimestamp` of objects that are new or gone. Default true.
+    /// `metadata.uid` and `creationTimestamp` of objects that are new or gone. Default: true.
     pub birth: bool,
 }
 
@@ -21,10 +21,9 @@ impl Default for Ignore {
 }
 
 impl Ignore {
-    /// Leaves out nothing.
     pub const NOTHING: Self = Self { versions: false, birth: false };
 
-    /// The object without what is left out. `lone`: there is no other to compare it with.
+    /// The object without what is left out. `lone`: there is no other state to compare it with.
     pub(super) fn cleaned(self, object: &Value, lone: bool) -> Value {
         let mut object = object.clone();
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

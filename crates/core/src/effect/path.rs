@@ -1,4 +1,4 @@
-//! Where in an object something is. Never looks into the object.
+//! The path to a part of an object.
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use serde_json::Value;
 /// One step into an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Segment {
-    /// Of a mapping.
+    /// A key of a mapping.
     Key(String),
-    /// Of a list, counted from 0.
+    /// An index in a list, counted from 0.
     Index(usize),
     /// The item of a list that has this value under this key.
     Item {
         /// `name`, `key`, …
         key: &'static str,
-        /// The value that no other item has.
+        /// A value that no other item has.
         value: Value,
     },
 }
 
-/// Steps from the object itself to a part of it. Shown as `spec.containers[name=app].image`.
+/// The steps from an object to a part of it. Shown as `spec.containers[name=app].image`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Path(pub Vec<Segment>);
 
 impl Path {
-    /// Whether these keys lead to it, or to something around it.
+    /// Whether these keys lead to this part, or to a part around it.
     pub(super) fn is_within(&self, keys: &[&str]) -> bool {
         let is = |(segment, key): (&Segment, &&str)| matches!(segment, Segment::Key(own) if own == *key);
         self.0.len() >= keys.len() && self.0.iter().zip(keys).all(is)
     }
 
-    /// It with one step more, while `work` is done.
+    /// Calls `work` on the path with one more step.
     pub(super) fn within(&mut self, segment: Segment, work: impl FnOnce(&mut Self)) {
         self.0.push(segment);
         work(self);
@@ -57,7 +57,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// It can't be taken for anything else in a path.
+/// Whether the text cannot be mistaken for anything else in a path.
 fn is_plain(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '$'))
 }

@@ -1,4 +1,4 @@
-//! Values that are nobody's to see: of Secrets, and tokens. Never changes which fields there are.
+//! Hides values that nobody may see: those of Secrets, and tokens. The names of the fields stay visible.
 
 use serde_json::Value;
 
@@ -8,16 +8,16 @@ use super::{
     path::{Path, Segment},
 };
 
-/// What is shown of such a value.
+/// Shown instead of a hidden value.
 pub(super) const SENSITIVE: &str = "(sensitive)";
 
-/// Holds a copy of the whole object.
+/// This annotation holds a copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Whether the object's values are to be hidden.
+/// Whether the object's values must be hidden.
 pub(super) fn applies(effect: &Effect) -> bool {
     let secret = effect.object.kind == "Secret" && effect.object.api_version == "v1";
-    // A TokenRequest of a ServiceAccount, and what asks whether a token is good.
+    // A TokenRequest of a ServiceAccount, and a TokenReview, which contains the token to check.
     secret || effect.subresource.as_deref() == Some("token") || effect.object.kind == "TokenReview"
 }
 
@@ -34,7 +34,7 @@ pub(super) fn object(object: Value) -> Value {
     part(&mut Path::default(), object)
 }
 
-/// Whether the change is one of a value that is hidden.
+/// Whether the change is one of a hidden value.
 pub(super) fn is_hidden(change: &Change) -> bool {
     let is = |value: &Option<Value>| value.as_ref().and_then(Value::as_str) == Some(SENSITIVE);
     is(&change.before) && is(&change.after)

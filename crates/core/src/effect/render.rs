@@ -1,6 +1,6 @@
-//! An effect as text for people: like a plan before an apply, a line for each field that differs.
+//! An effect as text for people, like a plan before an apply: one line for each field that differs.
 //!
-//! Never shows values of Secrets unless asked to, and never passes on control characters.
+//! Values of Secrets are hidden unless requested, and control characters are replaced.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{
     style::{Sign, Style},
 };
 
-/// The effect in lines, with a line feed at the end of each.
+/// The effect as lines, each with a line feed at its end.
 ///
 /// ```text
 /// ~ patch apps/v1 Deployment shop/web (dry run)
@@ -70,7 +70,7 @@ impl Text {
         match (effect.action(), &effect.before, &effect.after) {
             (Action::Failure, ..) => {}
             (Action::Create, _, State::Present(object)) => self.object(Sign::Added, effect, object, &mut out),
-            // All of it goes: the head says that, and JSON has the object.
+            // The whole object goes. The head says so, and the JSON has the object.
             (Action::Delete, ..) => {}
             (_, State::Unknown(why), after) => {
                 out.push(self.style.line(2, Sign::Same, &format!("(how it was before is not known: {why})")));
@@ -91,7 +91,7 @@ impl Text {
         out
     }
 
-    /// A whole object, without what the head says.
+    /// A whole object, without what the head shows.
     fn object(&self, sign: Sign, effect: &Effect, object: &Value, out: &mut Vec<String>) {
         let mut object = Ignore::default().cleaned(object, true);
         if let Some(fields) = object.as_object_mut().filter(|_| effect.subresource.is_none()) {
@@ -152,7 +152,7 @@ impl Text {
         let text = yaml(value);
         let is_text = value.is_string();
         let mut lines = text.lines();
-        // A text of several lines begins with `|`.
+        // In YAML, a text of several lines begins with `|`.
         let first = lines.next().filter(|_| is_text).unwrap_or_default();
         out.push(self.style.line(2, sign, &format!("{path}: {first}")));
         let lines = if is_text { lines } else { text.lines() };
@@ -160,7 +160,7 @@ impl Text {
         out.extend(lines.map(|line| self.style.line(2, sign, &format!("{indent}{line}"))));
     }
 
-    /// A text of several lines, by lines.
+    /// A text of several lines, compared line by line.
     fn text(&self, path: &str, before: &str, after: &str, out: &mut Vec<String>) {
         out.push(self.style.line(2, Sign::Changed, &format!("{path}: |")));
         let mut differ = false;
@@ -177,14 +177,14 @@ impl Text {
     }
 }
 
-/// What was wrong, without the call, which the head says.
+/// The error's message without the call, because the head shows the call.
 fn without_call<'m>(effect: &Effect, message: &'m str) -> &'m str {
     let call = format!("{} {}", effect.verb, effect.object);
     let rest = message.strip_prefix(call.as_str()).and_then(|rest| rest.split_once(": "));
     rest.map_or(message, |(_, rest)| rest)
 }
 
-/// A value that takes one line in YAML.
+/// The value as YAML, if that takes one line.
 fn inline(value: &Value) -> Option<String> {
     match value {
         Value::Array(items) if !items.is_empty() => None,
@@ -193,7 +193,7 @@ fn inline(value: &Value) -> Option<String> {
     }
 }
 
-/// As YAML, without a line feed at the end.
+/// The value as YAML, without a line feed at the end.
 fn yaml(value: &Value) -> String {
     let text = yaml_serde::to_string(value).unwrap_or_else(|_| value.to_string());
     text.trim_end_matches('\n').to_owned()

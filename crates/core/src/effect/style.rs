@@ -1,15 +1,15 @@
-//! How effects are shown, and the colours of lines. Knows no effect.
+//! How effects are shown, and the colours of lines.
 
 /// How effects are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// With ANSI colours. Default false.
+    /// Use ANSI colours. Default: false.
     pub color: bool,
-    /// Columns of the terminal: a change that does not fit into a line takes two. Default 100.
+    /// Columns of the terminal. A change that does not fit into one line takes two. Default: 100.
     pub width: usize,
-    /// Values of Secrets as they are. Default false: only that they are there, or changed.
+    /// Show the values of Secrets. Default: false, which shows only that they are there, or that they changed.
     pub secrets: bool,
-    /// Lines for one object, at least 1; of the rest only their number is shown. Default 200.
+    /// The most lines for one object, at least 1. Of the rest, only the number is shown. Default: 200.
     pub lines: usize,
 }
 
@@ -19,7 +19,7 @@ impl Default for Style {
     }
 }
 
-/// What a line tells.
+/// What a line means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     Added,
@@ -53,7 +53,7 @@ impl Sign {
     }
 }
 
-/// Characters of a line; longer ones are cut.
+/// The most characters of a line. Longer lines are cut.
 const MAX_LINE: usize = 400;
 
 impl Style {

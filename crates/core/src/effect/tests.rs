@@ -1,4 +1,4 @@
-//! How effects read. Never needs a cluster.
+//! Tests of how effects read, without a cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use serde_json::json;
@@ -143,7 +143,7 @@ fn values_of_secrets_are_hidden_in_every_form() {
             assert!(!text.contains("aHVudGVy") && !text.contains("c3dvcmRmaXNo"), "{text}");
         }
         let open = render(&effect, Style { secrets: true, ..Style::default() });
-        // Of what is deleted nothing is shown but that it is.
+        // A deletion shows nothing of the object.
         assert!(open.contains("aHVudGVy") || effect.action() == Action::Delete, "{open}");
         assert!(json(&effect, true).to_string().contains("aHVudGVy"), "{open}");
     }

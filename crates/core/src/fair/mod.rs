@@ -1,10 +1,10 @@
-//! Fair shares of what the process has only so much of: run slots, compiles, pulls, disk, memory, turns at the CPU.
+//! Fair shares of limited resources of the process: run slots, compiles, pulls, disk, memory, turns at the CPU.
 //!
-//! The rule is that of dynamic thresholds, which switches use for their shared buffers: a tenant may take more only while
-//! its use stays within [`SHARE`] times what is then still free. One tenant alone gets three quarters, two get three
-//! sevenths each, and something is always free for a tenant that has nothing yet. A fixed quota would waste what others
-//! do not use, and it would need to know how many tenants there are. While a tenant waits, nobody begins with what would
-//! be more than that one asks for.
+//! The rule is that of dynamic thresholds, which switches use for their shared buffers: a tenant may take more only
+//! while its use stays within [`SHARE`] times what is then still free. One tenant alone gets three quarters, two get
+//! three sevenths each, and something is always free for a tenant that has nothing yet. We rejected fixed quotas,
+//! because they waste what others do not use, and because they need the number of tenants. While a tenant waits, no
+//! other tenant may take units that would give it more than the waiting tenant would have.
 
 mod pace;
 
@@ -22,9 +22,9 @@ pub use pace::threads;
 /// A tenant's use stays within this many times what is free.
 pub const SHARE: u64 = 3;
 
-/// Who shares: a namespace of HookBundles, or one of the admin's own hooks.
+/// A tenant: a namespace of HookBundles, or one of the admin's own hooks.
 ///
-/// Its default is nobody's name.
+/// The default is the name of no tenant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Tenant(Arc<str>);
 
@@ -35,7 +35,8 @@ impl Tenant {
         Self(name.into())
     }
 
-    /// A hook that the admin loads, from a directory or a list of bundles. No namespace has a name with a slash.
+    /// A hook that the admin loads, from a directory or a list of bundles. Its name has a slash, which no namespace
+    /// has.
     #[must_use]
     pub fn hook(name: &str) -> Self {
         Self(format!("hook/{name}").into())
@@ -65,12 +66,12 @@ pub struct Pool {
 struct State {
     capacity: u64,
     free: u64,
-    /// A tenant alone may have all units.
+    /// One tenant alone may have all units.
     whole: bool,
     used: BTreeMap<Tenant, u64>,
-    /// Those that wait, in their order; the tenant in front is asked first.
+    /// The tenants that wait, each with its waiters in order. The tenant in front is tried first.
     waiting: VecDeque<(Tenant, VecDeque<Waiter>)>,
-    /// When polls at once have had their part of the time.
+    /// Immediate polls have used their part of the time up to here (see `pace`).
     at_once: Option<Instant>,
 }
 
@@ -80,25 +81,25 @@ struct Waiter {
     answer: oneshot::Sender<Share>,
 }
 
-/// What was asked for is more than one tenant can ever get.
+/// The request is larger than what one tenant can ever get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{units} is more than one tenant's share, which is {share}")]
 pub struct TooLarge {
-    /// What was asked for.
+    /// The units that were requested.
     pub units: u64,
-    /// The most that one tenant gets while nobody else uses anything.
+    /// The most that one tenant gets while no other uses anything.
     pub share: u64,
 }
 
 impl Pool {
-    /// A pool of at least one unit.
+    /// Creates a pool of at least one unit.
     #[must_use]
     pub fn new(capacity: u64) -> Self {
         Self::with(capacity, false)
     }
 
     /// Turns of tasks for [`Self::paced`]: as many as the runtime has threads. A tenant may have all of them while no
-    /// other waits, since each is over in a moment.
+    /// other tenant waits, because each turn is over in a moment.
     #[must_use]
     pub fn of_threads() -> Self {
         Self::with(threads(), true)
@@ -117,25 +118,23 @@ impl Pool {
         self.lock().capacity
     }
 
-    /// The most that one tenant gets while nobody else uses anything.
+    /// The most that one tenant gets while no other uses anything.
     #[must_use]
     pub fn most(&self) -> u64 {
         self.lock().most()
     }
 
-    /// The units that nobody uses.
     #[must_use]
     pub fn free(&self) -> u64 {
         self.lock().free
     }
 
-    /// What a tenant uses now.
     #[must_use]
     pub fn used(&self, tenant: &Tenant) -> u64 {
         self.lock().used(tenant)
     }
 
-    /// Takes units if the tenant may have them now and has nobody waiting.
+    /// Takes units if the tenant may have them now and none of its earlier requests waits.
     #[must_use]
     pub fn try_take(&self, tenant: &Tenant, units: u64) -> Option<Share> {
         let mut state = self.lock();
@@ -147,14 +146,14 @@ impl Pool {
         Some(self.share(tenant, units))
     }
 
-    /// Takes units as soon as the tenant may have them. Tenants that wait get their turns one after the other; within a
-    /// tenant, the first comes first. Whoever stops waiting has taken nothing.
+    /// Takes units as soon as the tenant may have them. Tenants that wait take turns. Within a tenant, the first
+    /// request comes first. A future that is dropped has taken nothing.
     ///
     /// # Errors
     ///
-    /// The tenant could not have so many even if nobody else used any.
+    /// The tenant could not have this many units even if no other used any.
     pub async fn take(&self, tenant: &Tenant, units: u64) -> Result<Share, TooLarge> {
-        // Dropped behind what waits.
+        // Declared first, so that it is dropped after the receiver.
         let _others = Others(self);
         let waits = {
             let mut state = self.lock();
@@ -166,11 +165,11 @@ impl Pool {
             waits
         };
         self.serve();
-        // The sender is in the pool, which this call borrows, until it is used.
+        // The sender is in the pool, which this call borrows, until it is used. This error therefore does not occur.
         waits.await.map_err(|_| TooLarge { units, share: self.most() })
     }
 
-    /// A share of no units, to grow.
+    /// A share of no units, which can grow.
     pub fn nothing(&self, tenant: &Tenant) -> Share {
         self.share(tenant, 0)
     }
@@ -179,8 +178,8 @@ impl Pool {
         Share { pool: self.clone(), tenant: tenant.clone(), units }
     }
 
-    /// Hands out what can be handed out. An answer is sent outside of the lock, since a waiter that has gone gives its
-    /// share back at once.
+    /// Hands out the units that can be handed out. An answer is sent outside of the lock, because a waiter that is gone
+    /// gives its share back at once.
     fn serve(&self) {
         loop {
             let next = self.lock().next();
@@ -199,7 +198,7 @@ fn share_of(capacity: u64) -> u64 {
     (capacity / (SHARE + 1) * SHARE + capacity % (SHARE + 1) * SHARE / (SHARE + 1)).max(1)
 }
 
-/// Whoever stops waiting may have kept others away.
+/// Serves the tenants that wait, when it is dropped: a waiter that is gone may have kept others waiting.
 struct Others<'a>(&'a Pool);
 
 impl Drop for Others<'_> {
@@ -217,8 +216,8 @@ impl State {
         if self.whole { self.capacity } else { share_of(self.capacity) }
     }
 
-    /// Whether a tenant may take units now. It may not where it would then have more than another that waits would have:
-    /// little that is taken again and again must not keep away who needs much at once.
+    /// Whether a tenant may take units now. It may not if it would then have more than a waiting tenant would have.
+    /// Otherwise, small requests could keep a large one waiting forever.
     fn may(&self, tenant: &Tenant, units: u64) -> bool {
         let used = self.used(tenant);
         let behind = |(waits, line): &(Tenant, VecDeque<Waiter>)| {
@@ -253,7 +252,7 @@ impl State {
         }
     }
 
-    /// The first tenant's first waiter that may have its units, which are taken; the tenant goes to the end.
+    /// Takes the units for the first waiter of the first tenant that may have them. That tenant goes to the end.
     fn next(&mut self) -> Option<(Tenant, Waiter)> {
         self.waiting.retain_mut(|(_, line)| {
             while line.front().is_some_and(|waiter| waiter.answer.is_closed()) {
@@ -275,7 +274,7 @@ impl State {
     }
 }
 
-/// Units in use. They go back when it is dropped.
+/// Units in use. Dropping the share gives them back.
 #[derive(Debug)]
 #[must_use = "the units go back when this is dropped"]
 pub struct Share {
@@ -285,13 +284,11 @@ pub struct Share {
 }
 
 impl Share {
-    /// How many units.
     #[must_use]
     pub fn units(&self) -> u64 {
         self.units
     }
 
-    /// Whose they are.
     #[must_use]
     pub fn tenant(&self) -> &Tenant {
         &self.tenant
@@ -307,7 +304,7 @@ impl Share {
     #[must_use]
     pub fn grow(&mut self, more: u64) -> bool {
         let mut state = self.pool.lock();
-        // Whoever has begun goes on: only what is free counts.
+        // A tenant that has begun may continue, so only what is free counts, and not who waits.
         let may = may_take(state.used(&self.tenant), more, state.free);
         if may {
             state.take(&self.tenant, more);
@@ -316,14 +313,14 @@ impl Share {
         may
     }
 
-    /// Another share of the same tenant, if it may have it now.
+    /// Another share of the same tenant, if the tenant may have it now.
     #[must_use]
     pub fn another(&self, units: u64) -> Option<Self> {
         let mut another = self.pool.share(&self.tenant, 0);
         another.grow(units).then_some(another)
     }
 
-    /// Gives units back before the rest.
+    /// Gives some of the units back.
     pub fn shrink(&mut self, less: u64) {
         let less = less.min(self.units);
         if less == 0 {
@@ -341,25 +338,25 @@ impl Share {
     }
 }
 
-/// Units of something that several hold. Whoever keeps it first takes them, and the last one gives them back.
+/// Units of something that several holders share. The first holder takes the units, and the last one gives them back.
 #[derive(Debug, Clone, Default)]
 pub struct Charge(Arc<OnceLock<Share>>);
 
 impl Charge {
-    /// Takes units beside this share, unless somebody has. Whether they are taken.
+    /// Takes units for the tenant of `beside`, unless another holder has taken them. Returns whether they are taken.
     #[must_use]
     pub fn take(&self, beside: &Share, units: u64) -> bool {
         if self.0.get().is_some() {
             return true;
         }
         let Some(share) = beside.another(units) else { return false };
-        // If another one was quicker, this one goes back.
+        // If another holder was faster, this share goes back.
         let _ = self.0.set(share);
         true
     }
 }
 
-/// It says nothing of what it is for.
+/// All charges are equal, because a charge says nothing about what it is for.
 impl PartialEq for Charge {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -385,7 +382,7 @@ mod tests {
         (Tenant::namespace("team-a"), Tenant::namespace("team-b"))
     }
 
-    /// As many shares of one unit as a tenant gets.
+    /// As many shares of one unit as the tenant can get.
     fn all(pool: &Pool, tenant: &Tenant) -> Vec<Share> {
         std::iter::from_fn(|| pool.try_take(tenant, 1)).collect()
     }
@@ -535,8 +532,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever tenants take and give back: the sum is right, and a tenant without anything gets a unit
-        /// as long as the others are fewer than the units allow.
+        /// Whatever tenants take and give back, the sum is right. A tenant without units gets one as long as there are
+        /// fewer other tenants than the units allow.
         #[test]
         fn a_newcomer_gets_a_unit(capacity in 4_u64..200, steps in prop::collection::vec((0_usize..2, 1_u64..8, any::<bool>()), 0..200)) {
             let pool = Pool::new(capacity);

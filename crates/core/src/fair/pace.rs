@@ -1,4 +1,4 @@
-//! Turns of tasks: whose is polled next.
+//! Turns of tasks: which tenant's task is polled next.
 
 use std::{
     future::poll_fn,
@@ -13,25 +13,25 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::{Pool, Share, State, Tenant};
 
-/// Polls at once take one part in so many of a thread's time.
+/// Immediate polls take one part in this many of a thread's time.
 const PART: u32 = 5;
-/// The time that they may have at once: some events of an operator with little to do.
+/// How far immediate polls may run ahead of that: some events of an operator with little to do.
 const AHEAD: Duration = Duration::from_millis(1);
 
-/// A paced task's.
+/// The turn of a paced task.
 enum Turn {
     None,
     Waits(BoxFuture<'static, Option<Share>>),
-    /// With the next poll.
+    /// The task is polled with the next poll.
     Now(Option<Share>),
 }
 
 impl Pool {
-    /// Polls a task of a tenant when there is a unit for it, and everything else that is ready then was polled. However
-    /// many tasks of one tenant are ready, another tenant's is polled next, and the runtime's own queue stays short: what
-    /// is no tenant's waits for no more polls than there are units.
+    /// Polls a tenant's task when there is a unit for it and everything else that is ready has been polled. However
+    /// many tasks of one tenant are ready, another tenant's task is polled next. The runtime's own queue stays short: a
+    /// task of no tenant waits for at most as many polls as there are units.
     ///
-    /// An operator with little to do polls at once: to put a task off wakes another thread for it.
+    /// An operator with little to do polls at once, because a postponed task wakes another thread.
     pub async fn paced<F: Future>(self, tenant: Tenant, task: F) -> F::Output {
         let (mut task, mut turn) = (pin!(task), Turn::None);
         poll_fn(|context| {
@@ -75,7 +75,8 @@ impl Pool {
 }
 
 impl State {
-    /// Whether the one that has just taken a unit is alone, and such polls had their time not yet.
+    /// Whether no other task has a unit or waits for one, and immediate polls have time left. The caller has just taken
+    /// a unit.
     fn is_quiet(&self, now: Instant) -> bool {
         self.free + 1 >= self.capacity
             && self.waiting.is_empty()
@@ -89,7 +90,7 @@ impl State {
     }
 }
 
-/// The threads of this runtime, or of the machine.
+/// The number of threads of this runtime, or of the machine.
 pub fn threads() -> u64 {
     let threads = match Handle::try_current() {
         Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => runtime.metrics().num_workers(),
@@ -107,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// Tasks that are always ready: many of one tenant, one of another, and one of nobody.
+    /// Tasks that are always ready: many of one tenant, one of another, and one of no tenant.
     // mutant: crates/core/src/fair/pace.rs: `turn = Turn::Now(share);` => `turn = Turn::Now(None); drop(share);`
     #[tokio::test]
     async fn tasks_of_tenants_are_polled_in_turns() {

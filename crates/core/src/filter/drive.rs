@@ -1,6 +1,5 @@
-//! Feeds a binding: has the filter run, publishes the snapshot, hands triggers on.
-//!
-//! Never decides what is a trigger; [`Binding`] does.
+//! Feeds a binding: runs the filter, publishes the snapshot and passes triggers on. [`Binding`] decides what is a
+//! trigger.
 
 use std::{
     sync::Arc,
@@ -19,7 +18,7 @@ use super::{
 };
 use crate::model::{BindingName, Change, Content, HookName, Object, ObjectRef, Resource, Trigger, error_chain};
 
-/// Until a filter that could not run is tried again, where its back-off names no time.
+/// How long a filter that could not run waits for the next try, if its back-off names no time.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// A filter that failed on an object.
@@ -33,7 +32,7 @@ pub struct ProjectionError {
     source: FilterError,
 }
 
-/// What a binding is told, in order. Each but `Change` is the method of [`Binding`] of that name.
+/// What a binding receives, in order. Each variant except `Change` is the method of [`Binding`] with that name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// [`Binding::served`]
@@ -54,47 +53,43 @@ pub enum Input {
     Change(SourceId, Change),
 }
 
-/// What a driver has to say, in order. The snapshot that belongs to it is published before.
+/// What a driver reports, in order. The snapshot that belongs to it is published before.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "almost all are triggers, and a box would cost each an allocation")]
 pub enum Output {
     /// The snapshot shows all objects: for the first time, or again after [`Output::Incomplete`].
     Complete,
     /// The filter could not run on some object, for a reason that is not the object's. The snapshot shows what was
-    /// known of it before. Triggers that come with this are behind it.
+    /// known of it before. Triggers of the same change follow this output.
     Incomplete,
-    /// A trigger.
     Trigger(Trigger),
 }
 
 /// Knows which changes a hook made itself.
 pub trait OwnChanges: Send + Sync + 'static {
-    /// Whether this hook brought the object into this state, or with `deleted`, deleted it. May wait
-    /// a short time for the answers to writes that are under way.
+    /// Whether this hook brought the object into this state or, with `deleted`, deleted it. This may wait a short time
+    /// for the answers to writes that are under way.
     fn is_own<'a>(&'a self, hook: &'a HookName, object: &'a Object, deleted: bool) -> BoxFuture<'a, bool>;
 }
 
 /// What a driver works with.
 pub struct Driver<F> {
-    /// The binding, which nobody else touches.
+    /// The binding. Nothing else changes it.
     pub binding: Binding,
     /// Its compiled `jqFilter`, if it has one.
     pub filter: Option<Program>,
-    /// Runs the filter.
     pub evaluator: Arc<Evaluator>,
-    /// With `ignoreOwnWrites`, who knows them.
+    /// With `ignoreOwnWrites`: knows the hook's own changes.
     pub own: Option<Arc<dyn OwnChanges>>,
-    /// What it may keep.
+    /// The room for what it keeps.
     pub room: Room,
-    /// Asks for another list of all its objects, when some had no room and there is room again.
+    /// Requests another list of all objects, when some had no room and there is room again.
     pub relist: Arc<Notify>,
-    /// Where its snapshot goes.
     pub publisher: Publisher,
-    /// Kept up to date.
     pub status: Arc<BindingStatus>,
-    /// Hears how long its work takes.
+    /// Receives how long the work takes.
     pub timings: Option<Box<dyn Timings>>,
-    /// Takes what it has to say.
+    /// Receives the outputs.
     pub out: F,
 }
 
@@ -107,7 +102,7 @@ where
     let mut running = Running { driver, pending: Pending::default(), complete: false };
     loop {
         tokio::select! {
-            // What the pending objects take of memory is bounded; the watch keeps none of what it can't hand on.
+            // The memory for pending objects is bounded. The watch keeps nothing that it cannot pass on.
             input = inputs.next(), if !running.pending.is_full() => match input {
                 Some(Input::Change(source, change)) => running.change(source, change).await,
                 Some(input) => running.told(input),
@@ -129,7 +124,7 @@ async fn due(at: Option<tokio::time::Instant>) {
 struct Running<F> {
     driver: Driver<F>,
     pending: Pending,
-    /// What was said last.
+    /// What the last [`Output::Complete`] or [`Output::Incomplete`] reported.
     complete: bool,
 }
 
@@ -163,7 +158,8 @@ impl<F: Fn(Output) + Send> Running<F> {
         let own = self.is_own(source, &change).await;
         let (own, projected) = match &change {
             Change::Upsert(object) => {
-                // Behind what is the hook's own there may be somebody else's change, which it was not told of yet.
+                // The state that is pending may be somebody else's change, which the hook has not received yet. The
+                // hook's own change must not hide it.
                 let before = self.pending.forget(&object.key);
                 let own = own && before.is_none_or(|before| before.own);
                 (own, self.project(object, own).await)
@@ -186,8 +182,7 @@ impl<F: Fn(Output) + Send> Running<F> {
         }
     }
 
-    /// A list tells only what is there, and not what led to it: other changes may be hidden behind
-    /// the hook's own.
+    /// A list shows only what is there, and not the changes that led to it. The hook's own change may hide others.
     async fn is_own(&self, source: SourceId, change: &Change) -> bool {
         let Driver { binding, own: Some(own), .. } = &self.driver else { return false };
         if !binding.is_live() || binding.is_listing(source) {
@@ -202,7 +197,7 @@ impl<F: Fn(Output) + Send> Running<F> {
 
     async fn retry(&mut self) {
         let Some(Waiting { object, own }) = self.pending.take() else { return };
-        // Its source may be gone, or a list without it may have come.
+        // Its source may be gone, or a list without the object may have arrived.
         if !self.driver.binding.is_late(&object) {
             return;
         }
@@ -250,7 +245,7 @@ impl<F: Fn(Output) + Send> Running<F> {
         error
     }
 
-    /// What had no room was not kept, so that it takes a list to see it again.
+    /// An object that had no room was not kept. It takes a list to see it again.
     fn look_for_room(&mut self) {
         let Driver { binding, room, .. } = &mut self.driver;
         if room.is_back(binding.own_bytes()) {
@@ -262,7 +257,7 @@ impl<F: Fn(Output) + Send> Running<F> {
         let Some(filter) = &self.driver.filter else { return (Projection::None, None) };
         let (begun, binding) = (Instant::now(), &self.driver.binding);
         let span = info_span!(
-            // A span of traces, and no log.
+            // This span is for traces, not for the log.
             target: "boathook::trace", "filter",
             hook = %binding.hook(), binding = %binding.spec().name, object = %object.reference()
         );
@@ -299,7 +294,7 @@ impl<F: Fn(Output) + Send> Running<F> {
             let binding = &self.driver.binding;
             info!(hook = %binding.hook(), binding = %binding.spec().name, "no object waits any more: the snapshot is complete");
         }
-        // A snapshot without all objects of the start is shown to nobody; that it is empty again, is.
+        // A snapshot without all objects of the start is not published. One that became empty again is.
         if applied.changed && (self.driver.binding.is_listed() || self.driver.status.is_listed()) {
             self.driver.publisher.publish(self.driver.binding.items().clone());
         }
@@ -310,16 +305,16 @@ impl<F: Fn(Output) + Send> Running<F> {
         for trigger in applied.triggers {
             (self.driver.out)(Output::Trigger(trigger));
         }
-        // After the triggers: they are of what the snapshot shows from now on.
+        // After the triggers, because they belong to what the snapshot shows from now on.
         if complete && !self.complete {
             self.complete = true;
             (self.driver.out)(Output::Complete);
         }
-        // Last: who sees that the binding is synchronised finds its synchronization in the queue.
+        // Last: code that sees that the binding is synchronized must find its synchronization in the queue.
         self.driver.status.update(&self.driver.binding);
     }
 
-    /// Of many objects that wait for the machine, the first is named.
+    /// Of many objects that wait for the machine, the log names only the first.
     fn warn(&self, error: &ProjectionError, new: bool, first_late: bool) {
         let ProjectionError { hook, binding, object, source } = error;
         let reason = source.label();

@@ -1,7 +1,7 @@
-//! What tells a change that matters from one that doesn't: a hash of what the binding sees.
+//! Decides whether a change matters, with a hash of what the binding sees.
 //!
-//! Never stored beyond the process, and compared only between states of one object, so 64 bits with
-//! a secret key are enough.
+//! A hash is never stored beyond the process. It is compared only between states of one object, so 64 bits with a
+//! secret key are enough.
 
 use std::{
     borrow::Cow,
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::project::METADATA;
 use crate::model::{Content, Object};
 
-/// Fields of the metadata that change without the object changing.
+/// Metadata fields that change although the object does not.
 const NOISE: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
 
 /// Hashes states of objects.
@@ -24,13 +24,13 @@ pub struct Fingerprints(RandomState);
 type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 impl Fingerprints {
-    /// Of a filter's result. Two objects of one name are never the same.
+    /// The fingerprint of a filter's result. It covers the uid, because two objects of one name are never the same.
     pub fn of_result(&self, object: &Object, result: &str) -> u64 {
         self.0.hash_one((&object.uid, result))
     }
 
-    /// Of what is delivered of the object, without noise. When nothing is, it is the whole object that
-    /// counts: a hook that asks for no content wants to know that there was a change.
+    /// The fingerprint of what is delivered of the object, without noise. If nothing is delivered, it covers the whole
+    /// object, because a hook that requests no content still wants to know about a change.
     pub fn of_object(&self, object: &Object, content: Content) -> u64 {
         let mut hasher = self.0.build_hasher();
         object.uid.hash(&mut hasher);

@@ -1,17 +1,17 @@
 //! Stage 2: what a binding sees of a change, and whether that makes a trigger.
 //!
-//! | module | its job |
+//! | module | content |
 //! | --- | --- |
-//! | [`jq`] | filters: compiled, bounded, run |
-//! | [`evaluator`] | where a filter runs: here, or in a process that can be killed |
+//! | [`jq`] | compiles, bounds and runs filters |
+//! | [`evaluator`] | decides where a filter runs: in this process, or in one that can be killed |
 //! | [`worker`] | that process |
 //! | `project`, `fingerprint` | what is kept of an object, and whether it changed |
 //! | `binding` | the state machine: objects, events, synchronization |
 //! | `snapshots` | what runs read |
-//! | `room` | how much of memory a binding may keep |
-//! | `drive`, `pending`, `status` | the task that feeds a binding, what it has to try again, and how it is doing |
+//! | `room` | how much memory a binding may use |
+//! | `drive`, `pending`, `status` | the task that feeds a binding, what it has to retry, and its state |
 //!
-//! Never watches and never queues: changes come in, triggers go out.
+//! This stage neither watches nor queues: changes come in, and triggers go out.
 
 mod binding;
 mod drive;

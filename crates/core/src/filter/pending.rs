@@ -1,7 +1,7 @@
-//! Objects whose filter could not run, for a reason that is not theirs, until it may run again.
+//! Objects whose filter could not run, for a reason that is not theirs. They wait here until it may run again.
 //!
-//! Never drops one. While it holds more bytes than its bound, [`super::drive`] takes no more changes: the watch leaves
-//! the binding behind then, and lists again for it once it goes on.
+//! No object is dropped. While this holds more bytes than its bound, [`super::drive`] takes no more changes. The watch
+//! then leaves the binding behind, and lists again for it when it continues.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,20 +13,20 @@ use tokio::time::Instant;
 
 use crate::model::{Object, ObjectKey};
 
-/// The most bytes of objects, about.
+/// The most bytes of objects, approximately.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
-/// What an object weighs besides its text.
+/// What an object takes in addition to its text.
 const OBJECT_BYTES: usize = 256;
 
 /// An object that waits.
 #[derive(Debug)]
 pub struct Waiting {
     pub object: Arc<Object>,
-    /// The hook brought it into this state itself, and the state that the binding knows.
+    /// All changes since the state that the binding knows are the hook's own.
     pub own: bool,
 }
 
-/// The objects, those that waited longest first, and when to try the next one.
+/// The objects, in the order in which they were added, and when to try the next one.
 #[derive(Debug, Default)]
 pub struct Pending {
     places: HashMap<ObjectKey, u64>,
@@ -37,7 +37,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Adds an object behind the others, in the place of an older state of it.
+    /// Adds an object behind the others. It replaces an older state of the same object.
     pub fn push(&mut self, waiting: Waiting, wait: Duration, now: Instant) {
         self.forget(&waiting.object.key);
         self.last += 1;
@@ -47,25 +47,25 @@ impl Pending {
         self.due = Some(now + wait);
     }
 
-    /// The object changed, or is gone.
+    /// Removes an object that changed or is gone.
     pub fn forget(&mut self, key: &ObjectKey) -> Option<Waiting> {
         let waiting = self.places.remove(key).and_then(|place| self.queue.remove(&place))?;
         self.bytes = self.bytes.saturating_sub(size(&waiting.object));
         Some(waiting)
     }
 
-    /// When to take the next one, if there is any.
+    /// When to take the next object, if there is one.
     pub fn due(&self) -> Option<Instant> {
         self.due.filter(|_| !self.queue.is_empty())
     }
 
-    /// The one that waited longest. Further ones are due at once, unless it is pushed again.
+    /// Takes the object that has waited longest. Further objects are due at once, unless this one is pushed again.
     pub fn take(&mut self) -> Option<Waiting> {
         let key = self.queue.first_key_value().map(|(_, waiting)| waiting.object.key.clone())?;
         self.forget(&key)
     }
 
-    /// No more is to be added than what is known already.
+    /// Whether no more objects should be added.
     pub fn is_full(&self) -> bool {
         self.bytes > MAX_BYTES
     }

@@ -1,6 +1,5 @@
-//! What is kept of an object: the whole JSON, its metadata, or nothing but its identity.
-//!
-//! Never copies a whole object: `full` shares the text that the watch holds.
+//! What is kept of an object: the whole JSON, its metadata, or only its identity. A whole object is never copied:
+//! `full` shares the text that the watch holds.
 
 use std::{borrow::Cow, collections::BTreeMap, collections::HashSet, sync::Arc};
 
@@ -24,8 +23,8 @@ pub fn item(object: &Object, content: Content, filter_result: Option<Arc<str>>) 
     }
 }
 
-/// Whether a binding needs no more of its objects than their metadata. One that delivers nothing and
-/// has no filter does: any change wakes its hook.
+/// Whether a binding needs only the metadata of its objects. A binding that delivers nothing and has no filter needs
+/// more, because any change wakes its hook.
 pub fn uses_only_metadata(content: Content, filter: Option<&Program>) -> bool {
     match (content, filter) {
         (Content::Full, _) | (Content::None, None) => false,
@@ -53,20 +52,20 @@ fn metadata(json: &str) -> Arc<str> {
     out.into()
 }
 
-/// The most bytes that the item of an object takes for itself, whose filter's result is this.
+/// The most bytes that the item of an object takes for itself, with this filter result.
 pub fn most(object: &Object, content: Content, result: Option<&str>) -> usize {
     let text = if content == Content::Metadata { object.json.len() } else { 0 };
     let names = object.key.name.len() + object.key.namespace.as_deref().map_or(0, str::len);
     size_of::<Item>() + names + object.uid.len() + object.resource_version.len() + text + result.map_or(0, str::len)
 }
 
-/// What an item takes for itself: a whole object is shared with others.
+/// The bytes that an item takes for itself. The text of a whole object is shared with others and does not count.
 pub fn own(item: &Item, content: Content) -> usize {
     let shared = item.object.as_deref().filter(|_| content == Content::Full).map_or(0, str::len);
     size(item).saturating_sub(shared)
 }
 
-/// The bytes that an item holds by itself.
+/// The bytes that an item holds, shared text included.
 pub fn size(item: &Item) -> usize {
     let key = item.key.name.len() + item.key.namespace.as_deref().map_or(0, str::len);
     let text = |text: &Option<Arc<str>>| text.as_deref().map_or(0, str::len);
@@ -78,7 +77,7 @@ pub fn size(item: &Item) -> usize {
         + text(&item.filter_result)
 }
 
-/// Keeps one copy of equal results: the Pods of a Deployment have the same labels.
+/// Keeps one copy of equal results. The Pods of a Deployment, for example, have the same labels.
 #[derive(Debug, Default)]
 pub struct Interner {
     texts: HashSet<Arc<str>>,
@@ -86,13 +85,13 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// The shared copy of a text.
+    /// Returns the shared copy of a text.
     pub fn intern(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.texts.get(text) {
             return known.clone();
         }
         if self.texts.len() >= self.sweep_at {
-            // Nobody but this set holds the rest.
+            // The other texts are held only by this set.
             self.texts.retain(|text| Arc::strong_count(text) > 1);
             self.sweep_at = self.texts.len() * 2 + 64;
         }

@@ -1,7 +1,8 @@
-//! What a binding keeps in memory: itself, its watches, the objects of its snapshot, and those that wait for their filter.
-//! All bindings together have a part of the operator's memory, and tenants have fair shares of it.
+//! What a binding keeps in memory: itself, its watches, the objects of its snapshot, and those that wait for their
+//! filter. All bindings together have a part of the operator's memory, and tenants have fair shares of it.
 //!
-//! Never takes away what is kept. What has no room is not kept: the snapshot is incomplete until a later list has it.
+//! Nothing that is kept is taken away. An object that has no room is not kept: the snapshot is incomplete until a later
+//! list has the object.
 
 use std::time::Duration;
 
@@ -9,9 +10,9 @@ use tokio::time::Instant;
 
 use crate::{fair::Share, memory::UNIT, model::Object};
 
-/// Units that are asked for at a time, and kept when less is needed.
+/// Units that are requested at a time, and kept when less is needed.
 const STEP: u64 = 4;
-/// Between two looks whether there is room again.
+/// The time between two checks whether there is room again.
 const LOOK: Duration = Duration::from_secs(5);
 /// The longest time between two lists for what had no room.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -20,33 +21,33 @@ const LONGEST: Duration = Duration::from_secs(300);
 #[derive(Debug, Default)]
 pub struct Room {
     share: Option<Share>,
-    /// Units for itself and its watches.
+    /// Units for the binding itself and its watches.
     base: u64,
-    /// What had no room: bytes of the smallest object, and when to look again.
+    /// What had no room: the bytes of the smallest object, and when to check again.
     missing: Option<(usize, Instant)>,
     pause: Duration,
 }
 
 impl Room {
-    /// Without a bound.
+    /// Room without a bound.
     #[must_use]
     pub fn unbounded() -> Self {
         Self::default()
     }
 
-    /// Begins with what the binding itself takes, and grows with its objects.
+    /// Starts with what the binding itself takes, and grows with its objects.
     #[must_use]
     pub fn of(share: Share) -> Self {
         Self { base: share.units(), share: Some(share), ..Self::default() }
     }
 
-    /// Keeps the text of an object, which others may keep as well: whoever does so first pays.
+    /// Keeps the text of an object. Others may keep it as well: the first one pays.
     pub(super) fn keep(&self, object: &Object) -> bool {
         let units = (object.json.len() as u64).div_ceil(UNIT);
         self.share.as_ref().is_none_or(|share| object.charge.take(share, units))
     }
 
-    /// Holds so many bytes in all beside those texts, if there is room.
+    /// Holds this many bytes in all, in addition to those texts, if there is room.
     pub(super) fn hold(&mut self, bytes: usize) -> bool {
         let Some(share) = &mut self.share else { return true };
         let units = self.base + (bytes as u64).div_ceil(UNIT);
@@ -60,7 +61,7 @@ impl Room {
         true
     }
 
-    /// There was no room for so many bytes. Says why, for whoever can change it.
+    /// There was no room for this many bytes. Returns the reason and the remedy.
     pub(super) fn lacks(&mut self, bytes: usize) -> String {
         let pause = self.pause.max(LOOK);
         let smallest = self.missing.map_or(bytes, |(smallest, _)| smallest.min(bytes));
@@ -75,13 +76,13 @@ impl Room {
         )
     }
 
-    /// When to look whether there is room again.
+    /// When to check whether there is room again.
     pub(super) fn due(&self) -> Option<Instant> {
         self.missing.map(|(_, at)| at)
     }
 
-    /// Whether there is room for the smallest object that was missing, beside what is held: then a list is due. The room is not
-    /// reserved until that comes.
+    /// Whether there is room for the smallest object that was missing, in addition to what is held. If so, a list is
+    /// due. The room is not reserved until that list comes.
     pub(super) fn is_back(&mut self, held: usize) -> bool {
         let Some((smallest, _)) = self.missing else { return false };
         if self.hold(held.saturating_add(smallest)) {

@@ -1,6 +1,6 @@
 //! The snapshots of all hooks, from which a run takes one moment.
 //!
-//! Never changes an item: bindings publish whole immutable maps, under one lock for each hook.
+//! No item ever changes: bindings publish whole immutable maps, under one lock for each hook.
 
 use std::{
     collections::HashMap,
@@ -9,21 +9,20 @@ use std::{
 
 use crate::model::{BindingName, HookName, Items, Moment};
 
-/// The snapshots of a hook's bindings, each with the number of who publishes it: when a hook is
-/// replaced, the new one may be there before the old one is gone.
+/// The snapshots of a hook's bindings, each with the number of its publisher. When a hook is replaced, the new
+/// publisher may exist before the old one is gone.
 #[derive(Debug, Default)]
 struct Hook {
     next: u64,
     bindings: HashMap<BindingName, (u64, Items)>,
 }
 
-/// All hooks' snapshots.
 #[derive(Debug, Default)]
 pub struct Snapshots {
     hooks: RwLock<HashMap<HookName, Arc<Mutex<Hook>>>>,
 }
 
-/// Where one binding publishes. Dropping it withdraws the snapshot.
+/// Publishes the snapshot of one binding. Dropping it withdraws the snapshot.
 #[derive(Debug)]
 pub struct Publisher {
     hook: Arc<Mutex<Hook>>,
@@ -32,11 +31,11 @@ pub struct Publisher {
 }
 
 impl Snapshots {
-    /// A place for a binding's snapshot, empty at first. Whoever published this binding before does so
-    /// no longer.
+    /// Creates the publisher of a binding's snapshot, which is empty at first. It replaces the former publisher of this
+    /// binding.
     pub fn publisher(&self, hook: &HookName, binding: &BindingName) -> Publisher {
         let mut hooks = self.hooks.write().unwrap_or_else(PoisonError::into_inner);
-        // Hooks that were removed leave nothing behind.
+        // Removed hooks leave nothing behind.
         hooks.retain(|_, hook| Arc::strong_count(hook) > 1);
         let hook = hooks.entry(hook.clone()).or_default().clone();
         let id = {
@@ -49,7 +48,7 @@ impl Snapshots {
         Publisher { hook, binding: binding.clone(), id }
     }
 
-    /// All bindings' objects of a hook, at this moment.
+    /// The objects of all bindings of a hook, at this moment.
     pub fn moment(&self, hook: &HookName) -> Moment {
         let hook = self.hooks.read().unwrap_or_else(PoisonError::into_inner).get(hook).cloned();
         let Some(hook) = hook else { return Moment::default() };
@@ -64,7 +63,8 @@ impl Publisher {
         let mut hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
         let own = hook.bindings.get_mut(&self.binding).filter(|(id, _)| *id == self.id);
         let old = own.map(|(_, shown)| std::mem::replace(shown, items));
-        // The old map may be the last of its kind; freeing it takes time.
+        // This may hold the last reference to the old map. Freeing the map takes time, so it happens outside of the
+        // lock.
         drop(hook);
         drop(old);
     }

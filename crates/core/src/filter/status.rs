@@ -1,6 +1,6 @@
-//! How a binding is doing, readable from outside while it works.
+//! The state of a binding, readable from outside while the binding works.
 //!
-//! Never waits for the binding: every field is an atomic, or copied under a short lock.
+//! Reading never waits for the binding: every field is an atomic, or is copied under a short lock.
 
 use std::{
     fmt,
@@ -15,15 +15,15 @@ use tokio::sync::Notify;
 
 use super::{Binding, Changes};
 
-/// Is told how long a binding's work took. Must be cheap: told of every change.
+/// Receives how long a binding's work took. It must be cheap, because it is called for every change.
 pub trait Timings: fmt::Debug + Send + Sync {
     /// The filter ran on one object.
     fn filtered(&self, took: Duration);
-    /// One change was handled, its filter included.
+    /// One change was handled, including its filter.
     fn handled(&self, took: Duration);
 }
 
-/// Shared between a binding's driver and those who report on it.
+/// Shared between a binding's driver and the code that reports on the binding.
 #[derive(Debug, Default)]
 pub struct BindingStatus {
     listed: AtomicBool,
@@ -39,13 +39,12 @@ pub struct BindingStatus {
 }
 
 impl BindingStatus {
-    /// Whether all objects were listed, and the filter was run on each: the snapshot showed all of them then.
+    /// Whether all objects were listed and the filter was run on each, so that the snapshot showed all of them then.
     pub fn is_listed(&self) -> bool {
         self.listed.load(Ordering::Acquire)
     }
 
-    /// Whether the binding is live: its synchronization, if it makes one, was handed on. A part of
-    /// being ready.
+    /// Whether the binding is live: its synchronization, if it makes one, was passed on. Readiness depends on this.
     pub fn is_synchronised(&self) -> bool {
         self.live.load(Ordering::Acquire)
     }
@@ -71,38 +70,38 @@ impl BindingStatus {
         }
     }
 
-    /// Objects in the snapshot.
+    /// The number of objects in the snapshot.
     pub fn objects(&self) -> usize {
         self.objects.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the snapshot holds; parts that several objects share are counted for each.
+    /// The bytes that the snapshot holds. Parts that several objects share count for each of them.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Objects that are missing in the snapshot because the filter fails on them.
+    /// The number of objects that are missing in the snapshot because the filter fails on them.
     pub fn failing(&self) -> usize {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Objects on whose newest state the filter could not run yet, because of the machine: their former state is in
-    /// the snapshot, or nothing. It is incomplete until there are none.
+    /// The number of objects on whose newest state the filter could not run yet, because of the machine. The snapshot
+    /// has their former state, or nothing. It is incomplete until there are no such objects.
     pub fn late(&self) -> usize {
         self.late.load(Ordering::Relaxed)
     }
 
-    /// What happened to the objects since the binding was made.
+    /// What happened to the objects since the binding was created.
     pub fn changes(&self) -> Changes {
         *self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Evaluations that failed, ever.
+    /// The number of filter errors so far.
     pub fn filter_errors(&self) -> u64 {
         self.filter_errors.load(Ordering::Relaxed)
     }
 
-    /// The last of them, with hook, binding and object.
+    /// The last of these errors, with hook, binding and object.
     pub fn last_error(&self) -> Option<Arc<str>> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -112,7 +111,7 @@ impl BindingStatus {
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.into());
     }
 
-    /// Takes over what the binding knows; after its snapshot was published.
+    /// Takes over the binding's state. Call this after its snapshot was published.
     pub(super) fn update(&self, binding: &Binding) {
         self.objects.store(binding.items().size(), Ordering::Relaxed);
         self.bytes.store(binding.bytes(), Ordering::Relaxed);

@@ -1,5 +1,4 @@
-//! Finds the hooks of a directory: each `NAME.wasm` in it is one. Subdirectories and other files
-//! are left alone.
+//! Finds the hooks of a directory: each `NAME.wasm` in it is a hook. Subdirectories and other files are ignored.
 
 use std::{
     io,
@@ -8,10 +7,9 @@ use std::{
 
 use crate::model::{HookName, InvalidName};
 
-/// A directory that can't be used.
+/// A directory that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// It can't be read.
     #[error("the hooks directory {} can't be read", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
 }
@@ -19,14 +17,13 @@ pub enum DirectoryError {
 /// One file that should be a hook.
 #[derive(Debug)]
 pub struct HookFile {
-    /// The path.
     pub path: PathBuf,
     /// The hook's name, if the file has a valid one.
     pub name: Result<HookName, InvalidName>,
 }
 
 impl HookFile {
-    /// The hook that is in a file, whether there is one or not.
+    /// The hook in a file. This does not check whether the file exists.
     pub fn of(path: PathBuf) -> Self {
         let name = HookName::new(&path.file_stem().unwrap_or_default().to_string_lossy());
         Self { name, path }
@@ -38,7 +35,7 @@ impl HookFile {
     }
 }
 
-/// The hooks of a directory, ordered by name. Links are followed, as ConfigMap volumes need it.
+/// The hooks of a directory, ordered by name. Links are followed, because ConfigMap volumes need that.
 pub fn read_directory(directory: &Path) -> Result<Vec<HookFile>, DirectoryError> {
     let unreadable = |error| DirectoryError::Unreadable(directory.to_owned(), error);
     let mut files = Vec::new();
@@ -52,8 +49,8 @@ pub fn read_directory(directory: &Path) -> Result<Vec<HookFile>, DirectoryError>
     Ok(files)
 }
 
-/// The directories just below that have hooks. An image of hooks often has them one directory deeper than the volume
-/// that it is mounted as.
+/// The direct subdirectories that have hooks. An image of hooks that is mounted as a volume often has them one
+/// directory deeper.
 pub fn with_hooks_below(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries

@@ -1,6 +1,6 @@
-//! Which hooks exist: components in a directory, and the configuration documents they return.
+//! Which hooks exist: components in a directory, and the configuration documents that they return.
 //!
-//! Reads and checks; it neither compiles nor runs a component.
+//! Components are only read here. They are neither compiled nor run.
 
 mod directory;
 mod document;

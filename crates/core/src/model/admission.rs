@@ -1,4 +1,4 @@
-//! Admission: what a hook binds of it, what it is asked, and what it answers.
+//! Admission: what a hook binds, what it is asked, and what it answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::BindingName;
 
-/// Which of the two kinds of admission webhook.
+/// The two kinds of admission webhooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AdmissionKind {
     /// `kubernetesValidating[]`: allows or denies.
@@ -16,7 +16,7 @@ pub enum AdmissionKind {
 }
 
 impl AdmissionKind {
-    /// `validating`, `mutating`: as in paths and labels.
+    /// `validating` or `mutating`, as in paths and labels.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Validating => "validating",
@@ -25,15 +25,15 @@ impl AdmissionKind {
     }
 }
 
-/// One entry of `kubernetesValidating[]` or `kubernetesMutating[]`. Words and meaning are those of
+/// One entry of `kubernetesValidating[]` or `kubernetesMutating[]`. The words and their meaning are those of
 /// `admissionregistration.k8s.io/v1`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdmissionBinding {
-    /// Which list it is from.
+    /// The list that the binding is from.
     pub kind: AdmissionKind,
-    /// `name`: the webhook's name, with at least three parts.
+    /// `name`: the webhook's name, which has at least three parts.
     pub name: BindingName,
-    /// `rules[]`: the requests it is asked about. At least one.
+    /// `rules[]`: the requests that the hook is asked about. There is at least one rule.
     pub rules: Vec<AdmissionRule>,
     /// `failurePolicy`, default `Fail`.
     pub failure_policy: FailurePolicy,
@@ -51,14 +51,13 @@ pub struct AdmissionBinding {
     pub object_selector: Option<Value>,
     /// `namespace.labelSelector` as the API's `namespaceSelector`.
     pub namespace_selector: Option<Value>,
-    /// `namespace.includeSystem`, default false: `kube-system` and the operator's own namespace are left
-    /// out, so that a broken hook can't lock the cluster.
+    /// `namespace.includeSystem`, default false: `kube-system` and the operator's own namespace are left out, so that a
+    /// broken hook cannot lock the cluster.
     pub include_system: bool,
-    /// `auditAnnotations`: added to each answer's own.
+    /// `auditAnnotations`: added to the annotations of each answer.
     pub audit_annotations: Vec<(String, String)>,
-    /// `group`.
     pub group: Option<Arc<str>>,
-    /// Names of `kubernetes` bindings; those of its group are among them.
+    /// Names of `kubernetes` bindings, including those of its group.
     pub include_snapshots_from: Arc<[BindingName]>,
 }
 
@@ -77,7 +76,7 @@ pub struct AdmissionRule {
     pub scope: String,
 }
 
-/// What a request is for.
+/// What a request is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requested<'a> {
     /// `""` is the core group.
@@ -86,16 +85,17 @@ pub struct Requested<'a> {
     pub version: &'a str,
     /// `pods`
     pub resource: &'a str,
-    /// `status`; empty for the object itself.
+    /// `status`, for example. Empty for the object itself.
     pub subresource: &'a str,
     /// `CREATE`
     pub operation: &'a str,
-    /// The object is in a namespace.
+    /// Whether the object is in a namespace.
     pub namespaced: bool,
 }
 
 impl AdmissionRule {
-    /// Whether the API server asks about such a request: its own rules, by which `pods/*` has `pods`, too.
+    /// Whether the API server asks about such a request. These are the API server's own rules, by which `pods/*`
+    /// includes `pods`.
     pub fn matches(&self, requested: &Requested<'_>) -> bool {
         let any = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
         let scope = match self.scope.as_str() {
@@ -125,69 +125,69 @@ pub struct MatchCondition {
     pub expression: String,
 }
 
-/// What the API server makes of a webhook that does not answer.
+/// What the API server does when a webhook does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailurePolicy {
-    /// The request goes on.
+    /// The request continues.
     Ignore,
     /// The request is refused.
     #[default]
     Fail,
 }
 
-/// What the webhook does besides answering.
+/// What the webhook does in addition to answering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SideEffects {
     /// Nothing.
     #[default]
     None,
-    /// Nothing, when the request is a dry run.
+    /// Nothing, if the request is a dry run.
     NoneOnDryRun,
 }
 
 /// Whether a request in another version of a kind matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MatchPolicy {
-    /// Only what the rules name.
+    /// Only requests that the rules name.
     Exact,
-    /// Also the same object by another group or version.
+    /// Also requests for the same object by another group or version.
     #[default]
     Equivalent,
 }
 
-/// Whether a mutating webhook is asked again after others changed the object.
+/// Whether a mutating webhook is called again after others changed the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReinvocationPolicy {
-    /// Once.
+    /// It is called once.
     #[default]
     Never,
-    /// Perhaps again.
+    /// It may be called again.
     IfNeeded,
 }
 
 /// Why a request is denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// For the person whose request it was.
+    /// For the person who sent the request.
     pub message: String,
-    /// HTTP status; 403 when absent.
+    /// The HTTP status. `None`: 403.
     pub code: Option<u16>,
-    /// `Forbidden` when absent.
+    /// `None`: `Forbidden`.
     pub reason: Option<String>,
 }
 
 /// A hook's decision on one request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
-    /// Absent: allowed.
+    /// `None`: the request is allowed.
     pub denied: Option<Denial>,
-    /// For the person whose request it was.
+    /// For the person who sent the request.
     pub warnings: Vec<String>,
     /// For the API server's audit log.
     pub audit_annotations: Vec<(String, String)>,
 }
 
-/// What becomes of the object.
+/// What happens to the object.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Mutation {
     /// It stays as it is.
@@ -199,21 +199,18 @@ pub enum Mutation {
     Object(String),
 }
 
-/// The answer to a review; a validating hook changes nothing.
+/// The answer to a review. A validating hook changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reviewed {
-    /// Allowed or not.
     pub verdict: Verdict,
-    /// And changed how.
     pub mutation: Mutation,
 }
 
-/// One question to a hook.
+/// One admission request for a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Review {
-    /// Which export answers.
+    /// Decides which export answers.
     pub kind: AdmissionKind,
-    /// The binding.
     pub binding: BindingName,
     /// An `AdmissionRequest` (admission.k8s.io/v1) as JSON.
     pub request: Arc<str>,

@@ -1,5 +1,7 @@
-//! All that a hook asks for, in the words of permissions: its own calls, what it watches, and what the API server is to
-//! ask it. Pure, and the same wherever it is asked: a kind is named by the rule, and no cluster is looked at.
+//! Everything that a hook requests, in the terms of permissions: its own calls, what it watches, and what the API
+//! server should ask it.
+//!
+//! Pure, and the same in every cluster: a rule gives the name of a kind, and no cluster is needed.
 
 use std::collections::HashSet;
 
@@ -7,19 +9,19 @@ use super::{
     AdmissionBinding, AdmissionKind, AdmissionRule, ConversionBinding, HookSpec, KubernetesBinding, Permission,
 };
 
-/// The verb for objects that a hook binds: it is told of them.
+/// The verb for objects that a hook binds: it receives them.
 pub const WATCH: &str = "watch";
 /// The verb for requests that it may deny.
 pub const VALIDATE: &str = "validate";
-/// The verb for objects that it changes on their way.
+/// The verb for objects that it changes on their way to the cluster.
 pub const MUTATE: &str = "mutate";
 /// The verb for custom resources that it converts.
 pub const CONVERT: &str = "convert";
-/// What a webhook asks for besides that is asked about the system's namespaces: an API group and a resource.
+/// What a webhook requests in addition, if it is asked about the system's namespaces: an API group and a resource.
 pub const SYSTEM: (&str, &str) = ("boathook.dev", "systemnamespaces");
 
 impl HookSpec {
-    /// All that it asks for, nothing twice.
+    /// Everything that the hook requests, without duplicates.
     pub fn asks(&self) -> Vec<Permission> {
         let mut seen = HashSet::new();
         let calls = self.permissions.iter().cloned();
@@ -27,7 +29,7 @@ impl HookSpec {
         calls.chain(watches).chain(self.asks_to_answer()).filter(|one| seen.insert(one.clone())).collect()
     }
 
-    /// What the API server is to ask it.
+    /// What the API server should ask the hook.
     pub fn asks_to_answer(&self) -> impl Iterator<Item = Permission> + '_ {
         let conversions = self.conversions.iter().map(ConversionBinding::asks);
         self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions)
@@ -41,7 +43,7 @@ impl KubernetesBinding {
         Permission { resource_names: self.names.clone(), namespaces: self.namespaces.clone(), ..asked }
     }
 
-    /// API group and plural by the document alone. Without an `apiVersion` the group is `*`.
+    /// The API group and the plural, by the document alone. Without an `apiVersion`, the group is `*`.
     pub fn named(&self) -> (&str, String) {
         let group = match self.api_version.as_deref().map(|version| version.split_once('/')) {
             None => "*",
@@ -54,7 +56,7 @@ impl KubernetesBinding {
 }
 
 impl AdmissionBinding {
-    /// What the API server is to ask it.
+    /// What the API server should ask through this binding.
     pub fn asks(&self) -> Vec<Permission> {
         let verb = match self.kind {
             AdmissionKind::Validating => VALIDATE,
@@ -67,7 +69,7 @@ impl AdmissionBinding {
 }
 
 impl AdmissionRule {
-    /// Its resources as permissions write them: `pods/*` has `pods` besides, and what is `*` here or `*/*` is `*`.
+    /// The resources as permissions write them: `pods/*` also includes `pods`, and `*` and `*/*` are both `*`.
     fn in_permissions(&self) -> Vec<String> {
         let mut all = Vec::new();
         for resource in &self.resources {
@@ -95,7 +97,7 @@ fn permission(api_groups: Vec<String>, resources: Vec<String>, verb: &str) -> Pe
     Permission { api_groups, resources, verbs: vec![verb.to_owned()], resource_names, namespaces }
 }
 
-/// The plural of a kind, by the rule that names most of them.
+/// The plural of a kind, by the rule that gives most plurals.
 pub fn plural(kind: &str) -> String {
     let lower = kind.to_ascii_lowercase();
     let before = |suffix: &str| lower.strip_suffix(suffix);
@@ -142,7 +144,7 @@ mod tests {
         }
     }
 
-    /// In a webhook's rules, `*` has no subresources, and `pods/*` has `pods`.
+    /// In a webhook's rules, `*` has no subresources, and `pods/*` includes `pods`.
     #[test]
     fn bindings_ask_for_what_they_are_asked() {
         let of = |resources: &str| {

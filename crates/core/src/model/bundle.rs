@@ -1,5 +1,5 @@
-//! Bundles as an operator has them: what is to be installed, who it acts as, what came of it. Knows neither
-//! registries nor clusters.
+//! Bundles as an operator has them: what to install, as which identity, and the result. Nothing here knows registries
+//! or clusters.
 
 use std::{error::Error as StdError, fmt, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{HookName, InterpreterRef, Limits, Permission};
 
-/// Names a bundle in an operator.
+/// Identifies a bundle in an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BundleId {
-    /// Of its HookBundle. Absent: it was named on the command line.
+    /// The HookBundle's namespace. `None`: the bundle was named on the command line.
     pub namespace: Option<String>,
-    /// Of its HookBundle, a DNS subdomain.
+    /// The bundle's name, a DNS subdomain.
     pub name: String,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for BundleId {
     }
 }
 
-/// Where hooks come from. Each source is loaded on its own, and may be away on its own.
+/// Where hooks come from. Each source is loaded separately, and may be unavailable separately.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// The hooks directory.
@@ -62,28 +62,28 @@ impl FromStr for Source {
     }
 }
 
-/// A text that names no source of hooks.
+/// A text that does not name a source of hooks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no source of hooks")]
 pub struct UnknownSource(String);
 
-/// What an operator knows of a bundle that is to be at work.
+/// What an operator knows about a bundle that should run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BundleNews {
-    /// Nothing of it is at work, for this reason. What its hooks registered stays as it was.
+    /// Nothing of the bundle runs, for this reason. What its hooks registered stays as it was.
     Missing(String),
-    /// It is at work, and maybe not as its source has it now: the source is away, or another replica decides.
+    /// The bundle runs, but maybe not as its source has it now: the source is unavailable, or another replica decides.
     AtWork,
-    /// It is at work as its source has it, or it is known that nothing of it is to be at work.
+    /// The bundle runs as its source has it, or it is known that nothing of it should run.
     Settled,
 }
 
-/// What an operator knows of HookBundles as a whole.
+/// What an operator knows about HookBundles as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookBundlesNews {
     /// The cluster does not serve them.
     Unserved,
-    /// These are all.
+    /// These are all HookBundles.
     Listed(Vec<BundleId>),
 }
 
@@ -91,14 +91,12 @@ pub enum HookBundlesNews {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub service_account: String,
 }
 
 impl Identity {
-    /// The user that it is for the API server.
+    /// The user name that the API server knows.
     pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.service_account)
     }
@@ -116,21 +114,21 @@ impl fmt::Display for Identity {
     }
 }
 
-/// A hook of a bundle that is to be installed.
+/// A hook of a bundle to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookSource {
     /// Its name in the bundle.
     pub name: HookName,
     /// Its component's file.
     pub path: PathBuf,
-    /// `sha256:…` that the file must have. Absent: any.
+    /// `sha256:…` that the file must have. `None`: any.
     pub digest: Option<String>,
-    /// What the bundle says that it asks for, on which trust was decided: a document that asks for anything else is
-    /// refused. Absent: the bundle says nothing.
+    /// What the bundle says that the hook requests. Trust was decided on this, so a document that requests anything
+    /// else is refused. `None`: the bundle says nothing.
     pub said: Option<Vec<Permission>>,
 }
 
-/// Bounds of runs that no hook of the bundle gets over. Absent: what the host allows.
+/// Bounds of runs that no hook of the bundle can exceed. `None`: what the host allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitCaps {
@@ -138,7 +136,7 @@ pub struct LimitCaps {
     pub memory: Option<u64>,
     /// From start to end.
     pub time: Option<Duration>,
-    /// Calls.
+    /// Calls of imported functions.
     pub host_calls: Option<u64>,
     /// Bytes.
     pub host_bytes: Option<u64>,
@@ -150,7 +148,7 @@ pub struct LimitCaps {
 }
 
 impl LimitCaps {
-    /// What a hook gets that asks for these.
+    /// What a hook gets that requests these limits.
     pub fn cap(&self, asked: Limits) -> Limits {
         let min = |asked: u64, cap: Option<u64>| cap.map_or(asked, |cap| asked.min(cap));
         Limits {
@@ -163,33 +161,30 @@ impl LimitCaps {
     }
 }
 
-/// A bundle as it should be at work.
+/// A bundle as it should run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
-    /// The bundle.
     pub id: BundleId,
-    /// `sha256:…` of its manifest: tells its versions apart.
+    /// `sha256:…` of its manifest, which distinguishes its versions.
     pub digest: String,
-    /// Its hooks.
     pub hooks: Vec<HookSource>,
-    /// Whom its hooks act as. Absent: the operator itself.
+    /// The identity that its hooks act as. `None`: the operator itself.
     pub identity: Option<Identity>,
-    /// What its hooks are allowed. Absent: what they ask for.
+    /// What its hooks are allowed. `None`: what they request.
     pub grants: Option<Vec<Permission>>,
-    /// Its settings, a JSON object as text. Absent: `{}`.
+    /// Its settings, a JSON object as text. `None`: `{}`.
     pub settings: Option<String>,
-    /// The JSON Schema of its settings, as text, if it brings one.
+    /// The JSON Schema of its settings, as text, if it has one.
     pub settings_schema: Option<String>,
-    /// Bounds.
     pub limits: LimitCaps,
-    /// The only namespace that its hooks may watch and act in. Absent: all.
+    /// The only namespace that its hooks may watch and act in. `None`: all.
     pub confined_to: Option<String>,
-    /// It is known, and nothing of it runs.
+    /// The bundle is known, but nothing of it runs.
     pub suspended: bool,
 }
 
 impl Installation {
-    /// A bundle that may all that its hooks ask for, as the operator itself.
+    /// A bundle that may do everything that its hooks request, as the operator itself.
     pub fn new(id: BundleId, digest: impl Into<String>, hooks: Vec<HookSource>) -> Self {
         Self {
             id,
@@ -206,25 +201,25 @@ impl Installation {
     }
 }
 
-/// What an installation came to. Names are those in the bundle.
+/// The result of an installation. Names are those in the bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Installed {
-    /// Hooks that began.
+    /// Hooks that started.
     pub started: Vec<HookName>,
-    /// Hooks of which a new version took the place of the old one.
+    /// Hooks whose old version was replaced by a new one.
     pub swapped: Vec<HookName>,
-    /// Hooks that go on untouched.
+    /// Hooks that continue unchanged.
     pub kept: Vec<HookName>,
-    /// Hooks that are gone.
+    /// Hooks that were removed.
     pub removed: Vec<HookName>,
-    /// Hooks that do not run; [`Installer::states`] says why.
+    /// Hooks that do not run. [`Installer::states`] says why.
     pub held: Vec<HookName>,
 }
 
-/// A bundle that was not installed; what was at work goes on.
+/// Why a bundle was not installed. What was running continues.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// Names are wrong.
+    /// A name is not valid, or two hooks have the same one.
     #[error(
         "bundle {0} can't be installed: its name and its ServiceAccount's must be DNS names, and no two of its hooks may have the same"
     )]
@@ -232,7 +227,6 @@ pub enum InstallError {
     /// Its settings do not fit.
     #[error("the settings of bundle {id} are refused: {problem}")]
     Settings {
-        /// The bundle.
         id: BundleId,
         /// What is wrong, and where.
         problem: String,
@@ -240,48 +234,45 @@ pub enum InstallError {
     /// Another hook has the name.
     #[error("hook {hook} would be called {name}, and {by} has a hook of that name: rename one of them")]
     Taken {
-        /// The name in the bundle.
+        /// The hook's name in the bundle.
         hook: HookName,
-        /// The name in the operator.
+        /// The hook's name in the operator.
         name: HookName,
-        /// Who has it.
+        /// The owner of the other hook.
         by: String,
     },
-    /// A new version's hook can't be used.
+    /// A hook of the new version cannot be used.
     #[error("hook {hook} of the new version can't be used: the version before goes on")]
     Refused {
-        /// The name in the bundle.
+        /// The hook's name in the bundle.
         hook: HookName,
-        /// Why.
         #[source]
         reason: Arc<dyn StdError + Send + Sync>,
     },
-    /// A new version asks for more than it was granted.
+    /// The new version requests more than is granted.
     #[error("the new version asks for more than is granted, and the version before goes on: {}", list(.0))]
     Ungranted(Vec<(HookName, Vec<Permission>)>),
-    /// The ServiceAccount lacks rights that a new version's hook needs of it.
+    /// The ServiceAccount is missing rights that a hook of the new version needs.
     #[error(
         "hook {hook} of the new version needs rights that its {identity} lacks, and the version before goes on: {}",
         rules(.missing)
     )]
     Forbidden {
-        /// The name in the bundle.
+        /// The hook's name in the bundle.
         hook: HookName,
-        /// Whose rights were looked at.
+        /// The ServiceAccount whose rights were checked.
         identity: Identity,
-        /// The rights it lacks.
         missing: Vec<Permission>,
     },
-    /// A hook of it would not start; those that had started were put back.
+    /// A hook of the bundle did not start. Hooks that had started were put back.
     #[error("hook {hook} did not start: the version before is back")]
     RolledBack {
-        /// The name in the bundle.
+        /// The hook's name in the bundle.
         hook: HookName,
-        /// Why.
         #[source]
         reason: Arc<dyn StdError + Send + Sync>,
     },
-    /// It ended by a defect of the operator.
+    /// A defect of the operator ended the installation.
     #[error("bundle {0} could not be installed, by a defect of the operator; its log says more")]
     Defect(BundleId),
 }
@@ -295,18 +286,18 @@ fn rules(missing: &[Permission]) -> String {
     missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// How far a hook of a bundle is.
+/// The state of a bundle's hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum HookPhase {
-    /// It is at work.
+    /// It runs.
     Ready,
-    /// It is at work, and a binding does not know its objects yet.
+    /// It runs, but a binding does not know its objects yet.
     Pending,
-    /// It can't be used, or was taken out.
+    /// It cannot be used, or was taken out.
     Quarantined,
-    /// It asks for more than is granted.
+    /// It requests more than is granted.
     Ungranted,
-    /// Its ServiceAccount is not there, or may not do what its bindings take.
+    /// Its ServiceAccount does not exist, or may not do what its bindings need.
     Forbidden,
     /// The bundle is suspended.
     Suspended,
@@ -315,71 +306,70 @@ pub enum HookPhase {
 /// One hook of a bundle, for a status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookState {
-    /// The name in the bundle.
+    /// The hook's name in the bundle.
     pub name: HookName,
-    /// The name in the operator: in logs, metrics, field managers, for admins.
+    /// The hook's name in the operator: in logs, metrics and field managers, and for admins.
     pub hook: HookName,
-    /// How far it is.
     pub phase: HookPhase,
-    /// Why it is no further. Empty when it is ready.
+    /// Why it is not ready. Empty if it is.
     pub reason: String,
-    /// The rules that lack, when it is ungranted or forbidden.
+    /// The missing rules, if it is ungranted or forbidden.
     pub missing: Vec<Permission>,
-    /// `sha256:…` of its component, when it was loaded.
+    /// `sha256:…` of its component, if it was loaded.
     pub digest: Option<String>,
-    /// What runs it, when it is a script that was loaded.
+    /// The interpreter that runs it, if it is a script that was loaded.
     pub interpreter: Option<InterpreterRef>,
-    /// When its last run ended, milliseconds since the Unix epoch.
+    /// When its last run ended, in milliseconds since the Unix epoch.
     pub last_run: Option<u64>,
-    /// What its last failed run said; absent when its last run succeeded.
+    /// The error of its last run. `None` if its last run succeeded.
     pub last_error: Option<String>,
-    /// Runs since it began.
+    /// Runs since it started.
     pub runs: u64,
-    /// Failed runs since it began.
+    /// Failed runs since it started.
     pub failures: u64,
 }
 
-/// What a component's document asks for.
+/// What a component's document requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// The name in the bundle.
+    /// The hook's name in the bundle.
     pub hook: HookName,
-    /// All that it asks for, or why it can't be asked.
+    /// Everything that it requests, or why it cannot be queried.
     pub permissions: Result<Vec<Permission>, String>,
 }
 
-/// Has bundles at work. All of it may be called at any time; calls for one bundle wait for each other.
+/// Installs and runs bundles. All methods may be called at any time. Calls for one bundle wait for each other.
 ///
-/// The first version of a bundle starts hook by hook: a hook that can't start is held, and the others run. A further
-/// version takes over as a whole or not at all. What grants, identity, settings or limits change of the same version
-/// is done for each hook.
+/// The first version of a bundle starts hook by hook: a hook that cannot start is held, and the others run. A further
+/// version takes over as a whole or not at all. If only grants, identity, settings or limits of the same version
+/// change, this happens for each hook separately.
 pub trait Installer: Send + Sync {
-    /// Has the bundle as it is described. Goes on to its end when nobody waits for it.
+    /// Puts the bundle into the described state. The installation continues to its end even if nobody waits for it.
     fn install(&self, installation: Installation) -> BoxFuture<'_, Result<Installed, InstallError>>;
 
-    /// Stops all hooks of a bundle, or starts them again as at the operator's start. Registered webhooks go
-    /// meanwhile. False when there is no such bundle.
+    /// Stops all hooks of a bundle, or starts them again as at the operator's start. While they are stopped, their
+    /// webhooks are not registered. Returns false if there is no such bundle.
     fn suspend<'a>(&'a self, id: &'a BundleId, suspended: bool) -> BoxFuture<'a, bool>;
 
-    /// Stops all hooks of a bundle and forgets it; runs may end within the grace period. False when there is no such
-    /// bundle.
+    /// Stops all hooks of a bundle and forgets it. Runs may end within the grace period. Returns false if there is no
+    /// such bundle.
     fn remove<'a>(&'a self, id: &'a BundleId) -> BoxFuture<'a, bool>;
 
-    /// How far its hooks are, ordered by name; none when there is no such bundle.
+    /// The states of the bundle's hooks, ordered by name. Empty if there is no such bundle.
     fn states(&self, id: &BundleId) -> Vec<HookState>;
 
-    /// Takes a note of a bundle: it counts for readiness, and until it is settled nothing that its hooks registered
-    /// is removed. [`Self::remove`] forgets it.
+    /// Takes a note of a bundle: it counts for readiness, and until it is settled, nothing that its hooks registered is
+    /// removed. [`Self::remove`] forgets it.
     fn note(&self, id: &BundleId, news: BundleNews) {
         let _ = (id, news);
     }
 
-    /// The same of all HookBundles.
+    /// Takes a note of all HookBundles.
     fn note_hook_bundles(&self, news: HookBundlesNews) {
         let _ = news;
     }
 
-    /// What components ask for: only their `config` is called, and nothing starts.
+    /// What components request. Only their `config` is called, and nothing starts.
     fn asked<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<Asked>>;
 }
 

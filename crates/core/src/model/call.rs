@@ -1,5 +1,5 @@
-//! Calls that a hook makes to Kubernetes, and their failures: the WIT interface `kube` in host
-//! types. Objects are JSON text.
+//! Calls that a hook makes to Kubernetes, and their failures: the WIT interface `kube` in host types. Objects are JSON
+//! text.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ pub struct ListQuery {
     pub api_version: String,
     /// `Pod`.
     pub kind: String,
-    /// Absent: all namespaces, or a cluster-scoped kind.
+    /// `None`: all namespaces, or a cluster-scoped kind.
     pub namespace: Option<String>,
     /// As in `kubectl get -l`.
     pub label_selector: Option<String>,
     /// As in `kubectl get --field-selector`.
     pub field_selector: Option<String>,
-    /// Objects in a page; 500 when absent.
+    /// The most objects on a page. `None`: 500.
     pub limit: Option<u32>,
-    /// From the page before.
+    /// From the previous page.
     pub continue_token: Option<String>,
 }
 
@@ -33,9 +33,9 @@ pub struct ListQuery {
 pub struct Page {
     /// The objects as JSON, each with `apiVersion` and `kind`.
     pub items: Vec<String>,
-    /// Present when there are more.
+    /// Present if there are more objects.
     pub continue_token: Option<String>,
-    /// Of the whole list.
+    /// The resource version of the whole list.
     pub resource_version: String,
 }
 
@@ -43,23 +43,19 @@ pub struct Page {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Operation {
-    /// Creates an object.
     Create(Create),
-    /// Replaces an object.
     Update(Update),
-    /// Changes an object.
     Patch(Patch),
-    /// Deletes an object.
     Delete(Delete),
 }
 
-/// What `create` does when the object is there already.
+/// What `create` does if the object already exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum IfExists {
     /// Fails with `AlreadyExists`.
     Fail,
-    /// Succeeds without an object.
+    /// Changes nothing, and succeeds without an object.
     Keep,
     /// Replaces the object.
     Replace,
@@ -71,9 +67,9 @@ pub enum IfExists {
 pub struct Create {
     /// The object as JSON.
     pub object: String,
-    /// When it is there already.
+    /// What to do if the object already exists.
     pub if_exists: IfExists,
-    /// A subresource (`eviction`) of this object instead.
+    /// Creates a subresource (`eviction`) of this object instead.
     pub subresource: Option<(String, ObjectRef)>,
 }
 
@@ -97,7 +93,7 @@ pub enum PatchBody {
     Merge(String),
     /// Strategic merge patch.
     Strategic(String),
-    /// Read, run this program, write back; repeats on conflict.
+    /// Reads the object, runs this jq program, and writes the object back. Repeats this on conflicts.
     Jq(String),
     /// Server-side apply.
     Apply {
@@ -105,7 +101,7 @@ pub enum PatchBody {
         object: String,
         /// Take fields over from other managers.
         force: bool,
-        /// `boathook.dev/HOOK` when absent.
+        /// `None`: `boathook.dev/HOOK`.
         field_manager: Option<String>,
     },
 }
@@ -114,13 +110,11 @@ pub enum PatchBody {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Patch {
-    /// The object.
     pub target: ObjectRef,
-    /// The change.
     pub body: PatchBody,
     /// `status`, `scale`, …
     pub subresource: Option<String>,
-    /// Success when the object does not exist.
+    /// Success if the object does not exist.
     pub ignore_missing: bool,
 }
 
@@ -128,9 +122,9 @@ pub struct Patch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Propagation {
-    /// Deleted afterwards.
+    /// They are deleted afterwards.
     Background,
-    /// Deleted first.
+    /// They are deleted first.
     Foreground,
     /// They stay.
     Orphan,
@@ -140,17 +134,15 @@ pub enum Propagation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Delete {
-    /// The object.
     pub target: ObjectRef,
-    /// What happens to dependents.
     pub propagation: Propagation,
-    /// Success when there is nothing to delete.
+    /// Success if there is nothing to delete.
     pub ignore_missing: bool,
     /// Only if the object still has this uid.
     pub uid: Option<String>,
     /// Only if the object still has this resource version.
     pub resource_version: Option<String>,
-    /// Wait so long for the object to be gone.
+    /// Wait this long for the object to be gone.
     pub wait: Option<Duration>,
 }
 
@@ -160,7 +152,7 @@ pub struct Delete {
 pub enum EventType {
     /// Information.
     Normal,
-    /// Something to look at.
+    /// Something that needs attention.
     Warning,
 }
 
@@ -168,9 +160,7 @@ pub enum EventType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmitEvent {
-    /// The object.
     pub regarding: ObjectRef,
-    /// How it is shown.
     pub event_type: EventType,
     /// One word in CamelCase.
     pub reason: String,
@@ -178,7 +168,7 @@ pub struct EmitEvent {
     pub note: String,
 }
 
-/// Why a call failed; WIT `kube.reason`, where each is explained.
+/// Why a call failed. The WIT's `kube.reason` explains each reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)] // one to one from the WIT
@@ -197,7 +187,7 @@ pub enum CallReason {
 }
 
 impl CallReason {
-    /// The reason as it stands in logs, metrics and the WIT.
+    /// The name in logs, metrics and the WIT.
     pub fn label(self) -> &'static str {
         match self {
             Self::NotFound => "not-found",
@@ -220,12 +210,12 @@ impl CallReason {
 #[serde(rename_all = "camelCase")]
 #[error("{message}")]
 pub struct CallError {
-    /// For deciding.
+    /// For programs.
     pub reason: CallReason,
-    /// For reading: verb, object, and the missing permission where that is why.
+    /// For people: the verb, the object, and the missing permission if that is the reason.
     pub message: String,
-    /// HTTP status, when a server answered.
+    /// The HTTP status, if a server answered.
     pub code: Option<u16>,
-    /// The API server's `Status` as JSON, when it sent one.
+    /// The API server's `Status` as JSON, if it sent one.
     pub status: Option<String>,
 }

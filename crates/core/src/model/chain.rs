@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-/// Joins an error and its sources with `: `. A source that its error has said already, as those of
-/// some libraries do, is not said again.
+/// Joins an error and its sources with `: `. A source is left out if its error already contains its text, as errors of
+/// some libraries do.
 pub fn error_chain(error: &dyn Error) -> String {
     let (mut text, mut source) = one(error);
     while let Some(error) = source {
@@ -17,8 +17,8 @@ pub fn error_chain(error: &dyn Error) -> String {
     text
 }
 
-/// An error's own text, and its source. One that only shows its source, and then once more as Rust has it, as kube
-/// does with the API server's answers, adds nothing for people: its source stands for it.
+/// An error's own text, and its source. Some errors only show their source, followed by its Rust debug form. kube does
+/// this with the API server's answers. Such an error adds nothing for people, so its source replaces it.
 fn one(error: &dyn Error) -> (String, Option<&(dyn Error + 'static)>) {
     let (text, source) = (error.to_string(), error.source());
     match source {
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(error_chain(&link("a", Some(link("b", Some(link("c", None)))))), "a: b: c");
     }
 
-    /// As kube's.
+    /// An error like kube's.
     #[derive(Debug, thiserror::Error)]
     #[error("ApiError: {0} ({0:?})")]
     struct Api(#[source] Link);

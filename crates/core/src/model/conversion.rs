@@ -1,4 +1,4 @@
-//! Conversion of custom resources: what a hook binds of it, and what it is asked.
+//! Conversion of custom resources: what a hook binds, and what it is asked.
 
 use std::{fmt, sync::Arc};
 
@@ -7,19 +7,17 @@ use super::BindingName;
 /// One entry of `kubernetesCustomResourceConversion[]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversionBinding {
-    /// `name`
     pub name: BindingName,
-    /// `crdName`: `crontabs.stable.example.com`
+    /// `crdName`, for example `crontabs.stable.example.com`.
     pub crd: Arc<str>,
-    /// `conversions[]`: at least one, none twice.
+    /// `conversions[]`: at least one, without duplicates.
     pub conversions: Vec<ConversionRule>,
-    /// `group`.
     pub group: Option<Arc<str>>,
-    /// Names of `kubernetes` bindings; those of its group are among them.
+    /// Names of `kubernetes` bindings, including those of its group.
     pub include_snapshots_from: Arc<[BindingName]>,
 }
 
-/// One step that a hook can do. Versions are short (`v1beta1`): the group is the definition's.
+/// One step that a hook can do. Versions are short (`v1beta1`), because the group is the definition's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConversionRule {
     /// `fromVersion`
@@ -34,12 +32,10 @@ impl fmt::Display for ConversionRule {
     }
 }
 
-/// One question to a hook.
+/// One conversion request for a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversion {
-    /// The binding.
     pub binding: BindingName,
-    /// The step.
     pub rule: ConversionRule,
     /// Objects of version `rule.from`, as JSON.
     pub objects: Vec<String>,

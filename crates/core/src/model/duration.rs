@@ -1,8 +1,8 @@
-//! Durations as Go writes them: `90s`, `1h30m`, `1.5h`. Nothing else: no days, no signs but `+`.
+//! Durations in Go's format: `90s`, `1h30m`, `1.5h`. There are no days, and no signs except `+`.
 
 use std::{fmt::Write as _, time::Duration};
 
-/// Reads a duration; `None` when the text is none, or longer than 500 years.
+/// Reads a duration. `None` if the text is not a duration, or needs more than 64 bits of nanoseconds (584 years).
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if rest.is_empty() {
@@ -22,13 +22,13 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     u64::try_from(total).ok().map(Duration::from_nanos)
 }
 
-/// Writes a duration so that it reads back: `1h30m`, `1s500ms`, `0s`.
+/// Writes a duration so that it can be read back: `1h30m`, `1s500ms`, `0s`.
 pub fn format_duration(duration: Duration) -> String {
     let mut rest = duration.as_nanos();
     let mut text = String::new();
     for (unit, nanos) in [("h", HOUR), ("m", MINUTE), ("s", SECOND), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)] {
         if rest >= nanos {
-            // Writing to a String can't fail.
+            // Writing to a String cannot fail.
             let _ = write!(text, "{}{unit}", rest / nanos);
             rest %= nanos;
         }
@@ -40,9 +40,9 @@ const SECOND: u128 = 1_000_000_000;
 const MINUTE: u128 = 60 * SECOND;
 const HOUR: u128 = 60 * MINUTE;
 
-/// Nanoseconds of the unit that the text begins with, and the rest.
+/// The nanoseconds of the unit that the text begins with, and the rest of the text.
 fn unit(text: &str) -> Option<(u128, &str)> {
-    // Longer ones first: `ms` is not `m`.
+    // Longer units come first, because `ms` also begins with `m`.
     const UNITS: [(&str, u128); 8] = [
         ("ns", 1),
         ("us", 1_000),
@@ -61,7 +61,7 @@ fn amount(number: &str, unit: u128) -> Option<u128> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    // More digits than these are less than a nanosecond.
+    // Further digits are less than a nanosecond.
     let fraction = fraction.get(..fraction.len().min(15))?;
     let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
     let parts: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };

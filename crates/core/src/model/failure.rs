@@ -32,23 +32,23 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What kind of failure it was; it decides whether and when the triggers are tried again.
+/// The kind of failure. It decides whether and when the triggers are retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FailureKind {
-    /// The hook asked to be run again.
+    /// The hook requested another run.
     Retry,
-    /// The hook asked to be run again after this time.
+    /// The hook requested another run after this time.
     RetryAfter(Duration),
-    /// The hook said that trying again is of no use.
+    /// The hook said that a retry is of no use.
     Permanent,
     /// The hook crashed.
     Trap,
     /// The run reached a bound.
     Limit(Limit),
-    /// The operator is shutting down; the triggers come back after the restart.
+    /// The operator is shutting down. The triggers come back after the restart.
     Interrupted,
-    /// The host could not run it; not the hook's fault.
+    /// The host could not run the hook, which is not the hook's fault.
     Host,
 }
 
@@ -74,16 +74,14 @@ impl FailureKind {
 /// A failed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What kind.
     pub kind: FailureKind,
-    /// For the log: what happened, which limit with its value, what would help.
+    /// For the log: what happened, which limit with its value, and what would help.
     pub message: String,
-    /// The wasm back-trace of a trap, one frame a line.
+    /// The wasm back-trace of a trap, one frame on each line.
     pub backtrace: Option<String>,
 }
 
 impl Failure {
-    /// The host could not run it.
     pub fn of_host(message: String) -> Self {
         Self { kind: FailureKind::Host, message, backtrace: None }
     }

@@ -1,4 +1,4 @@
-//! Names: of hooks, bindings, queues, runs and objects. Parsed once, then trusted.
+//! Names of hooks, bindings, queues, runs and objects. They are parsed once, and trusted afterwards.
 
 use std::{fmt, sync::Arc};
 
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::BundleId;
 
-/// A name that Boathook can't accept.
+/// A name that Boathook cannot accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{what} name {name:?} is not valid: use 1 to {max} characters out of letters, digits, '-', '_', '.', beginning with a letter or digit"
@@ -18,15 +18,14 @@ pub struct InvalidName {
     max: usize,
 }
 
-/// A hook's name: its component's file name without `.wasm`. Cheap to clone.
+/// A hook's name: the file name of its component without `.wasm`. It is cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HookName(Arc<str>);
 
 impl HookName {
-    /// The longest name: it becomes a part of field managers and metric labels.
+    /// The longest name. The length matters because the name becomes a part of field managers and metric labels.
     pub const MAX: usize = 63;
 
-    /// Parses a name.
     pub fn new(name: &str) -> Result<Self, InvalidName> {
         let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
@@ -37,9 +36,9 @@ impl HookName {
         }
     }
 
-    /// What a bundle's hook is called in the operator: `HOOK.BUNDLE.NAMESPACE`, or `HOOK.BUNDLE` for a bundle without
-    /// a namespace. No two hooks of bundles have the same: where that would be too long, or a part has a dot of its own,
-    /// parts are cut, dots in them become dashes, and a digest of the whole follows.
+    /// The name of a bundle's hook in the operator: `HOOK.BUNDLE.NAMESPACE`, or `HOOK.BUNDLE` for a bundle without a
+    /// namespace. No two hooks of bundles have the same name. If the name would be too long, or a part has a dot of its
+    /// own, the parts are cut, dots in them become dashes, and a digest of the whole follows.
     pub fn in_bundle(&self, bundle: &BundleId) -> Self {
         let parts = [Some(self.as_str()), Some(bundle.name.as_str()), bundle.namespace.as_deref()];
         let plain: Vec<&str> = parts.into_iter().flatten().collect();
@@ -47,9 +46,9 @@ impl HookName {
         if text.len() <= Self::MAX && plain.iter().all(|part| !part.contains('.')) {
             return Self(text.into());
         }
-        // `/` is in no name.
+        // No name contains `/`.
         let digest = digest(&plain.join("/"));
-        // Always four parts, which the plain form never has.
+        // This form always has four parts, which the plain form never has.
         let cut = |part: &str, max: usize| {
             let cut: String = part.chars().take(max).map(|c| if c == '.' { '-' } else { c }).collect();
             cut.trim_end_matches(['-', '_']).to_owned()
@@ -59,13 +58,13 @@ impl HookName {
         Self(format!("{hook}.{bundle}.{namespace}.{digest}").into())
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name as a part of an object's name in Kubernetes, and of a webhook's path: a DNS subdomain. One that is none
-    /// gets a part of its hash, so that no two hooks have the same, and none can be given a name to have another's.
+    /// The name as a part of an object's name in Kubernetes, and of a webhook's path: a DNS subdomain. A name that is
+    /// not a subdomain gets a digest of the name. Therefore no two hooks have the same subdomain, and nobody can choose
+    /// a name to get another hook's subdomain.
     pub fn subdomain(&self) -> String {
         let plain = self.0.to_ascii_lowercase().replace('_', "-");
         let fits = |part: &str| !part.is_empty() && !part.starts_with('-') && !part.ends_with('-');
@@ -76,13 +75,13 @@ impl HookName {
         format!("{}-{}", readable.trim_end_matches('-'), digest(&self.0))
     }
 
-    /// The name of its webhook configurations.
+    /// The name of the hook's webhook configurations.
     pub fn configuration(&self) -> String {
         format!("boathook-{}", self.subdomain())
     }
 }
 
-/// 128 bits in hex: a tenant chooses names, and must not find one with another's digest.
+/// 128 bits in hex. A tenant chooses names, and must not be able to find one with another's digest.
 fn digest(text: &str) -> String {
     Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -93,17 +92,17 @@ impl fmt::Display for HookName {
     }
 }
 
-/// A binding of a hook. Authors need not name bindings apart: the second one called `kubernetes` is
-/// `kubernetes#2` wherever one must be told from the other. Cheap to clone.
+/// A binding of a hook. Authors need not give bindings different names: the second one called `kubernetes` is
+/// `kubernetes#2` wherever the two must be distinguished. It is cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BindingName {
     unique: Arc<str>,
-    /// Bytes of `unique` that are the name.
+    /// How many bytes of `unique` are the name.
     name: usize,
 }
 
 impl BindingName {
-    /// Takes any text: shell-operator allows it.
+    /// Accepts any text, because shell-operator does.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         let unique = name.into();
         Self { name: unique.len(), unique }
@@ -120,7 +119,7 @@ impl BindingName {
         self.unique.get(..self.name).unwrap_or(&self.unique)
     }
 
-    /// The text that no other binding of its kind has in this hook: for snapshots, logs, metrics.
+    /// A text that no other binding of the same kind has in this hook, for snapshots, logs and metrics.
     pub fn unique(&self) -> &str {
         &self.unique
     }
@@ -135,19 +134,19 @@ impl fmt::Display for BindingName {
 /// An ordered line of triggers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum QueueName {
-    /// The hook's own queue, the default: no other hook can block it.
+    /// The hook's own queue, which is the default. No other hook can block it.
     Own(HookName),
-    /// A queue that hooks share by name; names are global. `main` is one of them.
+    /// A queue that hooks share by name. Names are global. `main` is one of them.
     Shared(Arc<str>),
 }
 
 impl QueueName {
-    /// The queue `main`, where `onStartup` runs are kept in order.
+    /// The queue `main`, which keeps `onStartup` runs in order.
     pub fn main() -> Self {
         Self::Shared("main".into())
     }
 
-    /// The queue of this name that only hooks of one bundle are in: `BUNDLE:NAME`. A hook's own queue stays, under the
+    /// The queue with this name that only hooks of one bundle share: `BUNDLE:NAME`. A hook's own queue stays, under the
     /// hook's name in the operator.
     pub fn in_bundle(&self, bundle: &BundleId) -> Self {
         match self {
@@ -166,17 +165,16 @@ impl fmt::Display for QueueName {
     }
 }
 
-/// Identifies one run of a hook in logs and audit records; unique within and between processes.
+/// Identifies one run of a hook in logs and audit records. It is unique within and between processes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunId(Arc<str>);
 
 impl RunId {
-    /// From a prefix that is unique to the process and a number that is unique in it.
+    /// From a prefix that is unique to the process, and a number that is unique in it.
     pub fn new(process: &str, number: u64) -> Self {
         Self(format!("{process}-{number}").into())
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -188,10 +186,10 @@ impl fmt::Display for RunId {
     }
 }
 
-/// An object's place among those of its kind; ordered by namespace, then name.
+/// An object's place among the objects of its kind, ordered by namespace, then name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
-    /// Absent for cluster-scoped objects.
+    /// `None` for cluster-scoped objects.
     pub namespace: Option<Arc<str>>,
     /// `metadata.name`.
     pub name: Arc<str>,
@@ -214,7 +212,7 @@ pub struct ObjectRef {
     pub api_version: String,
     /// `Secret`.
     pub kind: String,
-    /// Absent for cluster-scoped objects.
+    /// `None` for cluster-scoped objects.
     pub namespace: Option<String>,
     /// `metadata.name`.
     pub name: String,

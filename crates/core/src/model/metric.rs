@@ -1,5 +1,5 @@
-//! What a hook reports as metrics: single operations, checked for what Prometheus can show and for
-//! their size. Never holds a value over time.
+//! What a hook reports as metrics: single operations. They are checked for what Prometheus can show, and for their
+//! size. No value is stored here.
 
 use std::{fmt, sync::Arc};
 
@@ -20,7 +20,6 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
-    /// `counter`, `gauge`, `histogram`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -36,24 +35,23 @@ impl fmt::Display for MetricKind {
     }
 }
 
-/// What happens to a series.
+/// A change of a series.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MetricValue {
     /// A counter grows by this.
     Add(f64),
-    /// A gauge gets this value.
+    /// A gauge is set to this value.
     Set(f64),
     /// A histogram counts this value.
     Observe {
-        /// The value.
         value: f64,
         /// Upper bounds of the buckets, ascending, without infinity.
         buckets: Arc<[f64]>,
     },
 }
 
-/// Label names and values, sorted by name; without `hook` and without empty values, which mean the
-/// same as no label.
+/// Label names and values, sorted by name. They do not include `hook`, or empty values, which mean the same as no
+/// label.
 pub type MetricLabels = Arc<[(Box<str>, Box<str>)]>;
 
 /// One operation of a hook.
@@ -77,76 +75,38 @@ pub struct MetricSample {
 /// A metric operation that is refused, with what is allowed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InvalidMetric {
-    /// A bad name.
     #[error(
         "metric name {0:?} is not valid: use 1 to {MAX_NAME} characters out of letters, digits, '_' and ':', not beginning with a digit"
     )]
     Name(String),
-    /// A bad label name.
     #[error(
         "metric {metric}: label name {label:?} is not valid: use 1 to {MAX_NAME} characters out of letters, digits and '_', not beginning with a digit or '__'"
     )]
-    LabelName {
-        /// The metric.
-        metric: String,
-        /// The label.
-        label: String,
-    },
-    /// A label name twice.
+    LabelName { metric: String, label: String },
+    /// A label name that is given twice.
     #[error("metric {metric}: label {label} is given twice: give each once")]
-    LabelTwice {
-        /// The metric.
-        metric: String,
-        /// The label.
-        label: String,
-    },
+    LabelTwice { metric: String, label: String },
     /// A label that histograms use themselves.
     #[error("metric {0}: a histogram has its buckets in the label le: choose another name for yours")]
     LabelLe(String),
-    /// Too many labels.
     #[error("metric {metric} has {count} labels: at most {MAX_LABELS} are allowed")]
-    TooManyLabels {
-        /// The metric.
-        metric: String,
-        /// How many.
-        count: usize,
-    },
-    /// A long label value.
+    TooManyLabels { metric: String, count: usize },
     #[error("metric {metric}: the value of label {label} has {bytes} bytes: at most {MAX_VALUE} are allowed")]
-    LongValue {
-        /// The metric.
-        metric: String,
-        /// The label.
-        label: String,
-        /// Its length.
-        bytes: usize,
-    },
-    /// A bad group.
+    LongValue { metric: String, label: String, bytes: usize },
     #[error("metric group {0:?} is not valid: use 1 to {MAX_NAME} bytes")]
     Group(String),
-    /// Infinity, or no number.
+    /// Infinity, or not a number.
     #[error("metric {metric}: {value} is not a value: it must be a finite number")]
-    NotFinite {
-        /// The metric.
-        metric: String,
-        /// The value.
-        value: f64,
-    },
-    /// A counter that would fall.
+    NotFinite { metric: String, value: f64 },
+    /// A counter that would decrease.
     #[error("metric {metric}: a counter can't grow by {value}: add 0 or more, or set a gauge")]
-    Negative {
-        /// The metric.
-        metric: String,
-        /// The value.
-        value: f64,
-    },
-    /// Bad buckets.
+    Negative { metric: String, value: f64 },
     #[error("metric {0}: give 1 to {MAX_BUCKETS} finite upper bounds of buckets, in ascending order")]
     Buckets(String),
 }
 
 impl MetricSample {
-    /// Checks and normalises. A label `hook` is dropped: the host sets it.
+    /// Checks and normalises an operation. A label `hook` is dropped, because the host sets it.
     pub fn new(
         name: &str,
         labels: Vec<(String, String)>,
@@ -163,27 +123,23 @@ impl MetricSample {
         Ok(Self { name: name.into(), labels, group, value })
     }
 
-    /// The metric's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Its labels without `hook`.
+    /// The labels without `hook`.
     pub fn labels(&self) -> &MetricLabels {
         &self.labels
     }
 
-    /// The group that the series belongs to.
     pub fn group(&self) -> Option<&Arc<str>> {
         self.group.as_ref()
     }
 
-    /// What happens to it.
     pub fn value(&self) -> &MetricValue {
         &self.value
     }
 
-    /// How its metric counts.
     pub fn kind(&self) -> MetricKind {
         match self.value {
             MetricValue::Add(_) => MetricKind::Counter,
@@ -192,7 +148,7 @@ impl MetricSample {
         }
     }
 
-    /// The buckets of a histogram; none for others.
+    /// The buckets of a histogram. Empty for other metrics.
     pub fn buckets(&self) -> &[f64] {
         match &self.value {
             MetricValue::Observe { buckets, .. } => buckets,
@@ -200,7 +156,7 @@ impl MetricSample {
         }
     }
 
-    /// Series that Prometheus gets of it: a histogram has one for each bucket and three more.
+    /// How many series Prometheus receives. A histogram has one for each bucket, and three more.
     pub fn series(&self) -> usize {
         match &self.value {
             MetricValue::Add(_) | MetricValue::Set(_) => 1,
@@ -265,7 +221,7 @@ fn is_name(name: &str, colons: bool) -> bool {
     name.len() <= MAX_NAME && name.starts_with(|c: char| allowed(c) && !c.is_ascii_digit()) && name.chars().all(allowed)
 }
 
-/// As much of a bad name as a message needs.
+/// As much of an invalid name as a message needs.
 fn shown(name: &str) -> String {
     name.chars().take(MAX_NAME).collect()
 }

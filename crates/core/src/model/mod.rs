@@ -1,7 +1,6 @@
-//! The nouns that the stages hand to each other.
+//! The nouns that the stages pass to each other.
 //!
-//! Pure: no client, no runtime, no clock, no wasmtime. What is decided here takes its facts as
-//! arguments.
+//! Pure: no client, no runtime, no clock, no wasmtime. Decisions receive their facts as arguments.
 
 mod admission;
 mod asked;

@@ -1,6 +1,6 @@
 //! One object as it came from the API server: its identity, and its JSON without managed fields.
 //!
-//! The body is kept as text and not parsed further here; most bindings need a small part of it.
+//! The body is kept as text and not parsed further here, because most bindings need only a small part of it.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::{ObjectKey, ObjectRef};
 use crate::fair::Charge;
 
-/// An object that can't be used, by what is wrong with it.
+/// Why an object cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidObject {
     /// Not JSON, or not an object with metadata.
@@ -21,26 +21,25 @@ pub enum InvalidObject {
     NoName,
 }
 
-/// An object. Cheap to share behind an `Arc`.
+/// An object. It is cheap to share behind an `Arc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     /// `v1`, `apps/v1`.
     pub api_version: Arc<str>,
     /// `Secret`.
     pub kind: Arc<str>,
-    /// Where it is.
     pub key: ObjectKey,
     /// `metadata.uid`.
     pub uid: Box<str>,
     /// `metadata.resourceVersion`.
     pub resource_version: Box<str>,
-    /// Who wrote last: the managers of the newest of the managed fields. Their times are whole seconds,
-    /// so there may be several.
+    /// The last writers: the managers of the newest managed fields. Their times are whole seconds, so there may be
+    /// several.
     pub last_managers: Vec<Box<str>>,
-    /// The whole object as compact JSON without `metadata.managedFields`; always with
-    /// `apiVersion` and `kind`, which items of lists lack on the wire.
+    /// The whole object as compact JSON without `metadata.managedFields`. It always has `apiVersion` and `kind`, which
+    /// items of lists do not have on the wire.
     pub json: Arc<str>,
-    /// Its part of the memory for what is kept, once somebody keeps it.
+    /// Its part of the memory for what is kept, as soon as something keeps it.
     pub charge: Charge,
 }
 
@@ -49,7 +48,7 @@ pub struct Object {
 struct ManagedFields<'a> {
     #[serde(borrow, default)]
     manager: Cow<'a, str>,
-    /// RFC 3339 in UTC, so that the later one is the greater text.
+    /// RFC 3339 in UTC, so that the later time is the greater text.
     #[serde(borrow, default)]
     time: Cow<'a, str>,
 }
@@ -57,8 +56,7 @@ struct ManagedFields<'a> {
 type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 impl Object {
-    /// Reads an object from its JSON. `api_version` and `kind` are those of the list or watch it
-    /// came from.
+    /// Reads an object from its JSON. `api_version` and `kind` are those of the list or watch that it came from.
     pub fn from_json(json: &str, api_version: &Arc<str>, kind: &Arc<str>) -> Result<Self, InvalidObject> {
         let mut fields: Fields<'_> = serde_json::from_str(json).map_err(InvalidObject::Json)?;
         let raw_meta = fields.remove("metadata").ok_or(InvalidObject::NoName)?;
@@ -77,7 +75,6 @@ impl Object {
         })
     }
 
-    /// Its reference.
     pub fn reference(&self) -> ObjectRef {
         ObjectRef {
             api_version: self.api_version.to_string(),
@@ -88,7 +85,7 @@ impl Object {
     }
 }
 
-/// A text among the metadata.
+/// A text field of the metadata.
 fn text(meta: &Fields<'_>, name: &str) -> Result<Option<Box<str>>, InvalidObject> {
     match meta.get(name) {
         Some(value) => serde_json::from_str(value.get()).map_err(InvalidObject::Json),
@@ -108,8 +105,7 @@ fn last_managers(managed: &str) -> Vec<Box<str>> {
     managers
 }
 
-/// Puts the object together again, in the order that kubectl prints: apiVersion, kind, metadata,
-/// the rest.
+/// Writes the object in the order that kubectl prints: apiVersion, kind, metadata, the rest.
 fn compact(fields: &Fields<'_>, meta: &Fields<'_>, api_version: &str, kind: &str) -> Arc<str> {
     let mut out = String::with_capacity(1024);
     out.push_str("{\"apiVersion\":");

@@ -1,14 +1,14 @@
-//! The secret part of a webhook's path, by which a question proves that it comes from the API server.
+//! The secret part of a webhook's path. It proves that a request comes from the API server.
 //!
-//! The API server can show who it is only when its own admin sets it up with a client certificate. What every cluster
-//! has is the path in the registration. Each path gets a part of its own, made of a key and the path itself, so that
-//! who learns one learns nothing of the others.
+//! The API server can prove its identity only if its own admin configures a client certificate. Every cluster has the
+//! path in the registration. Each path therefore gets a secret part of its own, made from a key and the path itself, so
+//! that one path reveals nothing about the others.
 
 use std::fmt;
 
 use ring::hmac;
 
-/// A key, of which the secret parts of all paths are made.
+/// The key from which the secret parts of all paths are made.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PathKey([u8; Self::BYTES]);
 
@@ -19,20 +19,20 @@ impl fmt::Debug for PathKey {
 }
 
 impl PathKey {
-    /// Its length.
+    /// The key's length.
     pub const BYTES: usize = 32;
 
-    /// Takes its bytes, which nobody else may know.
+    /// Takes the key's bytes, which nobody else may know.
     pub fn new(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// Reads what [`Self::to_hex`] wrote; `None` when that is none.
+    /// Reads what [`Self::to_hex`] wrote. `None` if the text is something else.
     pub fn from_hex(text: &str) -> Option<Self> {
         unhex(text).map(Self)
     }
 
-    /// As text, for the Secret that keeps it.
+    /// The key as text, for the Secret that stores it.
     pub fn to_hex(&self) -> String {
         hex(&self.0)
     }
@@ -42,7 +42,7 @@ impl PathKey {
         format!("{path}/{}", hex(hmac::sign(&self.key(), path.as_bytes()).as_ref()))
     }
 
-    /// Whether this is the secret part of the path. Takes as long for each wrong one.
+    /// Whether this is the secret part of the path. The comparison takes the same time for every wrong one.
     pub fn knows(&self, path: &str, secret: &str) -> bool {
         unhex::<{ Self::BYTES }>(secret).is_some_and(|tag| hmac::verify(&self.key(), path.as_bytes(), &tag).is_ok())
     }
@@ -52,7 +52,7 @@ impl PathKey {
     }
 }
 
-/// A path, or a URL, without its secret part, if it has one.
+/// A path or a URL without its secret part, if it has one.
 pub fn without_secret(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some((plain, secret)) if unhex::<{ PathKey::BYTES }>(secret).is_some() => plain,
@@ -60,7 +60,7 @@ pub fn without_secret(path: &str) -> &str {
     }
 }
 
-/// A text for people in which paths have no secret parts: the API server quotes what it refuses.
+/// A text for people, with the secret parts of paths removed. They occur because the API server quotes what it refuses.
 pub fn hide_secrets(text: &str) -> String {
     let parts = text.split_inclusive(|c: char| !c.is_ascii_hexdigit());
     let hidden = parts.map(|part| {
@@ -74,7 +74,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Lower case alone, as it is written.
+/// Accepts only lower case, because only that is written.
 fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit));
     if !digits || text.len() != 2 * N {

@@ -1,24 +1,23 @@
-//! What may be done, in the words of RBAC's PolicyRule, and whether one set of rules is within another. Pure; in doubt
+//! What may be done, in the terms of RBAC's PolicyRule, and whether one set of rules is within another. Pure. In doubt,
 //! something is missing.
 
 use std::{collections::HashSet, fmt, iter};
 
 use serde::{Deserialize, Serialize};
 
-/// A rule that lacks more pieces than this is missing as a whole: pieces are for people to read.
+/// A rule with more missing pieces than this is missing as a whole, because pieces are for people to read.
 const MAX_PIECES: usize = 256;
 
-/// One entry of `permissions.kubernetes[]`, in the words of RBAC's PolicyRule. Within one list,
-/// `*` stands for all.
+/// One entry of `permissions.kubernetes[]`, in the terms of RBAC's PolicyRule. Within one list, `*` stands for all.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Permission {
     /// `""` is the core group.
     pub api_groups: Vec<String>,
-    /// Plural names; a subresource is `pods/eviction`, all of them `pods/*`.
+    /// Plural names. A subresource is `pods/eviction`, and all subresources are `pods/*`.
     pub resources: Vec<String>,
-    /// `get`, `list`, `create`, `update`, `patch`, `delete` for its calls; of what is granted also `watch`, `validate`,
-    /// `mutate`, `convert`.
+    /// `get`, `list`, `create`, `update`, `patch`, `delete` for a hook's calls. What is granted may also have `watch`,
+    /// `validate`, `mutate`, `convert`.
     pub verbs: Vec<String>,
     /// Empty: all names.
     pub resource_names: Vec<String>,
@@ -27,13 +26,14 @@ pub struct Permission {
 }
 
 impl Permission {
-    /// How often one combination of words is held against one rule. Documents come from hooks, and a few thousand words
-    /// in a rule's five lists make more combinations than anybody can look at. What is beyond the bound is missing.
+    /// How often a combination of words may be compared with a rule. Documents come from hooks, and a few thousand
+    /// words in a rule's five lists make more combinations than can be checked. What is beyond the bound is missing.
     pub const MAX_WORK: usize = 1_000_000;
-    /// Rules of a hook, and words of a list. The reader of documents has the same bound.
+    /// The most rules of a hook, and the most words of a list. The reader of documents has the same bound.
     pub const MAX_ITEMS: usize = 1000;
 
-    /// The list with too many items, and how many it has. A bundle's config comes past the reader of documents.
+    /// The list with too many items, and how many it has. A bundle's config does not pass through the reader of
+    /// documents.
     pub fn too_long(rules: &[Self]) -> Option<(&'static str, usize)> {
         let lists = rules.iter().flat_map(|rule| {
             [
@@ -47,10 +47,10 @@ impl Permission {
         iter::once(("permissions", rules.len())).chain(lists).find(|(_, items)| *items > Self::MAX_ITEMS)
     }
 
-    /// What the first rule lacks that no single grant covers. Empty: all is granted. For questions that share a budget of
-    /// at most [`Self::MAX_WORK`]; `None`: it is used up.
+    /// What no single grant covers of the first rule that is not fully granted. Empty: everything is granted. Several
+    /// questions share a budget of at most [`Self::MAX_WORK`]. `None`: it is used up.
     pub fn first_missing(asked: &[Self], granted: &[Self], left: &mut usize) -> Option<Vec<Self>> {
-        // To read the grants is work, too.
+        // Reading the grants is work, too.
         *left = left.checked_sub(granted.len())?;
         let granted: Vec<Grant<'_>> = granted.iter().map(Grant::of).collect();
         for asked in asked {
@@ -83,7 +83,7 @@ impl fmt::Display for Permission {
     }
 }
 
-/// The rules that are asked for and that no single grant covers. Empty: all is granted.
+/// What is requested and no single grant covers. Empty: everything is granted.
 pub fn missing(asked: &[Permission], granted: &[Permission]) -> Vec<Permission> {
     let granted: Vec<Grant<'_>> = granted.iter().map(Grant::of).collect();
     let mut left = Permission::MAX_WORK;
@@ -91,7 +91,7 @@ pub fn missing(asked: &[Permission], granted: &[Permission]) -> Vec<Permission> 
     asked.iter().flat_map(|asked| missing_of(asked, &granted, &mut left).unwrap_or_else(|| whole(asked))).collect()
 }
 
-/// What of it is within a namespace: objects of all namespaces become those of this one.
+/// The part of the permissions that is within a namespace. Objects of all namespaces become those of this one.
 pub fn confine(permissions: &[Permission], namespace: &str) -> Vec<Permission> {
     let reaches = |permission: &&Permission| {
         permission.namespaces.is_empty() || permission.namespaces.iter().any(|one| one == namespace)
@@ -124,7 +124,7 @@ fn missing_of(asked: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Op
             }
         }
     }
-    // As its author wrote it, rather than taken to pieces.
+    // The rule as its author wrote it, and not in pieces.
     if all && !missing.is_empty() { Some(vec![asked.clone()]) } else { Some(missing) }
 }
 
@@ -132,13 +132,13 @@ fn or_all(list: &[String]) -> Vec<Option<&str>> {
     if list.is_empty() { vec![None] } else { list.iter().map(|word| Some(word.as_str())).collect() }
 }
 
-/// One word of each list but the verbs.
+/// One word of each list except the verbs.
 struct Place<'a> {
     group: &'a str,
     resource: &'a str,
-    /// Absent: all.
+    /// `None`: all.
     name: Option<&'a str>,
-    /// Absent: all, and cluster-scoped objects.
+    /// `None`: all, and cluster-scoped objects.
     namespace: Option<&'a str>,
 }
 
@@ -155,7 +155,7 @@ impl Place<'_> {
     }
 }
 
-/// One list of a rule, to be asked often.
+/// One list of a rule, for many look-ups.
 struct Words<'a>(HashSet<&'a str>);
 
 impl<'a> Words<'a> {
@@ -167,13 +167,13 @@ impl<'a> Words<'a> {
         self.0.contains("*") || self.0.contains(word)
     }
 
-    /// Of a list that stands for all when it is empty.
+    /// For a list that stands for all if it is empty.
     fn all_or_has(&self, word: Option<&str>) -> bool {
         self.0.is_empty() || word.is_some_and(|word| self.0.contains(word))
     }
 }
 
-/// A rule of what is granted.
+/// A rule of the grants.
 struct Grant<'a> {
     groups: Words<'a>,
     resources: Words<'a>,
@@ -208,7 +208,7 @@ impl<'a> Grant<'a> {
             && self.namespaces.all_or_has(place.namespace)
     }
 
-    /// `*` is everything, `pods` is without its subresources, and `pods/*` is these alone.
+    /// `*` is everything, `pods` does not include its subresources, and `pods/*` is only the subresources.
     fn covers_resource(&self, resource: &str) -> bool {
         self.resources.has_or_star(resource)
             || resource

@@ -1,4 +1,4 @@
-//! A kind as the API server serves it, and where its objects are found.
+//! A kind as the API server serves it, and the paths of its objects.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
-    /// API group; empty for the core group.
+    /// The API group. Empty for the core group.
     pub group: String,
     /// `v1`.
     pub version: String,
@@ -16,7 +16,7 @@ pub struct Resource {
     pub kind: String,
     /// `secrets`, the name in URLs and in permissions.
     pub plural: String,
-    /// Whether objects live in namespaces.
+    /// Whether objects are in namespaces.
     pub namespaced: bool,
 }
 
@@ -26,8 +26,8 @@ impl Resource {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// The path of the collection, or of one object when `name` is given, or of its subresource.
-    /// A namespace is ignored for cluster-scoped kinds. Names are percent-encoded.
+    /// The path of the collection, of one object if `name` is given, or of its subresource. A namespace is ignored for
+    /// cluster-scoped kinds. Names are percent-encoded.
     pub fn path(&self, namespace: Option<&str>, name: Option<&str>, subresource: Option<&str>) -> String {
         let mut path = if self.group.is_empty() {
             format!("/api/{}", self.version)
@@ -52,8 +52,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// Percent-encodes everything but RFC 3986's unreserved characters, so that no name can reach
-/// another path.
+/// Percent-encodes everything except RFC 3986's unreserved characters, so that no name can reach another path.
 fn encode_into(path: &mut String, segment: &str) {
     use std::fmt::Write as _;
     if segment == "." || segment == ".." {
@@ -64,7 +63,7 @@ fn encode_into(path: &mut String, segment: &str) {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
             path.push(char::from(byte));
         } else {
-            // Writing to a String can't fail.
+            // Writing to a String cannot fail.
             let _ = write!(path, "%{byte:02X}");
         }
     }

@@ -1,4 +1,4 @@
-//! One run of a hook: what the queue hands to the sandbox, and what comes back.
+//! One run of a hook: what the queue passes to the sandbox, and what comes back.
 
 use std::{fmt, sync::Arc};
 
@@ -11,15 +11,13 @@ pub struct JobId(pub u64);
 /// Triggers of one hook that one run takes together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Its id, for giving the outcome back.
+    /// The job's id, which its outcome needs.
     pub id: JobId,
-    /// The hook to run.
     pub hook: HookName,
-    /// The queue it came from.
     pub queue: QueueName,
     /// 1 for the first try.
     pub attempt: u32,
-    /// Oldest first; at least one.
+    /// Oldest first. There is at least one.
     pub triggers: Vec<Trigger>,
 }
 
@@ -28,21 +26,21 @@ pub type Outcome = Result<(), Failure>;
 
 /// Counts what is copied for a run.
 pub trait Charge: Send + Sync {
-    /// Takes so many bytes more, or says that there are none.
+    /// Takes this many bytes more. False if there are not enough.
     fn charge(&self, bytes: usize) -> bool;
 }
 
-/// What a run's host calls may use of the process's memory. By default there is no bound.
+/// What a run's host calls may use of the process's memory. By default, there is no bound.
 #[derive(Clone, Default)]
 pub struct Allowance(Option<Arc<dyn Charge>>);
 
 impl Allowance {
-    /// Bounded by this.
+    /// An allowance with this bound.
     pub fn of(charge: impl Charge + 'static) -> Self {
         Self(Some(Arc::new(charge)))
     }
 
-    /// Takes so many bytes more. What it took goes back with the run's next host call.
+    /// Takes this many bytes more. They go back with the run's next host call.
     #[must_use]
     pub fn charge(&self, bytes: usize) -> bool {
         self.0.as_ref().is_none_or(|bound| bound.charge(bytes))
@@ -58,24 +56,21 @@ impl fmt::Debug for Allowance {
 /// Who makes a host call.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The hook.
     pub hook: HookName,
-    /// The run.
     pub run: RunId,
-    /// What the hook may do.
     pub permissions: Arc<[Permission]>,
-    /// Writes are sent with server-side dry-run.
+    /// Writes are sent as server-side dry runs.
     pub dry_run: bool,
-    /// Whom its requests are made as. Absent: the operator itself.
+    /// The identity of its requests. `None`: the operator itself.
     pub identity: Option<Arc<Identity>>,
-    /// What `settings.get` answers, a JSON object.
+    /// What `settings.get` returns, a JSON object.
     pub settings: Arc<str>,
-    /// What answers may take of memory.
+    /// The memory that answers may take.
     pub memory: Allowance,
 }
 
 impl Caller {
-    /// A hook that acts as the operator itself, and has no settings.
+    /// A hook that acts as the operator itself and has no settings.
     pub fn new(hook: HookName, run: RunId, permissions: Arc<[Permission]>, dry_run: bool) -> Self {
         Self { hook, run, permissions, dry_run, identity: None, settings: "{}".into(), memory: Allowance::default() }
     }

@@ -1,11 +1,11 @@
-//! A hook that is a script: a component without code, whose custom sections hold the script's files and say
-//! which interpreter runs them. So that whatever takes a component takes a script, too.
+//! A hook that is a script: a component without code. Its custom sections hold the script's files and name the
+//! interpreter that runs them. What takes a component therefore takes a script, too.
 //!
 //! ```text
 //!  \0asm component │ boathook:script {"format":1, "interpreter":{…}, "entry":"hook.js", "files":[…]} │ boathook:files …
 //! ```
 //!
-//! Pure: it never looks for the interpreter and never reads what the files say.
+//! Pure: nothing here searches for the interpreter or interprets the files.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -13,28 +13,27 @@ use serde::{Deserialize, Serialize};
 use wasm_encoder::{Component, CustomSection};
 use wasmparser::{Parser, Payload};
 
-/// The section that says what the script is; the first one of the component.
+/// The section that describes the script. It is the first one of the component.
 const MANIFEST: &str = "boathook:script";
 /// The section that holds the files, one after the other.
 const FILES: &str = "boathook:files";
 /// The version of these sections.
 const FORMAT: u32 = 1;
 
-/// Bytes of the manifest.
+/// The most bytes of the manifest.
 const MAX_MANIFEST: usize = 1024 * 1024;
-/// Files of one script.
+/// The most files of one script.
 const MAX_FILES: usize = 4096;
-/// Bytes of a path.
+/// The most bytes of a path.
 const MAX_PATH: usize = 255;
 
-/// A script and what runs it.
+/// A script and its interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// What runs it.
     pub interpreter: InterpreterRef,
-    /// The path of the file to begin with; one of `files`.
+    /// The path of the file to start with. It is one of `files`.
     pub entry: String,
-    /// All of its files; each path once.
+    /// All files of the script. Each path occurs once.
     pub files: Vec<ScriptFile>,
 }
 
@@ -43,11 +42,10 @@ pub struct Script {
 pub struct ScriptFile {
     /// Relative, with `/`, without `.` and `..`.
     pub path: String,
-    /// What is in it.
     pub content: Vec<u8>,
 }
 
-/// What a function of a script is called for.
+/// What a function of a script handles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptFunction {
     /// All triggers of a run.
@@ -56,7 +54,7 @@ pub enum ScriptFunction {
     Startup,
     /// Changes of objects of this `kubernetes` binding.
     Event(String),
-    /// What this `kubernetes` binding knows when it begins.
+    /// What this `kubernetes` binding knows when it starts.
     Synchronization(String),
     /// Ticks of this `schedule` binding.
     Schedule(String),
@@ -87,13 +85,13 @@ impl fmt::Display for ScriptFunction {
     }
 }
 
-/// Names the interpreter that a script was made for.
+/// Identifies the interpreter that a script was made for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InterpreterRef {
     /// `js`, `python`.
     pub name: String,
-    /// For people; the digest decides.
+    /// For people. Only the digest decides.
     pub version: String,
     /// `sha256:…` of its component.
     pub digest: String,
@@ -114,36 +112,34 @@ impl fmt::Display for InterpreterRef {
     }
 }
 
-/// A script that can't be used, or can't be packed.
+/// Why a script cannot be used or packed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// The sections can't be told apart.
+    /// The sections cannot be read.
     #[error("the component's sections can't be read: {0}")]
     Sections(String),
-    /// Something else is in the component.
+    /// The component has code, too.
     #[error("it holds a script and code as well: it is one or the other")]
     Code,
-    /// A section that must be there once is missing, or there twice.
+    /// A section that must occur once is missing, or occurs more than once.
     #[error("the section {name} is there {count} times; it must be once")]
     Section {
-        /// Its name.
         name: &'static str,
-        /// How often it is there.
+        /// How often it occurs.
         count: usize,
     },
     /// The manifest is too large to be one.
     #[error("the section {MANIFEST} has {0} bytes; at most {MAX_MANIFEST} are read")]
     ManifestSize(usize),
-    /// The manifest is not what it should be.
+    /// The manifest is not valid.
     #[error("the section {MANIFEST} can't be read: {0}")]
     Manifest(String),
-    /// Made by a newer Boathook.
+    /// A newer Boathook packed the script.
     #[error("the script is packed in format {0}, this boathook reads format {FORMAT}; update boathook")]
     Format(u32),
-    /// The interpreter is not named as it should be.
+    /// The reference to the interpreter is not valid.
     #[error("the interpreter's {0}")]
     Interpreter(String),
-    /// Too many files.
     #[error("the script has {0} files; at most {MAX_FILES} are allowed")]
     Files(usize),
     /// A path that could mean something else elsewhere.
@@ -154,15 +150,15 @@ pub enum ScriptError {
     /// Two files have the same path.
     #[error("the file {0:?} is there twice")]
     Twice(String),
-    /// The files are cut off, or there is more than them.
+    /// The files are cut off, or there are more bytes than those of the files.
     #[error("the files of the script have {told} bytes, its section {FILES} has {found}")]
     Size {
-        /// By the manifest.
+        /// What the manifest says.
         told: u64,
-        /// What is there.
+        /// What there is.
         found: usize,
     },
-    /// Nothing to begin with.
+    /// The file to start with is not one of the files.
     #[error("the script begins with {0:?}, which is none of its files")]
     Entry(String),
 }
@@ -183,27 +179,27 @@ struct Listed {
     bytes: u64,
 }
 
-/// Read before the rest, which another format may have otherwise.
+/// Read before the rest, which may be different in another format.
 #[derive(Deserialize)]
 struct Format {
     format: u32,
 }
 
 impl Script {
-    /// The script in a component; `None` for a component that is a program of its own.
+    /// The script in a component. `None` for a component that is a program of its own.
     pub fn read(component: &[u8]) -> Result<Option<Self>, ScriptError> {
         let (mut manifests, mut files, mut first) = (Vec::new(), Vec::new(), true);
         for payload in Parser::new(0).parse_all(component) {
             let payload = match payload {
                 Ok(payload) => payload,
-                // Whoever compiles it says what is wrong with it.
+                // The compiler reports what is wrong with it.
                 Err(_) if first => return Ok(None),
                 Err(error) => return Err(ScriptError::Sections(error.message().to_owned())),
             };
             match payload {
                 Payload::Version { .. } | Payload::End(_) => continue,
                 Payload::CustomSection(section) if section.name() == MANIFEST => manifests.push(section.data()),
-                // The manifest comes first, so that nobody looks through a program for it.
+                // The manifest comes first, so that nobody has to search a program for it.
                 _ if first => return Ok(None),
                 Payload::CustomSection(section) if section.name() == FILES => files.push(section.data()),
                 Payload::CustomSection(_) => {}
@@ -217,7 +213,7 @@ impl Script {
         unpack(once(MANIFEST, &manifests)?, once(FILES, &files)?).map(Some)
     }
 
-    /// The component that holds it.
+    /// The component that holds the script.
     pub fn pack(&self) -> Result<Vec<u8>, ScriptError> {
         self.check()?;
         let listed = |file: &ScriptFile| Listed { path: file.path.clone(), bytes: file.content.len() as u64 };
@@ -238,7 +234,6 @@ impl Script {
         Ok(component.finish())
     }
 
-    /// A file's content.
     pub fn file(&self, path: &str) -> Option<&[u8]> {
         self.files.iter().find(|file| file.path == path).map(|file| file.content.as_slice())
     }

@@ -1,4 +1,4 @@
-//! The objects that bindings match, as immutable maps: keeping one moment is cloning a pointer.
+//! The objects that bindings match, as immutable maps. To keep one moment is to clone a pointer.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,22 +9,21 @@ use super::{BindingName, ObjectKey};
 /// One object as a binding sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Where it is.
     pub key: ObjectKey,
     /// `metadata.uid`.
     pub uid: Box<str>,
     /// `metadata.resourceVersion`.
     pub resource_version: Box<str>,
-    /// Absent with `content: none`.
+    /// `None` with `content: none`.
     pub object: Option<Arc<str>>,
-    /// What the `jqFilter` gave; present exactly when the binding has one.
+    /// What the `jqFilter` returned. Present exactly if the binding has one.
     pub filter_result: Option<Arc<str>>,
 }
 
-/// All objects of one binding, by namespace and name.
+/// All objects of one binding, ordered by namespace and name.
 pub type Items = RedBlackTreeMapSync<ObjectKey, Arc<Item>>;
 
-/// All bindings' objects of one hook, taken at the same time.
+/// The objects of all bindings of one hook, taken at the same time.
 #[derive(Debug, Clone, Default)]
 pub struct Moment(HashMap<BindingName, Items>);
 

@@ -1,5 +1,5 @@
-//! What a queue folds when it is over its bound, or when a tenant of its has no room left in the memory that all queues share:
-//! then what is of that tenant, and nothing else. Never decides who has room, and never takes a trigger.
+//! Which triggers a queue folds: all of them when the queue is over its bound, or only those of a tenant that has no
+//! room left in the memory that all queues share. Other code decides who has room.
 
 use super::{
     QueueConfig,
@@ -41,7 +41,7 @@ impl Line {
         self.length + 1 > config.max_pending.max(1) || self.bytes + item.bytes > config.max_pending_bytes
     }
 
-    /// From now on, what is of this tenant is folded. Gives back what is no longer there. O(n log n) once.
+    /// From now on, triggers of this tenant are folded. Returns those that are no longer there. O(n log n) once.
     pub(super) fn press(&mut self, tenant: &Tenant) -> Vec<Item> {
         if !self.has_triggers_of(tenant) || !self.pressed.insert(tenant.clone()) || self.whole {
             return Vec::new();
@@ -49,7 +49,7 @@ impl Line {
         self.sweep(&|item| item.held.tenant() == tenant)
     }
 
-    /// The tenant has room again, and what is of it is folded no more. Gives back what is no longer there.
+    /// The tenant has room again, and its triggers are no longer folded. Returns those that are no longer there.
     pub(super) fn relax(&mut self, tenant: &Tenant) -> Vec<Item> {
         if !self.pressed.remove(tenant) || self.whole {
             return Vec::new();
@@ -93,7 +93,7 @@ impl Line {
         folded
     }
 
-    /// Takes items that no longer wait off the counts.
+    /// Subtracts items that no longer wait from the counts.
     pub(super) fn left(&mut self, items: &[Item], config: &QueueConfig) {
         self.length -= items.len();
         self.bytes -= items.iter().map(|item| item.bytes).sum::<usize>();
@@ -107,7 +107,7 @@ impl Line {
         }
     }
 
-    /// The index knows every waiting trigger that folds, and nothing else.
+    /// Checks that the index knows every waiting trigger that folds, and nothing else.
     #[cfg(test)]
     pub(super) fn check_index(&self) {
         let folds = |item: &&Item| self.whole || self.pressed.contains(item.held.tenant());

@@ -1,13 +1,13 @@
-//! A hook's token bucket: how often its jobs may begin. Never waits: it says when the next token comes.
+//! A hook's token bucket: how often its jobs may begin. It does not wait, it says when the next token comes.
 
 use std::time::{Duration, Instant};
 
 use crate::model::RateLimit;
 
-/// Longer intervals count as this.
+/// Longer intervals count as this one.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Starts full. Kept as the moment at which it would be full again.
+/// A bucket starts full. It is stored as the time at which it would be full again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bucket {
     /// A token comes back after this time.
@@ -18,26 +18,26 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// Absent when the limit is none.
+    /// `None` if there is no limit.
     pub(super) fn new(rate: RateLimit) -> Option<Self> {
         let interval = rate.min_interval.min(LONGEST_INTERVAL);
         let slack = interval.saturating_mul(rate.burst.get() - 1);
         (!interval.is_zero()).then_some(Self { interval, slack, full_at: None })
     }
 
-    /// The same limit, whatever is in the bucket.
+    /// Whether the limit is the same, whatever is in the buckets.
     pub(super) fn same_limit(&self, other: &Self) -> bool {
         (self.interval, self.slack) == (other.interval, other.slack)
     }
 
-    /// When a token comes; absent when one is there.
+    /// When the next token comes. `None` if there is one now.
     pub(super) fn next(&self, now: Instant) -> Option<Instant> {
         let until_full = self.full_at?.saturating_duration_since(now);
         let wait = until_full.checked_sub(self.slack).filter(|wait| !wait.is_zero())?;
         now.checked_add(wait)
     }
 
-    /// Takes a token that is there.
+    /// Takes a token. There must be one.
     pub(super) fn take(&mut self, now: Instant) {
         let base = self.full_at.map_or(now, |full_at| full_at.max(now));
         self.full_at = Some(base.checked_add(self.interval).unwrap_or(base));

@@ -1,20 +1,21 @@
-//! How an overfull queue folds what it holds, so that it grows with the number of objects and not
-//! with the number of changes. Never drops a final state, and never drops the only deletion of an object.
+//! How an overfull queue folds what it holds, so that it grows with the number of objects and not with the number of
+//! changes. It never drops a final state, and never drops the only deletion of an object.
 //!
-//! Two triggers fold when they come from the same binding and are about the same thing. An object is one
-//! `uid`: the deletion of one object and the creation of another under its name are about two things.
+//! Two triggers fold if they come from the same binding and are about the same thing. An object is one `uid`: the
+//! deletion of one object and the creation of another with its name are about two things.
 //!
 //! | earlier | later | what stays, in the earlier one's place |
 //! | --- | --- | --- |
 //! | `Added` | `Modified` | `Added`, with the later object |
 //! | any event | `Deleted` | `Deleted`, with the later object |
-//! | `Deleted` | `Added` or `Modified`, same `uid`: it stopped matching, and matches again | both; all that follows folds into the second |
+//! | `Deleted` | `Added` or `Modified`, same `uid`: it matches again | both; what follows folds into the second |
 //! | any other event | event | the later one |
 //! | tick | tick | the later one, which has missed the earlier one |
 //! | synchronization, start-up | the same | one |
-//! | event of a group | event of the group | the later one: the group is told, not the object |
+//! | event of a group | event of the group | the later one, because a run receives the group and not the object |
 //!
-//! The filter result before the change stays that of the earlier one: it is what the hook knows. `Added` has none.
+//! The filter result before the change stays that of the earlier one, because the hook knows that one. `Added` has
+//! none.
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
@@ -22,7 +23,7 @@ use crate::model::{BindingName, Cause, HookName, Tick, Trigger, WatchEventKind};
 
 use super::item::{Item, ObjectId, object};
 
-/// What triggers must share to fold.
+/// What triggers must have in common to fold.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     hook: HookName,
@@ -36,12 +37,12 @@ enum About {
     Tick,
     Synchronization,
     Group,
-    /// The `uid` is empty where all objects of the name are meant.
+    /// The `uid` is empty if all objects with the name are meant.
     Object(ObjectId, Box<str>),
 }
 
 impl Key {
-    /// Of what the trigger may fold with.
+    /// The key of what the trigger may fold with.
     pub(super) fn of(trigger: &Trigger) -> Self {
         let about = match (&trigger.cause, object(trigger)) {
             (Cause::Startup, _) => About::Startup,
@@ -53,8 +54,8 @@ impl Key {
         Self { hook: trigger.hook.clone(), binding: trigger.binding.clone(), about }
     }
 
-    /// Of what the trigger is news of: an object by its name. A hook that knows objects by their names must not hear
-    /// of the deletion of one after the creation of the next.
+    /// The key of what the trigger is news about: an object by its name. A hook that knows objects by their names must
+    /// not receive the deletion of one object after the creation of the next.
     pub(super) fn of_news(trigger: &Trigger) -> Self {
         let key = Self::of(trigger);
         match key.about {
@@ -63,7 +64,7 @@ impl Key {
         }
     }
 
-    /// Of the synchronization of the trigger's binding.
+    /// The key of the synchronization of the trigger's binding.
     pub(super) fn of_synchronization(trigger: &Trigger) -> Self {
         Self { hook: trigger.hook.clone(), binding: trigger.binding.clone(), about: About::Synchronization }
     }
@@ -80,12 +81,12 @@ impl Key {
     }
 }
 
-/// Where the triggers of one key wait, by their numbers.
+/// Where the triggers of one key wait, by number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places {
-    /// The one that later triggers fold into.
+    /// The trigger that later ones fold into.
     last: u64,
-    /// A deletion before it. It stays what it is.
+    /// A deletion before it, which stays as it is.
     deleted: Option<u64>,
 }
 
@@ -94,12 +95,13 @@ pub(super) struct Places {
 pub(super) struct Index(HashMap<Key, Places>);
 
 impl Places {
-    /// The number of the one that later triggers fold into.
+    /// The number of the trigger that later ones fold into.
     pub(super) fn last(self) -> u64 {
         self.last
     }
 
-    /// Folds `later` into the one that waits at `last`, unless they are two things. True if it did.
+    /// Folds `later` into the trigger that waits at `last`, unless the two are about two things. Returns whether it
+    /// did.
     pub(super) fn fold(self, earlier: &mut Item, later: &mut Item) -> bool {
         let folds = self.deleted.is_some() || folds(&earlier.trigger, &later.trigger);
         if folds {
@@ -114,12 +116,12 @@ impl Index {
         self.0.get(key).copied()
     }
 
-    /// The trigger waits, behind a deletion if there is one that it did not fold into.
+    /// The trigger waits. If there is a deletion that it did not fold into, it waits behind that.
     pub(super) fn note(&mut self, key: Key, item: &Item, deletion: Option<Places>) {
         self.0.insert(key, Places { last: item.seq, deleted: deletion.map(Places::last) });
     }
 
-    /// The trigger waits no longer.
+    /// The trigger no longer waits.
     pub(super) fn remove(&mut self, item: &Item) {
         let Entry::Occupied(mut places) = self.0.entry(Key::of(&item.trigger)) else { return };
         let known = places.get_mut();
@@ -138,7 +140,7 @@ impl Index {
     }
 }
 
-/// Whether two triggers of one key are one: not if an object that is gone comes back.
+/// Whether two triggers of one key fold. They do not if an object that is gone comes back.
 pub(super) fn folds(earlier: &Trigger, later: &Trigger) -> bool {
     match (&earlier.cause, &later.cause) {
         (Cause::Event(old), Cause::Event(new)) if later.group.is_none() => {
@@ -184,20 +186,20 @@ fn fold_kinds(earlier: WatchEventKind, later: WatchEventKind) -> WatchEventKind 
 /// Whether a trigger is one of those that are folded.
 pub(super) type Of<'a> = dyn Fn(&Item) -> bool + 'a;
 
-/// Finds an item by its number in a line that is sorted by it.
+/// Finds an item by its number in a line that is sorted by number.
 pub(super) fn find(items: &mut VecDeque<Item>, seq: u64) -> Option<&mut Item> {
     let place = items.binary_search_by_key(&seq, |item| item.seq).ok()?;
     items.get_mut(place)
 }
 
-/// Folds those triggers of a line, and notes where each key now waits. Gives back what is no longer
-/// there. O(n log n).
+/// Folds the selected triggers of a line, and notes where each key now waits. Returns those that are no longer there.
+/// O(n log n).
 pub(super) fn sweep(items: &mut VecDeque<Item>, index: &mut Index, of: &Of<'_>) -> Vec<Item> {
     sweep_after(items, index, of, |_, _, _| None)
 }
 
-/// The same for the last of several lines. `folds_before` does what [`fold_into`] does, for the lines that were swept
-/// before.
+/// Does the same for the last of several lines. `folds_before` does what [`fold_into`] does, for the lines that were
+/// swept before.
 pub(super) fn sweep_after(
     items: &mut VecDeque<Item>,
     index: &mut Index,
@@ -224,7 +226,7 @@ pub(super) fn sweep_after(
     gone
 }
 
-/// Folds the item into the one that waits for it. Absent if that is not here, false if the two do not fold.
+/// Folds the item into the one that waits for it. `None` if that one is not here, false if the two do not fold.
 pub(super) fn fold_into(items: &mut VecDeque<Item>, places: Places, item: &mut Item) -> Option<bool> {
     find(items, places.last).map(|earlier| places.fold(earlier, item))
 }

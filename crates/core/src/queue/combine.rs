@@ -1,10 +1,10 @@
-//! Which neighbours one run takes together. Never looks at more than the next trigger.
+//! Which neighbours one run takes together. Only the next trigger is considered, and never one behind it.
 //!
-//! Neighbours combine when they belong to the same hook, and have the same `allowFailure` and the
-//! same retry policy: a run has one outcome, so it must mean the same for all of them. Ticks, events,
-//! and synchronizations of a group combine. A start-up runs alone because nothing of its hook may run
-//! before it is done, and a synchronization without a group runs alone because it stands for all
-//! objects of its binding. A hook that doesn't combine takes one trigger a run.
+//! Neighbours combine if they belong to the same hook, and have the same `allowFailure` and the same retry policy: a
+//! run has one outcome, which must mean the same for all of them. Ticks, events, and synchronizations of a group
+//! combine. A start-up runs alone, because nothing of its hook may run before it is done. A synchronization without a
+//! group runs alone, because it stands for all objects of its binding. A hook that does not combine takes one trigger
+//! for each run.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{
     item::{Batch, Item},
 };
 
-/// What a batch has in common.
+/// What the triggers of a batch have in common.
 #[derive(Debug)]
 struct Terms {
     hook: HookName,
@@ -45,26 +45,26 @@ fn runs_alone(trigger: &Trigger) -> bool {
     }
 }
 
-/// A batch that is being put together.
+/// A batch that is being assembled.
 #[derive(Debug)]
 pub(super) struct Gathering<'a> {
     terms: Terms,
     hook: Option<&'a Hook>,
     /// Nothing joins the head.
     alone: bool,
-    /// The head is still to come.
+    /// The head was not added yet.
     empty: bool,
     triggers: usize,
     bytes: usize,
-    /// Of what its triggers do not carry.
+    /// Bytes that are left for what the triggers do not carry.
     loose: usize,
     synchronizations: Vec<(u64, Arc<str>)>,
-    /// One was left out because the batch would be too large.
+    /// A trigger was left out because the batch would be too large.
     pub(super) full: bool,
 }
 
 impl<'a> Gathering<'a> {
-    /// A new batch, with the head to be asked first.
+    /// A new batch. The head must be the first item of [`Self::joins`].
     pub(super) fn new(head: &Item, hook: Option<&'a Hook>, config: &QueueConfig) -> Self {
         let combine = hook.is_none_or(|hook| hook.terms.combine);
         Self {
@@ -93,12 +93,12 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Triggers that it takes at most, the head included.
+    /// The most triggers that it takes, including the head.
     pub(super) fn room(&self) -> usize {
         if self.alone { 1 } else { self.triggers }
     }
 
-    /// Whether the item joins; then it is counted. The head always does.
+    /// Whether the item joins. If it does, it is counted. The head always joins.
     pub(super) fn joins(&mut self, item: &Item) -> bool {
         if !std::mem::take(&mut self.empty) {
             let held_back = || self.hook.is_some_and(|hook| hook.holds_back(item, &self.synchronizations));

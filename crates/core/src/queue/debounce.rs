@@ -1,6 +1,6 @@
-//! Events that wait for their object to be quiet, before they have a place in any queue. Those of one
-//! object are folded as in an overfull queue: the deletion of one object, and what is said of the next one of its name,
-//! wait each for itself, and come in their order. Never holds anything but events.
+//! Events that wait for their object to be quiet before they get a place in a queue. Events of one object are folded as
+//! in an overfull queue. The deletion of one object, and the events of the next one with its name, wait separately and
+//! arrive in their order.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,13 +16,13 @@ use super::{
     revise::Keep,
 };
 
-/// An object that never is quiet is told of after this many times the binding's `debounce`.
+/// An object that is never quiet is delivered after this many times the binding's `debounce`.
 const MOST: u32 = 10;
 
-/// Where an event stands in the order of release.
+/// The place of an event in the order of release.
 type Place = (Instant, u64);
 
-/// What is held for what: the events of an object, or those that came after a deletion which is held, too.
+/// What events are held together: those of an object, or those that came after a deletion that is held, too.
 type Slot = (Key, bool);
 
 /// All held events.
@@ -37,7 +37,7 @@ pub(super) struct Debounce {
 struct Held {
     item: Item,
     place: Place,
-    /// It waits no longer, whatever happens.
+    /// The event waits no longer than this, whatever happens.
     latest: Instant,
 }
 
@@ -47,7 +47,7 @@ impl Debounce {
         !trigger.debounce.is_zero() && matches!(trigger.cause, Cause::Event(_))
     }
 
-    /// Holds the trigger from the moment it was made; true if another one took its news over.
+    /// Holds the trigger from the time when it was created. Returns true if another one took over its news.
     pub(super) fn hold(&mut self, trigger: Trigger, memory: Memory) -> bool {
         let (now, quiet) = (trigger.created, trigger.debounce);
         let slot = self.slot(&trigger);
@@ -77,7 +77,7 @@ impl Debounce {
         if apart || self.held.contains_key(&second) { second } else { first }
     }
 
-    /// The next event that may go to its queue now, or at any time if there are more than `most`.
+    /// The next event that may go to its queue now. If there are more than `most` events, it may go at any time.
     pub(super) fn release(&mut self, now: Instant, most: usize) -> Option<Trigger> {
         let crowded = self.held.len() > most;
         let ((due, _), _) = self.order.first_key_value()?;
@@ -88,12 +88,12 @@ impl Debounce {
         self.held.remove(&slot).map(|held| held.item.told())
     }
 
-    /// When the next one may go.
+    /// When the next event may go.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.order.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// Drops what a hook has here; gives back how many.
+    /// Drops the events of a hook. Returns how many.
     pub(super) fn forget(&mut self, hook: &HookName) -> usize {
         let before = self.held.len();
         self.held.retain(|(key, _), _| key.hook() != hook);
@@ -101,7 +101,7 @@ impl Debounce {
         before - self.held.len()
     }
 
-    /// Drops those of a hook that are not to be kept; gives back how many.
+    /// Drops the events of a hook that are not kept. Returns how many.
     pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>) -> usize {
         let before = self.held.len();
         self.held.retain(|(key, _), held| key.hook() != hook || keep(&mut held.item.trigger));
@@ -109,7 +109,7 @@ impl Debounce {
         before - self.held.len()
     }
 
-    /// How many a hook has here.
+    /// How many events of a hook are here.
     pub(super) fn count(&self, hook: &HookName) -> usize {
         self.held.keys().filter(|(key, _)| key.hook() == hook).count()
     }

@@ -1,5 +1,4 @@
-//! What waits where, and for what: for people who ask why nothing happens. Never a part of a
-//! decision.
+//! What waits where, and for what, for people who ask why nothing happens. No decision depends on it.
 
 use std::{
     collections::HashMap,
@@ -16,27 +15,26 @@ use super::{
     line::Line,
 };
 
-/// One queue that is not empty, or was not since its hooks were added.
+/// One queue that has a trigger, or had one since a hook was last removed or replaced.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueDump {
-    /// Its name.
     pub queue: QueueName,
-    /// What it is doing, or what the next job waits for.
+    /// What the queue is doing, or what the next job waits for.
     pub state: QueueState,
-    /// Triggers in it: running, waiting for the next try, and waiting for their first run.
+    /// The number of triggers in it: running, waiting for the next try, and waiting for their first run.
     pub total: usize,
-    /// The first of those: jobs, then what waits, by number.
+    /// The first of these triggers: those of jobs, then those that wait, by number.
     pub triggers: Vec<TriggerDump>,
 }
 
 /// What a queue is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QueueState {
-    /// It has no trigger.
+    /// It has no triggers.
     Empty,
-    /// A job is at work.
+    /// A job runs.
     Running,
-    /// A job begins when fewer run in all queues together.
+    /// A job begins when fewer jobs run in all queues together.
     Ready,
     /// The next trigger waits for its hook's start-up.
     WaitingForStartup,
@@ -50,36 +48,32 @@ pub enum QueueState {
     WaitingForToken(Duration),
     /// A failed job waits this long for its next try.
     Retry(Duration),
-    /// All its triggers are of hooks that are paused.
+    /// All its triggers belong to paused hooks.
     Paused,
 }
 
 /// One trigger.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriggerDump {
-    /// Whose.
     pub hook: HookName,
-    /// Of which binding.
     pub binding: BindingName,
     /// `startup`, `schedule`, `synchronization`, `added`, `modified`, `deleted`.
     pub cause: &'static str,
-    /// Of which group.
     pub group: Option<Arc<str>>,
-    /// The kind of the object, and where it is.
+    /// The kind of the object, and its namespace and name.
     pub object: Option<(String, ObjectKey)>,
-    /// Since it was made.
+    /// The time since it was created.
     pub age: Duration,
-    /// It is in a job at work.
+    /// It is in a job that runs.
     pub running: bool,
     /// The hook's failed runs that it was part of.
     pub attempts: u32,
-    /// What the last failed run of its job said.
+    /// The error of the last failed run of its job.
     pub failure: Option<Arc<str>>,
 }
 
 impl State {
-    /// All queues, sorted by name, each with its first `most` triggers. O(queues + jobs), and what is
-    /// shown.
+    /// All queues, sorted by name, each with its first `most` triggers. O(queues + jobs), plus what is shown.
     pub fn dump(&self, now: Instant, most: usize) -> Vec<QueueDump> {
         let mut jobs: HashMap<LineId, Vec<&Batch>> = HashMap::new();
         for batch in self.batches.values() {

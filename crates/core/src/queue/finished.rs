@@ -1,4 +1,4 @@
-//! What is told of a run that ended. Never decides it: `retry` does.
+//! What is reported about a run that ended. `retry` makes the decision.
 
 use std::time::Duration;
 
@@ -6,58 +6,52 @@ use crate::model::{BindingName, Failure, HookName, JobId, QueueName, Trigger};
 
 use super::DeadLetter;
 
-/// What a run's outcome came to.
+/// What a run's outcome leads to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// It succeeded.
     Done,
-    /// It failed, which `allowFailure` counts as done.
+    /// It failed, but `allowFailure` counts this as done.
     AllowedFailure(Failure),
-    /// It failed and is tried again.
+    /// It failed and is retried.
     Retry {
-        /// How long from now.
+        /// The time until the retry.
         after: Duration,
-        /// Why.
         failure: Failure,
-        /// Triggers of the job that had had all their attempts, and won't run again. The others
-        /// joined it later.
+        /// Triggers of the job that have had all their attempts and will not run again. The others joined the job
+        /// later.
         given_up: Vec<Trigger>,
     },
     /// It failed for good.
     GivenUp {
-        /// Why.
         failure: Failure,
-        /// What will not run again.
+        /// The triggers that will not run again.
         triggers: Vec<Trigger>,
     },
-    /// It was interrupted; its triggers wait as before, and the attempt does not count.
+    /// It was interrupted. Its triggers wait as before, and the attempt does not count.
     Interrupted,
-    /// Its hook was removed while it ran; its triggers are gone.
+    /// Its hook was removed while it ran. Its triggers are gone.
     Removed,
 }
 
 /// One run that ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
-    /// Its job.
     pub job: JobId,
-    /// Its hook.
     pub hook: HookName,
-    /// Its queue.
     pub queue: QueueName,
     /// The binding of its oldest trigger.
     pub binding: BindingName,
     /// The number of this attempt.
     pub attempt: u32,
-    /// How many triggers it had.
+    /// The number of its triggers.
     pub triggers: usize,
     /// How long the oldest trigger that was new in this attempt had waited.
     pub waited: Duration,
-    /// From being taken to the outcome.
+    /// The time from when the job was taken to its outcome.
     pub took: Duration,
-    /// What the outcome came to.
     pub verdict: Verdict,
-    /// Where the triggers are that were given up.
+    /// The dead letter that has the triggers that were given up.
     pub dead_letter: Option<u64>,
     /// Dead letters that made room for it. They are gone.
     pub lost: Vec<DeadLetter>,

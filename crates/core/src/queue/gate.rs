@@ -1,17 +1,17 @@
-//! What waits for a start-up or a synchronization of its hook, whatever queues they sit in, or for a
-//! snapshot. Never orders triggers of one queue: the line does.
+//! What waits for a start-up or a synchronization of its hook, whatever queues the triggers are in, or for a snapshot.
+//! The line orders the triggers of one queue.
 //!
 //! - While a hook's start-up is not done, its later triggers wait.
-//! - While a binding's synchronization is not done, the hook's later events and ticks wait, or only
-//!   the binding's own events if it is one of those in the background. Within one run, a trigger may
-//!   come with the synchronization that it waits for when both are of one group: they are told as one.
-//! - A trigger that includes the snapshot of a binding whose objects were not listed yet waits for
-//!   the list: the run would take an empty snapshot for the truth. The same goes for a snapshot that lacks
-//!   objects for some time, and also for a job's next try.
-//! - A binding that is to be listed keeps a place for its synchronization, and the gate of that place
-//!   is closed already; bindings in the background keep none.
+//! - While a binding's synchronization is not done, the hook's later events and ticks wait. If the binding is one in
+//!   the background, only its own events wait. Within one run, a trigger may come with the synchronization that it
+//!   waits for if both are of one group, because they are delivered as one.
+//! - A trigger that includes the snapshot of a binding whose objects were not listed yet waits for the list, because
+//!   the run would take an empty snapshot for the truth. The same applies to a snapshot that is missing objects for
+//!   some time, and also to a job's next try.
+//! - A binding that will be listed keeps a place for its synchronization, and the gate of that place is already closed.
+//!   Bindings in the background keep no place.
 //!
-//! Given up counts as done: the hook would stand still forever otherwise.
+//! What is given up counts as done, because the hook would otherwise stand still forever.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -33,7 +33,7 @@ use super::{
 /// The hooks that may have triggers.
 pub(super) type Hooks = HashMap<HookName, Hook>;
 
-/// Synchronizations of a group that run in the batch at hand, by number.
+/// Synchronizations of a group that run in the current batch, by number.
 pub(super) type Company = [(u64, Arc<str>)];
 
 /// What a trigger waits for.
@@ -42,49 +42,50 @@ pub(super) enum Hold<'a> {
     Startup,
     Synchronization(&'a BindingName),
     List(&'a BindingName),
-    /// The snapshot lacks objects.
+    /// The snapshot is missing objects.
     Snapshot(&'a BindingName),
 }
 
 impl Hold<'_> {
-    /// It ends by what happens outside of the queues, and nobody knows when: others do not wait with it.
+    /// Whether it ends through something outside of the queues, at a time that nobody knows. Others do not wait with
+    /// it.
     pub(super) fn is_outside(self) -> bool {
         matches!(self, Self::List(_) | Self::Snapshot(_))
     }
 }
 
-/// One hook's gates, and what the queues know of it.
+/// One hook's gates, and what the queues know about the hook.
 #[derive(Debug, Default)]
 pub(super) struct Hook {
     pub(super) terms: HookTerms,
-    /// Whose share its jobs and triggers take.
+    /// The tenant whose share its jobs and triggers use.
     pub(super) tenant: Tenant,
     pub(super) bucket: Option<Bucket>,
     pub(super) paused: bool,
-    /// Nothing of it starts for another reason than its pause: it is being replaced.
+    /// Nothing of it starts, for another reason than a pause: it is being replaced.
     pub(super) held: bool,
-    /// Triggers not done.
+    /// Triggers that are not done.
     pub(super) outstanding: usize,
-    /// Jobs at work.
+    /// Jobs that run.
     pub(super) running: usize,
     /// Queues whose head waits for one of its gates, or for the end of its pause.
     pub(super) waiting: BTreeSet<LineId>,
-    /// Queues whose head waits for a token, the first to ask first.
+    /// Queues whose head waits for a token, in the order in which they will be asked.
     pub(super) thirsty: Vec<LineId>,
     startups: BTreeSet<u64>,
-    /// All that are not done.
+    /// All synchronizations that are not done.
     synchronizations: HashMap<BindingName, BTreeSet<u64>>,
-    /// Those that the whole hook waits for.
+    /// The synchronizations that the whole hook waits for.
     blocking: BTreeMap<u64, BindingName>,
-    /// Bindings whose objects are to be listed, and the places of their synchronizations.
+    /// Bindings whose objects will be listed, and the places of their synchronizations.
     unlisted: HashMap<BindingName, Option<u64>>,
-    /// Bindings whose snapshots lack objects.
+    /// Bindings whose snapshots are missing objects.
     incomplete: BTreeSet<BindingName>,
     places: BTreeMap<u64, BindingName>,
 }
 
 impl Hook {
-    /// Nothing of it starts now.
+    /// Whether nothing of the hook may start now.
     pub(super) fn stands_still(&self) -> bool {
         self.paused || self.held
     }
@@ -93,8 +94,8 @@ impl Hook {
         self.terms.in_background.contains(binding)
     }
 
-    /// The number of a new trigger. A synchronization gets the place that was kept for it; places
-    /// behind a start-up move with it.
+    /// The number of a new trigger. A synchronization gets the place that was kept for it. Places behind a start-up
+    /// move with the start-up.
     pub(super) fn number(&mut self, trigger: &Trigger, last: &mut u64) -> u64 {
         let kept = match trigger.cause {
             Cause::Synchronization => self.unlisted.get_mut(&trigger.binding).and_then(Option::take),
@@ -138,7 +139,7 @@ impl Hook {
         }
     }
 
-    /// Takes a trigger off the count; true when a gate may have opened.
+    /// Removes a trigger from the count. Returns true if a gate may have opened.
     pub(super) fn leave(&mut self, item: &Item) -> bool {
         self.outstanding = self.outstanding.saturating_sub(1);
         match item.trigger.cause {
@@ -156,7 +157,7 @@ impl Hook {
         }
     }
 
-    /// What waits for this binding's list or synchronization waits from now on; `place` is free.
+    /// From now on, triggers that need this binding's list or synchronization wait. `place` is free.
     pub(super) fn expect_list(&mut self, binding: BindingName, place: u64) {
         if self.in_background(&binding) {
             self.unlisted.insert(binding, None);
@@ -165,14 +166,15 @@ impl Hook {
         }
     }
 
-    /// The binding's list may take for ever, so that only those wait for it that include its snapshot; true when a
+    /// The binding's list may take forever, so only triggers that include its snapshot wait for it. Returns true if a
     /// gate may have opened.
     pub(super) fn excuse(&mut self, binding: &BindingName) -> bool {
         let Some(place) = self.unlisted.get_mut(binding).and_then(Option::take) else { return false };
         self.places.remove(&place).is_some()
     }
 
-    /// The binding's snapshot is there, and its synchronization if it makes one; true when a gate may have opened.
+    /// The binding's snapshot is there, and its synchronization was pushed if it makes one. Returns true if a gate may
+    /// have opened.
     pub(super) fn listed(&mut self, binding: &BindingName) -> bool {
         let Some(place) = self.unlisted.remove(binding) else { return false };
         if let Some(place) = place {
@@ -181,17 +183,17 @@ impl Hook {
         true
     }
 
-    /// The binding's snapshot lacks no object any more; true when a gate may have opened.
+    /// The binding's snapshot has all objects again. Returns true if a gate may have opened.
     pub(super) fn complete(&mut self, binding: &BindingName) -> bool {
         self.incomplete.remove(binding)
     }
 
-    /// The binding's snapshot lacks objects.
+    /// The binding's snapshot is missing objects.
     pub(super) fn incomplete(&mut self, binding: BindingName) {
         self.incomplete.insert(binding);
     }
 
-    /// The snapshot that these can't be run without, and that is not there or not complete.
+    /// The snapshot that these triggers need, and that is missing or incomplete.
     pub(super) fn lacks<'a>(&'a self, items: impl IntoIterator<Item = &'a Item>) -> Option<Hold<'a>> {
         if self.unlisted.is_empty() && self.incomplete.is_empty() {
             return None;
@@ -218,7 +220,7 @@ impl Hook {
         }
     }
 
-    /// A place or a synchronization of the hook before this event or tick.
+    /// A kept place or a synchronization of the hook that comes before this event or tick.
     fn blocked<'a>(&'a self, item: &Item, company: &Company) -> Option<Hold<'a>> {
         let place = self.places.first_key_value().filter(|(place, _)| **place < item.seq);
         let blocking = || self.blocking.range(..item.seq).find(|(seq, _)| !together(item, **seq, company));
@@ -237,7 +239,7 @@ impl Hook {
         self.hold(item, company).is_some()
     }
 
-    /// When its next job may begin; absent when it may now.
+    /// When its next job may begin. `None` if it may now.
     pub(super) fn token_due(&self, now: Instant) -> Option<Instant> {
         self.bucket.as_ref().and_then(|bucket| bucket.next(now))
     }
@@ -247,8 +249,7 @@ impl Hook {
         !self.startups.is_empty()
     }
 
-    /// Bindings whose synchronization is not done, sorted: those that the hook waits for, and those
-    /// in the background.
+    /// Bindings whose synchronization is not done, sorted: those that the hook waits for, and those in the background.
     pub(super) fn unsynchronised(&self) -> (Vec<BindingName>, Vec<BindingName>) {
         let mut names: Vec<_> = self.synchronizations.keys().cloned().collect();
         names.sort();
@@ -256,7 +257,7 @@ impl Hook {
     }
 }
 
-/// The synchronization is in the item's run, and told together with it.
+/// Whether the synchronization is in the item's run, and is delivered together with it.
 fn together(item: &Item, synchronization: u64, company: &Company) -> bool {
     let told = |(seq, group): &(u64, Arc<str>)| *seq == synchronization && item.trigger.group.as_ref() == Some(group);
     company.iter().any(told)

@@ -1,5 +1,5 @@
-//! What others push with and ask by, and the state that they share with the driver: each call takes the lock, and
-//! wakes the driver where something may be taken. Never runs anything.
+//! The handle that other code uses to push triggers and to query the queues, and the state that it shares with the
+//! driver. Each call takes the lock, and wakes the driver if a job may be available.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::model::{BindingName, HookName, JobId, Outcome, Trigger};
 
-/// The state behind its lock, and who is told of it.
+/// The state behind its lock, and who is notified about it.
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// Something may be taken.
+    /// A job may be available.
     pub wake: Notify,
     /// Nothing waits or runs any more.
     pub idle: Notify,
@@ -48,7 +48,7 @@ impl Shared {
         Instant::now().into_std() + self.ahead()
     }
 
-    /// A panic while the lock was held can't come from the state, which has none.
+    /// The state does not panic, so a panic while the lock was held did not damage it.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,47 +64,47 @@ impl Shared {
     }
 }
 
-/// Pushes triggers and asks after them. Cheap to clone.
+/// Pushes triggers and queries the queues. It is cheap to clone.
 #[derive(Clone)]
 pub struct Handle(pub(super) Arc<Shared>);
 
 impl Handle {
-    /// Makes a hook known; see [`State::add_hook`].
+    /// Makes a hook known. See [`State::add_hook`].
     pub fn add_hook(&self, hook: HookName, terms: HookTerms) {
         self.0.state().add_hook(hook, terms);
         self.0.wake.notify_one();
     }
 
-    /// Triggers that include this snapshot wait for it; see [`State::expect_list`].
+    /// Triggers that include this snapshot wait for it. See [`State::expect_list`].
     pub fn expect_list(&self, hook: &HookName, binding: BindingName) {
         self.0.state().expect_list(hook, binding);
     }
 
-    /// The snapshot is there, and the synchronization pushed; see [`State::listed`].
+    /// The snapshot is there, and the synchronization was pushed. See [`State::listed`].
     pub fn listed(&self, hook: &HookName, binding: &BindingName) {
         self.0.state().listed(hook, binding);
         self.0.wake.notify_one();
     }
 
-    /// The snapshot lacks nothing; see [`State::complete`].
+    /// The snapshot has all objects. See [`State::complete`].
     pub fn complete(&self, hook: &HookName, binding: &BindingName) {
         self.0.state().complete(hook, binding);
         self.0.wake.notify_one();
     }
 
-    /// The snapshot may never come; see [`State::excuse`].
+    /// The snapshot may never come. See [`State::excuse`].
     pub fn excuse(&self, hook: &HookName, binding: &BindingName) {
         self.0.state().excuse(hook, binding);
         self.0.wake.notify_one();
     }
 
-    /// The snapshot lacks objects; see [`State::incomplete`].
+    /// The snapshot is missing objects. See [`State::incomplete`].
     pub fn incomplete(&self, hook: &HookName, binding: &BindingName) {
         self.0.state().incomplete(hook, binding);
         self.0.wake.notify_one();
     }
 
-    /// Forgets a hook and drops its triggers; see [`State::remove_hook`].
+    /// Forgets a hook and drops its triggers. See [`State::remove_hook`].
     pub fn remove_hook(&self, hook: &HookName) -> usize {
         let dropped = self.0.state().remove_hook(hook);
         self.0.wake.notify_one();
@@ -121,43 +121,43 @@ impl Handle {
         pushed
     }
 
-    /// Lets so much time pass for what waits here, at once: delays of retries, debounces, limits of how often.
+    /// Lets this much time pass at once for what waits here: delays of retries, debounces and rate limits.
     pub fn pass(&self, time: Duration) {
         *self.0.ahead.lock().unwrap_or_else(PoisonError::into_inner) += time;
         self.0.wake.notify_one();
     }
 
-    /// Starts nothing of any hook until it [`begin`](Self::begin)s; see [`State::stand_by`].
+    /// Starts nothing of any hook until [`begin`](Self::begin). See [`State::stand_by`].
     pub fn stand_by(&self) {
         self.0.state().stand_by();
     }
 
-    /// Ends that; see [`State::begin`].
+    /// Ends the standby. See [`State::begin`].
     pub fn begin(&self) {
         self.0.state().begin();
         self.0.wake.notify_one();
     }
 
-    /// Starts nothing more of the hook; see [`State::pause`].
+    /// Starts nothing more of the hook. See [`State::pause`].
     pub fn pause(&self, hook: &HookName) -> bool {
         let known = self.0.state().pause(hook);
         self.0.wake.notify_one();
         known
     }
 
-    /// Ends a pause; see [`State::resume`].
+    /// Ends a pause. See [`State::resume`].
     pub fn resume(&self, hook: &HookName) -> bool {
         let known = self.0.state().resume(hook);
         self.0.wake.notify_one();
         known
     }
 
-    /// Starts nothing more of the hook, paused or not; see [`State::hold`].
+    /// Starts nothing more of the hook, whether it is paused or not. See [`State::hold`].
     pub fn hold(&self, hook: &HookName) -> bool {
         self.0.state().hold(hook)
     }
 
-    /// Ends a hold; see [`State::release`].
+    /// Ends a hold. See [`State::release`].
     pub fn release(&self, hook: &HookName) -> bool {
         let known = self.0.state().release(hook);
         self.0.wake.notify_one();
@@ -176,14 +176,14 @@ impl Handle {
         }
     }
 
-    /// New terms, and a look through what waits; see [`State::revise`].
+    /// Sets new terms, and checks what waits. See [`State::revise`].
     pub fn revise(&self, hook: &HookName, terms: HookTerms, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
         let dropped = self.0.state().revise(hook, terms, keep);
         self.0.wake.notify_one();
         dropped
     }
 
-    /// All queues, each with its first `most` triggers; see [`State::dump`].
+    /// All queues, each with its first `most` triggers. See [`State::dump`].
     pub fn dump(&self, most: usize) -> Vec<QueueDump> {
         self.0.state().dump(self.0.now(), most)
     }
@@ -193,7 +193,7 @@ impl Handle {
         self.0.state().dead_letters()
     }
 
-    /// Runs the triggers of dead letters again; see [`State::retry_dead`].
+    /// Runs the triggers of dead letters again. See [`State::retry_dead`].
     pub fn retry_dead(&self, which: &Letters) -> Retried {
         let (retried, pushed) = self.0.state().retry_dead(which, self.0.now());
         self.0.wake.notify_one();
@@ -201,12 +201,12 @@ impl Handle {
         retried
     }
 
-    /// Forgets dead letters; gives back how many.
+    /// Forgets dead letters. Returns how many.
     pub fn drop_dead(&self, which: &Letters) -> usize {
         self.0.state().drop_dead(which)
     }
 
-    /// What is where now.
+    /// The current state of the queues.
     pub fn stats(&self) -> Stats {
         self.0.state().stats(self.0.now())
     }

@@ -1,7 +1,7 @@
 //! What queues hold of the process's memory: the texts of triggers that wait, that a job has, or that are dead letters.
 //! Tenants have fair shares of it. A text that several triggers of a tenant hold counts once.
 //!
-//! Never decides what becomes of a trigger whose texts have no room: [`Item`](super::item::Item) does.
+//! [`Item`](super::item::Item) decides what happens to a trigger whose texts have no room.
 
 use std::{
     collections::HashMap,
@@ -10,16 +10,16 @@ use std::{
 
 use crate::fair::{Pool, SHARE, Share, Tenant};
 
-/// A shorter text counts for each trigger: to look for others that hold it costs more than it is worth.
+/// A shorter text counts for each trigger, because the search for others that hold it costs more than it saves.
 const LARGE: usize = 1024;
 
-/// Object, filter result, and both before the change.
+/// The object, the filter result, and both before the change.
 pub(super) type Texts<'a> = [Option<&'a Arc<str>>; 4];
 
 /// A tenant's large texts by their addresses.
 type Large = HashMap<(Tenant, usize), Weak<Text>>;
 
-/// What all queues may hold together.
+/// The memory that all queues may hold together.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
     pool: Pool,
@@ -38,10 +38,10 @@ struct Text {
 #[derive(Debug)]
 pub(super) struct Held {
     memory: Memory,
-    /// Of short texts.
+    /// The share for short texts.
     share: Share,
     large: [Option<Arc<Text>>; 4],
-    /// All that it was to hold.
+    /// Whether it holds everything that it should hold.
     whole: bool,
 }
 
@@ -50,7 +50,7 @@ impl Memory {
         Self { pool: Pool::new(bytes), large: Arc::default() }
     }
 
-    /// For a trigger of this tenant, which holds nothing yet.
+    /// For a trigger of this tenant. It holds nothing yet.
     pub(super) fn nothing(&self, tenant: &Tenant) -> Held {
         Held { memory: self.clone(), share: self.pool.nothing(tenant), large: Default::default(), whole: false }
     }
@@ -59,7 +59,7 @@ impl Memory {
         self.pool.used(tenant)
     }
 
-    /// Whether the tenant has no more than half of what it may have now.
+    /// Whether the tenant uses no more than half of what it may have now.
     pub(super) fn is_at_ease(&self, tenant: &Tenant) -> bool {
         self.used(tenant).saturating_mul(2) <= self.pool.free().saturating_mul(SHARE)
     }
@@ -79,11 +79,12 @@ impl Held {
         self.share.tenant()
     }
 
-    /// Holds these texts instead of those before. False if there is no room for all of them: then it holds nothing.
+    /// Holds these texts instead of the previous ones. Returns false if there is no room for all of them. Then it holds
+    /// nothing.
     pub(super) fn hold(&mut self, texts: Texts<'_>) -> bool {
         let large = texts.map(|text| text.filter(|text| text.len() >= LARGE));
         let short = texts.into_iter().flatten().map(|text| text.len()).filter(|len| *len < LARGE).sum::<usize>() as u64;
-        // What stays is found before what goes makes room.
+        // Texts that stay are found before the others are dropped, so that they are not counted again.
         self.large = large.map(|text| self.memory.known(self.tenant(), text?));
         let before = self.share.units();
         self.share.shrink(before.saturating_sub(short));
@@ -102,7 +103,7 @@ impl Held {
         fits
     }
 
-    /// Whether it holds the texts that it was to hold last.
+    /// Whether it holds all texts of the last call of [`Self::hold`].
     pub(super) fn is_whole(&self) -> bool {
         self.whole
     }

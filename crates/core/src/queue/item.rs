@@ -1,4 +1,4 @@
-//! A trigger in a line, and the batch of them that one job holds. Never decides what runs.
+//! A trigger in a line, and the batch of triggers that one job holds.
 
 use std::{
     collections::HashMap,
@@ -14,27 +14,28 @@ use super::held::{Held, Texts};
 /// Identifies a queue inside the state.
 pub(super) type LineId = u64;
 
-/// One object, for keeping its events in order.
+/// One object, whose events are kept in order.
 pub(super) type ObjectId = (Arc<Resource>, ObjectKey);
 
 /// All batches, running or waiting to run again.
 pub(super) type Batches = HashMap<JobId, Batch>;
 
-/// A trigger with its place in the order of all.
+/// A trigger with its place in the order of all triggers.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Grows with every push; a synchronization has the place that was kept for it.
+    /// Grows with every push. A synchronization has the place that was kept for it.
     pub(super) seq: u64,
-    /// The number of its news; a dead letter that is tried again keeps it.
+    /// The number of its news. A dead letter that is retried keeps it.
     pub(super) born: u64,
-    /// Runs that failed by the hook's fault.
+    /// Failed runs that were the hook's fault.
     pub(super) tries: u32,
-    /// Payload, see [`payload`].
+    /// The payload. See [`payload`].
     pub(super) bytes: usize,
     pub(super) trigger: Trigger,
-    /// That payload's part of the memory.
+    /// The payload's part of the memory.
     pub(super) held: Held,
-    /// What it tells, where it had no room: as long as somebody else keeps it, which a snapshot does.
+    /// What it is about, if there was no room for that. It is available as long as something else keeps it, as a
+    /// snapshot does.
     pub(super) loose: Option<Loose>,
 }
 
@@ -46,18 +47,18 @@ pub(super) struct Loose {
 }
 
 impl Item {
-    /// To be settled before it waits.
+    /// A new item. It must be settled before it waits.
     pub(super) fn new(seq: u64, trigger: Trigger, held: Held) -> Self {
         let trigger = without_untold(trigger);
         Self { seq, born: seq, tries: 0, bytes: payload(&trigger), trigger, held, loose: None }
     }
 
-    /// Whether there is room for what it carries; takes it.
+    /// Takes room for what it carries. Returns whether there is room.
     pub(super) fn fits(&mut self) -> bool {
         self.held.hold(texts(&self.trigger))
     }
 
-    /// Takes room for what it carries. Where there is none, it keeps who changed and how, and lets go of the texts.
+    /// Takes room for what it carries. If there is no room, it keeps which object changed and how, and drops the texts.
     pub(super) fn settle(&mut self) {
         self.bytes = payload(&self.trigger);
         if self.fits() {
@@ -74,12 +75,12 @@ impl Item {
         self.bytes = 0;
     }
 
-    /// Bytes that a run is told in addition to those that it carries.
+    /// Bytes that a run receives in addition to those that the trigger carries.
     pub(super) fn loose_bytes(&self) -> usize {
         self.loose.as_ref().map_or(0, |loose| loose.bytes)
     }
 
-    /// The trigger as a run is told of it: with what is loose, unless nobody keeps that any more.
+    /// The trigger as a run receives it: with the loose state, unless nothing keeps that any more.
     pub(super) fn told(&self) -> Trigger {
         let mut told = self.trigger.clone();
         if let (Cause::Event(event), Some(item)) =
@@ -90,7 +91,7 @@ impl Item {
         told
     }
 
-    /// The object whose order it keeps; absent for start-up, synchronization, ticks and groups.
+    /// The object whose order it keeps. `None` for start-up, synchronization, ticks and groups.
     pub(super) fn object(&self) -> Option<ObjectId> {
         object(&self.trigger)
     }
@@ -100,7 +101,7 @@ impl Item {
     }
 }
 
-/// The object that a trigger tells of. A group tells of none.
+/// The object that a trigger is about. `None` for a group.
 pub(super) fn object(trigger: &Trigger) -> Option<ObjectId> {
     match (&trigger.group, &trigger.cause) {
         (None, Cause::Event(event)) => Some((event.resource.clone(), event.item.key.clone())),
@@ -108,7 +109,7 @@ pub(super) fn object(trigger: &Trigger) -> Option<ObjectId> {
     }
 }
 
-/// Drops what a run is not told of: the object of a group's event.
+/// Drops what a run does not receive: the object of a group's event.
 fn without_untold(mut trigger: Trigger) -> Trigger {
     if let (Some(_), Cause::Event(event)) = (&trigger.group, &mut trigger.cause) {
         let item = &event.item;
@@ -121,7 +122,7 @@ fn without_untold(mut trigger: Trigger) -> Trigger {
     trigger
 }
 
-/// Which object it is, in which version, and nothing of what is in it.
+/// The identity and the version of the object, without its content.
 fn bare(item: &model::Item) -> model::Item {
     let (uid, resource_version) = (item.uid.clone(), item.resource_version.clone());
     model::Item { key: item.key.clone(), uid, resource_version, object: None, filter_result: None }
@@ -138,20 +139,20 @@ fn texts(trigger: &Trigger) -> Texts<'_> {
     [item.object.as_ref(), item.filter_result.as_ref(), filter_result.as_ref(), event.previous_object.as_ref()]
 }
 
-/// Bytes of objects and filter results that a trigger carries. Objects of a synchronization are read
-/// when it runs, so they are not held here.
+/// Bytes of objects and filter results that a trigger carries. Objects of a synchronization are read when it runs, so
+/// they are not held here.
 pub(super) fn payload(trigger: &Trigger) -> usize {
     texts(trigger).into_iter().flatten().map(|text| text.len()).sum()
 }
 
-/// Where a batch is in its life.
+/// The phase of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Handed out.
+    /// It was handed out.
     Running { since: Instant },
-    /// Failed; runs again at this time.
+    /// It failed, and runs again at this time.
     Waiting { due: Instant },
-    /// May run again now.
+    /// It may run again now.
     Due,
 }
 
@@ -160,18 +161,18 @@ pub(super) enum Phase {
 pub(super) struct Batch {
     pub(super) line: LineId,
     pub(super) hook: HookName,
-    /// Whose slot it takes while it runs.
+    /// The tenant whose slot it uses while it runs.
     pub(super) tenant: Tenant,
     pub(super) queue: QueueName,
-    /// Oldest first, never empty.
+    /// Oldest first. Never empty.
     pub(super) items: Vec<Item>,
     pub(super) bytes: usize,
     /// Failed attempts so far.
     pub(super) failures: u32,
-    /// Of the last one that failed.
+    /// The error of the last failed attempt.
     pub(super) failure: Option<Arc<str>>,
     pub(super) phase: Phase,
-    /// Its hook is gone; whatever comes of the run, the triggers are dropped.
+    /// Its hook is gone. Whatever the outcome is, the triggers are dropped.
     pub(super) orphan: bool,
     /// How long the oldest trigger that is new in this attempt had waited.
     pub(super) waited: Duration,
@@ -206,7 +207,7 @@ impl Batch {
         matches!(self.phase, Phase::Running { .. })
     }
 
-    /// A trigger is left out when the next one is of the same group.
+    /// A trigger is left out if the next one is of the same group.
     fn told(&self) -> Vec<Trigger> {
         let next = self.items.iter().skip(1).map(Some).chain([None]);
         let told = |(item, next): &(&Item, Option<&Item>)| {

@@ -1,9 +1,8 @@
-//! Dead letters: triggers that were given up, kept until somebody tries them again or drops them.
-//! Never decides that something is given up, and never keeps more than its bounds.
+//! Dead letters: triggers that were given up, kept within bounds until somebody retries or drops them.
 //!
-//! A letter's event is *superseded* when a later event of the same object, or of another object of its
-//! name, or a later synchronization of its binding, was told to the hook: the hook has seen a newer state,
-//! so it is never told the older one. Triggers of other kinds tell of the time at which they run, and are never superseded.
+//! A letter's event is *superseded* when the hook received a later event of the same object, or of another object with
+//! its name, or a later synchronization of its binding. The hook has then seen a newer state, so it never receives the
+//! older one. Triggers of other kinds are about the time at which they run, and are never superseded.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -18,7 +17,7 @@ use crate::{
 
 use super::{QueueConfig, collapse::Key, held::Held, item::Item, revise::Keep};
 
-/// What a trigger weighs besides its payload.
+/// What a trigger takes in addition to its payload.
 const TRIGGER_BYTES: usize = 256;
 
 /// Triggers of one job that were given up together.
@@ -26,39 +25,37 @@ const TRIGGER_BYTES: usize = 256;
 pub struct DeadLetter {
     /// Grows with every letter.
     pub id: u64,
-    /// The hook.
     pub hook: HookName,
     /// The queue that the job was in.
     pub queue: QueueName,
     /// The binding of the oldest trigger.
     pub binding: BindingName,
-    /// Oldest first; at least one.
+    /// Oldest first. There is at least one.
     pub triggers: Arc<[Trigger]>,
-    /// Of the last run.
+    /// The failure of the last run.
     pub failure: Failure,
     /// Failed runs of the oldest trigger.
     pub attempts: u32,
     /// When they were given up.
     pub since: Instant,
-    /// How many of the triggers will not run again, because the hook was told of a newer state.
+    /// How many of the triggers will not run again, because the hook received a newer state.
     pub superseded: usize,
 }
 
 impl DeadLetter {
-    /// `since` by the wall clock, given what both clocks show.
+    /// `since` by the wall clock, given what both clocks show now.
     pub fn since_by(&self, now: Instant, wall: SystemTime) -> SystemTime {
         wall.checked_sub(now.saturating_duration_since(self.since)).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 }
 
-/// Which dead letters.
+/// Selects dead letters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Letters {
-    /// Those with these ids; others are passed over.
+    /// Those with these ids. Unknown ids are ignored.
     Ids(Vec<u64>),
     /// Those of a hook.
     Hook(HookName),
-    /// All.
     All,
 }
 
@@ -70,11 +67,11 @@ struct Kept {
     superseded: Vec<bool>,
     bytes: usize,
     tenant: Tenant,
-    /// Of the triggers.
+    /// What the triggers hold.
     _held: Vec<Held>,
 }
 
-/// A dead letter's trigger that is to run again.
+/// A dead letter's trigger that will run again.
 #[derive(Debug)]
 pub(super) struct Revived {
     pub(super) born: u64,
@@ -87,11 +84,11 @@ pub(super) struct Archive {
     last: u64,
     kept: BTreeMap<u64, Kept>,
     bytes: usize,
-    /// Letters and bytes of each tenant.
+    /// The number of letters and the bytes of each tenant.
     tenants: BTreeMap<Tenant, (usize, usize)>,
-    /// The events that news of this kind would supersede: letter and place in it.
+    /// The events that news with this key would supersede: the letter, and the place in it.
     watched: HashMap<Key, BTreeSet<(u64, usize)>>,
-    /// The newest synchronization of each binding that was told.
+    /// The newest synchronization of each binding that the hook received.
     synchronised: HashMap<Key, u64>,
 }
 
@@ -108,8 +105,8 @@ impl Archive {
         self.kept.values().map(|kept| kept.letter.clone())
     }
 
-    /// Keeps a letter; gives back its id, and those that made room for it. One that is larger than
-    /// the bound is the only one of its tenant.
+    /// Keeps a letter. Returns its id, and the letters that made room for it. A letter that is larger than the bound is
+    /// the only one of its tenant.
     pub(super) fn add(
         &mut self,
         (hook, queue): (HookName, QueueName),
@@ -152,7 +149,7 @@ impl Archive {
         (Some(id), self.make_room(id, config))
     }
 
-    /// The oldest of the tenant that has most go until the bounds hold; the new one stays.
+    /// The oldest letters of the tenant that has most go until the bounds hold. The new letter stays.
     fn make_room(&mut self, new: u64, config: &QueueConfig) -> Vec<DeadLetter> {
         let mut gone = Vec::new();
         loop {
@@ -173,7 +170,7 @@ impl Archive {
         !keys(&item.trigger).is_empty() && newest().is_some_and(|newest| *newest > item.born)
     }
 
-    /// A new letter supersedes what older ones say of its objects; its own triggers stay in a row.
+    /// A new letter supersedes what older letters say about its objects. Its own triggers do not supersede each other.
     fn told_first(&mut self, items: &[Item]) {
         let mut seen = HashSet::new();
         let watched = if self.watched.is_empty() { &[] } else { items };
@@ -186,7 +183,7 @@ impl Archive {
         self.note_synchronizations(items);
     }
 
-    /// The hook was told of these.
+    /// The hook received these.
     pub(super) fn delivered(&mut self, items: &[Item]) {
         if !self.watched.is_empty() {
             items.iter().for_each(|item| self.told(&Key::of_news(&item.trigger), item.born));
@@ -229,8 +226,8 @@ impl Archive {
         }
     }
 
-    /// Forgets those of a hook's letters that have no trigger to be kept. Of the others, what is not to be
-    /// kept counts as superseded.
+    /// Forgets a hook's letters that have no trigger to keep. In the other letters, triggers that are not kept count as
+    /// superseded.
     pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>) {
         for id in self.select(&Letters::Hook(hook.clone())) {
             let Some(kept) = self.kept.get_mut(&id) else { continue };
@@ -247,13 +244,13 @@ impl Archive {
         }
     }
 
-    /// Forgets all about a hook.
+    /// Forgets everything about a hook.
     pub(super) fn forget(&mut self, hook: &HookName) {
         self.drop(&Letters::Hook(hook.clone()));
         self.synchronised.retain(|key, _| key.hook() != hook);
     }
 
-    /// Forgets letters; gives back how many.
+    /// Forgets letters. Returns how many.
     pub(super) fn drop(&mut self, which: &Letters) -> usize {
         let ids = self.select(which);
         ids.into_iter().filter_map(|id| self.take(id)).count()
@@ -281,8 +278,8 @@ impl Archive {
         Some(kept)
     }
 
-    /// Takes letters out to be tried again: their triggers in the order of their news, without those
-    /// that are superseded, and how many those are.
+    /// Takes letters out to retry them. Returns their triggers in the order of their news, without those that are
+    /// superseded, and the number of those.
     pub(super) fn revive(&mut self, ids: Vec<u64>) -> (Vec<Revived>, usize) {
         let (mut revived, mut superseded) = (Vec::new(), 0);
         for kept in ids.into_iter().filter_map(|id| self.take(id)) {
@@ -296,7 +293,7 @@ impl Archive {
     }
 }
 
-/// What would supersede this trigger.
+/// The keys of what would supersede this trigger.
 pub(super) fn keys(trigger: &Trigger) -> Vec<Key> {
     if !matches!(trigger.cause, Cause::Event(_)) || trigger.group.is_some() {
         return Vec::new();

@@ -1,41 +1,38 @@
-//! Who is told what happens in the queues, for logs, metrics and dead letters. Never changes it.
+//! Who receives what happens in the queues, for logs, metrics and dead letters.
 
 use crate::model::{BindingName, HookName, Job, QueueName};
 
 use super::{DeadLetter, Finished};
 
-/// What became of a pushed trigger.
+/// What happened to a pushed trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
     /// It waits.
     Queued,
-    /// It waits beyond the queue's bound: nothing there is about the same object.
+    /// It waits beyond the queue's bound, or without its texts because its tenant has no room for them. It folds with
+    /// nothing.
     Beyond,
-    /// The queue is over its bound, and a waiting trigger of the same object took its news over.
+    /// A waiting trigger about the same thing took over its news: the queue is over its bound, the tenant has no room,
+    /// or the event is debounced.
     Folded,
-    /// Its hook isn't known (any more), its queue is another hook's own, or the queues are closed.
+    /// Its hook is not known (any more), its queue is another hook's own, or the queues are closed.
     Refused,
 }
 
-/// A trigger was pushed.
+/// A trigger that was pushed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enqueued {
-    /// Whose trigger.
     pub hook: HookName,
-    /// Of which binding.
     pub binding: BindingName,
-    /// For which queue.
     pub queue: QueueName,
-    /// What became of it.
     pub pushed: Pushed,
 }
 
-/// Is told what happens. Calls come from the pushing thread and from the driver's task; they must not
-/// block.
+/// Receives what happens. The calls come from the pushing thread and from the driver's task, and must not block.
 pub trait Observer: Send + Sync {
     /// A trigger was pushed, or refused.
     fn enqueued(&self, _enqueued: &Enqueued) {}
-    /// A job is handed to the action.
+    /// A job is passed to the action.
     fn started(&self, _job: &Job) {}
     /// A run ended.
     fn finished(&self, _finished: &Finished) {}
@@ -43,5 +40,5 @@ pub trait Observer: Send + Sync {
     fn dead_letter_lost(&self, _letter: &DeadLetter) {}
 }
 
-/// Tells nobody.
+/// An observer that ignores everything.
 impl Observer for () {}

@@ -1,4 +1,4 @@
-//! What comes of a job's outcome: done, tried again, or given up. Never decides which: `retry` does.
+//! What happens after a job's outcome: done, retried, or given up. `retry` makes the decision.
 
 use std::time::Instant;
 
@@ -12,13 +12,13 @@ use super::{
 };
 
 impl State {
-    /// Gives a job's outcome back. `jitter` is a random number from 0 to 1. Nothing happens for a job
-    /// that isn't running.
+    /// Accepts a job's outcome. `jitter` is a random number from 0 to 1. Nothing happens for a job that does not run.
     pub fn finish(&mut self, id: JobId, outcome: Outcome, now: Instant, jitter: f64) -> Option<Finished> {
         self.finish_and_leave(id, outcome, now, jitter).map(|(finished, _)| finished)
     }
 
-    /// The same, and gives out the triggers that are done with: to drop many takes a while, and the caller has a lock.
+    /// Does the same, and returns the triggers that are done. Dropping many of them takes a while, and the caller holds
+    /// a lock.
     pub(super) fn finish_and_leave(
         &mut self,
         id: JobId,
@@ -88,8 +88,8 @@ impl State {
             Decision::GiveUp => self.give_up(id, failure, now, finished),
             Decision::Keep => {
                 let again = first.retry.initial.clamp(SHORTEST_DELAY, LONGEST_DELAY);
-                // Whoever interrupted it lets nothing of the hook start for now. If nobody does so, the next try
-                // would be interrupted at once, and the one after that.
+                // Usually, the code that interrupted the run keeps the hook from starting for now. If it does not, the
+                // job must wait, because the next try would be interrupted at once, and so would the one after that.
                 let stands_still = self.hooks.get(&finished.hook).is_some_and(Hook::stands_still);
                 let until = (!stands_still && !self.closed).then(|| now.checked_add(again).unwrap_or(now));
                 self.wait(id, until);
@@ -119,8 +119,7 @@ impl State {
         Verdict::GivenUp { failure, triggers }
     }
 
-    /// Gives up those of a job's triggers that have had all their attempts; those that joined it later
-    /// go on.
+    /// Gives up the triggers of a job that have had all their attempts. Those that joined it later continue.
     fn give_up_some(
         &mut self,
         id: JobId,
@@ -148,7 +147,7 @@ impl State {
         (finished.dead_letter, finished.lost) = self.archive.add(whose, items, failure, now, &self.config);
     }
 
-    /// The job waits for its next try, until then or for its line only.
+    /// The job waits for its next try: until this time, or only for its line.
     fn wait(&mut self, id: JobId, until: Option<Instant>) {
         let Some(batch) = self.batches.get_mut(&id) else { return };
         batch.phase = until.map_or(Phase::Due, |due| Phase::Waiting { due });
@@ -167,7 +166,7 @@ impl State {
         self.ask(line);
     }
 
-    /// The job's triggers are done with, one way or the other.
+    /// The job's triggers are done, one way or the other.
     fn end(&mut self, id: JobId) -> Vec<Item> {
         let Some(batch) = self.batches.remove(&id) else { return Vec::new() };
         self.end_in_line(id, &batch);

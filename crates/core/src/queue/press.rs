@@ -1,12 +1,12 @@
-//! What a tenant's queues do while it has no more room in the memory that all queues share: they fold, as one that is over its
-//! bound does. Nothing of other tenants is touched. Ends when the tenant has half of what it may have, so that it is not
-//! begun again and again.
+//! What a tenant's queues do while the tenant has no more room in the memory that all queues share: they fold, as a
+//! queue that is over its bound does. Nothing of other tenants is touched. This ends when the tenant uses half of what
+//! it may have, so that it does not begin again and again.
 
 use super::{State, item::Item};
 use crate::fair::Tenant;
 
 impl State {
-    /// Has the tenant's queues fold if there is no room for this trigger of its. O(1) unless that begins or ends.
+    /// Makes the tenant's queues fold if there is no room for this trigger. O(1) unless the folding begins or ends.
     pub(super) fn make_room(&mut self, item: &mut Item) {
         if !self.pressed.is_empty() && self.memory.is_at_ease(item.held.tenant()) {
             self.relax(item.held.tenant());
@@ -24,7 +24,7 @@ impl State {
         }
     }
 
-    /// Tenants that hold nothing any more, maybe because they are gone.
+    /// Ends the folding for tenants that hold nothing any more, maybe because they are gone.
     pub(super) fn relax_unused(&mut self) {
         let unused: Vec<_> = self.pressed.iter().filter(|tenant| self.memory.used(tenant) == 0).cloned().collect();
         unused.iter().for_each(|tenant| self.relax(tenant));

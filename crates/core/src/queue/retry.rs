@@ -1,37 +1,37 @@
-//! What a failure means for the triggers of a run, and how long they wait. Never keeps time itself.
+//! What a failure means for the triggers of a run, and how long they wait.
 
 use std::time::Duration;
 
 use crate::model::{FailureKind, RetryPolicy};
 
-/// No failed run is tried again sooner, so that a hook which asks for no delay can't spin its queue.
+/// No failed run is retried sooner, so that a hook that requests no delay cannot spin its queue.
 pub const SHORTEST_DELAY: Duration = Duration::from_millis(10);
 
 /// No failed run waits longer.
 pub const LONGEST_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What becomes of the triggers of a failed run.
+/// What happens to the triggers of a failed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     /// They count as done.
     Allow,
     /// They run again after this time.
     Retry(Duration),
-    /// They don't run again.
+    /// They do not run again.
     GiveUp,
     /// They stay as they were.
     Keep,
 }
 
-/// Whether a failure of this kind is one of the attempts that `retry.attempts` counts: those of the
-/// hook are.
+/// Whether a failure of this kind is one of the attempts that `retry.attempts` counts. Only the hook's own failures
+/// are.
 pub(super) fn counts(kind: FailureKind) -> bool {
     !matches!(kind, FailureKind::Host | FailureKind::Interrupted)
 }
 
-/// Decides for the `n`th failure in a row, counted from 1. `jitter` is a random share, 0 to 1.
+/// Decides about the `n`th failure in a row, counted from 1. `jitter` is a random share, from 0 to 1.
 ///
-/// `allow_failure` is about the hook: a run that the host could not make is tried again all the same.
+/// `allow_failure` is about the hook. A run that the host could not make is retried despite it.
 pub(super) fn decide(kind: FailureKind, allow_failure: bool, policy: &RetryPolicy, n: u32, jitter: f64) -> Decision {
     match kind {
         FailureKind::Interrupted => Decision::Keep,
@@ -43,12 +43,12 @@ pub(super) fn decide(kind: FailureKind, allow_failure: bool, policy: &RetryPolic
     }
 }
 
-/// `min(max, initial × multiplier^(n-1))`, and up to the policy's jitter on top.
+/// `min(max, initial × multiplier^(n-1))`, plus up to the policy's jitter.
 pub(super) fn delay(policy: &RetryPolicy, n: u32, jitter: f64) -> Duration {
     let exponent = i32::try_from(n.saturating_sub(1)).unwrap_or(i32::MAX);
     let max = policy.max.as_secs_f64();
     let curve = policy.initial.as_secs_f64() * policy.multiplier.powi(exponent);
-    // 0 × ∞ is no number; then the longest delay is the safe reading.
+    // 0 × ∞ is not a number. The longest delay is then the safe choice.
     let base = if curve.is_nan() { max } else { curve.min(max) };
     let share = (policy.jitter * jitter.clamp(0.0, 1.0)).max(0.0);
     Duration::try_from_secs_f64(base * (1.0 + share)).unwrap_or(LONGEST_DELAY).clamp(SHORTEST_DELAY, LONGEST_DELAY)

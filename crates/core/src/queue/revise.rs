@@ -1,5 +1,5 @@
-//! What waits of a hook when another version takes its place. Never decides what is kept: the caller does,
-//! trigger by trigger.
+//! What happens to a hook's waiting triggers when another version takes its place. The caller decides for each trigger
+//! whether it is kept.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use super::{
 };
 use crate::model::{HookName, JobId, Trigger};
 
-/// Whether a trigger is kept; it may be changed for that, but not its queue, nor what it tells of.
+/// Whether a trigger is kept. It may be changed for that, but not its queue, nor what it is about.
 pub(super) type Keep<'a> = dyn FnMut(&mut Trigger) -> bool + 'a;
 
-/// Takes out what is not to be kept.
+/// Takes out what is not kept.
 pub(super) fn retained(items: &mut VecDeque<Item>, mut keep: impl FnMut(&mut Item) -> bool) -> Vec<Item> {
     let mut gone = Vec::new();
     for mut item in std::mem::take(items) {
@@ -22,10 +22,10 @@ pub(super) fn retained(items: &mut VecDeque<Item>, mut keep: impl FnMut(&mut Ite
 }
 
 impl State {
-    /// New terms for a hook that is known, and a look through all of its triggers that wait: for their first
-    /// run, for the next one, for their object to be quiet, or as dead letters. What `keep` refuses is
-    /// dropped; what is kept is due at once, and its failures count no more. Gives back how many of those that were to run were. What runs is left as it is: call this
-    /// while nothing does. O(n log n) in what waits.
+    /// Sets new terms for a known hook, and checks all of its triggers that wait: for their first run, for the next
+    /// one, for their object to be quiet, or as dead letters. What `keep` refuses is dropped. What is kept is due at
+    /// once, and its failures no longer count. Returns how many triggers were dropped, without those of dead letters.
+    /// What runs is left as it is, so call this while nothing runs. O(n log n) in what waits.
     pub fn revise(&mut self, name: &HookName, terms: HookTerms, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
         if !self.hooks.contains_key(name) {
             return 0;
@@ -43,7 +43,7 @@ impl State {
         self.archive.retain(name, keep);
         self.leave(&gone);
         self.add_hook(name.clone(), terms);
-        // Else a hook whose queues have other names with each version would leave them all.
+        // Otherwise, a hook whose queues have other names with each version would leave all of them behind.
         self.drop_empty_lines();
         self.look_again_everywhere();
         gone.len() + held
@@ -53,12 +53,12 @@ impl State {
         let Some(batch) = self.batches.get_mut(&id) else { return Vec::new() };
         let gone: Vec<Item> = batch.items.extract_if(.., |item| !keep(&mut item.trigger)).collect();
         if batch.items.is_empty() {
-            // The line lets go of all that the job had.
+            // The line releases everything that the job had.
             batch.items = gone;
             return self.drop_waiting(id);
         }
         batch.bytes -= gone.iter().map(|item| item.bytes).sum::<usize>();
-        // What failed was the other version: this one has all its attempts, and the first of them at once.
+        // The other version failed. This one has all its attempts, and the first of them at once.
         batch.failures = 0;
         batch.items.iter_mut().for_each(|item| item.tries = 0);
         let line = batch.line;

@@ -1,5 +1,4 @@
-//! Dead letters that are tried again or dropped. Never tells a hook an older state of an object after
-//! a newer one.
+//! Dead letters that are retried or dropped. A hook never receives an older state of an object after a newer one.
 
 use std::{collections::HashMap, time::Instant};
 
@@ -10,14 +9,14 @@ use super::{
     letters::{self, Revived},
 };
 
-/// What became of dead letters that were to be tried again.
+/// What happened to dead letters that were to be retried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retried {
-    /// Letters that are no longer there.
+    /// Letters that were taken out.
     pub letters: usize,
-    /// Triggers at the ends of their queues again.
+    /// Triggers that are at the ends of their queues again.
     pub triggers: usize,
-    /// Triggers left out, because a newer state of their objects was told, waits or runs.
+    /// Triggers that were left out, because a newer state of their objects was delivered, waits or runs.
     pub superseded: usize,
 }
 
@@ -27,8 +26,8 @@ impl State {
         self.archive.letters().collect()
     }
 
-    /// Puts the triggers of dead letters at the ends of their queues again, for a first attempt.
-    /// Those of hooks that are gone went with them. O(n) in what waits and runs.
+    /// Puts the triggers of dead letters at the ends of their queues again, for a first attempt. The letters of removed
+    /// hooks are gone. O(n) in what waits and runs.
     pub fn retry_dead(&mut self, which: &Letters, now: Instant) -> (Retried, Vec<Enqueued>) {
         let mut retried = Retried::default();
         if self.closed {
@@ -53,7 +52,7 @@ impl State {
         (retried, pushed)
     }
 
-    /// For all that would supersede these: the newest that waits or is in a job.
+    /// For everything that would supersede these: the newest one that waits or is in a job.
     fn newest_waiting(&self, revived: &[Revived]) -> HashMap<Key, u64> {
         let mut newest: HashMap<Key, u64> =
             revived.iter().flat_map(|revived| letters::keys(&revived.trigger)).map(|key| (key, 0)).collect();
@@ -68,7 +67,7 @@ impl State {
         newest
     }
 
-    /// Forgets dead letters; gives back how many.
+    /// Forgets dead letters. Returns how many.
     pub fn drop_dead(&mut self, which: &Letters) -> usize {
         self.archive.drop(which)
     }

@@ -1,5 +1,4 @@
-//! Which hooks the queues know, and which of them are paused. Never starts anything: it asks the lines
-//! to be looked at again.
+//! Which hooks the queues know, and which of them are paused.
 
 use crate::{
     fair::Tenant,
@@ -14,9 +13,8 @@ use super::{
 };
 
 impl State {
-    /// Makes a hook known. For a hook that is known, new terms count from now on, its concurrency
-    /// from the next time its own queue is empty; tokens it has used stay used when its rate is the
-    /// same.
+    /// Makes a hook known. For a known hook, new terms apply from now on. A new concurrency applies from the next time
+    /// that its own queue is empty. Tokens that it has used stay used if its rate is the same.
     pub fn add_hook(&mut self, name: HookName, terms: HookTerms) {
         let hook = self.hooks.entry(name.clone()).or_default();
         let bucket = terms.rate.and_then(Bucket::new);
@@ -29,9 +27,9 @@ impl State {
         self.look_again(&name);
     }
 
-    /// The hook's triggers that include this binding's snapshot wait until [`State::listed`], and so
-    /// do all its later events and ticks, unless the binding is one of those in the background. The
-    /// binding's synchronization goes before them, if it is pushed until then.
+    /// The hook's triggers that include this binding's snapshot wait until [`State::listed`]. So do all its later
+    /// events and ticks, unless the binding is one in the background. The binding's synchronization goes before them,
+    /// if it is pushed before then.
     pub fn expect_list(&mut self, name: &HookName, binding: BindingName) {
         if let Some(hook) = self.hooks.get_mut(name) {
             self.last += 1;
@@ -40,15 +38,16 @@ impl State {
     }
 
     /// All objects of the binding were listed, its snapshot shows them, and its synchronization was pushed if it makes
-    /// one; or there are none. What includes its snapshot may be taken, and a group's synchronizations as one.
+    /// one. Or there are no objects. Triggers that include its snapshot may be taken, and a group's synchronizations as
+    /// one.
     pub fn listed(&mut self, name: &HookName, binding: &BindingName) {
         if self.hooks.get_mut(name).is_some_and(|hook| hook.listed(binding)) {
             self.look_again(name);
         }
     }
 
-    /// Nobody knows whether the binding's objects will ever be listed. Its synchronization has no place any more, and
-    /// only what includes its snapshot still waits.
+    /// Nobody knows whether the binding's objects will ever be listed. Its synchronization no longer has a place, and
+    /// only triggers that include its snapshot still wait.
     pub fn excuse(&mut self, name: &HookName, binding: &BindingName) {
         if self.hooks.get_mut(name).is_some_and(|hook| hook.excuse(binding)) {
             self.look_again(name);
@@ -62,22 +61,23 @@ impl State {
         }
     }
 
-    /// The snapshot of a binding lacks objects. What includes it waits until it is [`complete`](State::complete) again.
+    /// The snapshot of a binding is missing objects. Triggers that include it wait until it is
+    /// [`complete`](State::complete) again.
     pub fn incomplete(&mut self, name: &HookName, binding: &BindingName) {
         if let Some(hook) = self.hooks.get_mut(name) {
             hook.incomplete(binding.clone());
-            // In shared queues others may pass it now.
+            // In shared queues, others may pass the hook now.
             self.look_again_everywhere();
         }
     }
 
-    /// Starts nothing more of the hook until [`State::resume`]; what runs may end. Its triggers go on
-    /// queueing; in shared queues others pass them. False when the hook is not known. O(jobs).
+    /// Starts nothing more of the hook until [`State::resume`]. What runs may end. Its triggers continue to queue, and
+    /// in shared queues others pass them. Returns false if the hook is not known. O(jobs).
     pub fn pause(&mut self, name: &HookName) -> bool {
         self.stop(name, |hook| hook.paused = true)
     }
 
-    /// The same for another reason, which a pause or its end does not touch, until [`State::release`].
+    /// Does the same for another reason, until [`State::release`]. A pause or its end does not affect it.
     pub fn hold(&mut self, name: &HookName) -> bool {
         self.stop(name, |hook| hook.held = true)
     }
@@ -99,9 +99,9 @@ impl State {
         true
     }
 
-    /// Ends a pause; the hook's triggers have the places that they would have without it, except
-    /// that a job which others passed goes before what waits and after what runs. False when the
-    /// hook is not known. O(queues), and O(n log n) later for shared queues that have triggers of it.
+    /// Ends a pause. The hook's triggers have the places that they would have without it, but a job that others passed
+    /// goes before what waits and after what runs. Returns false if the hook is not known. O(queues), and O(n log n)
+    /// later for shared queues that have triggers of it.
     pub fn resume(&mut self, name: &HookName) -> bool {
         self.go_on(name, |hook| hook.paused = false)
     }
@@ -123,8 +123,8 @@ impl State {
         true
     }
 
-    /// Forgets a hook, its pause and its dead letters, and drops its triggers; gives back how many.
-    /// What runs may end, and its triggers are dropped then. O(n) in what waits in the queues.
+    /// Forgets a hook, its pause and its dead letters, and drops its triggers. Returns how many. What runs may end, and
+    /// its triggers are dropped then. O(n) in what waits in the queues.
     pub fn remove_hook(&mut self, name: &HookName) -> usize {
         let Some(hook) = self.hooks.remove(name) else { return 0 };
         for line in self.lines.values_mut() {
@@ -150,7 +150,7 @@ impl State {
         (hook.outstanding + held).saturating_sub(running)
     }
 
-    /// Gives back what the job held.
+    /// Drops a job that waits. Returns what it held.
     pub(super) fn drop_waiting(&mut self, id: JobId) -> Vec<Item> {
         let Some(batch) = self.batches.remove(&id) else { return Vec::new() };
         if let Phase::Waiting { due } = batch.phase {

@@ -1,5 +1,5 @@
-//! The driver: one task that takes jobs as they may run, runs the action, and gives outcomes back.
-//! Never decides what runs, and never polls: it sleeps until a push, an outcome or a delay's end.
+//! The driver: one task that takes jobs as they may run, runs the action, and gives outcomes back. It does not decide
+//! what runs, and it does not poll: it sleeps until a push, an outcome or the end of a delay.
 
 use std::{any::Any, future::pending, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -21,16 +21,16 @@ pub type Action = Arc<dyn Fn(Job) -> BoxFuture<'static, Outcome> + Send + Sync>;
 /// How long `drain` waits for interrupted runs to let go.
 const LET_GO: Duration = Duration::from_secs(1);
 
-/// What `drain` came to.
+/// The result of `drain`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drained {
     /// Runs that ended within the grace period.
     pub finished: usize,
-    /// Runs that were interrupted after it.
+    /// Runs that were interrupted after that.
     pub interrupted: usize,
 }
 
-/// The running queues. When dropped, runs are aborted.
+/// The running queues. Dropping them aborts the runs.
 pub struct Runner {
     handle: Handle,
     stop: oneshot::Sender<Duration>,
@@ -46,12 +46,12 @@ impl Runner {
         Self { handle: Handle(shared), stop, driver: tasks.spawn("queues", driver.run(stopped)) }
     }
 
-    /// For those who push.
+    /// For code that pushes triggers.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Makes a hook known; see [`Handle::add_hook`].
+    /// Makes a hook known. See [`Handle::add_hook`].
     pub fn add_hook(&self, hook: HookName, terms: HookTerms) {
         self.handle.add_hook(hook, terms);
     }
@@ -61,7 +61,7 @@ impl Runner {
         self.handle.push(trigger)
     }
 
-    /// What is where now.
+    /// The current state of the queues.
     pub fn stats(&self) -> Stats {
         self.handle.stats()
     }
@@ -71,10 +71,10 @@ impl Runner {
         self.handle.idle().await;
     }
 
-    /// Takes and lets in nothing more, lets runs end within `grace`, then aborts them.
+    /// Takes and accepts nothing more, lets runs end within `grace`, and then aborts them.
     pub async fn drain(self, grace: Duration) -> Drained {
         self.handle.0.state().close();
-        // The driver only ends by this message, or by a panic, after which nothing runs.
+        // The driver only ends through this message, or through a panic, after which nothing runs.
         let _ = self.stop.send(grace);
         self.driver.await.unwrap_or_default()
     }
@@ -100,7 +100,7 @@ impl Driver {
                     return self.drained;
                 }
                 Some(ended) = self.runs.join_next() => {
-                    // Runs catch panics and are aborted only when draining, so all have an outcome.
+                    // Runs catch panics and are aborted only while draining, so all of them have an outcome.
                     if let Ok((id, outcome)) = ended {
                         self.shared.finish(id, outcome);
                     }
@@ -111,7 +111,7 @@ impl Driver {
         }
     }
 
-    /// Starts all that may run now; gives back when more may.
+    /// Starts everything that may run now. Returns when more may run.
     fn dispatch(&mut self) -> Option<Instant> {
         loop {
             let (ahead, now) = (self.shared.ahead(), self.shared.now());
@@ -121,7 +121,7 @@ impl Driver {
                     self.shared.idle.notify_waiters();
                 }
                 let due = state.next_due(now)?;
-                // A time that the clock can't show is long over.
+                // A time that the clock cannot represent is long past.
                 return Some(due.checked_sub(ahead).map_or_else(Instant::now, Instant::from_std));
             };
             drop(state);
@@ -147,7 +147,7 @@ impl Driver {
             return;
         }
         self.runs.abort_all();
-        // A run that doesn't let go is blocking its thread; nothing more can be done about it here.
+        // A run that does not let go blocks its thread. Nothing more can be done about it here.
         let _ = timeout(LET_GO, async { while self.runs.join_next().await.is_some() {} }).await;
         let running: Vec<_> = self.shared.state().running().collect();
         self.drained.interrupted = running.len();
@@ -189,7 +189,7 @@ mod tests {
         queue::{Finished, Verdict, testing::*},
     };
 
-    /// Runs jobs as the test says, and tells it what happens.
+    /// Runs jobs as the test says, and reports to it what happens.
     struct Stage {
         runner: Runner,
         jobs: mpsc::UnboundedReceiver<Job>,
@@ -254,7 +254,7 @@ mod tests {
         let start = Instant::now();
         stage.push("h", tick(1));
         stage.runner.idle().await;
-        // 5 + 10 + 20 s; tokio's timer rounds up to the millisecond.
+        // 5 + 10 + 20 s. tokio's timer rounds up to the millisecond.
         assert!((secs(35)..secs(35) + Duration::from_millis(5)).contains(&start.elapsed()), "{:?}", start.elapsed());
     }
 
@@ -267,7 +267,7 @@ mod tests {
         stage.push("h", tick(1));
         stage.ends.recv().await.unwrap();
         stage.runner.handle().pass(secs(5));
-        // The first retry is due; the second waits its 10 s, and so does what is held until it is quiet.
+        // The first retry is due. The second one waits its 10 s, and a debounced event waits its time, too.
         stage.ends.recv().await.unwrap();
         assert!(start.elapsed() < Duration::from_millis(5), "{:?}", start.elapsed());
         stage.runner.push(Trigger { debounce: secs(2), ..trigger("g", own("g"), "b", modified("a", 1)) });

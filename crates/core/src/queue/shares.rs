@@ -1,8 +1,8 @@
-//! Who may begin the next job: run slots are shared fairly, whoever has how many hooks, queues and `concurrency`. Lines
-//! that may have a job wait here, tenant by tenant. Never looks into a line.
+//! Who may begin the next job: run slots are shared fairly, however many hooks, queues and `concurrency` a tenant has.
+//! Lines that may have a job wait here, tenant by tenant.
 //!
-//! The rule is that of [`fair`](crate::fair), and so is the turn: tenants one after the other, and within a tenant its
-//! lines. Its pool is not used itself, since here nobody waits asynchronously, and time is an argument.
+//! The rule is that of [`fair`](crate::fair), and so are the turns: tenants one after the other, and within a tenant
+//! its lines. The pool of `fair` is not used, because nobody waits asynchronously here, and time is an argument.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -15,9 +15,9 @@ pub(super) struct Shares {
     slots: usize,
     running: usize,
     used: HashMap<Tenant, usize>,
-    /// Lines to ask.
+    /// The lines to ask, for each tenant.
     rounds: BTreeMap<Tenant, VecDeque<LineId>>,
-    /// Tenants that have a round, in turn.
+    /// Tenants that have lines to ask, in turn.
     turn: VecDeque<Tenant>,
 }
 
@@ -27,12 +27,12 @@ impl Shares {
         Self { slots: slots.max(1), running: 0, used, rounds, turn: VecDeque::new() }
     }
 
-    /// Jobs that run.
+    /// The number of jobs that run.
     pub(super) fn running(&self) -> usize {
         self.running
     }
 
-    /// No tenant may begin a job.
+    /// Whether no tenant may begin a job.
     pub(super) fn is_full(&self) -> bool {
         self.running >= self.slots
     }
@@ -58,7 +58,7 @@ impl Shares {
         }
     }
 
-    /// A line is to be asked, as one of this tenant's; or, `first`, before its others.
+    /// Adds a line to ask, as one of this tenant's. `first`: before its other lines.
     pub(super) fn ask(&mut self, tenant: Tenant, line: LineId, first: bool) {
         let round = self.rounds.entry(tenant.clone()).or_insert_with(|| {
             self.turn.push_back(tenant);
@@ -67,7 +67,7 @@ impl Shares {
         if first { round.push_front(line) } else { round.push_back(line) }
     }
 
-    /// The next line to ask, of a tenant that may begin a job. If that gives none, the tenant's next one is due.
+    /// The next line to ask, of a tenant that may begin a job. If that line has no job, the tenant's next one is due.
     pub(super) fn next(&mut self) -> Option<(Tenant, LineId)> {
         if self.is_full() {
             return None;

@@ -1,5 +1,5 @@
-//! The state machine: triggers in, jobs out, outcomes back. Never waits, reads no clock, rolls no
-//! dice: `now` and the jitter come from the caller.
+//! The state machine: triggers in, jobs out, outcomes back. It does not wait, read a clock or use random numbers: `now`
+//! and the jitter come from the caller.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -31,7 +31,8 @@ pub struct State {
     pub(super) names: HashMap<QueueName, LineId>,
     pub(super) lines: HashMap<LineId, Line>,
     pub(super) batches: Batches,
-    /// Run slots, and the lines to ask for a job, in turn. Each stands there at most once.
+    /// Run slots, and the lines to ask for a job, in turn. Each line is there at most once, unless it also waits for a
+    /// tenant's share.
     pub(super) shares: Shares,
     /// Jobs that wait for their next try.
     pub(super) timers: BTreeSet<(Instant, JobId)>,
@@ -40,10 +41,10 @@ pub struct State {
     pub(super) archive: Archive,
     pub(super) debounce: Debounce,
     pub(super) memory: Memory,
-    /// Tenants that have no more room in it.
+    /// Tenants that have no more room in `memory`.
     pub(super) pressed: BTreeSet<Tenant>,
     pub(super) closed: bool,
-    /// Triggers are let in, and none is taken.
+    /// Triggers are accepted, but none is taken.
     pub(super) standby: bool,
     pub(super) last: u64,
 }
@@ -70,8 +71,8 @@ impl State {
         }
     }
 
-    /// Puts a trigger at the end of its queue, once its object is quiet; a synchronization into the place
-    /// that was kept for it.
+    /// Puts a trigger at the end of its queue, as soon as its object is quiet. A synchronization goes to the place that
+    /// was kept for it.
     pub fn push(&mut self, trigger: Trigger) -> Pushed {
         let hook = self.hooks.get(&trigger.hook).filter(|_| !self.closed && Debounce::concerns(&trigger));
         let Some(hook) = hook else { return self.place(trigger, None) };
@@ -79,7 +80,7 @@ impl State {
         if self.debounce.hold(trigger, held) { Pushed::Folded } else { Pushed::Queued }
     }
 
-    /// `born` is the number of the trigger's news, when it had one before.
+    /// `born` is the number of the trigger's news, if it had one before.
     pub(super) fn place(&mut self, trigger: Trigger, born: Option<u64>) -> Pushed {
         let Some(hook) = self.hooks.get_mut(&trigger.hook).filter(|_| !self.closed) else { return Pushed::Refused };
         let concurrency = match &trigger.queue {
@@ -93,7 +94,7 @@ impl State {
         item.born = born.unwrap_or(item.seq);
         hook.enter(&item);
         if matches!(item.trigger.cause, Cause::Startup) {
-            // Places moved, so what waited for them may not have to.
+            // Places moved, so that what waited for them may not have to wait any more.
             self.look_again(&item.trigger.hook);
         }
         self.make_room(&mut item);
@@ -127,7 +128,7 @@ impl State {
         self.last
     }
 
-    /// Puts a line into the round.
+    /// Puts a line into the round of lines to ask.
     pub(super) fn ask(&mut self, id: LineId) {
         if let Some(line) = self.lines.get_mut(&id)
             && !std::mem::replace(&mut line.asked_for, true)
@@ -136,7 +137,7 @@ impl State {
         }
     }
 
-    /// Puts lines that wait for something of this hook into the round. O(queues).
+    /// Puts the lines that wait for something of this hook into the round. O(queues).
     pub(super) fn look_again(&mut self, name: &HookName) {
         let Some(hook) = self.hooks.get_mut(name) else { return };
         let thirsty = std::mem::take(&mut hook.thirsty);
@@ -154,7 +155,7 @@ impl State {
         all.into_iter().for_each(|id| self.ask(id));
     }
 
-    /// Takes triggers off their hooks' counts, and asks the lines that waited for a gate they closed.
+    /// Removes triggers from their hooks' counts, and asks the lines that waited for a gate that they closed.
     pub(super) fn leave(&mut self, items: &[Item]) {
         for item in items {
             let hook = self.hooks.get_mut(&item.trigger.hook);
@@ -164,7 +165,7 @@ impl State {
         }
     }
 
-    /// A job that may run now. Lines are asked in turn.
+    /// Takes a job that may run now. Lines are asked in turn.
     pub fn take(&mut self, now: Instant) -> Option<Job> {
         self.wake(now);
         while !self.closed && !self.standby {
@@ -185,7 +186,7 @@ impl State {
                 }
                 Taken::TooEarly(hook, due) => self.thirst(id, &hook, due),
                 Taken::NoShare(tenant) => {
-                    // It stands with those who wait for the same, once.
+                    // The line waits with those that wait for the same tenant, once.
                     if line.unshared.as_ref() != Some(&tenant) {
                         line.unshared = Some(tenant.clone());
                         self.shares.ask(tenant, id, false);
@@ -207,8 +208,8 @@ impl State {
         self.refills.insert((due, name.clone()));
     }
 
-    /// Moves jobs whose delay is over back to their lines, and lets those be asked first, in their
-    /// order, that a token has come for.
+    /// Moves jobs whose delay is over back to their lines. Lines for which a token has come are asked first, in their
+    /// order.
     fn wake(&mut self, now: Instant) {
         while let Some(trigger) = self.debounce.release(now, self.config.max_pending) {
             self.place(trigger, None);
@@ -282,7 +283,7 @@ impl State {
         Some(job)
     }
 
-    /// When a `take` may give a job without anything else happening; asked after a `take` gave none.
+    /// When a `take` may return a job although nothing else happens. Call this after a `take` that returned none.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
         if self.closed || self.standby || self.shares.is_full() {
             return None;
@@ -293,7 +294,7 @@ impl State {
         retry.into_iter().chain(token).chain(quiet).min().map(|due| due.max(now))
     }
 
-    /// Nothing is taken until somebody [`begin`](Self::begin)s it; triggers are let in.
+    /// Nothing is taken until [`begin`](Self::begin). Triggers are accepted.
     pub fn stand_by(&mut self) {
         self.standby = true;
     }
@@ -303,22 +304,22 @@ impl State {
         self.standby = false;
     }
 
-    /// From now on nothing is taken and nothing let in; outcomes are still accepted.
+    /// From now on, nothing is taken and no trigger is accepted. Outcomes still are.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Jobs that run.
+    /// The jobs that run.
     pub fn running(&self) -> impl Iterator<Item = JobId> + '_ {
         self.batches.iter().filter(|(_, batch)| batch.is_running()).map(|(id, _)| *id)
     }
 
-    /// Jobs of a hook that run.
+    /// The number of jobs of a hook that run.
     pub fn runs(&self, hook: &HookName) -> usize {
         self.hooks.get(hook).map_or(0, |hook| hook.running)
     }
 
-    /// Nothing waits and nothing runs.
+    /// Whether nothing waits and nothing runs.
     pub fn is_idle(&self) -> bool {
         self.batches.is_empty() && self.debounce.is_empty() && self.lines.values().all(Line::is_empty)
     }
@@ -328,7 +329,7 @@ impl State {
         self.lines.values().for_each(Line::check_index);
     }
 
-    /// What is where. O(queues + hooks + jobs).
+    /// The current state of the queues. O(queues + hooks + jobs).
     pub fn stats(&self, now: Instant) -> Stats {
         Stats {
             queues: stats::queues(&self.lines, &self.batches, now),

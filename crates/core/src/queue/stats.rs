@@ -1,5 +1,4 @@
-//! The state of the queues at one moment, for metrics, readiness and the admin commands. Never a part
-//! of a decision.
+//! The state of the queues at one moment, for metrics, readiness and the admin commands. No decision depends on it.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,56 +17,54 @@ use super::{
 /// All queues and hooks, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Every queue that had a trigger since its hooks were added.
+    /// Every queue that has a trigger, or had one since a hook was last removed or replaced.
     pub queues: Vec<QueueStats>,
     /// Every hook that was added.
     pub hooks: Vec<HookStats>,
-    /// Jobs at work.
+    /// Jobs that run.
     pub running: usize,
     /// Dead letters that are kept.
     pub dead_letters: usize,
-    /// What those weigh.
+    /// The bytes of the dead letters.
     pub dead_letter_bytes: usize,
 }
 
-/// One queue.
+/// The state of one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueStats {
-    /// Its name.
     pub queue: QueueName,
-    /// Triggers that wait, for their first run or for the next try.
+    /// Triggers that wait for their first run or for the next try.
     pub length: usize,
-    /// Bytes of objects and filter results of those.
+    /// Bytes of objects and filter results of these triggers.
     pub bytes: usize,
-    /// Age of the oldest trigger that is not done, running ones included.
+    /// The age of the oldest trigger that is not done, including running ones.
     pub oldest: Option<Duration>,
-    /// Jobs at work.
+    /// Jobs that run.
     pub running: usize,
     /// Jobs that failed and wait for their next try.
     pub retrying: usize,
-    /// Triggers that were folded into others because the queue was over its bound, since it exists.
+    /// Triggers that were folded into others since the queue exists, because it was over its bound or a tenant had no
+    /// room.
     pub folded: u64,
-    /// Triggers that the queue took beyond its bound, since it exists.
+    /// Triggers that the queue accepted beyond its bound, or without room for their texts, since it exists.
     pub beyond: u64,
 }
 
-/// One hook.
+/// The state of one hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookStats {
-    /// Its name.
     pub hook: HookName,
-    /// It has no trigger, waiting or running.
+    /// It has no trigger that waits or runs.
     pub idle: bool,
     /// Triggers that are not done.
     pub outstanding: usize,
-    /// Jobs at work.
+    /// Jobs that run.
     pub running: usize,
     /// Its start-up is not done.
     pub starting: bool,
-    /// Bindings whose synchronization was pushed, is not done, and is waited for by the hook;
-    /// sorted.
+    /// Bindings whose synchronization was pushed and is not done, and that the hook waits for. Sorted.
     pub unsynchronised: Vec<BindingName>,
-    /// The same, for bindings whose synchronization only their own events wait for.
+    /// The same for bindings whose synchronization only their own events wait for.
     pub unsynchronised_in_background: Vec<BindingName>,
     /// Nothing of it starts until it is resumed.
     pub paused: bool,
@@ -76,7 +73,7 @@ pub struct HookStats {
 }
 
 impl HookStats {
-    /// Its start-up and all synchronizations that it waits for are done, as far as they were pushed.
+    /// Whether its start-up and all synchronizations that it waits for are done, as far as they were pushed.
     pub fn synchronised(&self) -> bool {
         !self.starting && self.unsynchronised.is_empty()
     }

@@ -1,5 +1,4 @@
-//! What a hook's document says about its runs, as far as the queues care. Never checks it: the
-//! document's reader did.
+//! What a hook's document says about its runs, as far as the queues need it. The document's reader has checked it.
 
 use crate::{
     fair::Tenant,
@@ -9,16 +8,15 @@ use crate::{
 /// How the triggers of one hook are run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookTerms {
-    /// Jobs at once in the hook's own queue; 0 counts as 1. Default 1.
+    /// Jobs at once in the hook's own queue. 0 counts as 1. Default: 1.
     pub concurrency: usize,
     /// How often a job may begin, in all queues together. Default: as often as there is work.
     pub rate: Option<RateLimit>,
-    /// Whether one run may take several triggers. Default true.
+    /// Whether one run may take several triggers. Default: true.
     pub combine: bool,
-    /// Bindings whose synchronization only their own events wait for
-    /// (`waitForSynchronization: false`). Default none.
+    /// Bindings whose synchronization only their own events wait for (`waitForSynchronization: false`). Default: none.
     pub in_background: Vec<BindingName>,
-    /// With whom it shares the run slots that one tenant may have. Absent: nobody, it is a tenant itself.
+    /// The tenant whose run slots it shares. `None`: the hook is a tenant itself.
     pub tenant: Option<Tenant>,
 }
 

@@ -1,4 +1,4 @@
-//! Triggers for the tests of this stage. Never compiled into the program.
+//! Triggers for the tests of this stage.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::{
@@ -48,7 +48,7 @@ pub(super) fn trigger(hook_name: &str, queue: QueueName, binding: &str, cause: C
     }
 }
 
-/// `version` tells the events of an object apart. `a#2` is another object with the name `a`.
+/// `version` distinguishes the events of an object. `a#2` is another object with the name `a`.
 pub(super) fn event_of(kind: WatchEventKind, object: &str, version: u64) -> Cause {
     Cause::Event(ObjectEvent {
         kind,
@@ -73,7 +73,7 @@ pub(super) fn tick(at: u64) -> Cause {
     Cause::Schedule(Tick { scheduled_at: at, missed: 0 })
 }
 
-/// `a1` for version 1 of object `a`, `t5` for a tick, `start`, `sync`.
+/// For example `a1` for version 1 of object `a`, `t5` for a tick, `start`, `sync`.
 pub(super) fn label(trigger: &Trigger) -> String {
     match &trigger.cause {
         Cause::Startup => "start".to_owned(),

@@ -1,6 +1,6 @@
-//! What of an answer a hook gets: the object as it came, without `metadata.managedFields`. Pure.
+//! The part of a response that a hook gets: the object as it arrived, without `metadata.managedFields`. Pure.
 //!
-//! It never reorders or reformats what it keeps.
+//! What is kept is never reordered or reformatted.
 
 use std::{borrow::Cow, fmt};
 
@@ -11,7 +11,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// An object's fields in the order of the text, values unread.
+/// An object's fields in the order of the text. The values are not parsed.
 struct Fields<'a>(Vec<(Key<'a>, &'a RawValue)>);
 
 #[derive(Deserialize)]
@@ -39,12 +39,12 @@ impl<'de> Deserialize<'de> for Fields<'de> {
     }
 }
 
-/// An object as the server sent it, without managed fields.
+/// Returns an object as the server sent it, without managed fields.
 pub(super) fn object(text: &str) -> Result<String, serde_json::Error> {
     rebuild(text, None)
 }
 
-/// One page of a list. Items get the `apiVersion` and `kind` that they lack on the wire.
+/// Returns one page of a list. Items get the `apiVersion` and `kind` that the server leaves out in lists.
 pub(super) fn page(text: &str, api_version: &str, kind: &str) -> Result<Page, serde_json::Error> {
     #[derive(Deserialize)]
     struct RawList<'a> {
@@ -89,7 +89,7 @@ fn rebuild(text: &str, kind: Option<(&str, &str)>) -> Result<String, serde_json:
 }
 
 fn metadata(text: &str) -> Cow<'_, str> {
-    // Metadata that is no object is not ours to judge.
+    // Metadata that is not an object is passed on unchanged.
     let Ok(fields) = serde_json::from_str::<Fields<'_>>(text) else { return Cow::Borrowed(text) };
     let mut out = Writer::new(text.len());
     for (Key(key), value) in fields.0.iter().filter(|(Key(key), _)| key != "managedFields") {

@@ -1,6 +1,6 @@
-//! One record for every write that a hook asked for, refused and interrupted ones included.
+//! One record for each write that a hook requested, including refused and interrupted ones.
 //!
-//! It never holds anything of an object but its name.
+//! Of an object, a record contains only the name.
 
 use boathook_core::{
     effect::{Sink, State},
@@ -12,9 +12,7 @@ use super::{effects::Watched, own::UnderWay, send::Meter};
 /// A write, for logs and metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteRecord<'a> {
-    /// Who asked.
     pub hook: &'a HookName,
-    /// In which run.
     pub run: &'a RunId,
     /// `create`, `update`, `patch` or `delete`.
     pub verb: &'static str,
@@ -22,32 +20,32 @@ pub struct WriteRecord<'a> {
     pub object: &'a str,
     /// `status`, `eviction`, …
     pub subresource: Option<&'a str>,
-    /// `ok`, a reason (`forbidden-by-grant`), or `interrupted` when the run ended before the call.
+    /// `ok`, a reason (`forbidden-by-grant`), or `interrupted` if the run ended before the call.
     pub outcome: &'static str,
-    /// The last HTTP status; absent when there was no answer.
+    /// The last HTTP status. Absent if there was no response.
     pub code: Option<u16>,
-    /// Sent with server-side dry-run.
+    /// Whether the write was sent as a server-side dry run.
     pub dry_run: bool,
-    /// Requests sent.
+    /// The number of requests sent.
     pub tries: u32,
 }
 
-/// Told what happens here.
+/// Receives what happens to writes.
 pub trait Observer: Send + Sync + 'static {
     /// A write has ended.
     fn wrote(&self, _record: &WriteRecord<'_>) {}
 
-    /// Who wants to know what each write did to its object. Default nobody, which costs nothing; otherwise
-    /// objects are read once more before they are written.
+    /// Receives what each write did to its object. The default is `None`, which costs nothing. Otherwise, each object
+    /// is read once more before it is written.
     fn effects(&self) -> Option<&dyn Sink> {
         None
     }
 }
 
-/// Is told in vain.
+/// An observer that ignores everything.
 impl Observer for () {}
 
-/// A write under way. When it is dropped, the record is made.
+/// A write under way. Dropping it makes the record.
 pub(super) struct Audit<'a> {
     observer: &'a dyn Observer,
     pub caller: &'a Caller,
@@ -55,9 +53,9 @@ pub(super) struct Audit<'a> {
     pub object: String,
     subresource: Option<&'a str>,
     pub meter: Meter,
-    /// For those who want to know what the hook itself wrote.
+    /// Records the write as the hook's own, if something follows the hook's writes.
     pub own: Option<UnderWay>,
-    /// For those who want to know what it did.
+    /// Collects what the write did, if something receives effects.
     pub effect: Option<Watched>,
     outcome: &'static str,
 }
@@ -74,7 +72,7 @@ impl<'a> Audit<'a> {
         Self { observer, caller, verb, object, subresource, meter, own, effect, outcome }
     }
 
-    /// The object was read as a part of the write.
+    /// Notes that the object was read as a part of the write.
     pub fn found(&mut self, object: &str) {
         if let Some(watched) = &mut self.effect {
             watched.before = State::read(object);

@@ -1,6 +1,5 @@
-//! Many writes at once: concurrent, but one after another where they name one object.
-//!
-//! An operation that fails stops no other.
+//! Many writes at once. They run concurrently, but writes to the same object run one after another. A failed operation
+//! does not stop the others.
 
 use std::collections::HashMap;
 
@@ -12,7 +11,7 @@ use super::{Access, intent::Intent, own::Target};
 type Written = Result<Option<String>, CallError>;
 
 impl Access {
-    /// Writes many. One result each, in the order given.
+    /// Executes many writes. Returns one result for each, in the given order.
     pub async fn batch(&self, caller: &Caller, operations: &[Operation]) -> Vec<Written> {
         let lines = lines(operations.iter().map(Intent::read));
         let lines: Vec<_> = lines.into_iter().map(|line| self.execute_line(caller, line)).collect();
@@ -34,7 +33,8 @@ impl Access {
     }
 }
 
-/// Operations of one object in one line, in their order; lines in the order of their first.
+/// Groups the operations on one object into one line, in their order. The lines are in the order of their first
+/// operations.
 fn lines<'a>(intents: impl Iterator<Item = Intent<'a>>) -> Vec<Vec<(usize, Intent<'a>)>> {
     let mut lines: Vec<Vec<(usize, Intent<'a>)>> = Vec::new();
     let mut line_of: HashMap<Target, usize> = HashMap::new();
@@ -51,7 +51,7 @@ fn lines<'a>(intents: impl Iterator<Item = Intent<'a>>) -> Vec<Vec<(usize, Inten
     lines
 }
 
-/// Absent where the name is the server's to choose, or the body can't be read.
+/// `None` if the server chooses the name, or if the body cannot be parsed.
 fn key(intent: &Intent<'_>) -> Option<Target> {
     Target::of(intent).filter(|target| target.name.is_some())
 }

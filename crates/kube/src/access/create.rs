@@ -1,8 +1,8 @@
 //! Creates objects and subresources of objects.
 //!
-//! A create of a named object is repeated after an answer was lost, since it can't make two. It
-//! then may find the object that it made itself: with `fail` this is reported as
-//! `already-exists`, and the message says so. Nothing else is repeated after a lost answer.
+//! The create of a named object is repeated if its response was lost, because it cannot make two objects. It may then
+//! find the object that it created itself. With `fail`, this is reported as `already-exists`, and the message says so.
+//! No other create is repeated after a lost response.
 
 use boathook_core::model::{CallError, CallReason, Caller, Create, IfExists};
 use http::Method;
@@ -16,7 +16,7 @@ use super::{
     write::{wire, write_query},
 };
 
-/// How often a replacement begins anew when the object changes in between.
+/// How often a replacement starts over when the object changes in between.
 pub(super) const CONFLICT_RETRIES: u32 = 5;
 
 impl Access {
@@ -71,8 +71,8 @@ impl Access {
         })
     }
 
-    /// Reads the object's version and puts the new body over it, again when it changed meanwhile;
-    /// creates it after all when it is gone.
+    /// Reads the object's version and writes the new body over it. Repeats this if the object changed in the meantime.
+    /// Creates the object if it was deleted.
     async fn replace(
         &self,
         caller: &Caller,
@@ -145,7 +145,7 @@ fn check(create: &Create, head: &Head) -> Result<(), CallError> {
     }
 }
 
-/// The body with this `metadata.resourceVersion`.
+/// Returns the body with this `metadata.resourceVersion`.
 pub(super) fn with_version(body: &str, version: Option<&str>) -> Result<String, CallError> {
     let mut object: serde_json::Value = serde_json::from_str(body)
         .map_err(|error| errors::invalid(format!("the body is not a Kubernetes object: {error}")))?;

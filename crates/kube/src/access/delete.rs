@@ -1,7 +1,7 @@
-//! Deletes objects, and waits for them to be gone.
+//! Deletes objects, and waits until they are gone.
 //!
-//! A deletion with a uid is repeated after a lost answer, and then "not found" is success. One
-//! without is not: the next object of that name could be another.
+//! A deletion with a uid is repeated after a lost response, and "not found" then means success. A deletion without a
+//! uid is not repeated, because the next object of that name could be another one.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Access {
             }
             Err(error) => return Err(error),
         };
-        // What comes now, others do.
+        // Later changes of the object are not the hook's.
         if let (Some(own), Some(uid)) = (audit.own.take(), uid_of(&answer)) {
             own.deleted(&uid, &answer);
         }
@@ -86,7 +86,7 @@ impl Access {
     }
 }
 
-/// The body of the request. With a body, the server reads dry-run here.
+/// The body of the request. If there is a body, the server reads the dry-run option from it.
 fn options(delete: &Delete, dry_run: bool) -> String {
     let propagation = match delete.propagation {
         Propagation::Background => "Background",
@@ -111,7 +111,7 @@ fn options(delete: &Delete, dry_run: bool) -> String {
     options.to_string()
 }
 
-/// The server answers with the object while finalizers hold it, with a `Status` when it is gone.
+/// The server responds with the object while finalizers hold it, and with a `Status` when it is gone.
 fn is_object(answer: &str) -> bool {
     serde_json::from_str::<Value>(answer)
         .is_ok_and(|answer| answer.get("kind").and_then(Value::as_str) != Some("Status"))

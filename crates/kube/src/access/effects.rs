@@ -1,8 +1,8 @@
-//! What each write did to its object, for those who want to know: reads the object before it, and takes the
-//! answer for what it is afterwards.
+//! What each write did to its object, if something receives effects. The object is read before the write, and the
+//! response is taken as its state afterwards.
 //!
-//! It never costs anything when nobody asks, and never fails a write: what can't be read is not known. Somebody else
-//! may write between the reading and the write; their change is shown as the hook's then.
+//! This costs nothing if nothing receives effects. It never fails a write: a state that cannot be read is shown as
+//! unknown. If somebody else writes between the read and the write, their change is shown as the hook's.
 
 use boathook_core::{
     effect::{Effect, Ending, State},
@@ -10,11 +10,11 @@ use boathook_core::{
 };
 use serde_json::Value;
 
-/// What is found out about a write under way.
+/// What is known about a write under way.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub object: ObjectRef,
-    /// Of a create, that succeeds only where there is nothing: absent.
+    /// Stays absent for a create, because a create succeeds only if nothing is there.
     pub before: State,
     after: State,
     ending: Ending,
@@ -27,7 +27,7 @@ impl Watched {
         Self { object, before: State::Absent, after, ending: Ending::Interrupted, note: None }
     }
 
-    /// How the write ended. `pretended`: the object exists only in the plan.
+    /// Notes how the write ended. `pretended`: the object exists only in the plan.
     pub fn settle(
         &mut self,
         caller: &Caller,
@@ -68,13 +68,12 @@ impl Watched {
         }
     }
 
-    /// How a Kubernetes Event that was sent with this body ended.
+    /// Notes how a Kubernetes Event that was sent with this body ended.
     pub fn emitted(&mut self, body: &str, result: &Result<(), CallError>) {
         self.ending = Ending::of(result);
         self.after = State::read(body);
     }
 
-    /// All that was found out.
     pub fn into_effect(self, caller: &Caller, verb: &'static str, subresource: Option<&str>) -> Effect {
         Effect {
             hook: caller.hook.clone(),
@@ -91,7 +90,8 @@ impl Watched {
     }
 }
 
-/// An object whose end is only asked for is still there; of others, some kinds are answered with their last state.
+/// The state after a deletion. An object that only has a deletion timestamp is still there. For some kinds, the server
+/// responds with the last state of an object that is gone.
 fn after_deletion(caller: &Caller, delete: &Delete, answer: Option<State>) -> State {
     let waited = delete.wait.is_some() && !caller.dry_run;
     let ends = |object: &Value| object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());

@@ -1,23 +1,23 @@
-//! Failures of calls: which reason an HTTP answer has, and the words for it. Pure.
+//! Errors of calls: the reason and the message for an HTTP response. Pure.
 //!
-//! The message never holds a request's body; the server's own `Status` is passed on as it came.
+//! A message never contains a request's body. The server's own `Status` is passed on unchanged.
 
 use boathook_core::model::{CallError, CallReason};
 use serde::Deserialize;
 
-/// A failure that was found before anything was sent.
+/// An error that was found before anything was sent.
 pub(super) fn refused(reason: CallReason, message: impl Into<String>) -> CallError {
     CallError { reason, message: message.into(), code: None, status: None }
 }
 
-/// Something in the call is wrong.
+/// An error in the call itself.
 pub(super) fn invalid(message: impl Into<String>) -> CallError {
     refused(CallReason::Invalid, message)
 }
 
-/// What an HTTP status means, with the `reason` of the server's `Status` where it sent one.
+/// The reason for an HTTP status, and for the `reason` of the server's `Status` if it sent one.
 ///
-/// 410 (a continue token that has expired) is `Other`: the call was right, and has to begin anew.
+/// 410 (an expired continue token) is `Other`: the call was correct, and has to start over.
 pub(super) fn reason_of(code: u16, status_reason: &str) -> CallReason {
     match code {
         404 => CallReason::NotFound,
@@ -32,7 +32,7 @@ pub(super) fn reason_of(code: u16, status_reason: &str) -> CallReason {
     }
 }
 
-/// What is read of a `Status`.
+/// The fields of a `Status` that are used here.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Status {
@@ -49,18 +49,18 @@ struct Details {
 }
 
 impl Status {
-    /// Reads an error's body; absent if it is no `Status`.
+    /// Parses an error's body. `None` if it is not a `Status`.
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         serde_json::from_slice::<Self>(body).ok().filter(|status| status.kind == "Status")
     }
 
-    /// What the server asks to wait, in seconds.
+    /// The pause that the server requests, in seconds.
     pub(super) fn retry_after(&self) -> Option<u64> {
         self.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0)
     }
 }
 
-/// The failure that an HTTP answer stands for. `what` names verb and object.
+/// The error for an HTTP response. `what` names the verb and the object.
 pub(super) fn answered(what: &str, code: u16, body: &[u8]) -> CallError {
     let status = Status::read(body);
     let reason = reason_of(code, status.as_ref().map_or("", |status| &status.reason));
@@ -70,7 +70,7 @@ pub(super) fn answered(what: &str, code: u16, body: &[u8]) -> CallError {
     };
     let hint = match code {
         410 => "; list again from the first page",
-        // So RBAC says it; a webhook or a quota refuses with the same code.
+        // The refusals of RBAC contain this text. A webhook or a quota refuses with the same code.
         403 if said.contains("\" cannot ") => {
             "; forbidden-by-cluster: no role of the cluster allows it, and `boathook rbac --check` lists what is missing"
         }

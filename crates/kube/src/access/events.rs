@@ -1,7 +1,7 @@
 //! The call `emit-event`: creates an events.k8s.io/v1 Event about an object.
 //!
-//! The Event's name is made of the run and what is said, so that the same Event said twice in a
-//! run is one object, and sending it again after a lost answer is safe.
+//! The Event's name is made from the run and the Event's content. The same Event emitted twice in a run is therefore
+//! one object, and sending it again after a lost response is safe.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -24,15 +24,15 @@ use super::{
 };
 
 const GROUP: &str = "events.k8s.io";
-/// Where the API server wants the Events of cluster-scoped objects.
+/// The namespace in which the API server expects the Events of cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
 const MAX_NOTE: usize = 1024;
 const MAX_REASON: usize = 128;
 const MAX_NAME: usize = 253;
 
 impl Access {
-    /// Creates a Kubernetes Event. Verb `create` on `events` of `events.k8s.io`, or of the core
-    /// group, where the same objects are, in the namespace of the object.
+    /// Creates a Kubernetes Event. This needs the verb `create` on `events` of `events.k8s.io` in the namespace of the
+    /// object. The core group's `events` are the same objects, so a permission for them is enough.
     pub async fn emit_event(&self, caller: &Caller, event: &EmitEvent) -> Result<(), CallError> {
         let name = name(caller, event);
         let object = format!("{GROUP}/v1 Event {}/{name}", clipped(namespace(event)));
@@ -150,7 +150,8 @@ fn body(caller: &Caller, event: &EmitEvent, name: &str, instance: &str, now: jif
     .to_string()
 }
 
-/// The object's name and a hash. A name may hold what an Event's name may not.
+/// The Event's name: the object's name and a hash. An object's name may contain characters that an Event's name may
+/// not.
 fn name(caller: &Caller, event: &EmitEvent) -> String {
     let mut hasher = DefaultHasher::new();
     (&caller.hook, &caller.run, &event.regarding, &event.reason, &event.note).hash(&mut hasher);

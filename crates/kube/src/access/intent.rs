@@ -1,10 +1,10 @@
-//! What a write is about, before it is checked: an operation, its target and its verb.
+//! What a write is about before it is checked: the operation, its target and its verb.
 
 use boathook_core::model::{CallError, HookName, ObjectRef, Operation, Patch, PatchBody};
 
 use super::request::{Head, Named};
 
-/// An operation, and the identity out of its body where it has one.
+/// An operation, and the identity in its body if it has one.
 pub(super) struct Intent<'a> {
     pub operation: &'a Operation,
     pub head: Result<Head, CallError>,
@@ -30,7 +30,7 @@ impl<'a> Intent<'a> {
         }
     }
 
-    /// What it names besides its body.
+    /// The target that is named outside of the body.
     pub fn target(&self) -> Option<&'a ObjectRef> {
         match self.operation {
             Operation::Create(create) => create.subresource.as_ref().map(|(_, target)| target),
@@ -57,7 +57,7 @@ impl<'a> Intent<'a> {
         }
     }
 
-    /// The object, with `?` for what is not known of it.
+    /// The object, with `?` for the parts that are not known.
     pub fn reference(&self) -> ObjectRef {
         match (self.target(), &self.head) {
             (Some(target), _) => target.clone(),
@@ -70,7 +70,7 @@ impl<'a> Intent<'a> {
     }
 }
 
-/// The name under which the API server remembers which fields a hook has set.
+/// The name under which the API server tracks the fields that a hook has set.
 pub(super) fn field_manager(hook: &HookName) -> String {
     format!("boathook.dev/{hook}")
 }

@@ -1,8 +1,8 @@
-//! The patch `jq`: read, run the program, write back what it changed, again on conflict.
+//! The patch `jq`: reads the object, runs the program, writes back what it changed, and repeats this on conflict.
 //!
-//! Nothing is written when the program changed nothing. When the answer to a write was lost and
-//! the next try meets a conflict, it is reported instead of running the program again: its change
-//! may be there already, and not every program may be run twice.
+//! Nothing is written if the program changed nothing. If the response to a write was lost and the next try meets a
+//! conflict, the conflict is reported and the program does not run again. Its change may be there already, and not
+//! every program may run twice.
 
 use boathook_core::model::{CallError, CallReason, Caller, Patch};
 use http::Method;
@@ -56,7 +56,7 @@ impl Access {
         let what = format!("patch {} by jq", place.named);
         let read = self.fetch(audit.caller, &what, place.uri(""), &mut audit.meter).await?;
         audit.found(&read);
-        // What was uncertain about the reading is settled now.
+        // A lost response to the read no longer matters.
         audit.meter.uncertain = false;
         let made = self.jq.run(&caller.hook, program, read.clone()).await;
         let made = made.map_err(|error| errors::invalid(format!("{what}: {error}")))?;
@@ -70,8 +70,8 @@ impl Access {
     }
 }
 
-/// What to write: nothing if the program changed nothing. The object stays itself, and the
-/// version is the one that was read, whatever the program did to it.
+/// Returns what to write, or `None` if the program changed nothing. The object must stay the same object. The version
+/// is the one that was read, whatever the program did to it.
 fn changed(read: &str, made: &str) -> Result<Option<String>, String> {
     let read: Value = serde_json::from_str(read).map_err(|error| format!("the object read is not JSON: {error}"))?;
     let mut made: Value =

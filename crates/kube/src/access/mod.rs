@@ -1,6 +1,6 @@
 //! Stage 5: a hook's calls to Kubernetes, checked against its grants before anything is sent.
 //!
-//! It never decides what a hook is granted, never runs a hook, and never logs an object's content.
+//! This module does not decide what a hook is granted, and never logs an object's content.
 //!
 //! ```text
 //!  call ─▶ request (names, body, kind) ─▶ grants (pure) ─▶ send (tries, retry, bounds) ─▶ API server
@@ -42,24 +42,24 @@ use boathook_core::model::HookName;
 
 use crate::{discovery::Discovery, election::Leadership};
 
-/// Bounds of the calls.
+/// The limits of calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessConfig {
-    /// How long one try of one request may take, answer included. Default 10 s.
+    /// How long one try of a request may take, including the response. Default 10 s.
     pub request_timeout: Duration,
     /// How often a request is repeated at most. Default 5.
     pub retries: u32,
-    /// When the API server asks for a longer pause than this, the call fails at once instead of
-    /// waiting. Default 5 s, half of a run's default time, so that the hook learns of it.
+    /// If the API server requests a longer pause than this, the call fails at once instead of waiting. Default 5 s,
+    /// which is half of a run's default time, so that the hook learns about it.
     pub max_retry_after: Duration,
-    /// Operations of one batch in flight at the same time, at least 1. Default 16.
+    /// How many operations of one batch are in flight at the same time, at least 1. Default 16.
     pub batch_concurrency: usize,
-    /// Largest request body and largest answer about one object, in bytes. Default 4 MiB; the API
-    /// server itself takes 3 MiB.
+    /// The largest request body and the largest response about one object, in bytes. Default 4 MiB. The API server
+    /// itself accepts 3 MiB.
     pub max_object_bytes: usize,
-    /// Largest page of a list, in bytes as the server sends it. Default 32 MiB.
+    /// The largest page of a list, in bytes as the server sends it. Default 32 MiB.
     pub max_list_bytes: usize,
-    /// `reportingInstance` of Kubernetes Events, such as the pod's name. Default `boathook`.
+    /// The `reportingInstance` of Kubernetes Events, such as the Pod's name. Default `boathook`.
     pub reporting_instance: String,
 }
 
@@ -78,9 +78,9 @@ impl Default for AccessConfig {
     }
 }
 
-/// Runs the jq programs of hooks somewhere they can't hang the host.
+/// Runs the jq programs of hooks where they cannot block the operator.
 pub trait JqRunner: Send + Sync + 'static {
-    /// Runs `program` on `object` (JSON) and gives its one result as JSON, or says what is wrong.
+    /// Runs `program` on `object` (JSON). Returns its one result as JSON, or an error message.
     fn run(&self, hook: &HookName, program: &str, object: String) -> BoxFuture<'_, Result<String, String>>;
 }
 
@@ -97,10 +97,10 @@ pub struct Access {
 }
 
 impl Access {
-    /// Nothing is sent yet.
+    /// Sends no request yet.
     ///
-    /// `client` must be built with `kube::Config::default_retry` off: retries are decided here, by
-    /// whether an operation may be repeated, and kube's own would repeat a create after a 504.
+    /// Build `client` with `kube::Config::default_retry` off. Retries are decided here, by whether an operation may be
+    /// repeated, and kube's own retries would repeat a create after a 504.
     pub fn new(
         client: kube::Client,
         discovery: Arc<Discovery>,
@@ -112,12 +112,13 @@ impl Access {
         Self { sender, discovery, jq, config, observer, own: Arc::default(), pretended: Arc::default() }
     }
 
-    /// The same, for those who may write only as long as they lead: no write is sent after that, nor waited for.
+    /// Returns a copy that writes only while this process leads. After that, it sends no write and waits for no
+    /// response to one.
     pub fn fenced(&self, leadership: Leadership) -> Self {
         Self { sender: self.sender.fenced(leadership), ..self.clone() }
     }
 
-    /// What hooks wrote.
+    /// The writes of hooks.
     pub fn own_writes(&self) -> &Arc<OwnWrites> {
         &self.own
     }

@@ -1,7 +1,7 @@
-//! Which states of objects a hook made itself, for those who would not wake it for them.
+//! Which states of objects a hook made itself, so that the hook is not woken for them.
 //!
-//! Never remembers more than a fixed number of writes, and none for long. A write that it does not
-//! know counts as somebody else's: a hook is rather woken once too often.
+//! It remembers a limited number of writes, for a limited time. A write that it does not know counts as somebody
+//! else's, because waking a hook once too often is better than not waking it.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -22,29 +22,29 @@ use super::{
     send::Wire,
 };
 
-/// Writes that are remembered for each hook.
+/// How many writes are remembered for each hook.
 const MAX: usize = 8_192;
-/// And for how long: a watch is seldom so late.
+/// How long a write is remembered. A watch is seldom later.
 const AGE: Duration = Duration::from_secs(600);
-/// The times of managed fields are whole seconds, and clocks differ: writes that are closer than this
-/// may have the same.
+/// The times of managed fields are whole seconds, and clocks differ. Writes that are closer together than this may have
+/// the same time.
 const SAME_SECOND: Duration = Duration::from_secs(3);
-/// How long a change waits for the answer to a write that may have made it.
+/// How long a change waits for the response to a write that may have made it.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
-/// An object as an operation names it. The version is left out: `apps/v1` and `apps/v1beta1` show the
-/// same objects.
+/// An object as an operation names it. The version is left out, because `apps/v1` and `apps/v1beta1` show the same
+/// objects.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Target {
     group: String,
     kind: String,
     namespace: Option<String>,
-    /// Absent where the server chooses it.
+    /// Absent if the server chooses the name.
     pub name: Option<String>,
 }
 
 impl Target {
-    /// What an operation is about; absent if its body can't be read.
+    /// The object that an operation is about. `None` if its body cannot be parsed.
     pub fn of(intent: &Intent<'_>) -> Option<Self> {
         match intent.operation {
             Operation::Create(Create { subresource: Some((_, target)), .. }) => Some(Self::named(target)),
@@ -90,23 +90,23 @@ enum Deed {
     Deletion { uid: String },
 }
 
-/// Whether the write itself made the state that it was answered with.
+/// Whether the write itself made the state in its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Proof {
     Certain,
-    /// A write that changed nothing is answered with a state that somebody else may have made: it is
-    /// the hook's if this manager was the last one. That others were too, in the same second, counts
-    /// only `again`: an earlier write of the hook explains why its manager is among them.
+    /// The response to a write that changed nothing contains a state that somebody else may have made. The state is the
+    /// hook's if this manager was the last one. If other managers wrote in the same second, that only counts against
+    /// the hook if `again` is true: then an earlier write of the hook explains why its manager is among them.
     Manager {
         manager: Arc<str>,
         again: bool,
     },
 }
 
-/// What one hook did. Pure.
+/// The changes of one hook. Pure.
 #[derive(Debug, Default)]
 struct Deeds {
-    /// Who wants to know.
+    /// How many users follow the hook's writes.
     followers: usize,
     under_way: HashMap<u64, Target>,
     done: HashMap<Deed, Proof>,
@@ -144,7 +144,7 @@ impl Deeds {
         self.touched.get(uid).is_some_and(|at| now.duration_since(*at) < SAME_SECOND)
     }
 
-    /// None: a write is under way that may have done it.
+    /// `None` if a write is under way that may have made this change.
     fn verdict(&self, object: &Object, deed: &Deed) -> Option<bool> {
         match self.done.get(deed) {
             Some(Proof::Certain) => Some(true),
@@ -158,7 +158,7 @@ impl Deeds {
     }
 }
 
-/// What hooks wrote, for the hooks that are followed.
+/// The writes of the hooks that are followed.
 #[derive(Debug, Default)]
 pub struct OwnWrites {
     hooks: Mutex<Table>,
@@ -171,7 +171,7 @@ struct Table {
     hooks: HashMap<HookName, Deeds>,
 }
 
-/// Has a hook's writes remembered until it is dropped.
+/// While this exists, the writes of a hook are remembered.
 #[derive(Debug)]
 pub struct Followed {
     writes: Arc<OwnWrites>,
@@ -183,14 +183,14 @@ impl OwnWrites {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on, this hook's writes are remembered.
+    /// Remembers this hook's writes from now on.
     pub fn follow(self: &Arc<Self>, hook: &HookName) -> Followed {
         self.table().hooks.entry(hook.clone()).or_default().followers += 1;
         Followed { writes: self.clone(), hook: hook.clone() }
     }
 
-    /// Whether the hook brought the object into this state, or deleted it. Waits for writes to the
-    /// object that are under way, 2 s at most.
+    /// Whether the hook brought the object into this state, or deleted it. Waits for writes to the object that are
+    /// under way, for at most 2 s.
     pub async fn is_own(&self, hook: &HookName, object: &Object, deleted: bool) -> bool {
         let uid = object.uid.to_string();
         let deed = match deleted {
@@ -210,7 +210,7 @@ impl OwnWrites {
         }
     }
 
-    /// A write begins. None: nobody wants to know.
+    /// Notes that a write begins. Returns `None` if nothing follows the hook.
     pub(super) fn begin(self: &Arc<Self>, caller: &Caller, intent: &Intent<'_>) -> Option<UnderWay> {
         let target = Target::of(intent).filter(|_| !caller.dry_run)?;
         let mut table = self.table();
@@ -246,7 +246,7 @@ impl Drop for Followed {
     }
 }
 
-/// A write whose answer is not there yet. Dropping it says that nothing more comes of it.
+/// A write whose response has not arrived yet. Dropping it means that no response will arrive.
 #[derive(Debug)]
 pub(super) struct UnderWay {
     writes: Arc<OwnWrites>,
@@ -256,7 +256,7 @@ pub(super) struct UnderWay {
 }
 
 impl UnderWay {
-    /// A request was answered with this object.
+    /// Notes that the response to a request contained this object.
     pub fn wrote(&self, wire: &Wire, answer: &str) {
         let Ok(answer) = Head::read(answer) else { return };
         let (Some(uid), Some(version)) = (answer.uid(), answer.resource_version()) else { return };
@@ -276,7 +276,7 @@ impl UnderWay {
         });
     }
 
-    /// A deletion was answered: the object with this uid is gone, or on its way.
+    /// Notes the response to a deletion: the object with this uid is gone or will be.
     pub fn deleted(&self, uid: &str, answer: &str) {
         let head = Head::read(answer).ok().filter(|head| head.uid() == Some(uid));
         let marked = head.as_ref().and_then(Head::resource_version);
@@ -315,7 +315,7 @@ mod tests {
         Caller::new(hook(), RunId::new("p", 1), Arc::new([]), dry_run)
     }
 
-    /// By managers that are as new, with commas between them.
+    /// Its managers are separated by commas. All of them wrote at the same time.
     fn object(uid: &str, version: u32, managers: &str) -> Object {
         let entry = |manager: &str| format!(r#"{{"manager":"{manager}","time":"2024-05-01T10:00:00Z"}}"#);
         let managed = managers.split(',').map(entry).collect::<Vec<_>>().join(",");
@@ -359,7 +359,7 @@ mod tests {
         writes.is_own(&hook(), object, deleted).now_or_never()
     }
 
-    /// What is held of a state by another manager, and of one by the hook's.
+    /// Whether a state counts as own if another manager was the last one, and if the hook's manager was.
     fn after(method: Method, sent: Option<u32>, answered: u32) -> [Option<bool>; 2] {
         let (writes, _followed) = writes();
         let operation = update();
@@ -373,9 +373,9 @@ mod tests {
     fn a_state_is_own_as_far_as_the_answer_proves_it() {
         assert_eq!(after(Method::POST, None, 7), [Some(true); 2]);
         assert_eq!(after(Method::PUT, Some(6), 7), [Some(true); 2]);
-        // Nothing was changed, so that somebody else made this state.
+        // Nothing was changed, so somebody else made this state.
         assert_eq!(after(Method::PUT, Some(7), 7), [Some(false); 2]);
-        // Perhaps nothing was.
+        // Perhaps nothing was changed.
         assert_eq!(after(Method::PUT, None, 7), [Some(false), Some(true)]);
         assert_eq!(after(Method::PATCH, None, 7), [Some(false), Some(true)]);
         // Another state.
@@ -391,7 +391,7 @@ mod tests {
         let both = "other,boathook.dev/h";
         patched(1);
         assert_eq!(is_own(&writes, &object("u", 1, both), false), Some(true));
-        // Perhaps this patch changed nothing, and its manager is there since the one before.
+        // Perhaps this patch changed nothing, and its manager is there because of the previous patch.
         patched(2);
         assert_eq!(is_own(&writes, &object("u", 2, both), false), Some(false));
         assert_eq!(is_own(&writes, &object("u", 2, "boathook.dev/h"), false), Some(true));
@@ -437,11 +437,11 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none());
         under_way.wrote(&wire(Method::PATCH, String::new()), &body(Some(7)));
         assert!(waiting.await);
-        // Of an answer that never comes, nothing is known.
+        // A response that never arrives proves nothing.
         let started = Instant::now();
         assert!(!writes.is_own(&hook, &object("u", 8, "boathook.dev/h"), false).await);
         assert_eq!(started.elapsed(), MAX_WAIT);
-        // Nor is there one to wait for once the call has ended.
+        // After the call has ended, there is no response to wait for.
         drop(under_way);
         assert!(!writes.is_own(&hook, &object("u", 8, "boathook.dev/h"), false).await);
         assert_eq!(started.elapsed(), MAX_WAIT);

@@ -1,7 +1,7 @@
-//! Objects that dry runs only pretended to make: a later call of the same run that needs one can't find it, and its
-//! error is told to come from that.
+//! Objects that were only created in a dry run. A later call of the same run that needs one cannot find it, and its
+//! error then says why.
 //!
-//! Never answers a call, and remembers a bounded number of objects of a bounded number of runs.
+//! This never answers a call itself. It remembers a limited number of objects for a limited number of runs.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -15,16 +15,16 @@ use boathook_core::{
 
 use super::{Access, effects::Watched};
 
-/// The latest runs; each is long over when so many others have begun.
+/// How many runs are remembered. A run is long over when this many others have started.
 const RUNS: usize = 256;
-/// Objects of one run.
+/// How many objects are remembered for one run.
 const OBJECTS: usize = 4_096;
 
 #[derive(Debug, Default)]
 pub(super) struct Pretended(Mutex<VecDeque<(RunId, HashSet<ObjectRef>)>>);
 
 impl Pretended {
-    /// A dry run of a creation succeeded.
+    /// Notes that the dry run of a creation succeeded.
     pub fn made(&self, caller: &Caller, object: ObjectRef) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !runs.iter().any(|(run, _)| *run == caller.run) {
@@ -39,7 +39,7 @@ impl Pretended {
         }
     }
 
-    /// What a call about this object needs and is not there: the object itself, or its namespace.
+    /// The pretended object that a call about this object needs: the object itself, or its namespace.
     pub fn needed_by(&self, caller: &Caller, object: &ObjectRef) -> Option<ObjectRef> {
         if !caller.dry_run {
             return None;
@@ -55,7 +55,7 @@ impl Pretended {
         [Some(object), namespace.as_ref()].into_iter().flatten().find_map(|needed| objects.get(needed)).cloned()
     }
 
-    /// An error that comes from a creation that was only pretended says so.
+    /// Adds the explanation to an error that comes from a creation in a dry run.
     pub fn explain(&self, caller: &Caller, object: &ObjectRef, error: CallError) -> CallError {
         match self.needed_by(caller, object).filter(|_| error.reason == CallReason::NotFound) {
             Some(needed) => CallError {
@@ -68,7 +68,7 @@ impl Pretended {
 }
 
 impl Access {
-    /// Remembers what a dry run pretended to make. An apply makes an object where there was none.
+    /// Remembers what a dry run created. An apply creates an object if there was none.
     pub(super) fn pretend(&self, caller: &Caller, operation: &Operation, object: ObjectRef, watched: Option<&Watched>) {
         let makes = match operation {
             Operation::Create(create) => create.subresource.is_none() && !object.name.ends_with('*'),

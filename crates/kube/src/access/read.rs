@@ -1,6 +1,4 @@
-//! The calls `get` and `list`.
-//!
-//! They never write, and leave no audit record.
+//! The calls `get` and `list`. They leave no audit record.
 
 use boathook_core::model::{CallError, CallReason, Caller, ListQuery, ObjectRef, Page};
 
@@ -11,11 +9,11 @@ use super::{
     text::encoded,
 };
 
-/// Objects in a page when the hook does not say.
+/// The number of objects on a page, if the hook does not set it.
 const PAGE: u32 = 500;
 
 impl Access {
-    /// Reads one object, or a subresource of it. Verb `get`.
+    /// Reads one object, or a subresource of it. This needs the verb `get`.
     pub async fn get(
         &self,
         caller: &Caller,
@@ -28,7 +26,7 @@ impl Access {
         read.map_err(|error| self.pretended.explain(caller, target, error))
     }
 
-    /// Reads one page of objects. Verb `list`.
+    /// Reads one page of objects. This needs the verb `list`.
     pub async fn list(&self, caller: &Caller, query: &ListQuery) -> Result<Page, CallError> {
         let named = Named {
             api_version: &query.api_version,
@@ -51,7 +49,7 @@ impl Access {
             .map_err(|error| not_readable(&what, &error))
     }
 
-    /// A GET whose answer is an object.
+    /// Sends a GET whose response is an object.
     pub(super) async fn fetch(
         &self,
         caller: &Caller,
@@ -76,7 +74,7 @@ fn list_query(query: &ListQuery) -> String {
     encoded(pairs.iter().filter_map(|(key, value)| Some((*key, value.as_deref()?))))
 }
 
-/// An answer as the hook gets it.
+/// Returns a response as the hook gets it.
 pub(super) fn object(what: &str, body: &[u8]) -> Result<String, CallError> {
     std::str::from_utf8(body)
         .map_err(|error| error.to_string())

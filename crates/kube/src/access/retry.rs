@@ -1,6 +1,6 @@
-//! When a request is sent again. Pure: the dice are thrown by the caller.
+//! When a request is sent again. Pure: the caller provides the random number.
 //!
-//! It never repeats what may have happened already, unless doing it twice is as good as once.
+//! A request that may have taken effect is only repeated if doing it twice is as good as once.
 
 use std::time::Duration;
 
@@ -11,47 +11,45 @@ pub(super) enum Symptom {
     NotConnected,
     /// The connection ended after the request may have been sent.
     Lost,
-    /// No answer in time.
+    /// No response arrived in time.
     TimedOut,
     /// An HTTP status other than 2xx.
     Answered {
-        /// The status.
         code: u16,
-        /// What the server asked to wait.
+        /// The pause that the server requested.
         retry_after: Option<Duration>,
     },
-    /// Trying again is of no use.
+    /// Another try is of no use.
     Hopeless,
 }
 
 /// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The failure is the answer.
+    /// The call fails with this error.
     GiveUp,
     /// The request is sent again.
     Repeat {
-        /// After this time.
         after: Duration,
-        /// The failed try may have had its effect.
+        /// The failed try may have taken effect.
         uncertain: bool,
     },
 }
 
-/// Bounds of the repetition.
+/// The limits of retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Policy {
-    /// At most so many repetitions.
+    /// The most repetitions of a request.
     pub retries: u32,
-    /// A server that asks for more is not waited for.
+    /// If the server requests a longer pause, the call fails.
     pub max_retry_after: Duration,
 }
 
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(3);
 
-/// Decides after the try number `tried` (1 for the first). `repeatable`: having the operation
-/// happen twice is as good as once. `dice` is in 0..1.
+/// Decides what to do after try number `tried` (1 for the first). `repeatable` means that doing the operation twice is
+/// as good as once. `dice` is from 0 to 1.
 pub(super) fn decide(symptom: Symptom, repeatable: bool, tried: u32, policy: Policy, dice: f64) -> Next {
     let uncertain = may_have_happened(symptom);
     if certainty(symptom).is_none() || tried > policy.retries || (uncertain && !repeatable) {
@@ -60,19 +58,19 @@ pub(super) fn decide(symptom: Symptom, repeatable: bool, tried: u32, policy: Pol
     match symptom {
         Symptom::Answered { retry_after: Some(asked), .. } if asked > policy.max_retry_after => Next::GiveUp,
         Symptom::Answered { retry_after: Some(asked), .. } => {
-            // Never earlier than asked; the spread keeps many clients from coming back as one.
+            // Never earlier than requested. The spread keeps many clients from coming back together.
             Next::Repeat { after: asked.saturating_add(FIRST_DELAY.mul_f64(dice)), uncertain }
         }
         _ => Next::Repeat { after: backoff(tried, dice), uncertain },
     }
 }
 
-/// Whether the try may have had its effect.
+/// Whether the try may have taken effect.
 pub(super) fn may_have_happened(symptom: Symptom) -> bool {
     certainty(symptom) == Some(Certainty::MayHaveHappened)
 }
 
-/// The pause before try number `tried + 1`: doubled each time, between half and all of it.
+/// The pause before try number `tried + 1`. It doubles each time, and is spread between half of it and all of it.
 pub(super) fn backoff(tried: u32, dice: f64) -> Duration {
     let full = FIRST_DELAY.saturating_mul(2_u32.saturating_pow(tried.saturating_sub(1))).min(MAX_DELAY);
     full.mul_f64(0.5 + dice.clamp(0.0, 1.0) / 2.0)
@@ -84,7 +82,7 @@ enum Certainty {
     MayHaveHappened,
 }
 
-/// Absent: the answer is final.
+/// `None` if the response is final.
 fn certainty(symptom: Symptom) -> Option<Certainty> {
     match symptom {
         Symptom::NotConnected

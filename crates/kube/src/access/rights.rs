@@ -1,5 +1,5 @@
-//! Whether a ServiceAccount is there, and what it may do, as the API server says. It asks for the operator, never as the
-//! ServiceAccount, and answers nothing itself.
+//! Whether a ServiceAccount exists, and what it may do, according to the API server. The operator sends these requests
+//! with its own identity, never as the ServiceAccount.
 
 use boathook_core::model::{CallError, CallReason, Identity, Permission, Resource};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -13,7 +13,7 @@ use super::{
 };
 
 const PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-/// Questions under way at the same time.
+/// How many requests are under way at the same time.
 const AT_A_TIME: usize = 8;
 
 /// A right to do something with objects.
@@ -21,13 +21,13 @@ const AT_A_TIME: usize = 8;
 pub struct Right {
     /// `list`, `watch`.
     pub verbs: Vec<String>,
-    /// Empty for the core group; `*` for all.
+    /// Empty for the core group, `*` for all groups.
     pub group: String,
-    /// Plural, or `pods/status`; `*` for all.
+    /// The plural, or `pods/status`, or `*` for all.
     pub resource: String,
-    /// Absent: all namespaces, or a cluster-scoped kind.
+    /// Absent for all namespaces, or for a cluster-scoped kind.
     pub namespace: Option<String>,
-    /// Absent: all names.
+    /// Absent for all names.
     pub name: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Right {
 }
 
 impl Access {
-    /// Whether there is such a ServiceAccount. An error means that the API server did not say.
+    /// Whether this ServiceAccount exists. An error means that the API server did not answer.
     pub async fn is_there(&self, identity: &Identity) -> Result<bool, CallError> {
         let accounts = Resource {
             group: String::new(),
@@ -62,7 +62,7 @@ impl Access {
         }
     }
 
-    /// Those of the rights that the ServiceAccount lacks. An error means that the API server did not say.
+    /// Returns the rights that the ServiceAccount does not have. An error means that the API server did not answer.
     pub async fn lacks(&self, identity: &Identity, rights: &[Right]) -> Result<Vec<Permission>, CallError> {
         let asked: Vec<(Right, Vec<String>)> = stream::iter(rights.to_vec())
             .map(|right| async move {

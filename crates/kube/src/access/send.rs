@@ -1,6 +1,6 @@
-//! Sends one request, more than once where that is safe, within time and size bounds.
+//! Sends one request, and repeats it if that is safe, within limits of time and size.
 //!
-//! It never checks grants; who calls it has done so.
+//! This does not check grants. The callers have done so.
 
 use std::{error::Error as StdError, time::Duration};
 
@@ -18,25 +18,25 @@ use super::{
 };
 use crate::election::{Leadership, NotLeading};
 
-/// A body that says no more than an error needs; a longer one is not read.
+/// The most bytes of an error's body. A longer body is not read.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
 
-/// An answer is there as it came, in a buffer that grew, and as what is made of it.
+/// A response is in memory as it arrived, in a buffer that grew, and as what is made of it.
 const COPIES: usize = 3;
 
 /// One request.
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
     pub method: Method,
-    /// Path and query, percent-encoded.
+    /// The path and the query, percent-encoded.
     pub uri: String,
     pub content_type: &'static str,
     pub body: Bytes,
-    /// Having it happen twice is as good as once.
+    /// Doing it twice is as good as once.
     pub repeatable: bool,
-    /// A list has another size bound.
+    /// A list has another size limit.
     pub list: bool,
-    /// It changes nothing, whatever its method.
+    /// The request changes nothing, whatever its method.
     pub asks: bool,
 }
 
@@ -48,8 +48,9 @@ impl Wire {
     }
 }
 
-/// The only place where this header comes from: what a hook passes is a path's or a body's. The API server adds a
-/// ServiceAccount's groups itself; to name them would take the right to impersonate groups, of any name.
+/// The only place that sets this header. What a hook passes becomes part of a path or a body. The API server adds a
+/// ServiceAccount's groups itself. Naming them here would need the right to impersonate groups, and with it groups of
+/// any name.
 fn impersonating(request: request::Builder, identity: Option<&Identity>) -> request::Builder {
     match identity {
         Some(identity) => request.header("Impersonate-User", identity.user()),
@@ -59,14 +60,14 @@ fn impersonating(request: request::Builder, identity: Option<&Identity>) -> requ
 
 pub(super) const JSON: &str = "application/json";
 
-/// What the requests of one call added up to.
+/// The totals of the requests of one call.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Meter {
-    /// Requests sent.
+    /// The number of requests sent.
     pub tries: u32,
     /// The last HTTP status.
     pub code: Option<u16>,
-    /// A try failed that may have had its effect.
+    /// A try failed that may have taken effect.
     pub uncertain: bool,
 }
 
@@ -90,7 +91,7 @@ enum Fault {
     Lost(String),
     TimedOut,
     TooLarge,
-    /// The caller has no more memory.
+    /// There is not enough memory left for the caller.
     Crowded,
     Unsendable(http::Error),
     /// Another operator may lead.
@@ -113,8 +114,8 @@ impl Sender {
         Self { leadership, ..self.clone() }
     }
 
-    /// Sends until there is an answer that counts, for a caller or else for the operator itself. `what` names verb and object
-    /// in errors.
+    /// Sends a request until there is a final response. Without a caller, it is a request of the operator itself.
+    /// `what` names the verb and the object in errors.
     pub async fn send(
         &self,
         caller: Option<&Caller>,
@@ -187,7 +188,7 @@ impl Sender {
         if head.status.is_success() {
             return read(body, bound, &memory).await;
         }
-        // The status alone says enough when the rest can't be read.
+        // If the body cannot be read, the status alone says enough.
         let body = read(body, MAX_ERROR_BYTES, &memory).await.unwrap_or_default();
         let retry_after = retry_after(&head.headers, &body);
         Err(Fault::Answered { code, retry_after, body })
@@ -244,7 +245,7 @@ impl Fault {
     }
 }
 
-/// Reads an answer piece by piece, within the caller's memory.
+/// Reads a response piece by piece, within the caller's memory.
 async fn read(body: Body, bound: usize, memory: &Allowance) -> Result<Bytes, Fault> {
     let mut body = Limited::new(body, bound);
     let mut whole = Vec::new();

@@ -1,4 +1,4 @@
-//! Texts that a hook chose and that become a part of a URL, a message or a log line. Pure: never looks anything up.
+//! Texts that a hook chose and that become part of a URL, a message or a log line. Pure.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -6,10 +6,10 @@ use boathook_core::model::CallError;
 
 use super::errors;
 
-/// The longest name that Kubernetes has.
+/// The longest name in Kubernetes.
 const MAX: usize = 253;
 
-/// Refuses what is empty, long or holds control characters.
+/// Rejects a value that is empty, too long or contains control characters.
 pub(super) fn check(what: &str, value: &str) -> Result<(), CallError> {
     if value.is_empty() {
         return Err(errors::invalid(format!("{what} is empty")));
@@ -23,7 +23,7 @@ pub(super) fn check(what: &str, value: &str) -> Result<(), CallError> {
     Ok(())
 }
 
-/// Refuses besides what can't be one segment of a path.
+/// Also rejects a value that cannot be one segment of a path.
 pub(super) fn check_segment(what: &str, value: &str) -> Result<(), CallError> {
     check(what, value)?;
     if matches!(value, "." | "..") || value.contains(['/', '%']) {
@@ -32,7 +32,7 @@ pub(super) fn check_segment(what: &str, value: &str) -> Result<(), CallError> {
     Ok(())
 }
 
-/// The value for a message: never longer than a name can be.
+/// Shortens a value for a message to the length of the longest name.
 pub(super) fn clipped(value: &str) -> Cow<'_, str> {
     if value.len() <= MAX {
         return Cow::Borrowed(value);
@@ -41,7 +41,7 @@ pub(super) fn clipped(value: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", value.get(..end).unwrap_or_default()))
 }
 
-/// The value as YAML of one line: plain where that can't be misread.
+/// The value as YAML on one line. It is plain if that cannot be misread.
 pub(super) fn quoted(value: &str) -> Cow<'_, str> {
     const WORDS: [&str; 7] = ["true", "false", "null", "yes", "no", "on", "off"];
     let plain = value.starts_with(|c: char| c.is_ascii_lowercase())
@@ -50,7 +50,7 @@ pub(super) fn quoted(value: &str) -> Cow<'_, str> {
     if plain { Cow::Borrowed(value) } else { Cow::Owned(serde_json::Value::from(value).to_string()) }
 }
 
-/// A query string out of keys and values.
+/// A query string from keys and values.
 pub(super) fn encoded<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut query = String::new();
     for (key, value) in pairs {
@@ -63,7 +63,7 @@ pub(super) fn encoded<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -
             if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
                 query.push(char::from(byte));
             } else {
-                // Writing to a String can't fail.
+                // A write to a String cannot fail.
                 let _ = write!(query, "%{byte:02X}");
             }
         }
@@ -71,8 +71,8 @@ pub(super) fn encoded<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -
     query
 }
 
-/// The one name that a field selector lets through, as the API server reads it: all terms must
-/// hold, so one exact term is enough. Values with escapes or operators in them are not looked into.
+/// The one name that a field selector allows, as the API server reads it. All terms must hold, so one exact term is
+/// enough. Values that contain escapes or operators are ignored.
 pub(super) fn selected_name(field_selector: &str) -> Option<&str> {
     if field_selector.contains('\\') {
         return None;

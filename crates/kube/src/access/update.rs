@@ -1,8 +1,8 @@
 //! Replaces objects, and patches them in the API server's own patch formats.
 //!
-//! An apply, a merge or strategic patch, and an update with a resource version are repeated after
-//! a lost answer; a JSON patch and an update without a version are not. An update that did happen
-//! although its answer was lost is then reported as a conflict.
+//! An apply, a merge or strategic merge patch, and an update with a resource version are repeated after a lost
+//! response. A JSON patch and an update without a version are not. If an update took effect although its response was
+//! lost, the repetition reports a conflict.
 
 use std::borrow::Cow;
 
@@ -46,8 +46,8 @@ impl Access {
         self.store(&what, &wire(Method::PUT, uri, &update.object, repeatable), audit).await
     }
 
-    /// Every patch but `jq`. An apply needs the verb `patch` only: whether it may create the
-    /// object is left to the API server.
+    /// Sends any patch but `jq`. An apply only needs the verb `patch`. Whether it may create the object is left to the
+    /// API server.
     pub(super) async fn patch(
         &self,
         caller: &Caller,
@@ -77,15 +77,14 @@ impl Access {
             asks: false,
         };
         match self.store(&what, &wire, audit).await {
-            // A 404 to an apply means that its namespace is missing: nothing was left undone
-            // because the object does not exist.
+            // A 404 for an apply means that the namespace is missing, not the object. `ignore_missing` does not apply
+            // to that.
             Err(error) if error.reason == CallReason::NotFound && patch.ignore_missing && !format.apply => Ok(None),
             result => result,
         }
     }
 }
 
-/// How a patch is sent.
 #[derive(Debug)]
 struct Format<'a> {
     content_type: &'static str,
@@ -143,8 +142,8 @@ fn begins_with(patch: &str, first: char, rule: &str) -> Result<(), CallError> {
         .map_err(|error| errors::invalid(format!("the patch is not JSON: {error}")))
 }
 
-/// The API server reads an apply as YAML, where JSON's escapes of characters beyond the basic
-/// plane, and of `/`, mean nothing: such bodies are written anew.
+/// The API server parses an apply as YAML, where JSON's escapes of characters beyond the basic plane, and of `/`, mean
+/// nothing. Such bodies are written again without the escapes.
 fn readable_as_yaml(object: &str) -> Result<Cow<'_, str>, CallError> {
     if !object.contains("\\u") && !object.contains("\\/") {
         return Ok(Cow::Borrowed(object));

@@ -1,6 +1,5 @@
-//! The call `write`: executes an operation, and makes its audit record.
-//!
-//! What each kind of operation sends is in the files named after them.
+//! The call `write`: executes an operation and makes its audit record. The files named after the kinds of operations
+//! build the requests.
 
 use boathook_core::{
     effect::State,
@@ -22,12 +21,12 @@ use super::{
 };
 
 impl Access {
-    /// Begins to watch a write, if anybody wants to know.
+    /// Starts to collect the effect of a write, if something receives effects.
     pub(super) fn watched(&self, object: impl FnOnce() -> ObjectRef) -> Option<Watched> {
         self.observer.effects().map(|_| Watched::new(object()))
     }
 
-    /// Reads the object before it is written.
+    /// Reads the object before it is written, if something receives effects.
     pub(super) async fn look(&self, place: &Place<'_>, audit: &mut Audit<'_>) {
         let caller = audit.caller;
         let Some(watched) = &mut audit.effect else { return };
@@ -39,7 +38,7 @@ impl Access {
         };
     }
 
-    /// Writes. The object as the server answered it; absent where there was nothing to write.
+    /// Executes a write. Returns the object in the server's response, or `None` if there was nothing to write.
     pub async fn write(&self, caller: &Caller, operation: &Operation) -> Result<Option<String>, CallError> {
         self.execute(caller, Intent::read(operation)).await
     }
@@ -83,7 +82,7 @@ impl Access {
         }
     }
 
-    /// Sends a body and reads the object in the answer.
+    /// Sends a body and returns the object in the response.
     pub(super) async fn store(
         &self,
         what: &str,
@@ -105,7 +104,7 @@ pub(super) fn wire(method: Method, uri: String, body: &str, repeatable: bool) ->
     Wire { method, uri, content_type: JSON, body, repeatable, list: false, asks: false }
 }
 
-/// The query of every write but a deletion.
+/// The query of every write except deletions.
 pub(super) fn write_query(caller: &Caller, manager: Option<&str>, force: Option<bool>) -> String {
     let own = field_manager(&caller.hook);
     let manager = Some(("fieldManager", manager.unwrap_or(&own)));
@@ -114,7 +113,7 @@ pub(super) fn write_query(caller: &Caller, manager: Option<&str>, force: Option<
     encoded([manager, force, dry_run].into_iter().flatten())
 }
 
-/// Refuses a field manager that the API server would refuse.
+/// Rejects a field manager that the API server would reject.
 pub(super) fn check_manager(manager: &str) -> Result<(), CallError> {
     let valid = (1..=128).contains(&manager.len()) && !manager.chars().any(char::is_control);
     if valid {

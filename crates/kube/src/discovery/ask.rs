@@ -1,4 +1,4 @@
-//! The questions that discovery asks, each with a deadline. Remembers nothing.
+//! The requests that discovery sends, each with a deadline. Nothing is cached here.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,20 +16,21 @@ use super::{
     served::{self, Resources, Served},
 };
 
-/// For one answer: an aggregated API server that takes requests and gives none is an ordinary fault.
+/// The deadline of one response. An aggregated API server that accepts requests and never answers is an ordinary fault.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
 /// One group in the version that the server prefers.
 pub(super) struct Group {
     /// `v1` or `apps/v1`.
     pub api_version: String,
-    /// What it serves, if that came with the list of groups.
+    /// What the version serves, if that came with the list of groups.
     pub resources: Option<Resources>,
-    /// It says by itself what it serves. Otherwise the API server has tried, and got no answer.
+    /// Whether to request the group's resources separately. If not, the API server has already requested them, and
+    /// `resources` is `None` if the group did not answer.
     pub asked_for: bool,
 }
 
-/// What a version serves; nothing if the server has no such version.
+/// Returns what a version serves. It is empty if the server has no such version.
 pub(super) async fn version(client: &Client, api_version: &str) -> Result<Vec<Served>, DiscoveryError> {
     if !is_api_version(api_version) {
         return Ok(Vec::new());
@@ -46,7 +47,7 @@ fn is_404(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-/// Both forms of the answer. Servers before Kubernetes 1.27 know only the second one.
+/// Both forms of the response. Servers before Kubernetes 1.27 know only the second one.
 #[derive(Deserialize)]
 struct Groups {
     #[serde(default)]
@@ -55,7 +56,7 @@ struct Groups {
     groups: Vec<APIGroup>,
 }
 
-/// All groups, the core group first.
+/// Returns all groups, the core group first.
 pub(super) async fn groups(client: &Client) -> Result<Vec<Group>, DiscoveryError> {
     let all = |path| get::<Groups>(client, path, ACCEPT_AGGREGATED_DISCOVERY_V2);
     let (core, others) = futures::try_join!(all("/api"), all("/apis"))?;
@@ -75,11 +76,11 @@ fn plain(group: APIGroup) -> Option<Group> {
 
 fn aggregated(group: APIGroupDiscovery) -> Option<Group> {
     let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
-    // The first one is preferred.
+    // The first version is the preferred one.
     let preferred = group.versions.into_iter().next()?;
     let version = preferred.version.clone()?;
     let api_version = if name.is_empty() { version } else { format!("{name}/{version}") };
-    // What is stale is the last that the API server heard, if it ever heard anything.
+    // Stale resources are the last ones that the API server received from the group, if it ever received any.
     let stale = preferred.freshness.as_deref() == Some("Stale");
     let resources = served::from_discovery(&name, preferred);
     let resources = (!stale || !resources.is_empty()).then(|| Arc::from(resources));
@@ -96,8 +97,8 @@ async fn get<T: DeserializeOwned>(client: &Client, path: &str, accept: &str) -> 
     }
 }
 
-/// `version` or `group/version` in the characters that Kubernetes allows there. A hook chooses
-/// this text, and it becomes a part of a URL.
+/// Whether the text is `version` or `group/version` in the characters that Kubernetes allows there. A hook chooses this
+/// text, and it becomes part of a URL.
 fn is_api_version(text: &str) -> bool {
     let mut parts = text.split('/');
     let valid = |part: &str| {

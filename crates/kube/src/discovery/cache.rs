@@ -1,8 +1,8 @@
-//! Remembers what the API server said it serves. Asks at most once at a time for the same, and never keeps anybody
-//! waiting who asks for something that is known.
+//! Remembers what the API server serves. It sends one request at a time for the same thing. A caller that needs
+//! something known never waits.
 //!
-//! What was known is believed on when nobody can be asked: an API server that is away, or one group of it, must not
-//! take away kinds that were found.
+//! If a request fails, what was known stays valid. An API server or an API group that is unreachable must not remove
+//! kinds that were found.
 
 use std::{
     collections::HashMap,
@@ -21,13 +21,13 @@ use super::{
     served::Resources,
 };
 
-/// Hooks choose what is asked for. Beyond so many versions, those that the server does not have
-/// are forgotten.
+/// Hooks choose which versions are requested. Beyond this many versions, the cache forgets those that the server does
+/// not have.
 const MAX_VERSIONS: usize = 512;
-/// Versions of a server without aggregated discovery that are asked for at the same time.
+/// How many versions are requested at the same time from a server without aggregated discovery.
 const AT_A_TIME: usize = 8;
 
-/// Cheap to clone: those who wait for an answer share it.
+/// Cheap to clone. Callers that wait for the same response share it.
 #[derive(Clone)]
 pub(super) struct Cache {
     client: Client,
@@ -47,7 +47,7 @@ struct Known {
 struct Entry<T> {
     what: T,
     asked: Instant,
-    /// There is reason to think that it is no longer so.
+    /// There is reason to believe that this has changed.
     doubtful: bool,
 }
 
@@ -61,9 +61,9 @@ impl<T: Clone> Entry<T> {
     }
 }
 
-/// What the preferred versions of all groups serve, the core group before the others.
+/// What the preferred versions of all groups serve, the core group first.
 pub(super) struct Everything {
-    /// Of each group that said it, or whose answer is remembered.
+    /// The resources of each group that answered, or whose answer is remembered.
     pub versions: Vec<Resources>,
     /// Groups that do not answer, and of which nothing is known.
     pub silent: Vec<String>,
@@ -75,19 +75,18 @@ impl Cache {
         Self { client, refresh_after, known: Arc::default(), versions, groups }
     }
 
-    /// Never held while anybody is asked.
+    /// This lock is never held during a request.
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `api_version` serves, as it was when last asked. Empty if the server has no such
-    /// version.
+    /// Returns what `api_version` serves, as of the last request. It is empty if the server has no such version.
     pub async fn resources(&self, api_version: &str) -> Result<Resources, DiscoveryError> {
         let asked = self.at_most_as_old(api_version, Duration::MAX).await;
         asked.or_else(|error| self.remembered(api_version).ok_or(error))
     }
 
-    /// The same, asked anew unless that was done a moment ago.
+    /// Like [`Self::resources`], but requests it again unless that was done a moment ago.
     pub async fn refreshed(&self, api_version: &str) -> Result<Resources, DiscoveryError> {
         self.at_most_as_old(api_version, self.refresh_after).await
     }
@@ -105,7 +104,7 @@ impl Cache {
         let ask = move |number| async move {
             let resources: Resources = ask::version(&cache.client, &version).await?.into();
             let mut known = cache.known();
-            // After a doubt, an answer to an earlier question counts for those who asked it alone.
+            // After a doubt, the response to an earlier request counts only for the callers that wait for it.
             if cache.versions.landed(&version, number) {
                 known.keep(version, resources.clone());
             }
@@ -114,12 +113,12 @@ impl Cache {
         self.versions.join(api_version.to_owned(), ask).await
     }
 
-    /// Whatever is known of it may be wrong by now.
+    /// Marks what is known of this version's group as possibly wrong.
     pub fn doubt(&self, api_version: &str) {
         self.doubt_groups(|group| group == group_of(api_version));
     }
 
-    /// The same, of all versions of some groups. The core group is the empty one.
+    /// Marks all versions of some groups as possibly wrong. The core group's name is empty.
     pub fn doubt_groups(&self, doubted: impl Fn(&str) -> bool) {
         let mut known = self.known();
         let of_groups = known.versions.iter_mut().filter(|(version, _)| doubted(group_of(version)));
@@ -129,7 +128,8 @@ impl Cache {
         self.groups.forget(|()| true);
     }
 
-    /// What all preferred versions serve, asked anew unless that was done a moment ago, or, without `fresh`, ever.
+    /// Returns what all preferred versions serve. With `fresh`, requests it again unless that was done a moment ago.
+    /// Without, requests only what was never requested.
     pub async fn everything(&self, fresh: bool) -> Result<Everything, DiscoveryError> {
         let age = if fresh { self.refresh_after } else { Duration::MAX };
         let groups = match self.groups(age).await {
@@ -145,7 +145,7 @@ impl Cache {
             async move {
                 match said {
                     Some(said) => Ok(said),
-                    // The API server has just said that it does not answer.
+                    // The API server has just reported that this group does not answer.
                     None if !asked_for => cache.remembered(&version).ok_or(version),
                     None if fresh => cache.refreshed(&version).await.map_err(|_| version),
                     None => cache.resources(&version).await.map_err(|_| version),

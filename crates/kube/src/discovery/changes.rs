@@ -1,10 +1,10 @@
-//! Who waits for kinds, and telling them that it is time to look again. Asks no server.
+//! Counts the callers that wait for kinds, and notifies them when it is time to check again.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Counts the news, and those who wait for them.
+/// Counts the notifications and the callers that wait for them.
 #[derive(Debug, Default)]
 pub(super) struct Board {
     news: watch::Sender<u64>,
@@ -21,14 +21,14 @@ impl Board {
         Changes { news: self.news.subscribe(), waiting: self.waiting.clone() }
     }
 
-    /// Waits until somebody waits, or until nobody does.
+    /// Waits until somebody waits for kinds or, with `wanted` false, until nobody does.
     pub async fn awaited(&self, wanted: bool) {
-        // Its sender is held here, so it can't be closed.
+        // The sender is held here, so the channel cannot be closed.
         let _ = self.waiting.subscribe().wait_for(|count| (*count > 0) == wanted).await;
     }
 }
 
-/// Waits for kinds to come or go. As long as it is held, it counts as someone who waits.
+/// Waits for kinds to come or go. While this value lives, it counts as a caller that waits.
 #[derive(Debug)]
 pub struct Changes {
     news: watch::Receiver<u64>,
@@ -36,8 +36,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Returns when the API server may serve other kinds than when this was made, or than when it last
-    /// returned. Cancel-safe.
+    /// Returns when the API server may serve other kinds than it did when this value was created or when this function
+    /// last returned. Cancel-safe.
     pub async fn next(&mut self) {
         if self.news.changed().await.is_err() {
             std::future::pending().await

@@ -1,4 +1,5 @@
-//! Questions under way: who asks for the same meanwhile waits for the same answer. Keeps no answer.
+//! Requests under way. A caller that needs the same thing in the meantime waits for the same response. Responses are
+//! not kept here.
 
 use std::{
     collections::HashMap,
@@ -15,7 +16,7 @@ use super::DiscoveryError;
 
 type Answer<T> = BoxFuture<'static, Result<T, DiscoveryError>>;
 
-/// Questions by what they are about. Cheap to clone.
+/// Requests under way, by their topic. Cheap to clone.
 pub(super) struct Flights<K, T>(Arc<Mutex<Table<K, T>>>);
 
 struct Table<K, T> {
@@ -40,8 +41,8 @@ impl<K: Eq + Hash, T: Clone> Flights<K, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the answer to the question that is under way, or asks. `ask` is told the question's number. A question
-    /// that nobody waits for any more ends.
+    /// Waits for the response to the request that is under way, or sends one. `ask` receives the request's number. A
+    /// request that nobody waits for any more is canceled.
     pub async fn join<F>(&self, about: K, ask: impl FnOnce(u64) -> F) -> Result<T, DiscoveryError>
     where
         F: Future<Output = Result<T, DiscoveryError>> + Send + 'static,
@@ -68,7 +69,7 @@ impl<K: Eq + Hash, T: Clone> Flights<K, T> {
         answer
     }
 
-    /// Whether this is still the question that others would join; it is over.
+    /// Ends a request. Returns whether it was still the one that other callers would join.
     pub fn landed(&self, about: &K, number: u64) -> bool {
         let mut table = self.table();
         let is = table.under_way.get(about).is_some_and(|(known, _)| *known == number);
@@ -78,7 +79,7 @@ impl<K: Eq + Hash, T: Clone> Flights<K, T> {
         is
     }
 
-    /// Nobody joins these any more.
+    /// Lets new callers no longer join these requests.
     pub fn forget(&self, forgotten: impl Fn(&K) -> bool) {
         self.table().under_way.retain(|about, _| !forgotten(about));
     }

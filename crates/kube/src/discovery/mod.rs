@@ -1,15 +1,15 @@
-//! Which kinds the API server serves: finds a kind by the names that authors use.
+//! Which kinds the API server serves. Finds a kind by the names that authors use.
 //!
-//! Asks the server as late as possible and remembers the answer; a name that is not found makes
-//! it ask again, since a CustomResourceDefinition may have come. It never guesses a plural.
+//! Discovery queries the server as late as possible and remembers the response. If a name is not found, it queries the
+//! server again, because a CustomResourceDefinition may have been created. It never guesses a plural.
 //!
 //! | file | its job |
 //! | --- | --- |
-//! | `ask` | the questions, each with a deadline |
-//! | `flights` | one question at a time about the same |
-//! | `cache` | what was answered |
+//! | `ask` | the requests, each with a deadline |
+//! | `flights` | one request at a time for the same thing |
+//! | `cache` | the responses |
 //! | `served` | a kind and its names; pure |
-//! | `changes` | who waits for a kind |
+//! | `changes` | the callers that wait for a kind |
 
 mod ask;
 mod cache;
@@ -26,33 +26,31 @@ use cache::Cache;
 pub use changes::Changes;
 use served::Served;
 
-/// A kind could not be found.
+/// Why a kind was not found.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum DiscoveryError {
-    /// The API server answered, and does not serve it.
+    /// The API server answered, and does not serve the kind.
     #[error("the API server serves no kind, plural or short name {name:?}{}", in_version(.api_version))]
     Unknown {
-        /// What was looked for.
         name: String,
-        /// Where, if that was given.
+        /// The version to which the search was limited, if it was.
         api_version: Option<String>,
     },
     /// The API server did not answer.
     #[error("the API server could not be asked for its kinds")]
     Unavailable(#[source] Arc<kube::Error>),
-    /// The API server took the question, and did not answer in time.
+    /// The API server accepted the request, and did not answer in time.
     #[error("the API server did not say within {} s which kinds it serves", .0.as_secs())]
     Silent(Duration),
-    /// The API server answers, and some groups of it do not, as when an aggregated API server is away. The kind is in
-    /// none of the others.
+    /// The API server answers, but some of its groups do not, for example because an aggregated API server is
+    /// unreachable. The kind is in none of the other groups.
     #[error(
         "no kind, plural or short name {name:?} is served by the API groups that answer; {} not, see `kubectl get \
          apiservices`", do_not(.groups)
     )]
     Partial {
-        /// What was looked for.
         name: String,
-        /// The groups, in versions.
+        /// The groups that do not answer, as `group/version`.
         groups: Vec<String>,
     },
 }
@@ -74,7 +72,7 @@ fn in_version(api_version: &Option<String>) -> String {
     }
 }
 
-/// A name that is not found is asked for again after this time at the earliest.
+/// If a name is not found, discovery requests it again after this time at the earliest.
 const REFRESH_AFTER: Duration = Duration::from_secs(1);
 
 /// Finds kinds. Cheap to share behind an `Arc`.
@@ -84,21 +82,21 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// Nothing is asked yet.
+    /// Sends no request yet.
     pub fn new(client: Client) -> Self {
         Self { cache: Cache::new(client, REFRESH_AFTER), changes: changes::Board::default() }
     }
 
-    /// The resource of exactly this kind, as it stands in an object.
+    /// Finds the resource of exactly this kind, as it is written in an object.
     pub async fn resolve(&self, api_version: &str, kind: &str) -> Result<Arc<Resource>, DiscoveryError> {
         self.look(api_version, |served| served.resource.kind == kind)
             .await?
             .ok_or_else(|| DiscoveryError::Unknown { name: kind.to_owned(), api_version: Some(api_version.to_owned()) })
     }
 
-    /// The resource with this kind, plural, singular or short name, in any letter case. Without
-    /// `api_version`, the first group that has it, the core group before the others, each in its
-    /// preferred version. Groups that do not answer are left out.
+    /// Finds the resource with this kind, plural, singular or short name, in any letter case. Without `api_version`, it
+    /// returns the first group that has it, the core group first, each group in its preferred version. It leaves out
+    /// groups that do not answer.
     pub async fn find(&self, api_version: Option<&str>, name: &str) -> Result<Arc<Resource>, DiscoveryError> {
         match api_version {
             Some(version) => self.find_in(version, name).await,
@@ -107,7 +105,7 @@ impl Discovery {
     }
 
     async fn find_in(&self, version: &str, name: &str) -> Result<Arc<Resource>, DiscoveryError> {
-        // A kind or plural anywhere wins over a short name.
+        // A kind or plural wins over a short name.
         let mut found = self.look(version, |served| served.is_called(name)).await;
         if let Ok(None) = found {
             found = self.look(version, |served| served.is_short_for(name)).await;
@@ -115,7 +113,7 @@ impl Discovery {
         let unknown = || DiscoveryError::Unknown { name: name.to_owned(), api_version: Some(version.to_owned()) };
         match found {
             Ok(found) => found.ok_or_else(unknown),
-            // It matters to others whether that is this group's affair.
+            // Other groups are only affected if the whole API server does not answer. The error says which one it is.
             Err(error) if version.contains('/') => match self.cache.everything(true).await {
                 Ok(_) => Err(DiscoveryError::Partial { name: name.to_owned(), groups: vec![version.to_owned()] }),
                 Err(_) => Err(error),
@@ -128,7 +126,7 @@ impl Discovery {
         let mut silent = Vec::new();
         for fresh in [false, true] {
             let all = self.cache.everything(fresh).await?;
-            // A kind or plural anywhere wins over a short name in an earlier group.
+            // A kind or plural in any group wins over a short name in an earlier group.
             for by in [Served::is_called, Served::is_short_for] {
                 let found = all.versions.iter().flat_map(|version| version.iter()).find(|served| by(served, name));
                 if let Some(found) = found {
@@ -143,20 +141,20 @@ impl Discovery {
         Err(DiscoveryError::Partial { name: name.to_owned(), groups: silent })
     }
 
-    /// Asks the server anew when it is next asked for this version: there is reason to think that
-    /// what was remembered is no longer so.
+    /// Has the next caller query the server again for this version's group, because there is reason to believe that the
+    /// remembered answer is wrong.
     pub fn doubt(&self, api_version: &str) {
         self.cache.doubt(api_version);
     }
 
-    /// For those who wait for a kind that is not there. It may come without notice too: look again now and
-    /// then all the same.
+    /// For callers that wait for a kind that does not exist yet. A kind may also come without a notification, so such
+    /// callers must also check from time to time.
     pub fn changes(&self) -> Changes {
         self.changes.wait()
     }
 
-    /// The API server may serve other kinds now in the API groups that `changed` says: it is asked anew about
-    /// these, and those who wait look again.
+    /// The API server may now serve other kinds in the API groups for which `changed` is true. Queries the server again
+    /// about these, and notifies the callers that wait.
     pub fn invalidate(&self, changed: impl Fn(&str) -> bool) {
         self.cache.doubt_groups(changed);
         self.changes.tell();

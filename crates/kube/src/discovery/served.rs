@@ -1,4 +1,4 @@
-//! One served resource and the names it answers to. Pure.
+//! One served resource and its names. Pure.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Served {
     }
 }
 
-/// What a version's resource list serves, without subresources.
+/// Reads what a version's resource list serves, without subresources.
 pub(super) fn from_list(list: APIResourceList) -> Vec<Served> {
     let (group, version) = match list.group_version.split_once('/') {
         Some((group, version)) => (group.to_owned(), version.to_owned()),
@@ -54,7 +54,7 @@ pub(super) fn from_list(list: APIResourceList) -> Vec<Served> {
         .collect()
 }
 
-/// What aggregated discovery says of a version, without kinds that have only subresources.
+/// Reads what aggregated discovery reports for a version, without kinds that have only subresources.
 pub(super) fn from_discovery(group: &str, version: APIVersionDiscovery) -> Vec<Served> {
     let name = version.version.unwrap_or_default();
     let served = |resource: APIResourceDiscovery| {

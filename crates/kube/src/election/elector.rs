@@ -1,10 +1,10 @@
-//! One replica's part in the election: what it has seen of the Lease, and what it is to do now. Pure: never asks,
-//! reads no clock, rolls no dice.
+//! One replica's part in the election: what it has seen of the Lease, and what it does next. Pure: the time and the
+//! random numbers are arguments.
 //!
-//! No clock but its own counts, and of that only how much time has passed. Who leads may act from the moment at which
-//! it *sent* a renewal that succeeded, for `deadline`; who waits lets `duration` pass from the moment at which it
-//! *saw* the last sign of life, which is later. So two never lead at the same time, as long as no clock runs faster
-//! than another by the ratio of the two.
+//! The elector uses only its own clock, and of that only how much time has passed. The leader may act for `deadline`,
+//! counted from when it *sent* a renewal that succeeded. A standby waits for `duration`, counted from when it *saw* the
+//! last sign of life, which is later. Two replicas therefore never lead at the same time, as long as no clock runs
+//! faster than another by the ratio of the two times.
 
 use std::time::Duration;
 
@@ -13,18 +13,17 @@ use tokio::time::Instant;
 
 use super::{Terms, leadership::Standing, record::Record};
 
-/// What is to be done now.
+/// What to do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Read the Lease.
     Look,
-    /// Make the Lease, which is not there.
+    /// Create the Lease, because it does not exist.
     Create(Record),
-    /// Write this over the version that was read.
+    /// Write this record over the version that was read.
     Write(Record),
-    /// Nothing before this moment, or a sign of a change.
+    /// Do nothing before this moment or a sign of a change.
     Rest(Instant),
-    /// Nothing any more.
+    /// Do nothing any more.
     End,
 }
 
@@ -40,30 +39,30 @@ struct Seen {
     record: Record,
     /// When its holder gave the last sign of life.
     alive: Instant,
-    /// It was deleted since.
+    /// It has been deleted since.
     missing: bool,
 }
 
-/// The state machine.
+/// The state machine of one replica.
 #[derive(Debug)]
 pub(super) struct Elector {
     identity: String,
     terms: Terms,
     role: Role,
     seen: Option<Seen>,
-    /// When to read the Lease again, whatever else there is.
+    /// When to read the Lease again, whatever else happens.
     look: Instant,
-    /// What is known of it may be wrong.
+    /// What is known of the Lease may be wrong.
     stale: bool,
 }
 
 impl Elector {
-    /// `identity` is nobody else's, not even that of this Pod's process before.
+    /// `identity` is unique. Not even the previous process in the same Pod had it.
     pub fn new(identity: String, terms: Terms, now: Instant) -> Self {
         Self { identity, terms, role: Role::Standby, seen: None, look: now, stale: true }
     }
 
-    /// What to do. `wall` is what goes into the Lease for people to read.
+    /// Returns what to do now. `wall` is the time that is written into the Lease for people to read.
     pub fn next(&mut self, now: Instant, wall: Timestamp) -> Step {
         match self.role {
             Role::Over => return Step::End,
@@ -87,7 +86,7 @@ impl Elector {
         }
     }
 
-    /// The end of its time is never slept through.
+    /// Limits a rest to the end of the time in which this replica leads.
     fn bounded(&self, at: Instant) -> Instant {
         match self.role {
             Role::Leading { until, .. } => at.min(until),
@@ -95,11 +94,11 @@ impl Elector {
         }
     }
 
-    /// When the Lease may be taken, if not now.
+    /// When the Lease becomes free. `None` if it may be taken now.
     fn free_from(&self) -> Option<Instant> {
         let seen = self.seen.as_ref()?;
         let holder = seen.record.holder.as_ref()?;
-        // The holder may have been told another time than we were.
+        // The holder may be configured with another duration.
         let lasts = self.terms.duration.max(seen.record.duration.unwrap_or_default());
         (*holder != self.identity).then(|| seen.alive + lasts)
     }
@@ -121,12 +120,12 @@ impl Elector {
         if missing { Step::Create(record) } else { Step::Write(record) }
     }
 
-    /// The Lease was read, or a watch showed it: what it says, or that it is not there.
+    /// Notes that the Lease was read, or that a watch showed it. `found` is its record, or `None` if it does not exist.
     pub fn saw(&mut self, found: Option<Record>, now: Instant, jitter: f64) {
         self.look = now + self.pause(jitter);
         self.stale = false;
         match (found, &mut self.seen) {
-            // Whoever held it may have renewed it just before, and acts on.
+            // The former holder may have renewed the Lease just before, and still acts.
             (None, Some(seen)) if !seen.missing => (seen.alive, seen.missing) = (now, true),
             (None, _) => {}
             (Some(record), Some(seen)) if seen.record.is_as(&record) => {
@@ -140,7 +139,7 @@ impl Elector {
         }
     }
 
-    /// A write succeeded that was sent at this moment.
+    /// Notes that a write succeeded. It was sent at `sent`.
     pub fn wrote(&mut self, record: Record, sent: Instant, now: Instant, jitter: f64) {
         let until = sent + self.terms.deadline;
         let late = match self.role {
@@ -156,19 +155,19 @@ impl Elector {
         self.role = Role::Leading { until, renew: sent + self.pause(jitter) };
     }
 
-    /// A request failed. After a conflict the Lease is read again at once.
+    /// Notes that a request failed. After a conflict, the elector reads the Lease again almost at once.
     pub fn failed(&mut self, conflict: bool, now: Instant, jitter: f64) {
         self.stale = true;
         let pause = self.pause(jitter);
         self.look = now + if conflict { pause / 20 } else { pause };
     }
 
-    /// Somewhat less than what the terms say, so that many do not come at once.
+    /// Somewhat less than the terms say, so that replicas do not send their requests together.
     fn pause(&self, jitter: f64) -> Duration {
         self.terms.retry.mul_f64(1.0 - 0.3 * jitter.clamp(0.0, 1.0))
     }
 
-    /// For everybody else.
+    /// Whether this replica leads, for the other parts of the operator.
     pub fn standing(&self, now: Instant) -> Standing {
         match self.role {
             Role::Standby => Standing::Standby { led: self.free_from().is_some_and(|free| now < free) },
@@ -177,12 +176,12 @@ impl Elector {
         }
     }
 
-    /// Who holds the Lease, as far as is known.
+    /// The holder of the Lease, as far as is known.
     pub fn holder(&self) -> Option<&str> {
         self.seen.as_ref()?.record.holder.as_deref()
     }
 
-    /// What gives the Lease back, if it is still ours.
+    /// Returns the record that gives the Lease back, if this replica still holds it.
     pub fn released(&self, found: Record) -> Option<Record> {
         let ours = found.holder.as_deref() == Some(&self.identity);
         ours.then_some(Record { holder: None, ..found })

@@ -1,4 +1,4 @@
-//! Has one replica take part in the election: asks and writes what the elector says. Decides nothing.
+//! Takes part in the election for one replica: sends the requests that the elector decides on.
 
 use std::time::Duration;
 
@@ -22,31 +22,28 @@ use super::{
     record::Record,
 };
 
-/// The API server's error, or none in time.
+/// The API server's error. `None` if it did not answer in time.
 type Failure = Option<Box<kube::Error>>;
 
-/// Which Lease, and who wants it.
+/// Which Lease to use, and under which identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElectionConfig {
-    /// The Lease's namespace.
     pub namespace: String,
-    /// The Lease's name.
     pub name: String,
-    /// This process, and no other one: not even the one before in the same Pod.
+    /// The identity of this process. No other process has it, not even the previous one in the same Pod.
     pub identity: String,
-    /// Its times.
     pub terms: Terms,
 }
 
 impl ElectionConfig {
-    /// `host` tells people which replica it is; what makes it unique is added.
+    /// `host` shows people which replica this is. A random suffix makes the identity unique.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>, host: &str, duration: Duration) -> Self {
         let identity = format!("{host}_{:016x}", rand::random::<u64>());
         Self { namespace: namespace.into(), name: name.into(), identity, terms: Terms::of(duration) }
     }
 }
 
-/// This process, before it takes part: others can ask already whether it leads.
+/// This process before it takes part in the election. Others can already query whether it leads.
 #[derive(Debug)]
 pub struct Candidacy {
     config: ElectionConfig,
@@ -54,12 +51,12 @@ pub struct Candidacy {
 }
 
 impl Candidacy {
-    /// A standby, until it takes part.
+    /// The process is a standby until it takes part.
     pub fn new(config: ElectionConfig) -> Self {
         Self { config, told: watch::Sender::new(Standing::Standby { led: false }) }
     }
 
-    /// Whether this process leads.
+    /// Reports whether this process leads.
     pub fn leadership(&self) -> Leadership {
         Leadership::told(self.told.subscribe())
     }
@@ -75,7 +72,7 @@ impl Candidacy {
     }
 }
 
-/// This process's part in an election. Dropping it lets the Lease run out.
+/// This process's part in an election. If this is dropped, the Lease runs out.
 #[derive(Debug)]
 pub struct Election {
     release: oneshot::Sender<()>,
@@ -83,10 +80,10 @@ pub struct Election {
 }
 
 impl Election {
-    /// Gives the Lease back, if it is ours, so that another may lead at once. Nothing may be done as the leader after
-    /// this call, nor be under way.
+    /// Gives the Lease back, if this process holds it, so that another replica can lead at once. After this call, the
+    /// process must not act as the leader, and nothing that it did as the leader may still be under way.
     pub async fn release(self) {
-        // The other end is gone when the election is over.
+        // The receiver is gone if the election is over.
         let _ = self.release.send(());
         let _ = self.task.await;
     }
@@ -97,9 +94,9 @@ struct Candidate {
     config: ElectionConfig,
     elector: Elector,
     told: watch::Sender<Standing>,
-    /// Changes of the Lease, while another holds it.
+    /// The changes of the Lease, while another replica holds it.
     signals: Option<BoxStream<'static, Result<WatchEvent<Lease>, kube::Error>>>,
-    /// As was said last.
+    /// The problem that was logged last.
     problem: String,
 }
 
@@ -121,12 +118,13 @@ impl Candidate {
         }
         self.told.send_replace(Standing::Over);
         if !given_up {
-            // Whoever acts on that ends it, and nobody may take it for a defect.
+            // A task that ends is taken for a bug, so this one waits. The caller reacts to the end of the lead and ends
+            // it.
             let _ = release.await;
         }
     }
 
-    /// One step. True when it was the last one.
+    /// Does one step. Returns true if it was the last one.
     async fn take(&mut self, step: Step) -> bool {
         match step {
             Step::Look => match self.look().await {
@@ -188,7 +186,7 @@ impl Candidate {
         let another = matches!(self.elector.standing(Instant::now()), Standing::Standby { led: true });
         if let Some(version) = version.filter(|_| another && self.signals.is_none()) {
             let params = WatchParams::default().fields(&format!("metadata.name={}", self.config.name));
-            // Without it, it is seen with the next look.
+            // If there is no watch, the replica sees changes at its next read.
             let watched = within(self.config.terms.patience, self.leases.watch(&params, &version)).await;
             self.signals = watched.ok().map(|signals| signals.boxed());
         }
@@ -227,7 +225,7 @@ impl Candidate {
     }
 
     async fn release(&mut self) {
-        // From here on nobody acts as the leader.
+        // From here on, nothing in this process acts as the leader.
         self.told.send_replace(Standing::Over);
         let Ok(Some(lease)) = self.look().await else { return };
         let Some(record) = self.elector.released(Record::of(&lease)) else { return };
@@ -253,7 +251,7 @@ async fn next<T>(signals: &mut Option<BoxStream<'static, T>>) -> Option<T> {
     }
 }
 
-/// Deletes the Lease of an operator that has ended; with `dry_run`, only says whether it is there.
+/// Deletes the Lease of an operator that has ended. With `dry_run`, only returns whether it exists.
 pub async fn remove(client: Client, namespace: &str, name: &str, dry_run: bool) -> Result<bool, kube::Error> {
     let leases: Api<Lease> = Api::namespaced(client, namespace);
     if dry_run {

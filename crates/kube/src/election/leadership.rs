@@ -1,5 +1,5 @@
-//! Whether this process leads, and until when it may act: what those ask who run hooks and write. Asks nobody
-//! itself, so it is cheap enough for each write.
+//! Whether this process leads, and until when it may act. The parts of the operator that run hooks and write query
+//! this. It sends no requests, so it is cheap enough for each write.
 
 use std::future::pending;
 
@@ -8,49 +8,48 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// What this process is among its like.
+/// The role of this process among the replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Another one leads, or nobody yet.
+    /// Another replica leads, or none does yet.
     Standby {
-        /// Another one gave a sign of life lately.
+        /// Another replica gave a sign of life lately.
         led: bool,
     },
-    /// It leads.
     Leading {
-        /// It may act until then, and longer once it has renewed.
+        /// The process may act until then, and longer after it has renewed the Lease.
         until: Instant,
     },
-    /// It led, and does so never again.
+    /// The process led, and will never lead again.
     Over,
 }
 
-/// Something that only the leader may do.
+/// The error of an action that only the leader may perform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this operator holds the Lease no more (or not yet): only the replica that leads may write")]
 pub struct NotLeading;
 
-/// Tells whether this process leads. Cheap to clone.
+/// Reports whether this process leads. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Leadership(Option<watch::Receiver<Standing>>);
 
 impl Leadership {
-    /// There are no others: it leads without end.
+    /// For an operator without other replicas: it leads without end.
     pub fn alone() -> Self {
         Self(None)
     }
 
-    /// As somebody tells. Once that one is gone, what was told last holds to its end.
+    /// Follows the election through a channel. If the channel closes, the last value stays valid until its time ends.
     pub fn told(standing: watch::Receiver<Standing>) -> Self {
         Self(Some(standing))
     }
 
-    /// Whether nobody else can lead.
+    /// Whether no other replica can lead.
     pub fn is_alone(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Until when it may act; no end when it is alone.
+    /// Returns until when the process may act. `None` means without end, for an operator without other replicas.
     pub fn check(&self) -> Result<Option<Instant>, NotLeading> {
         let Some(standing) = &self.0 else { return Ok(None) };
         match *standing.borrow() {
@@ -59,22 +58,22 @@ impl Leadership {
         }
     }
 
-    /// Whether it may act now.
+    /// Whether the process may act now.
     pub fn leads(&self) -> bool {
         self.check().is_ok()
     }
 
-    /// Whether it waits for its turn.
+    /// Whether the process waits for its turn.
     pub fn is_standby(&self) -> bool {
         self.0.as_ref().is_some_and(|standing| matches!(*standing.borrow(), Standing::Standby { .. }))
     }
 
-    /// Whether another one leads.
+    /// Whether another replica leads.
     pub fn led_by_another(&self) -> bool {
         self.0.as_ref().is_some_and(|standing| *standing.borrow() == Standing::Standby { led: true })
     }
 
-    /// Returns once it leads; never, if it does no more.
+    /// Returns when the process leads. If it can no longer lead, this never returns.
     pub async fn gained(&self) {
         let Some(mut standing) = self.0.clone() else { return };
         if standing.wait_for(|standing| matches!(standing, Standing::Leading { .. })).await.is_err() {
@@ -82,7 +81,7 @@ impl Leadership {
         }
     }
 
-    /// Returns once it has led and may act no more, told or not: time alone is enough.
+    /// Returns when the process has led and may no longer act. The end of its time is enough, without a notification.
     pub async fn lost(&self) {
         let Some(mut standing) = self.0.clone() else { return pending().await };
         loop {

@@ -1,17 +1,17 @@
-//! Which of several replicas leads: a Lease elects one, and tells it until when it may act.
+//! Elects one of several replicas as the leader by a Lease, and limits the time until which it may act.
 //!
 //! ```text
-//!  the Lease ─▶ record ─▶ elector (pure: look, write, rest) ─▶ keep: asks the API server ─▶ Leadership
+//!  the Lease ─▶ record ─▶ elector (pure: read, write, rest) ─▶ keep: sends the requests ─▶ Leadership
 //! ```
 //!
 //! | file | its job |
 //! | --- | --- |
 //! | `record` | what a Lease says, and the body of a write |
-//! | `elector` | what is to be done now; pure |
-//! | `leadership` | whether this process leads, for those who act on it |
-//! | `keep` | does what the elector says |
+//! | `elector` | what to do now; pure |
+//! | `leadership` | whether this process leads, for the code that acts on it |
+//! | `keep` | does what the elector decides |
 //!
-//! Never stops anything that runs: those who hold a [`Leadership`] do.
+//! The election stops nothing that runs. The code that holds a [`Leadership`] does that.
 
 mod elector;
 mod keep;
@@ -25,30 +25,31 @@ use std::time::Duration;
 pub use keep::{Candidacy, Election, ElectionConfig, remove};
 pub use leadership::{Leadership, NotLeading, Standing};
 
-/// The times of an election, all out of how long a Lease lasts.
+/// The times of an election. All follow from the duration of the Lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// Without a sign of life for this time, another may take the Lease.
+    /// After this time without a sign of life, another replica may take the Lease.
     pub duration: Duration,
-    /// The leader ends when it could not renew for this time: before anybody can follow, by more than clocks differ.
+    /// A leader that could not renew for this time ends. That is before any other replica can lead, with a margin for
+    /// clocks that run at different speeds.
     pub deadline: Duration,
-    /// Between two renewals, and between two looks of a standby.
+    /// The time between two renewals, and between two reads of a standby.
     pub retry: Duration,
-    /// For one request.
+    /// The time limit of one request.
     pub patience: Duration,
 }
 
 impl Terms {
-    /// The usual duration: 15 s.
+    /// The default duration: 15 s.
     pub const DURATION: Duration = Duration::from_secs(15);
 
-    /// Of 15 s: 10 s to renew, every 2 s, and 3 s for a request.
+    /// For a duration of 15 s: 10 s to renew, a try every 2 s, and 3 s for a request.
     pub fn of(duration: Duration) -> Self {
         Self { duration, deadline: duration * 2 / 3, retry: duration * 2 / 15, patience: duration / 5 }
     }
 }
 
-/// The usual name of an operator's Lease: with its instance, where it has one.
+/// The default name of an operator's Lease. It includes the operator's instance, if it has one.
 pub fn lease_name(instance: Option<&str>) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
     match instance {

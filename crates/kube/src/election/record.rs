@@ -1,4 +1,4 @@
-//! What a Lease says of who leads, and the bodies that write it. Decides nothing.
+//! What a Lease says about the leader, and the bodies of writes to it.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use jiff::Timestamp;
 use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::MicroTime};
 use serde_json::{Value, json};
 
-/// A Lease, as far as an election goes.
+/// The fields of a Lease that matter to an election.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Record {
-    /// Absent: nobody leads.
+    /// Absent if no replica leads.
     pub holder: Option<String>,
-    /// How long it lasts without a renewal, as its holder says.
+    /// How long the Lease lasts without a renewal, as its holder says.
     pub duration: Option<Duration>,
-    /// By the holder's clock: compared with itself, and never with ours.
+    /// By the holder's clock. It is only compared with other values of that clock, never with this process's time.
     pub renewed: Option<Timestamp>,
     pub acquired: Option<Timestamp>,
-    /// How often it passed from one to another.
+    /// How often the Lease passed from one holder to another.
     pub transitions: i32,
-    /// Of the object; empty before it is written.
+    /// The resource version of the Lease. Empty before the Lease is written.
     pub version: String,
 }
 
@@ -37,16 +37,16 @@ impl Record {
         }
     }
 
-    /// Nobody gave a sign of life between the two.
+    /// Whether no holder gave a sign of life between the two.
     pub fn is_as(&self, other: &Self) -> bool {
         Self { version: String::new(), ..self.clone() } == Self { version: String::new(), ..other.clone() }
     }
 
-    /// The body of a merge patch, or with a name that of a creation. With the version that was read, so that only one
-    /// of two writers succeeds.
+    /// The body of a merge patch or, with a name, of a creation. A patch includes the version that was read, so that
+    /// only one of two writers succeeds.
     pub fn body(&self, create: Option<(&str, &str)>) -> Value {
         let time = |time: Option<Timestamp>| time.map(|time| format!("{time:.6}"));
-        // It is in whole seconds there, and others must not think that it ends early.
+        // The field has whole seconds. Rounding up makes sure that no other replica believes that the Lease ends early.
         let seconds = self.duration.map(|duration| duration.as_millis().div_ceil(1000).max(1));
         let spec = json!({
             "holderIdentity": self.holder.as_deref().unwrap_or_default(),

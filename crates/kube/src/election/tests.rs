@@ -1,4 +1,5 @@
-//! The elector by hand, and several of them on a Lease whose API server is slow, forgetful and of another time.
+//! Tests of one elector step by step, and of several electors on a Lease whose API server is slow, loses requests, and
+//! has other clocks.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::{
@@ -19,7 +20,7 @@ use super::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// An elector with a clock of the test.
+/// An elector with a clock that the test sets.
 struct Hand {
     elector: Elector,
     start: Instant,
@@ -58,7 +59,7 @@ impl Hand {
         self.step()
     }
 
-    /// Does what the step says, at once.
+    /// Performs the write of the step at once.
     fn done(&mut self, step: Step) {
         let (Step::Write(record) | Step::Create(record)) = step else { panic!("not a write: {step:?}") };
         self.elector.wrote(Record { version: format!("v{}", self.at), ..record }, self.now(), self.now(), 0.0);
@@ -112,7 +113,7 @@ fn it_renews_and_keeps_what_stands_there() {
 #[test]
 fn a_lease_is_taken_when_its_holder_was_silent_for_so_long_by_our_clock() {
     let mut one = Hand::new();
-    // Whatever the holder's clock says.
+    // The time in the record is the holder's and does not matter.
     assert!(matches!(one.at(100).saw(held("other", 1)), Step::Rest(_)));
     assert_eq!(one.standing(), Standing::Standby { led: true });
     assert_eq!(one.at(102).step(), Step::Look);
@@ -197,7 +198,7 @@ fn an_answer_that_was_lost_counts_as_none() {
     let mut one = Hand::new();
     one.saw(None);
     one.failed(false);
-    // It was made all the same. Only a write whose moment is known makes a leader.
+    // The Lease was created after all. Only a write whose time is known makes a leader.
     let step = one.at(3).saw(held("me", 0));
     assert!(matches!(one.standing(), Standing::Standby { .. }));
     let Step::Write(record) = &step else { panic!("{step:?}") };
@@ -219,7 +220,7 @@ fn a_lease_is_named_after_the_instance() {
     assert_eq!(lease_name(Some("Team_a.2")), "boathook-team-a.2");
 }
 
-/// What happens to one request: how long each way takes, in ms, and whether request or answer is lost.
+/// What happens to one request: how long each way takes, in ms, and whether the request or its response is lost.
 #[derive(Debug, Clone, Copy)]
 struct Weather {
     there: u64,
@@ -236,19 +237,19 @@ fn weather() -> impl Strategy<Value = Weather> {
 
 #[derive(Debug, Clone)]
 enum Event {
-    /// The elector is asked what to do; only the last such event counts.
+    /// The elector decides what to do. Only the last such event counts.
     Wake(usize, u64),
-    /// A request is there.
+    /// A request reaches the server.
     Arrives(usize, Step, Instant, Weather),
-    /// Its answer is, or was waited for long enough.
+    /// Its response arrives, or the time limit of the request has passed.
     Answered(usize, Result<Option<Record>, bool>, bool, Instant),
-    /// Somebody deletes the Lease.
+    /// The Lease is deleted.
     Deleted,
-    /// A replica gives it back and ends.
+    /// A replica gives the Lease back and ends.
     Stops(usize),
 }
 
-/// Who leads since when (of all time) and until when, as it believes.
+/// A replica, and since when and until when it leads, as it believes. The times are those of the world's clock.
 type Reign = (usize, u64, u64);
 
 struct World {
@@ -264,12 +265,12 @@ struct World {
 }
 
 impl World {
-    /// The elector's own clock, which may be faster or slower.
+    /// The elector's own clock, which may be faster or slower than the world's.
     fn clock(&self, who: usize, at: u64) -> Instant {
         self.start + Duration::from_millis(at).mul_f64(self.electors[who].1)
     }
 
-    /// The other way; rounded up, against us.
+    /// The inverse of [`Self::clock`]. It rounds up, so that reigns look longer than they are.
     fn time(&self, who: usize, clock: Instant) -> u64 {
         ((clock - self.start).as_secs_f64() * 1e3 / self.electors[who].1).ceil() as u64
     }
@@ -314,7 +315,8 @@ impl World {
 
     fn happens(&mut self, at: u64, event: Event) {
         match event {
-            // Who does not know that somebody holds it can't know that somebody does.
+            // The Lease is deleted only if all electors know its holder. One that does not cannot know that somebody
+            // leads.
             Event::Deleted => {
                 let holder = self.lease.as_ref().and_then(|lease| lease.holder.as_deref());
                 if self.electors.iter().all(|(elector, ..)| elector.holder() == holder) {
@@ -381,7 +383,7 @@ impl World {
     }
 }
 
-/// Plays some minutes; who led.
+/// Plays five minutes. The world's `reigns` show who led.
 fn play(rates: &[f64], weather: Vec<Weather>, stops: &[(u64, usize)], deleted: Option<u64>) -> World {
     let start = Instant::from_std(Std::now());
     let terms = Terms::of(15 * SECOND);

@@ -1,4 +1,4 @@
-//! How long to wait after an error. Pure: chance is an argument.
+//! How long to wait after an error. Pure: the random number is an argument.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ impl Backoff {
         Self { initial, max, errors: 0 }
     }
 
-    /// The next delay; `chance` out of 0..1 spreads it over its upper half, so that streams that
-    /// failed together do not come back together.
+    /// Returns the next delay. `chance`, from 0 to 1, spreads it over its upper half, so that streams that failed
+    /// together do not come back together.
     pub fn next(&mut self, chance: f64) -> Duration {
         let doubled = self.initial.saturating_mul(2_u32.saturating_pow(self.errors)).min(self.max);
         self.errors = self.errors.saturating_add(1);

@@ -1,5 +1,4 @@
-//! One answer of the API server: its bytes as lines, or whole. Every wait has an end. Never
-//! retries.
+//! Reads one response of the API server, line by line or whole. Every wait has a limit, and nothing is retried here.
 
 use std::time::Duration;
 
@@ -12,14 +11,14 @@ use tokio::time::{Instant, timeout};
 
 use super::{error::RequestError, wire};
 
-/// Longest error answer that is read.
+/// The most bytes that are read of an error response.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
-/// An answer begins at once, whatever comes later: who waits longer asked through a kept connection
-/// that is dead, and has to try another.
+/// How long a response may take to begin. A server begins to answer at once, even if the rest takes long. If it does
+/// not, the request went through a kept connection that is dead, and the caller must try another one.
 const BEGIN: Duration = Duration::from_secs(20);
 
-/// Bytes of an answer as they come.
+/// The bytes of a response as they arrive.
 #[derive(Debug)]
 struct Chunks {
     body: BodyDataStream<Body>,
@@ -40,7 +39,7 @@ impl Chunks {
     }
 }
 
-/// Sends a request; the answer's status is a success.
+/// Sends a request. A response without a success status is an error.
 async fn send(client: &Client, request: Request<Body>, silence: Duration) -> Result<Chunks, RequestError> {
     let begin = silence.min(BEGIN);
     let response = timeout(begin, client.send(request))
@@ -53,7 +52,7 @@ async fn send(client: &Client, request: Request<Body>, silence: Duration) -> Res
         return Ok(chunks);
     }
     let mut text = BytesMut::new();
-    // What can't be read of an error's text is not worth another error.
+    // A failure to read the text of an error is not worth another error.
     while let Ok(Some(chunk)) = chunks.next().await {
         text.extend_from_slice(&chunk);
         if text.len() > MAX_ERROR_BYTES {
@@ -67,7 +66,7 @@ fn retry_after(response: &Response<Body>) -> Option<Duration> {
     response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// The whole answer. Longer ones than `max_bytes` are an error.
+/// Reads the whole response. A response longer than `max_bytes` is an error.
 pub(super) async fn whole(
     client: &Client,
     request: Request<Body>,
@@ -85,12 +84,12 @@ pub(super) async fn whole(
     Ok(whole)
 }
 
-/// An answer that is read line by line.
+/// A response that is read line by line.
 #[derive(Debug)]
 pub(super) struct Lines {
     chunks: Chunks,
     buffer: BytesMut,
-    /// Bytes of `buffer` that hold no line end.
+    /// How many bytes at the start of `buffer` contain no line end.
     searched: usize,
     max_line: usize,
 }
@@ -106,7 +105,7 @@ impl Lines {
         Ok(Self { chunks, buffer: BytesMut::new(), searched: 0, max_line })
     }
 
-    /// The next line, not empty, without its end; `None` when the server ended the answer.
+    /// Returns the next line that is not empty, without its end, or `None` if the server ended the response.
     /// Cancel-safe.
     pub async fn next(&mut self) -> Result<Option<BytesMut>, RequestError> {
         loop {
@@ -138,7 +137,7 @@ impl Lines {
         Some(line)
     }
 
-    /// From now on, how long the server may be silent.
+    /// Sets how long the server may be silent from now on.
     pub fn set_silence(&mut self, silence: Duration) {
         self.chunks.silence = silence;
     }

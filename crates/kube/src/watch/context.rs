@@ -1,4 +1,4 @@
-//! What all parts of one stream share. Holds; does nothing.
+//! What all parts of one stream share.
 
 use std::{
     collections::HashSet,
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::{Observer, Selection, StreamConfig, stats::Board, wire::Kind};
 
-/// API versions (`apps/v1`) whose server is known not to list as a part of a watch.
+/// API versions (`apps/v1`) whose server is known not to support lists as part of a watch.
 #[derive(Debug, Default)]
 pub(super) struct PagedOnly(Mutex<HashSet<String>>);
 
@@ -33,7 +33,7 @@ pub(super) struct Context {
     pub kind: Kind,
     pub observer: Arc<dyn Observer>,
     pub paged_only: Arc<PagedOnly>,
-    /// Lists at the same time.
+    /// The turns for lists. They limit how many lists run at the same time.
     pub lists: Pool,
     pub board: Arc<Board>,
     /// Cuts the delay before the next list short.
@@ -41,13 +41,13 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// A turn to list, as soon as one of these tenants gets one.
+    /// Takes a turn to list, as soon as one of these tenants gets one.
     pub async fn turn(&self, tenants: &[Tenant]) -> Option<Share> {
         let mut turns: FuturesUnordered<_> = tenants.iter().map(|tenant| self.lists.take(tenant, 1)).collect();
         turns.next().await?.ok()
     }
 
-    /// What the next watch asks for; spread, so that watches do not end together.
+    /// The timeout that the next watch requests. It is spread, so that watches do not end together.
     pub fn watch_timeout(&self) -> Duration {
         self.config.watch_timeout.mul_f64(rand::random_range(0.9..=1.1))
     }

@@ -1,39 +1,38 @@
-//! Why a list or a watch failed: one error for a request, and the kind under which it is counted.
-//! Decides nothing about what happens next.
+//! Why a list or a watch failed: one error for a request, and the kind under which failures are counted. What happens
+//! next is decided elsewhere.
 
 use std::{error::Error, fmt, time::Duration};
 
 use kube::Error as ClientError;
 
-/// How servers tell that the version that was asked for is later than any of theirs.
+/// The message with which servers report that the requested version is later than any of theirs.
 const FROM_THE_FUTURE: &str = "Too large resource version";
 
-/// Kinds of failure, as they appear in logs and metric labels.
+/// The kinds of failure, as they appear in logs and metric labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WatchErrorKind {
-    /// The server no longer has the history that was asked for (410), or does not have it yet, as when it
-    /// was restored from an older state; a list follows.
+    /// The server no longer has the requested history (410), or does not have it yet, for example after it was restored
+    /// from an older state. A list follows.
     Expired,
-    /// The server ended a watch as soon as it had begun.
+    /// The server ended a watch immediately after its start.
     Eof,
     /// The connection broke in the middle.
     UnexpectedEof,
-    /// The host's own identity may not list or watch this (401, 403).
+    /// The operator's own identity may not list or watch this kind (401, 403).
     Forbidden,
-    /// The server does not serve this kind, or not here (404).
+    /// The server does not serve this kind, or does not serve it here (404).
     NotFound,
-    /// The server can't be reached, is silent, or asks for patience (429, 5xx).
+    /// The server cannot be reached, is silent, or requests a pause (429, 5xx).
     Unavailable,
-    /// The server sent nothing for too long; the watch is rebuilt.
+    /// The server sent nothing for too long. The watch is rebuilt.
     Silent,
-    /// The stream's task broke off by a defect of this program; it begins anew.
+    /// The stream's task ended because of a bug in this program. It restarts.
     Died,
     /// Anything else.
     Other,
 }
 
 impl WatchErrorKind {
-    /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Expired,
         Self::Eof,
@@ -46,7 +45,7 @@ impl WatchErrorKind {
         Self::Other,
     ];
 
-    /// For a metric label.
+    /// The name in metric labels.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Expired => "expired",
@@ -78,7 +77,6 @@ impl fmt::Display for WatchErrorKind {
     }
 }
 
-/// One request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
     #[error("the request could not be made")]
@@ -121,7 +119,7 @@ impl RequestError {
         }
     }
 
-    /// What the server asked for.
+    /// The delay that the server requested.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -129,20 +127,20 @@ impl RequestError {
         }
     }
 
-    /// Whether the server does not serve the kind. A 404 that names what is missing is about that: a server
-    /// may answer so for a namespace.
+    /// Whether the server does not serve the kind. A 404 that names what is missing means something else: some servers
+    /// return one for a namespace.
     pub fn is_unserved(&self) -> bool {
         matches!(self, Self::Status { code: 404, names_something: false, .. })
     }
 
-    /// Whether the server refused a list as a part of a watch. Servers that know the parameter and
-    /// have it switched off answer 422 or 400.
+    /// Whether the server rejected a list as part of a watch. Servers that know the parameter but have the feature
+    /// switched off return 422 or 400.
     pub fn refuses_streaming(&self) -> bool {
         matches!(self, Self::Status { code: 400 | 422, .. })
     }
 }
 
-/// An error with all its sources, in one line.
+/// Formats an error with all its sources in one line.
 pub(super) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,5 +1,5 @@
-//! One list, delivered to those who need it as it comes: page by page, or as the first part of a
-//! watch. Holds one page or line at a time, and never retries.
+//! Delivers one list to the subscribers that need it, as it arrives: page by page, or as the first part of a watch. It
+//! holds one page or line at a time, and never retries.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -20,10 +20,10 @@ use super::{
     wire::{self, Line},
 };
 
-/// The longest that one list keeps others waiting.
+/// The longest time that one list keeps others waiting.
 const TURN: Duration = Duration::from_secs(5);
 
-/// A list whose first answer is there.
+/// A list whose first response has arrived.
 #[derive(Debug)]
 pub(super) struct Opened {
     source: Source,
@@ -41,11 +41,11 @@ enum Source {
 /// A list that is over.
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// Who got all of it, or, after an error, needs another.
+    /// The subscribers that got the whole list. After an error, they need another one.
     pub outlets: Vec<Outlet>,
-    /// Who did not take it in time.
+    /// The subscribers that did not take the list in time.
     pub behind: Vec<Outlet>,
-    /// Where the watch of the others stood when the list was asked for.
+    /// Where the watch of the other subscribers stood when the list was requested.
     pub asked_at: String,
     pub result: Result<Complete, RequestError>,
 }
@@ -53,15 +53,15 @@ pub(super) struct Listed {
 /// A list that was delivered.
 #[derive(Debug)]
 pub(super) struct Complete {
-    /// What it shows.
+    /// The version that the list shows.
     pub version: String,
-    /// The watch that goes on from it, if the list was a part of one.
+    /// The watch that continues from the list, if the list was a part of one.
     pub watch: Option<Lines>,
-    /// The object in it that was changed last.
+    /// The object in the list that was changed last.
     pub witness: Option<Witness>,
 }
 
-/// Asks for a list when it is the turn of one of these tenants, while the watch stands at `asked_at`.
+/// Requests a list when one of these tenants gets a turn, while the watch stands at `asked_at`.
 pub(super) async fn open(context: &Context, asked_at: String, tenants: &[Tenant]) -> Result<Opened, RequestError> {
     let turn = context.turn(tenants).await;
     let started = Instant::now();
@@ -79,7 +79,8 @@ async fn first_answer(context: &Context) -> Result<Source, RequestError> {
     Ok(Source::Pages { first, limit })
 }
 
-/// Does this in a turn. What takes long, for a server that is silent or a subscriber that is slow, gives it up on the way.
+/// Does the work in a turn. If the server is silent or a subscriber is slow, the work gives the turn up on the way and
+/// continues without it.
 async fn in_turn<T>(turn: Option<Share>, work: impl Future<Output = T>) -> (T, Option<Share>) {
     let mut work = pin!(work);
     match timeout(TURN, &mut work).await {
@@ -108,7 +109,7 @@ async fn open_watch(context: &Context) -> Result<Option<Lines>, RequestError> {
     }
 }
 
-/// A page, smaller if it is too long, and the size that worked.
+/// Requests a page, and a smaller one if it is too long. Returns the page and the size that worked.
 async fn page(context: &Context, token: Option<&str>, limit: usize) -> Result<(BytesMut, usize), RequestError> {
     let config = &context.config;
     let mut limit = limit.max(1);
@@ -122,8 +123,8 @@ async fn page(context: &Context, token: Option<&str>, limit: usize) -> Result<(B
     }
 }
 
-/// Delivers a list. With `patient`, the subscribers set the pace; otherwise those who are slower
-/// than the others for too long are left behind.
+/// Delivers a list. If `patient`, the subscribers set the pace. Otherwise a subscriber that is slower than the others
+/// for too long falls behind.
 pub(super) async fn deliver(context: Arc<Context>, opened: Opened, outlets: Vec<Outlet>, patient: bool) -> Listed {
     let mut group = Group { context: &context, outlets, behind: Vec::new(), patient, objects: 0, witness: None };
     let (result, turn) = in_turn(opened.turn, group.run(opened.source)).await;
@@ -197,7 +198,7 @@ impl Group<'_> {
         Err(RequestError::HalfList)
     }
 
-    /// A server that ignores the parameter sends the objects, and then waits for changes.
+    /// A server that ignores the parameter sends the objects and then waits for changes.
     fn doubt_streaming(&self, error: RequestError) -> RequestError {
         if matches!(error, RequestError::Silent(_)) {
             self.context.paged_only.add(self.context.selection.resource.api_version());

@@ -1,8 +1,7 @@
-//! Stage 1: what happens in the cluster, and when the clock strikes.
+//! Stage 1: the changes of objects in the cluster, and the ticks of schedules.
 //!
-//! [`Streams`] gives every subscriber of the same [`Selection`] the changes out of one list and
-//! watch; [`Schedule`] gives the ticks of a crontab. They know no hooks, filters or queues, and
-//! store no object.
+//! [`Streams`] gives every subscriber of the same [`Selection`] the changes from one list and watch. [`Schedule`] gives
+//! the ticks of a crontab. They know no hooks, filters or queues, and they store no object.
 
 mod backoff;
 mod config;

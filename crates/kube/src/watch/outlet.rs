@@ -1,5 +1,5 @@
-//! A stream's end of one subscription: a bounded channel, and how far its subscriber is. Knows
-//! nothing of requests.
+//! The stream's end of one subscription: a bounded channel, and how far its subscriber is. It knows nothing about
+//! requests.
 
 use std::time::Duration;
 
@@ -12,47 +12,47 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// Bytes of objects on their way are counted in units of this.
+/// The unit in which bytes of objects on their way are counted.
 pub(super) const UNIT: u64 = 1024;
 
-/// A change on its way, with its part of what may be on the way.
+/// A change on its way, with its share of the bytes that may be on their way.
 #[derive(Debug)]
 pub(super) struct Sent {
     pub change: Change,
     _part: Option<Share>,
 }
 
-/// Nobody is listed again more often.
+/// The shortest period between two lists of one subscriber.
 const MIN_PERIOD: Duration = Duration::from_secs(1);
 
-/// What became of a change.
+/// What happened to a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {
     /// It is in the channel.
     Done,
-    /// The channel was full for too long; the change is lost to this subscriber.
+    /// The channel was full for too long. This subscriber does not get the change.
     Lagging,
     /// The subscription was dropped.
     Gone,
 }
 
-/// Where one subscriber gets its changes from.
+/// The sending end of one subscriber's changes.
 #[derive(Debug)]
 pub(super) struct Outlet {
     sender: mpsc::Sender<Sent>,
     on_the_way: Pool,
-    /// Whose turn its lists take.
+    /// The tenant whose turn its lists take.
     pub tenant: Tenant,
-    /// The newest version whose change it has, if versions are numbers. What is not newer is not
-    /// for it: the stream may have gone back for the sake of another subscriber.
+    /// The newest version whose change it has, if versions are numbers. A change that is not newer is not delivered to
+    /// it, because the stream may have gone back for another subscriber.
     pub seen: u64,
-    /// It held up others; it gets its next list alone.
+    /// It held up others, so it gets its next list alone.
     pub slow: bool,
-    /// It was told that the kind is not served.
+    /// It has been notified that the kind is not served.
     pub told_unserved: bool,
     /// Its resynchronization period.
     period: Option<Duration>,
-    /// When it is to be listed anew.
+    /// When it gets another list.
     pub due: Option<Instant>,
     full_since: Option<Instant>,
 }
@@ -79,21 +79,21 @@ impl Outlet {
         (outlet, receiver)
     }
 
-    /// It got a list that shows `version`. Those who got it together get the next one together, as long as
-    /// their periods and `stretch` are the same.
+    /// Notes that it got a list that shows `version`. Subscribers that got the list together get the next one together,
+    /// if their periods and `stretch` are the same.
     pub fn listed(&mut self, version: u64, now: Instant, stretch: f64) {
         self.seen = version;
         self.slow = false;
         self.due = self.period.map(|period| now + period.max(MIN_PERIOD).mul_f64(stretch));
     }
 
-    /// Whether it is to be listed anew.
+    /// Whether it needs another list now.
     pub fn is_due(&self, now: Instant) -> bool {
         self.due.is_some_and(|due| due <= now)
     }
 
-    /// Delivers within `grace`, counted from when there was no more room: also a subscriber that
-    /// frees one place at a time is behind then.
+    /// Delivers a change within `grace`, counted from when the channel became full. A subscriber that frees one place
+    /// at a time therefore also falls behind.
     pub async fn deliver(&mut self, change: Change, grace: Duration) -> Delivery {
         let part = self.units(&change).map(|units| self.on_the_way.try_take(&self.tenant, units));
         if let None | Some(Some(_)) = part
@@ -111,7 +111,7 @@ impl Outlet {
         }
     }
 
-    /// Delivers, however long that takes.
+    /// Delivers a change, however long that takes.
     pub async fn deliver_patiently(&mut self, change: Change) -> Delivery {
         let part = async {
             match self.units(&change) {
@@ -129,7 +129,8 @@ impl Outlet {
         }
     }
 
-    /// What a change takes of what may be on the way. No object is too large for a way that is empty.
+    /// The units that a change takes. An object that is larger than everything that may be on its way counts as that
+    /// much, so it goes when nothing else is on its way.
     fn units(&self, change: &Change) -> Option<u64> {
         match change {
             Change::Upsert(object) | Change::Delete(object) => {
@@ -218,7 +219,7 @@ mod tests {
         }
         assert_eq!(greedy.deliver(object(12), GRACE).await, Delivery::Lagging);
         assert_eq!(other.deliver(object(12), GRACE).await, Delivery::Done);
-        // Marks take nothing, and what is taken makes room.
+        // Marks take no units. Objects that were received free theirs.
         assert_eq!(greedy.deliver(Change::ListDone, Duration::ZERO).await, Delivery::Done);
         drop((takes.recv().await.unwrap(), also.recv().await.unwrap()));
         assert_eq!(greedy.deliver(object(12), GRACE).await, Delivery::Done);

@@ -1,9 +1,10 @@
-//! Whether the API server went back in time, as when etcd was restored from a snapshot. It tells nobody, and once its
-//! writes have passed the version that a watch knows, the watch goes on over the gap as if nothing had happened.
+//! Detects that the API server went back in time, for example after etcd was restored from a snapshot. The server does
+//! not report that. Once its writes have passed the version that a watch knows, the watch would continue over the gap
+//! as if nothing had happened.
 //!
-//! So before a watch goes on where another one ended, one object is looked at, the last one that was heard of: a
-//! history that goes on from there has no older version of it, and none without it unless its deletion comes by the
-//! watch.
+//! Before a watch continues where another one ended, the stream therefore checks one object: the last one that it
+//! received. If the history continues from there, the server has no older version of that object. If the object is
+//! gone, the watch must send its deletion.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use super::{
     wire::{self, Line},
 };
 
-/// The last change that was heard.
+/// The last change that was received.
 #[derive(Debug, Clone)]
 pub(super) struct Witness {
     object: Arc<Object>,
@@ -27,13 +28,12 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    /// None if the server's versions are no numbers.
+    /// Returns `None` if the server's versions are not numbers.
     pub fn new(object: &Arc<Object>, deleted: bool) -> Option<Self> {
         let version = number(&object.resource_version)?;
         Some(Self { object: object.clone(), version, deleted })
     }
 
-    /// The later one of two.
     pub fn later(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) if one.version > other.version => Some(one),
@@ -42,7 +42,7 @@ impl Witness {
     }
 }
 
-/// The object is not there, so that its deletion comes before this version has passed.
+/// The object is not there, so the watch must send its deletion before it passes the version `by`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Missing {
     key: ObjectKey,
@@ -50,7 +50,7 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Whether a line of the watch is the deletion; `Err` when it would have had to come before.
+    /// Whether a line of the watch is the deletion. Returns `Err` if the deletion should have come before this line.
     pub fn settled_by(&self, line: &Line) -> Result<bool, u64> {
         let version = match line {
             Line::Delete(object) | Line::Upsert(object) if object.key == self.key => return Ok(true),
@@ -65,8 +65,8 @@ impl Missing {
     }
 }
 
-/// Looks before a watch goes on at `position`, where another one ended. What has to come by the watch, if something
-/// has to.
+/// Checks the server before a watch continues at `position`, where another one ended. Returns the deletion that the
+/// watch must send, if there is one.
 pub(super) async fn look(
     context: &Context,
     position: &str,
@@ -78,7 +78,7 @@ pub(super) async fn look(
     let config = &context.config;
     let bytes = match connection::whole(&context.client, request, config.list_silence, config.max_page_bytes).await {
         Ok(bytes) => bytes,
-        // Who may watch and not do this has to do without.
+        // A client that may watch but not list does without the check.
         Err(RequestError::Status { code: 400..=428, .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -90,7 +90,7 @@ pub(super) async fn look(
     judge(known, head, witness, found.map(|found| found.version))
 }
 
-/// Pure. `now` is the version of the witness's object, if it is there.
+/// Pure. `now` is the version of the witness's object, if the object exists.
 fn judge(known: u64, head: u64, witness: Option<&Witness>, now: Option<u64>) -> Result<Option<Missing>, RequestError> {
     if head < known {
         return Err(RequestError::WentBack { known, found: head });
@@ -131,7 +131,7 @@ mod tests {
             assert_eq!(back(witness, 100, Some(90)), None);
             assert_eq!(back(witness, 200, Some(150)), None);
         }
-        // The head has passed what was known; the object was written before the gap.
+        // The head has passed the known version. The object was written before the gap.
         assert_eq!(back(Some(&a), 200, Some(80)), Some((90, 80)));
         assert_eq!(back(Some(&gone), 200, Some(80)), Some((90, 80)), "its deletion never happened");
         assert_eq!(judge(100, 200, Some(&gone), None).unwrap(), None);

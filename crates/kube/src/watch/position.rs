@@ -1,22 +1,22 @@
-//! Where a watch goes on. Pure.
+//! Where a watch continues. Pure.
 //!
-//! Versions of one kind grow with every change, and the API says so by now: they may be compared as
-//! numbers. A server with other versions is served too, at the price of more lists.
+//! Versions of one kind grow with every change, and the Kubernetes API now allows clients to compare them as numbers. A
+//! server whose versions are not numbers also works, but costs more lists.
 
-/// How a stream goes on when a list for some subscribers is complete.
+/// How a stream continues when a list for some subscribers is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resume {
-    /// The watch is not past the list: it serves both.
+    /// The watch is not past the list, so it serves both.
     Keep,
-    /// The watch starts at the list; the others have seen some of what comes.
+    /// The watch starts at the list. The other subscribers have already seen some of what it sends.
     FromList,
-    /// No one knows what the others missed: the watch starts at the list, and they need a list too.
+    /// It is unknown what the other subscribers missed. The watch starts at the list, and they need a list too.
     FromListAndRelist,
 }
 
-/// `watch` is where the watch of the others stands, if there are any, and `asked_at` where it stood when
-/// the list was asked for. A list shows the newest state, so it can't be behind that, unless the server
-/// was restored from an older one: then what the others know has never happened.
+/// `watch` is where the watch of the other subscribers stands, if there are any. `asked_at` is where it stood when the
+/// list was requested. A list shows the newest state, so it cannot be older than that, unless the server was restored
+/// from an older state. In that case, what the other subscribers know never happened.
 pub(super) fn resume(watch: Option<&str>, asked_at: &str, list: &str) -> Resume {
     let Some(watch) = watch else { return Resume::FromList };
     match (number(watch), number(list)) {
@@ -27,7 +27,6 @@ pub(super) fn resume(watch: Option<&str>, asked_at: &str, list: &str) -> Resume 
     }
 }
 
-/// A version as a number.
 pub(super) fn number(version: &str) -> Option<u64> {
     version.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! The requests of lists and watches. Pure; what comes back is read in `connection.rs`.
+//! Builds the requests of lists and watches. Pure. `connection.rs` reads the responses.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -8,7 +8,7 @@ use kube::client::Body;
 
 use super::{Selection, error::RequestError};
 
-/// One page of a list; without a token the first, at the newest version.
+/// One page of a list. Without a token it is the first page, at the newest version.
 pub(super) fn page(selection: &Selection, limit: usize, token: Option<&str>) -> Result<Request<Body>, RequestError> {
     let mut query = Query::of(selection);
     query.add("limit", &limit.to_string());
@@ -18,8 +18,8 @@ pub(super) fn page(selection: &Selection, limit: usize, token: Option<&str>) -> 
     query.get()
 }
 
-/// One object, or, without a key, any: for the version of it, and for that of the whole list. By its place and name, so
-/// that the server looks at nothing else.
+/// A list of one object, for the object's version and for the version of the whole list. Without a key, it returns any
+/// object. With a key, it selects by namespace and name, so that the server searches nothing else.
 pub(super) fn look(selection: &Selection, key: Option<&ObjectKey>) -> Result<Request<Body>, RequestError> {
     let mut query = match key {
         None => Query::of(selection),
@@ -38,14 +38,14 @@ pub(super) fn look(selection: &Selection, key: Option<&ObjectKey>) -> Result<Req
     query.get()
 }
 
-/// What happens after version `from`.
+/// A watch of the changes after version `from`.
 pub(super) fn watch(selection: &Selection, from: &str, timeout: Duration) -> Result<Request<Body>, RequestError> {
     let mut query = Query::watch(selection, timeout);
     query.add("resourceVersion", from);
     query.get()
 }
 
-/// A list at the newest version, and what happens after it.
+/// A list at the newest version, and a watch of the changes after it.
 pub(super) fn streaming_list(selection: &Selection, timeout: Duration) -> Result<Request<Body>, RequestError> {
     let mut query = Query::watch(selection, timeout);
     query.add("sendInitialEvents", "true");
@@ -53,9 +53,10 @@ pub(super) fn streaming_list(selection: &Selection, timeout: Duration) -> Result
     query.get()
 }
 
-/// What a list is asked for as. Servers that can't leave out the rest send it: `wire.rs` drops it.
+/// The media type that a list requests. Servers that cannot send only metadata send whole objects, and `wire.rs` drops
+/// the rest.
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
-/// What a watch is asked for as. With the list's type, a watch is silent.
+/// The media type that a watch requests. With the list's type, a watch sends nothing.
 const METADATA_WATCH: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 struct Query {
@@ -98,7 +99,7 @@ impl Query {
             if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
                 self.uri.push(char::from(byte));
             } else {
-                // Writing to a String can't fail.
+                // A write to a String cannot fail.
                 let _ = write!(self.uri, "%{byte:02X}");
             }
         }
@@ -107,7 +108,7 @@ impl Query {
     fn get(self) -> Result<Request<Body>, RequestError> {
         Request::get(self.uri)
             .header(http::header::ACCEPT, self.accept)
-            // A compressed watch can't be split into lines as it comes.
+            // A compressed watch cannot be split into lines as it arrives.
             .header(http::header::ACCEPT_ENCODING, "identity")
             .body(Body::empty())
             .map_err(RequestError::Request)

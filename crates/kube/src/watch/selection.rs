@@ -1,4 +1,4 @@
-//! Which objects a stream follows, and which of these a binding needs. Pure: asks nobody.
+//! Which objects a stream follows, and which streams a binding needs. Pure.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -7,16 +7,15 @@ use boathook_core::model::{Content, KubernetesBinding, Resource};
 /// The objects that one stream follows. Equal selections share a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Selection {
-    /// The kind.
     pub resource: Arc<Resource>,
-    /// Absent: all namespaces, or a cluster-scoped kind.
+    /// Absent for all namespaces, or for a cluster-scoped kind.
     pub namespace: Option<String>,
-    /// As the API takes it.
+    /// In the syntax of the API.
     pub label_selector: Option<String>,
-    /// As the API takes it.
+    /// In the syntax of the API.
     pub field_selector: Option<String>,
-    /// Objects come with `apiVersion`, `kind` and `metadata` alone, and cost the server and the network no
-    /// more than that.
+    /// The objects contain only `apiVersion`, `kind` and `metadata`. The server and the network then handle no more
+    /// than that.
     pub metadata_only: bool,
 }
 
@@ -46,14 +45,13 @@ impl fmt::Display for Selection {
     }
 }
 
-/// The selections that together are what a binding asks for: one for each of its namespaces and
-/// names, none twice. An object is in at most one of them.
+/// The selections that a binding needs: one for each of its namespaces and names, without duplicates. An object is in
+/// at most one of them.
 ///
-/// Objects of a cluster-scoped kind are in no namespace, so the binding's namespaces say nothing
-/// about them and are ignored.
+/// Objects of a cluster-scoped kind are in no namespace, so the binding's namespaces are ignored for them.
 ///
-/// A binding that gets only metadata, and has no filter that could want more, follows metadata alone: a
-/// change that it can't see does not reach it.
+/// A binding that receives only metadata, and has no filter that could need more, follows only metadata. A change that
+/// it cannot see then does not reach it.
 pub fn selections_for(binding: &KubernetesBinding, resource: &Arc<Resource>) -> Vec<Selection> {
     let namespaces = if resource.namespaced { choices(&binding.namespaces) } else { vec![None] };
     let names = choices(&binding.names);
@@ -73,7 +71,7 @@ pub fn selections_for(binding: &KubernetesBinding, resource: &Arc<Resource>) -> 
     selections
 }
 
-/// Each text once, in the author's order; one `None`, for all, if there is none.
+/// Each text once, in the author's order. If there are no texts, one `None`, which stands for all.
 fn choices(texts: &[String]) -> Vec<Option<&str>> {
     let mut chosen: Vec<Option<&str>> = Vec::with_capacity(texts.len());
     let mut known = std::collections::HashSet::with_capacity(texts.len());
@@ -99,7 +97,7 @@ fn some_text(text: Option<&str>) -> Option<String> {
     text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// A value in a field selector, so that none can add a condition.
+/// Escapes a value in a field selector, so that it cannot add a condition.
 fn escaped(value: &str) -> Cow<'_, str> {
     if !value.contains(['\\', ',', '=']) {
         return Cow::Borrowed(value);
@@ -196,7 +194,7 @@ mod tests {
         assert!(of(Content::Metadata, None));
         assert!(!of(Content::Metadata, Some(".spec")));
         assert!(!of(Content::Full, None));
-        // Without a filter, a change of anything wakes the hook, also if it is not told of what.
+        // Without a filter, a change of any field wakes the hook, even if the hook does not receive the object.
         assert!(!of(Content::None, None));
     }
 

@@ -1,4 +1,4 @@
-//! What a stream says about itself when asked. Holds figures only.
+//! The figures that a stream reports about itself.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,18 +10,18 @@ use super::{Selection, WatchErrorKind};
 /// What a stream does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamState {
-    /// Nothing has worked yet, or the last try failed; the next follows.
+    /// Nothing has worked yet, or the last try failed and the next one follows.
     Trying,
     /// Its first list is on its way.
     Listing,
-    /// It hears of every change.
+    /// It receives every change.
     Watching,
-    /// The server does not serve the kind; it is asked again and again.
+    /// The server does not serve the kind. The stream tries again periodically.
     Unserved,
 }
 
 impl StreamState {
-    /// For a metric label.
+    /// The name in metric labels.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Trying => "trying",
@@ -32,17 +32,16 @@ impl StreamState {
     }
 }
 
-/// How often a stream failed and went on.
+/// How often a stream failed, by kind of failure. It continued each time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Failures([u64; WatchErrorKind::ALL.len()]);
 
 impl Failures {
-    /// Those of one kind.
     pub fn of(&self, kind: WatchErrorKind) -> u64 {
         self.iter().find(|(known, _)| *known == kind).map_or(0, |(_, count)| count)
     }
 
-    /// All kinds, also those that never happened.
+    /// All kinds, including those that never happened.
     pub fn iter(&self) -> impl Iterator<Item = (WatchErrorKind, u64)> + '_ {
         WatchErrorKind::ALL.into_iter().zip(self.0)
     }
@@ -55,31 +54,27 @@ impl Failures {
     }
 }
 
-/// Figures of one stream.
 #[derive(Debug, Clone)]
 pub struct StreamStats {
-    /// What it follows.
     pub selection: Selection,
-    /// What it does.
     pub state: StreamState,
-    /// When it was made.
+    /// When the stream was created.
     pub began: Instant,
-    /// When the server last sent something that it asked for, bookmarks included; `None` if it never did.
+    /// When the server last sent something that the stream requested, bookmarks included. `None` if it never did.
     pub last_activity: Option<Instant>,
-    /// Objects read since it began, in lists and changes.
+    /// Objects read since the stream was created, in lists and changes.
     pub objects_seen: u64,
-    /// Lists that were delivered since it began.
+    /// Lists delivered since the stream was created.
     pub lists: u64,
-    /// How often its lists and watches failed since it began.
+    /// How often its lists and watches failed since the stream was created.
     pub failures: Failures,
-    /// What the last try failed with; `None` when something has worked since.
+    /// What the last try failed with. `None` if something has worked since.
     pub trouble: Option<WatchErrorKind>,
-    /// Live subscriptions.
     pub subscribers: usize,
 }
 
 impl StreamStats {
-    /// Time without a sign of life. A quiet watch of a healthy server has a bookmark about once a minute.
+    /// The time without a sign of life. On a quiet watch, a healthy server sends a bookmark about once a minute.
     pub fn age(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.last_activity.unwrap_or(self.began))
     }
@@ -125,7 +120,7 @@ impl Board {
         self.figures().state = state;
     }
 
-    /// The server sent something, with so many objects.
+    /// Notes that the server sent something with this many objects.
     pub fn heard(&self, objects: u64) {
         let mut figures = self.figures();
         figures.last_activity = Some(now());
@@ -133,13 +128,11 @@ impl Board {
         figures.trouble = None;
     }
 
-    /// A list was delivered.
     pub fn listed(&self) {
         let mut figures = self.figures();
         figures.lists = figures.lists.saturating_add(1);
     }
 
-    /// A list or a watch failed.
     pub fn failed(&self, kind: WatchErrorKind) {
         let mut figures = self.figures();
         figures.failures.add(kind);
@@ -147,7 +140,7 @@ impl Board {
     }
 }
 
-/// By the clock that the stream's delays go by.
+/// The current time, by the clock that the stream's delays use.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

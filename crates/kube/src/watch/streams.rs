@@ -1,4 +1,4 @@
-//! The table of streams, and what a subscriber holds. Speaks to no server itself.
+//! The table of streams, and the subscriptions to them. The streams' tasks talk to the server.
 
 use std::{
     collections::HashMap,
@@ -36,24 +36,23 @@ use super::{
 /// What a subscriber wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscribe {
-    /// Which objects.
     pub selection: Selection,
-    /// The subscriber gets a new list each time this has passed since the last one, up to a twentieth
-    /// later. At least 1 s; `None`: never. The stream stays shared: others on it see nothing of the list,
-    /// unless they are due as well.
+    /// The subscriber gets a new list each time this period has passed since the last list, up to a twentieth later. At
+    /// least 1 s. `None` means never. The stream stays shared: its other subscribers do not see the list, unless they
+    /// are due as well.
     pub resynchronization: Option<Duration>,
-    /// Whose turn its lists take.
+    /// The tenant whose turn its lists take.
     pub tenant: Tenant,
 }
 
 impl From<Selection> for Subscribe {
-    /// For the operator itself.
+    /// A subscription of the operator itself.
     fn from(selection: Selection) -> Self {
         Self { selection, resynchronization: None, tenant: Tenant::hook("") }
     }
 }
 
-/// All streams of a process: one for each selection that someone follows. Cheap to clone.
+/// All streams of a process, one for each selection that has a subscriber. Cheap to clone.
 #[derive(Clone)]
 pub struct Streams(Arc<Shared>);
 
@@ -81,15 +80,14 @@ struct Entry {
     hurry: Arc<Notify>,
     subscribers: usize,
     task: AbortHandle,
-    /// How long a new task waits, should this one die.
+    /// The delay of a new task, if this one dies.
     backoff: Backoff,
     started: Instant,
 }
 
 impl Streams {
-    /// Asks for nothing yet. `client` must be built with `kube::Config::default_retry` off, since
-    /// retries are decided and reported here, and with no read timeout, or one that is longer than
-    /// [`StreamConfig::silence`].
+    /// Sends no request yet. Build `client` with `kube::Config::default_retry` off, because retries are decided and
+    /// reported here. Build it without a read timeout, or with one that is longer than [`StreamConfig::silence`].
     pub fn new(client: kube::Client, config: StreamConfig, observer: Arc<dyn Observer>) -> Self {
         Self(Arc::new(Shared {
             client,
@@ -103,8 +101,8 @@ impl Streams {
         }))
     }
 
-    /// Follows a selection: first a list, then changes. Call it within a tokio runtime. Whoever
-    /// joins later gets a list of its own, which the others do not see.
+    /// Follows a selection: first a list, then changes. Call this within a tokio runtime. A subscriber that joins later
+    /// gets a list of its own, which the other subscribers do not see.
     pub fn subscribe(&self, subscribe: impl Into<Subscribe>) -> Subscription {
         let Subscribe { selection, resynchronization, tenant } = subscribe.into();
         let (outlet, changes) = self.0.outlet(tenant.clone(), resynchronization);
@@ -112,17 +110,18 @@ impl Streams {
         Subscription { changes, shared: self.0.clone(), selection, resynchronization, tenant, stream }
     }
 
-    /// A turn among those who list, for whoever asks the API server something else for a tenant's watches.
+    /// Takes one of the turns for lists, for any other request to the API server for a tenant's watches.
     pub async fn turn(&self, tenant: &Tenant) -> Option<Share> {
         self.0.lists.take(tenant, 1).await.ok()
     }
 
-    /// Turns of tenants' tasks that handle changes.
+    /// The turns of tenants' tasks that handle changes.
     pub fn pace(&self) -> Pool {
         self.0.pace.clone()
     }
 
-    /// Lets streams of kinds that are not served ask again at once, as when a CustomResourceDefinition came.
+    /// Lets streams of kinds that are not served try again at once, for example after a CustomResourceDefinition was
+    /// created.
     pub fn retry_unserved(&self) {
         for entry in self.0.table().entries.values() {
             if entry.board.read().state == StreamState::Unserved {
@@ -131,13 +130,13 @@ impl Streams {
         }
     }
 
-    /// What the stream of a selection failed with at its last try; `None` when something has worked since, or when
-    /// there is none.
+    /// What the stream of a selection failed with at its last try. `None` if something has worked since, or if there is
+    /// no such stream.
     pub fn trouble(&self, selection: &Selection) -> Option<WatchErrorKind> {
         self.0.trouble(selection)
     }
 
-    /// Figures of all live streams, in no order.
+    /// The figures of all live streams, in no particular order.
     pub fn stats(&self) -> Vec<StreamStats> {
         let table = self.0.table();
         table.entries.iter().map(|(selection, entry)| entry.stats(selection.clone())).collect()
@@ -157,8 +156,8 @@ impl Shared {
         self.table().entries.get(selection).and_then(|entry| entry.board.read().trouble)
     }
 
-    /// Adds a subscriber to the stream of a selection, which is made if there is none, or if its task is
-    /// dead. `from` is the stream that the subscriber is on already.
+    /// Adds a subscriber to the stream of a selection. Creates the stream if there is none, or if its task is dead.
+    /// `from` is the stream that the subscriber is already on.
     fn join(&self, selection: &Selection, outlet: Outlet, from: Option<u64>) -> u64 {
         let mut table = self.table();
         if let Some(entry) = table.entries.get_mut(selection).filter(|entry| !entry.joins.is_closed()) {
@@ -173,7 +172,8 @@ impl Shared {
         id
     }
 
-    /// A stream's task, after a delay if it replaces one that died. Who shares it later shares the first one's turns.
+    /// Starts a stream's task, after a delay if it replaces a task that died. Subscribers that join later share the
+    /// turns of the first one's tenant.
     fn start(&self, selection: Selection, id: u64, dead: Option<Entry>, tenant: Tenant) -> Entry {
         let config = &self.config;
         let mut delay = Duration::ZERO;
@@ -220,7 +220,7 @@ impl Entry {
         if from != Some(self.id) {
             self.subscribers = self.subscribers.saturating_add(1);
         }
-        // If the task has just died, the subscriber finds its channel closed, and comes again.
+        // If the task has just died, the subscriber finds its channel closed and joins again.
         let _ = self.joins.send(outlet);
         self.id
     }
@@ -241,7 +241,7 @@ impl Entry {
     }
 }
 
-/// Runs a stream, and reports it if it dies. All its channels close then.
+/// Runs a stream, and reports it if it dies. All its channels are then closed.
 async fn supervise(context: Arc<Context>, joined: UnboundedReceiver<Outlet>, delay: Duration) {
     tokio::time::sleep(delay).await;
     let run = AssertUnwindSafe(stream::run(context.clone(), joined)).catch_unwind().await;
@@ -254,15 +254,14 @@ async fn supervise(context: Arc<Context>, joined: UnboundedReceiver<Outlet>, del
     }
 }
 
-/// The changes of one selection. Never ends by itself: if its stream's task dies, another takes its place,
-/// and a list follows. At the end of the runtime it ends. Dropping it unsubscribes; the last one ends
-/// the stream.
+/// The changes of one selection. It never ends by itself: if its stream's task dies, another one replaces it, and a
+/// list follows. It ends with the runtime. Dropping it unsubscribes, and dropping the last subscription ends the
+/// stream.
 ///
-/// A list may start anew at any time, also in the middle of another, and a change, also a deletion,
-/// may come before the list is complete. What comes last is right. [`Change::Unserved`] may come in the
-/// middle of a list, which is over then. Who takes changes too slowly
-/// holds up the others for [`StreamConfig::grace`] at most: then it gets only what waits in its
-/// channel already, and a list when it has taken that.
+/// A list may start over at any time, also in the middle of another one. A change, also a deletion, may arrive before
+/// the list is complete. What arrives last is right. [`Change::Unserved`] may arrive in the middle of a list, and ends
+/// that list. A subscriber that takes changes too slowly holds up the others for at most [`StreamConfig::grace`]. After
+/// that it receives only what already waits in its channel, and then a list.
 pub struct Subscription {
     changes: Receiver<Sent>,
     shared: Arc<Shared>,
@@ -273,12 +272,11 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// What it follows.
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
 
-    /// What its stream's last try failed with; `None` when something has worked since.
+    /// What its stream's last try failed with. `None` if something has worked since.
     pub fn trouble(&self) -> Option<WatchErrorKind> {
         self.shared.trouble(&self.selection)
     }

@@ -1,5 +1,5 @@
-//! Reads what the API server sends: lines of a watch and pages of a list. Borrows from the bytes
-//! and copies only what an [`Object`] keeps. Pure.
+//! Parses what the API server sends: the lines of a watch and the pages of a list. The parsed values borrow from the
+//! bytes, and only what an [`Object`] keeps is copied. Pure.
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Duration};
 
@@ -27,7 +27,6 @@ impl Kind {
         }
     }
 
-    /// Reads one object.
     pub fn object(&self, json: &str) -> Result<Arc<Object>, InvalidObject> {
         let stripped = if self.metadata_only { Some(metadata(json)?) } else { None };
         Object::from_json(stripped.as_deref().unwrap_or(json), &self.api_version, &self.kind).map(Arc::new)
@@ -40,27 +39,26 @@ struct OnlyMetadata<'a> {
     metadata: Option<&'a RawValue>,
 }
 
-/// The object with nothing but its metadata, whatever the server sent.
+/// Returns the object with only its metadata, because some servers send whole objects nevertheless.
 fn metadata(json: &str) -> Result<String, InvalidObject> {
     let object: OnlyMetadata<'_> = serde_json::from_str(json).map_err(InvalidObject::Json)?;
     let metadata = object.metadata.ok_or(InvalidObject::NoName)?;
     Ok(format!("{{\"metadata\":{}}}", metadata.get()))
 }
 
-/// One line of a watch.
 #[derive(Debug)]
 pub(super) enum Line {
-    /// An object is there.
+    /// The object exists.
     Upsert(Arc<Object>),
-    /// An object is gone.
+    /// The object was deleted.
     Delete(Arc<Object>),
-    /// Nothing happened up to this version. `list_done` closes a list inside a watch.
+    /// Nothing happened up to this version. `list_done` marks the end of a list inside a watch.
     Bookmark { version: String, list_done: bool },
-    /// The server ends the watch.
+    /// The server ended the watch.
     Failed(RequestError),
 }
 
-/// A line that can't be used.
+/// A line that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InvalidLine {
     #[error("a line of the watch is not a watch event")]
@@ -92,7 +90,6 @@ struct BookmarkMeta {
     annotations: HashMap<String, String>,
 }
 
-/// Reads a line of a watch.
 pub(super) fn line(bytes: &[u8], kind: &Kind) -> Result<Line, InvalidLine> {
     let event: RawEvent<'_> = serde_json::from_slice(bytes).map_err(InvalidLine::Json)?;
     let object = || kind.object(event.object.get()).map_err(InvalidLine::Object);
@@ -129,7 +126,7 @@ struct StatusDetails {
     name: Option<String>,
 }
 
-/// The error in an answer: a Status, or the text of a proxy on the way.
+/// Parses the error in a response: a Status, or the text of a proxy on the way.
 pub(super) fn status(body: &[u8], http_code: u16, retry_after: Option<Duration>) -> RequestError {
     let status: RawStatus = serde_json::from_slice(body).unwrap_or_else(|_| RawStatus {
         message: Some(String::from_utf8_lossy(body).trim().chars().take(200).collect()),
@@ -145,14 +142,13 @@ pub(super) fn status(body: &[u8], http_code: u16, retry_after: Option<Duration>)
     }
 }
 
-/// One page of a list.
 #[derive(Debug)]
 pub(super) struct Page<'a> {
     /// The version that the whole list shows.
     pub version: String,
-    /// Leads to the next page.
+    /// The token of the next page.
     pub token: Option<String>,
-    /// The objects, unread.
+    /// The objects, not parsed yet.
     pub items: Vec<&'a RawValue>,
 }
 
@@ -171,7 +167,6 @@ struct PageMeta {
     token: Option<String>,
 }
 
-/// Reads a page of a list.
 pub(super) fn page(bytes: &[u8]) -> Result<Page<'_>, RequestError> {
     let page: RawPage<'_> = serde_json::from_slice(bytes).map_err(RequestError::NotAList)?;
     Ok(Page {
@@ -201,7 +196,7 @@ mod tests {
         assert_eq!((&*object.key.name, &*object.resource_version), ("a", "9"));
         assert!(!object.json.contains("managedFields"));
         assert!(matches!(read(&text.replace("MODIFIED", "DELETED")).unwrap(), Line::Delete(_)));
-        // The order of keys, and escapes in them, are the server's business.
+        // The server chooses the order of keys, and may escape characters in them.
         let turned = r#"{"object":{"metadata":{"name":"a\u0062","resourceVersion":"9"}},"type":"\u0041DDED"}"#;
         let Line::Upsert(object) = read(turned).unwrap() else { panic!() };
         assert_eq!(&*object.key.name, "ab");
@@ -242,8 +237,8 @@ mod tests {
 
     #[test]
     fn an_unserved_kind_is_told_from_a_missing_object() {
-        // What kube-apiserver says of a CustomResourceDefinition that is gone, and of a kind that a group of its
-        // own never had.
+        // The responses of kube-apiserver for a CustomResourceDefinition that is gone, and for a kind that an API group
+        // of its own never had.
         assert!(status(b"404 page not found\n", 404, None).is_unserved());
         let text = br#"{"kind":"Status","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}"#;
         assert!(status(text, 404, None).is_unserved());

@@ -1,4 +1,4 @@
-//! Views as answers: text, JSON or YAML, with the status that fits. Never decides what is in them.
+//! Writes views as HTTP responses in text, JSON or YAML, with the status that fits.
 
 use axum::{
     http::{StatusCode, header},
@@ -11,7 +11,6 @@ use super::{
     render::{Style, Text},
 };
 
-/// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Format {
     Text,
@@ -20,7 +19,7 @@ pub(super) enum Format {
     Yaml,
 }
 
-/// `queues.yaml` is the view `queues` as YAML; without an ending it is JSON.
+/// `queues.yaml` is the view `queues` as YAML. Without an extension it is JSON.
 pub(super) fn split(file: &str) -> Result<(&str, Format), Refused> {
     match file.rsplit_once('.') {
         None => Ok((file, Format::Json)),
@@ -31,7 +30,6 @@ pub(super) fn split(file: &str) -> Result<(&str, Format), Refused> {
     }
 }
 
-/// Writes a view.
 pub(super) fn view<T: Serialize + Text>(view: &T, format: Format) -> Response {
     match format {
         Format::Text => plain(StatusCode::OK, view.text(Style::Plain)),
@@ -39,7 +37,7 @@ pub(super) fn view<T: Serialize + Text>(view: &T, format: Format) -> Response {
     }
 }
 
-/// Writes what has no text of its own; JSON stands for it.
+/// Writes values that have no text form. They are written as JSON instead.
 pub(super) fn data<T: Serialize>(value: &T, format: Format) -> Response {
     let written = match format {
         Format::Yaml => yaml_serde::to_string(value).map_err(|error| error.to_string()),
@@ -54,7 +52,6 @@ pub(super) fn data<T: Serialize>(value: &T, format: Format) -> Response {
     }
 }
 
-/// Writes text.
 pub(super) fn plain(status: StatusCode, text: String) -> Response {
     (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
 }

@@ -1,4 +1,4 @@
-//! Asks an operator over its admin socket. Never decides what to show.
+//! A client for an operator's admin socket.
 
 use std::{
     io,
@@ -21,67 +21,46 @@ use super::{
     },
 };
 
-/// No answer is longer; pages keep them far shorter.
+/// The pages' own limits keep answers far shorter than this.
 const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
-/// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A question that got no good answer.
+/// A request that got no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens.
+    /// No operator listens.
     #[error(
         "no operator answers at {}: start one with `boathook serve`, or say where its socket is with --socket PATH",
         places(tried)
     )]
     NoOperator {
-        /// Where it was looked for.
+        /// The paths that the client tried.
         tried: Vec<PathBuf>,
     },
-    /// The socket is another user's.
+    /// The socket belongs to another user.
     #[error("the admin socket {path} is not open to you: it is for the operator's own user and for root")]
-    NotYours {
-        /// The socket.
-        path: PathBuf,
-    },
-    /// The socket can't be connected to.
+    NotYours { path: PathBuf },
     #[error("can't connect to the admin socket {path}")]
     Connect {
-        /// The socket.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// The operator refused; its own words.
+    /// The operator refused, in its own words.
     #[error("{text}")]
-    Refused {
-        /// HTTP status.
-        status: StatusCode,
-        /// Why.
-        text: String,
-    },
-    /// It took too long.
+    Refused { status: StatusCode, text: String },
     #[error("the operator at {path} did not answer within {}", humantime::format_duration(*after))]
-    TooSlow {
-        /// The socket.
-        path: PathBuf,
-        /// So long.
-        after: Duration,
-    },
-    /// The answer is too long.
+    TooSlow { path: PathBuf, after: Duration },
     #[error("the operator's answer has more than {LONGEST_ANSWER} bytes: ask for less, with --limit or one hook")]
     TooLong,
-    /// The connection was lost, or is none of an operator's.
+    /// The connection was lost, or the other end is not an operator.
     #[error("the connection to {path} broke")]
     Broken {
-        /// The socket.
         path: PathBuf,
-        /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The answer is not what this version knows.
+    /// The answer has fields that this version does not know.
     #[error("the operator's answer can't be understood: is it of another version?")]
     Strange(#[source] serde_json::Error),
 }
@@ -91,39 +70,37 @@ fn places(tried: &[PathBuf]) -> String {
     shown.join(" or ")
 }
 
-/// Knows where an operator's socket is. Each question has a connection of its own.
+/// Knows where an operator's socket is. Each request has a connection of its own.
 #[derive(Debug, Clone)]
 pub struct Client {
     places: Vec<PathBuf>,
 }
 
 impl Client {
-    /// Asks at the first of these places where an operator listens.
+    /// Uses the first of these paths at which an operator listens.
     pub fn new(places: Vec<PathBuf>) -> Self {
         Self { places }
     }
 
-    /// All hooks.
     pub async fn hooks(&self) -> Result<HooksView, ClientError> {
         self.view("/hooks").await
     }
 
-    /// All queues; those without tasks only if asked for.
+    /// Lists queues. Those without tasks are listed only if `show_empty` is set.
     pub async fn queues(&self, show_empty: bool) -> Result<QueuesView, ClientError> {
         self.view(&format!("/queues?showEmpty={show_empty}")).await
     }
 
-    /// A page of a hook's snapshots.
+    /// Gets a page of a hook's snapshots.
     pub async fn snapshots(&self, hook: &str, query: &SnapshotQuery) -> Result<SnapshotsView, ClientError> {
         self.view(&format!("/hooks/{}/snapshots?{}", escaped(hook), snapshot_query(query))).await
     }
 
-    /// The last runs, or those of one hook, or those that failed.
+    /// Lists the last runs, of one hook or of all, or only those that failed.
     pub async fn runs(&self, hook: Option<&str>, failed: bool) -> Result<RunsView, ClientError> {
         self.view(&format!("/runs?failed={failed}{}", of_hook(hook))).await
     }
 
-    /// Dead letters.
     pub async fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, ClientError> {
         self.view(&format!("/dead-letters?{}", of_hook(hook).trim_start_matches('&'))).await
     }
@@ -133,27 +110,25 @@ impl Client {
         read(&self.post("/dead-letters/retry", letters).await?)
     }
 
-    /// Forgets dead letters.
     pub async fn drop_dead(&self, letters: &Letters) -> Result<Count, ClientError> {
         read(&self.post("/dead-letters/drop", letters).await?)
     }
 
-    /// What is logged.
+    /// Gets what is logged.
     pub async fn log_level(&self) -> Result<LogLevelView, ClientError> {
         self.view("/log-level").await
     }
 
-    /// Changes what is logged.
     pub async fn set_log_level(&self, set: &SetLogLevel) -> Result<LogLevelView, ClientError> {
         read(&self.post("/log-level", set).await?)
     }
 
-    /// `pause`, `resume`, `quarantine`, `release` or `reload` of a hook.
+    /// Sends a command for a hook: `pause`, `resume`, `quarantine`, `release` or `reload`.
     pub async fn command(&self, hook: &str, action: &str) -> Result<(), ClientError> {
         self.post(&format!("/hooks/{}/{action}", escaped(hook)), &()).await.map(drop)
     }
 
-    /// Whatever is at a path.
+    /// Gets the body at any path.
     pub async fn get(&self, path: &str) -> Result<Bytes, ClientError> {
         self.ask(Method::GET, path, None, PATIENCE).await
     }
@@ -211,7 +186,7 @@ async fn exchange(
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.into()))?;
     let _driver = AbortOnDropHandle::new(tokio::spawn(async move {
-        // Its errors come out at the sender, too.
+        // The sender receives the connection's errors, too.
         let _ = connection.await;
     }));
     let mut request = Request::builder().method(method).uri(path).header(header::HOST, "boathook");

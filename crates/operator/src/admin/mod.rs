@@ -1,17 +1,17 @@
-//! The admin socket: what the people who run an operator ask it and tell it, over HTTP on a unix
-//! socket that is theirs alone.
+//! The admin socket: what admins request from an operator and command it to do, over HTTP on a unix socket that only
+//! they can use.
 //!
-//! | file | its job |
+//! | file | content |
 //! | --- | --- |
-//! | [`operator`] | what is asked of the operator, and how it refuses |
-//! | [`views`] | what it answers, field by field |
-//! | [`pages`] | a page of a snapshot, with Secrets blotted out |
-//! | [`socket`] | where the socket is, and who may come in |
-//! | [`server`], `routes`, `answer` | the serving side |
-//! | [`client`] | the asking side |
+//! | [`operator`] | what can be requested from the operator, and how it refuses |
+//! | [`views`] | what the operator answers, field by field |
+//! | [`pages`] | a page of a snapshot, with the values of Secrets hidden |
+//! | [`socket`] | where the socket is, and who may connect |
+//! | [`server`], `routes`, `answer` | the server |
+//! | [`client`] | the client |
 //! | [`render`] | views as text for people |
 //!
-//! Never decides anything about hooks and knows no stage: the wiring implements [`Operator`].
+//! This module decides nothing about hooks and knows no stage. The wiring implements [`Operator`].
 
 mod answer;
 pub mod client;

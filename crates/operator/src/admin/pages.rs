@@ -1,6 +1,4 @@
-//! A page of a binding's snapshot, with the values of Secrets blotted out unless they were asked for.
-//!
-//! Pure; never changes a snapshot.
+//! A page of a binding's snapshot, with the values of Secrets hidden unless the request includes `showSecrets`.
 
 use std::ops::Bound;
 
@@ -12,20 +10,20 @@ use super::{
     views::{BindingSnapshot, SnapshotItem},
 };
 
-/// Items of a page when nothing else is asked for.
+/// The number of items in a page if the request does not say.
 pub const DEFAULT_ITEMS: usize = 100;
-/// Items of a page at most.
+/// The maximum number of items in a page.
 pub const MOST_ITEMS: usize = 1_000;
-/// A page ends with the item that brings it over so many bytes.
+/// A page ends with the item that makes it larger than this.
 pub const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Stands for what is not shown.
+/// Shown in place of a hidden value.
 const HIDDEN: &str = "(hidden)";
-/// kubectl puts the whole object into it, data included.
+/// kubectl stores the whole object in this annotation, including its data.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// One page of a binding's objects. `secrets` says that its objects are Secrets; so does each object's
-/// own kind.
+/// Makes one page of a binding's objects. `secrets` says that the binding's objects are Secrets. An object's own kind
+/// says so, too.
 pub fn page(items: &Items, query: &SnapshotQuery, secrets: bool) -> Result<BindingSnapshot, Refused> {
     let limit = limit(query)?;
     let start = match (&query.continue_token, &query.namespace) {
@@ -60,7 +58,7 @@ fn limit(query: &SnapshotQuery) -> Result<usize, Refused> {
     }
 }
 
-/// Neither a namespace nor a name has a slash.
+/// Splits at the slash, because neither a namespace nor a name contains one.
 fn key(token: &str) -> ObjectKey {
     match token.split_once('/') {
         Some((namespace, name)) => ObjectKey { namespace: Some(namespace.into()), name: name.into() },
@@ -82,7 +80,7 @@ fn shown(item: &Item, secrets: bool, show: bool) -> SnapshotItem {
         if let Some(object) = &mut object {
             blot(object);
         }
-        // What a filter makes of a Secret may be any part of it.
+        // The result of a filter may be any part of a Secret.
         filter_result = filter_result.map(|_| HIDDEN.into());
     }
     SnapshotItem {
@@ -213,7 +211,7 @@ mod tests {
         }
         let shown = text(&SnapshotQuery { show_secrets: true, ..of("x") });
         assert_eq!(shown.matches("hunter2").count(), 4, "{shown}");
-        // A binding that keeps no object, and so no kind.
+        // The binding keeps no object, so there is no kind to read.
         let items: Items = [item("n/s", None, Some(json!("hunter2")))].into_iter().collect();
         assert_eq!(page(&items, &of("x"), true).unwrap().snapshot[0].filter_result, Some(HIDDEN.into()));
         assert_eq!(page(&items, &of("x"), false).unwrap().snapshot[0].filter_result, Some("hunter2".into()));

@@ -1,16 +1,16 @@
-//! What is asked under which path. Never knows the answers: [`Operator`] does.
+//! The paths of the admin socket. [`Operator`] knows the answers.
 //!
 //! | path | answer |
 //! | --- | --- |
-//! | `GET /` | that it is alive |
+//! | `GET /` | that the operator is alive |
 //! | `GET /hooks`, `/queues`, `/runs`, `/dead-letters`, `/log-level` | the view |
 //! | `GET /hooks/NAME/snapshots` | a page of each binding's objects |
 //! | `POST /hooks/NAME/pause`, `resume`, `quarantine`, `release`, `reload` | nothing, when done |
 //! | `POST /dead-letters/retry`, `/dead-letters/drop` | how many |
 //! | `POST /log-level` | the new level |
-//! | `GET /queue/list`, `/queue/main`, `/hook/list`, `/hook/NAME/snapshots`, `/config/list`, `POST /config/set` | as shell-operator |
+//! | `GET /queue/list`, `/queue/main`, `/hook/list`, `/hook/NAME/snapshots`, `/config/list`, `POST /config/set` | as in shell-operator |
 //!
-//! Views end in `.json` (the default), `.yaml` or `.text`.
+//! Paths of views can end in `.json` (the default), `.yaml` or `.text`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,7 +32,6 @@ use super::{
     views::{Count, Parameter, QueueView, QueuesView, SetLogLevel},
 };
 
-/// All paths.
 pub(super) fn routes(operator: Shared) -> Router {
     Router::new()
         .route("/", get(async || "boathook: alive\n"))
@@ -197,7 +196,7 @@ async fn queue(State(operator): State<Shared>, Path(file): Path<String>, uri: Ur
     }
 }
 
-/// It always exists, even before its first task.
+/// The queue `main` always exists, even before its first task.
 fn no_tasks() -> QueueView {
     QueueView { name: "main".to_owned(), ..Default::default() }
 }

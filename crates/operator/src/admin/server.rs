@@ -1,5 +1,4 @@
-//! Serves the admin socket to the operator's own user and to root. Never knows what is asked: that is
-//! `routes`.
+//! Serves the admin socket to the operator's own user and to root. `routes` has the paths.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -21,12 +20,12 @@ use super::{
     socket::{self, Found, Socket, SocketError, Taken},
 };
 
-/// How long a shutdown waits for answers that are under way.
+/// How long a shutdown waits for answers under way.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
-/// No command is longer.
+/// No command is longer than this.
 const LONGEST_BODY: usize = 256 * 1024;
 
-/// The running server. It ends when dropped, and its socket is removed.
+/// The running server. Dropping it ends it and removes its socket.
 pub struct Server {
     shared: Shared,
     operator: Option<Arc<dyn Operator>>,
@@ -42,13 +41,13 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Takes the socket and serves; until [`Server::operate`] every question is answered with "not yet".
-    /// Without a server, none of the default places can be used, for the errors' reasons.
+    /// Takes the socket and serves it. Until [`Server::operate`] is called, the answer to every request is "not yet".
+    /// If there is no server in the result, none of the default paths can be used, and the errors say why.
     pub fn start(socket: &Socket, tasks: &Tasks) -> Result<Found<Self>, SocketError> {
         Self::start_for(socket, vec![socket::own_uid(), 0], tasks)
     }
 
-    /// The same, for other users than this process's own and root.
+    /// Like [`Server::start`], but for these users instead of this process's own user and root.
     pub fn start_for(socket: &Socket, users: Vec<u32>, tasks: &Tasks) -> Result<Found<Self>, SocketError> {
         let (taken, errors) = socket::take(socket)?;
         Ok((taken.map(|(taken, listener)| Self::serve(taken, listener, users, tasks)), errors))
@@ -59,37 +58,37 @@ impl Server {
         let (stop, stopped) = oneshot::channel::<()>();
         let app = guarded(routes::routes(shared.clone()), users).into_make_service_with_connect_info::<Peer>();
         let served = axum::serve(listener, app).with_graceful_shutdown(async {
-            // A dropped sender means the same.
+            // A dropped sender means the same as a signal.
             let _ = stopped.await;
         });
         let task = tasks.spawn("admin socket", async move {
-            // axum's accept loop goes on over errors, and ends only by the signal.
+            // axum's accept loop continues after errors, and ends only at the signal.
             let _ = served.await;
         });
         Self { shared, operator: None, stop, task, taken }
     }
 
-    /// Where it listens.
+    /// The path of the socket.
     pub fn path(&self) -> &Path {
         self.taken.path()
     }
 
-    /// From now on questions go to this operator.
+    /// Passes requests to this operator from now on.
     pub fn operate(&mut self, operator: Arc<dyn Operator>) {
-        // A second one does not happen; the first would do as well.
+        // There is no second call. If there were, the first operator would stay.
         let _ = self.shared.set(Arc::downgrade(&operator));
         self.operator = Some(operator);
     }
 
-    /// Accepts nothing more, lets answers under way end for at most a second, and removes the socket.
+    /// Accepts no more connections, lets answers under way end for at most a second, and removes the socket.
     pub async fn shutdown(self) {
         let _ = self.stop.send(());
-        // Whoever is slower than that is cut off by the drop.
+        // The drop cuts off answers that take longer.
         let _ = timeout(LAST_ANSWERS, self.task).await;
     }
 }
 
-/// Who is at the other end; the kernel says so.
+/// The user at the other end, as the kernel reports it.
 #[derive(Debug, Clone, Copy)]
 struct Peer(Option<u32>);
 

@@ -1,7 +1,7 @@
-//! Where the admin socket is, and how it is taken: a private directory, a lock that dies with its
-//! process, a stale socket replaced, a live one left alone.
+//! Where the admin socket is, and how it is taken: a private directory, a lock that ends with its process, a stale
+//! socket that is replaced, and a live one that is left alone.
 //!
-//! Never reads the environment and never serves.
+//! This module never reads the environment, and it does not serve.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -16,75 +16,60 @@ use std::{
 
 use tokio::net::UnixListener;
 
-/// Bytes of a socket's path at most; the kernel's `sun_path` with its closing zero has 108.
+/// The maximum length of a socket's path in bytes. The kernel's `sun_path` has 108, with the terminating zero.
 pub const LONGEST_PATH: usize = 107;
 
 const FILE: &str = "admin.sock";
 
-/// Where an operator listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Socket {
-    /// Here, or it is an error. Missing directories are made.
+    /// At this path. Everything else is an error. Missing directories are created.
     At(PathBuf),
-    /// At the first of these that can be used; if none can, there is no socket.
+    /// At the first of these paths that can be used. If none can be used, there is no socket.
     FirstOf(Vec<PathBuf>),
 }
 
-/// A socket that can't be taken.
+/// Why a socket cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Its path does not fit into a socket's address.
+    /// The path does not fit into a socket's address.
     #[error("the admin socket's path {path} has {} bytes; at most {LONGEST_PATH} are possible: choose a shorter one with --admin-socket", path.as_os_str().len())]
-    TooLong {
-        /// The path.
-        path: PathBuf,
-    },
-    /// Its directory can't be made or looked at.
+    TooLong { path: PathBuf },
+    /// The directory cannot be created or read.
     #[error("the admin socket's directory {path} can't be used: choose another place with --admin-socket, or `none`")]
     Directory {
-        /// The directory.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// Others can get into its directory.
+    /// Other users can access the directory.
     #[error(
         "the admin socket's directory {path} is open to others ({why}): give --admin-socket a directory of its own, which is made when it is missing, or chmod it to 0700"
     )]
     NotPrivate {
-        /// The directory.
         path: PathBuf,
-        /// Owner and mode.
+        /// The directory's owner and mode.
         why: String,
     },
-    /// Another operator serves there.
+    /// Another operator serves this socket.
     #[error(
         "another operator serves the admin socket {path}: stop it, or give this one another with --admin-socket PATH, or `none`"
     )]
-    Live {
-        /// The socket.
-        path: PathBuf,
-    },
-    /// Something else is there.
+    Live { path: PathBuf },
+    /// Something that is not a socket is at this path.
     #[error("{path} is there already and is no socket: move it away, or choose another place with --admin-socket")]
-    NoSocket {
-        /// The path.
-        path: PathBuf,
-    },
-    /// It can't be listened on.
+    NoSocket { path: PathBuf },
+    /// The operator cannot listen on the socket.
     #[error("can't listen on the admin socket {path}: choose another place with --admin-socket, or `none`")]
     Bind {
-        /// The socket.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
 }
 
-/// The places where a socket is by default, best first: the user's runtime directory, the system's, and
-/// a directory of the user's own among temporary files.
+/// The default paths of a socket, best first: in the user's runtime directory, in the system's, and in a directory of
+/// the user's own among temporary files.
 pub fn default_places(runtime_dir: Option<&OsStr>, temp_dir: &Path, uid: u32) -> Vec<PathBuf> {
     let runtime = runtime_dir.map(Path::new).filter(|path| path.is_absolute());
     let directories = [
@@ -112,16 +97,15 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        // What can't be removed is stale, and the next operator replaces it.
+        // A file that cannot be removed is stale, and the next operator replaces it.
         let _ = fs::remove_file(&self.path);
         let _ = fs::remove_file(&self.lock_path);
     }
 }
 
-/// What came of a search for a place: nothing if none can be used, and why those that were tried can't.
+/// The result of a search for a usable path: nothing if none can be used, and the errors of those that were tried.
 pub type Found<T> = (Option<T>, Vec<SocketError>);
 
-/// Takes a socket and listens on it.
 pub(super) fn take(socket: &Socket) -> Result<Found<(Taken, UnixListener)>, SocketError> {
     let places = match socket {
         Socket::At(path) => {
@@ -134,7 +118,7 @@ pub(super) fn take(socket: &Socket) -> Result<Found<(Taken, UnixListener)>, Sock
     };
     let mut errors = Vec::new();
     for path in places {
-        // A runtime directory that is not there is not made: nobody would clean it up.
+        // A runtime directory that does not exist is not created, because nobody would remove it.
         let made = DirBuilder::new().mode(0o700).create(parent(path));
         match made {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -206,7 +190,7 @@ fn lock(lock_path: &Path, path: &Path) -> Result<File, SocketError> {
             Err(TryLockError::WouldBlock) => return Err(SocketError::Live { path: path.to_owned() }),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        // Its last holder may have removed the file between the two.
+        // The last holder may have removed the file between the opening and the locking.
         let held = file.metadata().map_err(failed)?.ino();
         if fs::metadata(lock_path).is_ok_and(|current| current.ino() == held) {
             return Ok(file);

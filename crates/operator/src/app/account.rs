@@ -1,6 +1,6 @@
-//! Whether the ServiceAccount that a hook acts as is there, and could itself do what the API server has the hook do: who
-//! answers for objects reads them, and changes them with the rights of whoever wrote them. Asks; never decides who is
-//! asked.
+//! Whether the ServiceAccount that a hook acts as exists, and whether it could itself do what the API server has the
+//! hook do. A hook that answers for objects reads them, and it changes them with the rights of the user who wrote them.
+//! This module only checks rights. It does not decide whether they are needed.
 
 use std::collections::BTreeSet;
 
@@ -9,38 +9,35 @@ use boathook_kube::access::Right;
 
 use super::Stages;
 
-/// Questions about one hook. Beyond them it is asked about everything at once.
+/// The maximum number of rights to check for one hook. A hook with more needs a right to everything.
 const MAX_RIGHTS: usize = 256;
 
 /// Why a hook may not run as its ServiceAccount.
 #[derive(Debug, thiserror::Error)]
 pub enum BadAccount {
-    /// It does not exist.
+    /// The ServiceAccount does not exist.
     #[error("there is no {0}: create it, or name another one in `serviceAccountName`")]
     Missing(Identity),
-    /// It could not do itself what the hook does by answering.
+    /// The ServiceAccount may not itself do what the hook does by its answers.
     #[error(
         "{identity} may not {} itself, and a hook of it is to be asked about that: give it a role with these rules",
         .missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     )]
     Forbidden {
-        /// Whose rights they are.
         identity: Identity,
-        /// What is missing.
+        /// The rights that are missing.
         missing: Vec<Permission>,
     },
-    /// The API server does not say.
+    /// The API server does not answer the question.
     #[error("the API server does not say whether {identity} is there and what it may do")]
     Unknown {
-        /// Whom it is about.
         identity: Identity,
-        /// Why.
         #[source]
         source: CallError,
     },
 }
 
-/// `answers`: what the API server is to ask the hook, as permissions.
+/// `answers` is what the API server is to request from the hook, as permissions.
 pub(super) async fn check(stages: &Stages, identity: &Identity, answers: &[Permission]) -> Result<(), BadAccount> {
     let access = &stages.operator.access;
     let unknown = |source| BadAccount::Unknown { identity: identity.clone(), source };
@@ -51,7 +48,7 @@ pub(super) async fn check(stages: &Stages, identity: &Identity, answers: &[Permi
     if missing.is_empty() { Ok(()) } else { Err(BadAccount::Forbidden { identity: identity.clone(), missing }) }
 }
 
-/// To read what it is asked about; and to update it, where its answer changes it.
+/// The rights to read the objects that the hook answers for, and to update them if its answers change them.
 fn needed(answers: &[Permission]) -> Vec<Right> {
     let mut all = BTreeSet::new();
     for asked in answers {

@@ -1,21 +1,21 @@
-//! Holds a hook's bindings back until all of them know their objects, so that none is told of a
-//! change before the hook was told what there is.
+//! Holds a hook's bindings back until all of them know their objects. A hook therefore receives its synchronizations
+//! before any change.
 //!
-//! Never waits for a binding whose kind is not served, nor for one with `waitForSynchronization:
-//! false`. Closes again only for another document.
+//! The barrier does not wait for a kind that is not served or that may not be watched, or for a binding with
+//! `waitForSynchronization: false`. It closes again only for a new document.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use boathook_core::model::{BindingName, HookSpec};
 use tokio::sync::Notify;
 
-/// One binding, as its hook waits for it.
+/// The state of one binding, as its hook waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Nobody waits for it.
+    /// The hook does not wait for it.
     Free,
     Unlisted,
-    /// Its kind is not served.
+    /// Its kind is not served, or may not be watched.
     Excused,
     /// It knows its objects, and has not gone live.
     Listed,
@@ -32,10 +32,10 @@ fn bindings(spec: &HookSpec) -> impl Iterator<Item = Binding> {
 /// The rules. Pure.
 #[derive(Debug)]
 struct Core {
-    /// In the document's order.
+    /// The bindings in the document's order.
     places: Vec<(BindingName, Place)>,
     open: bool,
-    /// All that could go live at the start did.
+    /// Every binding that could go live at the start did.
     passed: bool,
 }
 
@@ -46,7 +46,7 @@ impl Core {
         core
     }
 
-    /// Another document takes the place of the first. Bindings that are kept are where they were.
+    /// Replaces the document. Bindings that are kept keep their state.
     fn replace(&mut self, bindings: impl Iterator<Item = Binding>, kept: impl Fn(&BindingName) -> bool) {
         let before = std::mem::take(&mut self.places);
         let place = |(binding, waits): Binding| {
@@ -74,15 +74,15 @@ impl Core {
         self.passed |= self.open && self.places.iter().all(|(_, place)| *place != Place::Listed);
     }
 
-    /// Whether a binding may go live: those before it in the document go first.
+    /// Whether a binding may go live. Bindings that come before it in the document go first.
     fn may_go(&self, binding: &BindingName) -> bool {
         let mut before = self.places.iter().take_while(|(name, _)| name != binding);
         self.open && before.all(|(_, place)| *place != Place::Listed)
     }
 }
 
-/// The barrier of one hook. It opens when each of its bindings is listed or excused; then they go
-/// live in the document's order.
+/// The barrier of one hook. It opens when each of the hook's bindings is listed or excused. The bindings then go live
+/// in the document's order.
 #[derive(Debug)]
 pub(super) struct Barrier {
     core: Mutex<Core>,
@@ -90,30 +90,30 @@ pub(super) struct Barrier {
 }
 
 impl Barrier {
-    /// Closed, unless the hook has no binding to wait for.
+    /// Creates a closed barrier, or an open one if the hook has no binding to wait for.
     pub fn new(spec: &HookSpec) -> Self {
         Self { core: Mutex::new(Core::new(bindings(spec))), changed: Notify::new() }
     }
 
-    /// The hook has another document, of which these bindings go on as they are. It closes again, for the
+    /// The hook has a new document, in which the `kept` bindings continue as they are. The barrier closes again for the
     /// others.
     pub fn replace(&self, spec: &HookSpec, kept: impl Fn(&BindingName) -> bool) {
         self.core().replace(bindings(spec), kept);
         self.changed.notify_waiters();
     }
 
-    /// A binding knows its objects.
+    /// The binding knows its objects.
     pub fn listed(&self, binding: &BindingName) {
         self.set(binding, Place::Listed);
     }
 
-    /// A binding's kind is not served: nobody waits for it. Once it is listed after all, it goes live
-    /// at once, or with the others if they still wait.
+    /// The binding's kind is not served or may not be watched, so nothing waits for the binding. If it is listed after
+    /// all, it goes live at once, or together with the others if they still wait.
     pub fn excused(&self, binding: &BindingName) {
         self.set(binding, Place::Excused);
     }
 
-    /// A binding is live: its synchronization is in the queue.
+    /// The binding is live, and its synchronization is in the queue.
     pub fn live(&self, binding: &BindingName) {
         self.set(binding, Place::Live);
     }
@@ -127,13 +127,13 @@ impl Barrier {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when a binding may go live.
+    /// Returns when the binding may go live.
     pub async fn turn(&self, binding: &BindingName) {
         self.until(|core| core.may_go(binding)).await;
     }
 
-    /// Returns when the hook has started: all its bindings are live, but for those whose kind is not
-    /// served. No schedule ticks before.
+    /// Returns when the hook has started: all its bindings are live, except those whose kind is not served or may not
+    /// be watched. No schedule fires before that.
     pub async fn passed(&self) {
         self.until(|core| core.passed).await;
     }
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(may_go(&core), [0, 1]);
         core.set(&name(1), Place::Live);
         assert!(core.passed);
-        // It came after all; the start is over.
+        // The kind is served after all, and the start is over.
         core.set(&name(0), Place::Listed);
         assert!(core.may_go(&name(0)) && core.passed);
     }
@@ -248,7 +248,7 @@ mod tests {
         assert!(core.may_go(&name(2)) && !core.passed);
         core.set(&name(2), Place::Live);
         assert!(core.passed);
-        // The same name for another binding.
+        // The same name, but another binding.
         core.replace([(name(0), true)].into_iter(), |_| false);
         assert!(!core.passed);
     }

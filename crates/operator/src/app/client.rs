@@ -1,4 +1,4 @@
-//! The client that all stages share, with every request counted and its answer noted. Never changes a request or an answer.
+//! The client that all stages share. It counts every request and notes the answer. It never changes either.
 
 use std::{sync::Arc, time::Instant};
 
@@ -10,7 +10,7 @@ use tower::service_fn;
 use super::contact::Contact;
 use crate::telemetry::Metrics;
 
-/// The same client; what goes through this one is counted.
+/// Returns a client that counts the requests that go through it.
 pub(super) fn counted(client: kube::Client, metrics: Arc<Metrics>, contact: Contact) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
     let send = move |request: Request<Body>| {

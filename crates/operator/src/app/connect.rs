@@ -1,4 +1,4 @@
-//! Makes the stages that triggers go through, and hands each what it calls. Starts no hook.
+//! Creates the stages that triggers go through, and gives each stage what it calls.
 
 use std::sync::Arc;
 
@@ -29,7 +29,6 @@ use super::{
 };
 use crate::{record::Recorder, telemetry::server::Shown};
 
-/// Makes the stages and hands each what it calls.
 pub(super) fn connect(
     options: &Options,
     roster: &Arc<Roster>,
@@ -52,7 +51,7 @@ pub(super) fn connect(
         metrics: shown.metrics.clone(),
         hook_metrics: shown.hook_metrics.clone(),
     });
-    // Each question is asked of one replica, whichever that is.
+    // Each request of the API server reaches only one replica, so answers are not fenced.
     let answering = Arc::new(Operator { access, ..operator.as_ref().clone() });
     let history = Arc::new(History::new(options.run_ended.clone()));
     let last = Arc::new(LastRuns::new(options.keep_last_run));

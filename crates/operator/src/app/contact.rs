@@ -1,28 +1,28 @@
-//! Whether the API server answers: what health says of it. Decides nothing: hooks go on with what is known, and a Pod
-//! that is ended for it would lose that.
+//! Whether the API server answers, as health reports it. Nothing else depends on it: hooks continue with what is known,
+//! and a Pod that is ended for it would lose that.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-/// So long requests may fail before it is told: a connection that broke is made anew at once.
+/// How long requests may fail before it is reported. A connection that broke is opened again at once.
 const FAILING: Duration = Duration::from_secs(5);
-/// A quiet watch of a healthy server has a bookmark about once a minute.
+/// A quiet watch of a healthy server receives a bookmark about once a minute.
 const QUIET: Duration = Duration::from_secs(75);
 
-/// What came of the requests of one client. Cheap to clone.
+/// The results of one client's requests. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Contact(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     heard: Instant,
-    /// The first request that failed since then, and why the last one did.
+    /// When the first request since then failed, and why the last one did.
     failing: Option<(Instant, String)>,
 }
 
-/// A request under way. Dropped without an answer, somebody has waited in vain.
+/// A request under way. If it is dropped without an answer, its caller gave up.
 pub(super) struct Asked {
     contact: Contact,
     at: Instant,
@@ -51,7 +51,7 @@ impl Contact {
         state.failing = Some((since, why()));
     }
 
-    /// What is wrong, in words. `watches` says when a watch last brought something, if there are any.
+    /// Describes what is wrong. `watches` is when a watch last received something, if there are any watches.
     pub fn trouble(&self, watches: Option<Instant>) -> Option<String> {
         self.trouble_at(now(), watches)
     }
@@ -64,7 +64,7 @@ impl Contact {
             Some((since, why)) if *since >= heard && now.saturating_duration_since(*since) >= FAILING => {
                 Some(format!("does not answer, for {} s now: {why}", silent.as_secs()))
             }
-            // Who watches nothing need not hear anything.
+            // Without watches, silence is normal.
             _ if watches.is_some() && silent >= QUIET => {
                 Some(format!("is silent: nothing has come from it for {} s", silent.as_secs()))
             }
@@ -74,7 +74,7 @@ impl Contact {
 }
 
 impl Asked {
-    /// An answer came, whatever it says.
+    /// An answer arrived, whatever it says.
     pub fn answered(mut self) {
         self.answered = true;
         let mut state = self.contact.state();
@@ -82,7 +82,7 @@ impl Asked {
         state.failing = None;
     }
 
-    /// None can come.
+    /// No answer can arrive.
     pub fn failed(mut self, why: impl FnOnce() -> String) {
         self.answered = true;
         self.contact.failed(self.at, why);
@@ -91,14 +91,14 @@ impl Asked {
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        // Whoever asked gave up. Within a moment, that is for reasons of its own.
+        // The caller gave up. If it did so within a moment, it had reasons of its own.
         if !self.answered && now().saturating_duration_since(self.at) >= FAILING / 5 {
             self.contact.failed(self.at, || "no answer in time".to_owned());
         }
     }
 }
 
-/// By the clock that deadlines go by.
+/// The clock that deadlines use.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(contact.trouble(None), None);
         advance(SECOND).await;
         assert_eq!(contact.trouble(None).unwrap(), "does not answer, for 5 s now: connection reset");
-        // A watch that goes on is an answer, too.
+        // A watch that receives something counts as an answer, too.
         assert_eq!(contact.trouble(Some(now())), None);
         let late = contact.asks();
         contact.asks().answered();

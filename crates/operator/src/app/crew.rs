@@ -1,5 +1,5 @@
-//! The tasks of one hook: one for each of its bindings and schedules. Keeps them, begins them anew after a
-//! panic, and exchanges some when another version takes the hook's place. Knows nothing of what they do.
+//! The tasks of one hook: one for each of its bindings and schedules. This module keeps them, restarts them after a
+//! panic, and exchanges some of them when a new version of the hook takes over. It does not know what they do.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,38 +15,38 @@ use tracing::error;
 
 use super::{Stages, barrier::Barrier, bindings, hooks::Hook, schedules, swap::Plan};
 
-/// Between a panic in a hook's task and the new start of its bindings.
+/// Between a panic in a hook's task and the restart of its tasks.
 const AFTER_PANIC: Duration = Duration::from_secs(5);
 
-/// The tasks of one hook, which end when this is dropped.
+/// The tasks of one hook. They end when this is dropped.
 pub(super) struct Crew {
-    /// First, so that it is ended before its orders end.
+    /// This field is first, so that the task ends before the channel of its orders closes.
     task: Task<()>,
     orders: mpsc::UnboundedSender<Order>,
 }
 
-/// To exchange some tasks.
+/// An order to exchange some tasks.
 struct Order {
     plan: Arc<Plan>,
-    /// Those that the plan does not keep have ended.
+    /// Notified when the tasks that the plan does not keep have ended.
     stopped: oneshot::Sender<()>,
-    /// The hook to go on with. Without one, the old one goes on whole.
+    /// Receives the hook to continue with. If there is none, the old hook continues with all of its tasks.
     go_on: oneshot::Receiver<Arc<Hook>>,
 }
 
-/// Some tasks have ended, and wait for a hook to go on with.
+/// Some tasks have ended, and the rest waits for a hook to continue with.
 pub(super) struct Stopped(oneshot::Sender<Arc<Hook>>);
 
 impl Stopped {
-    /// The others begin as this hook has them.
+    /// Starts the missing tasks for this hook.
     pub fn go_on(self, hook: Arc<Hook>) {
-        // A crew that is gone needs no hook.
+        // A crew that has ended needs no hook.
         let _ = self.0.send(hook);
     }
 }
 
 impl Crew {
-    /// Begins all tasks of a hook; its lists are expected already.
+    /// Starts all tasks of a hook. The caller has already announced its lists.
     pub fn start(stages: Arc<Stages>, hook: Arc<Hook>) -> Self {
         let (orders, inlet) = mpsc::unbounded_channel();
         let name = format!("hook {}", hook.spec.name);
@@ -54,7 +54,7 @@ impl Crew {
         Self { task: tasks.spawn(name, keep(Members::start(stages, hook), inlet)), orders }
     }
 
-    /// Ends those that the plan does not keep. `None` when the crew is gone.
+    /// Ends the tasks that the plan does not keep. Returns `None` if the crew has ended.
     pub fn stop(&self, plan: Arc<Plan>) -> impl Future<Output = Option<Stopped>> + Send + use<> {
         let (stopped, ended) = oneshot::channel();
         let (to, go_on) = oneshot::channel();
@@ -66,15 +66,15 @@ impl Crew {
         }
     }
 
-    /// Has all end soon.
+    /// Signals all tasks to end.
     pub fn abort(&self) {
         self.task.abort();
     }
 
-    /// Ends all.
+    /// Ends all tasks, and waits until they have ended.
     pub async fn end(self) {
         self.abort();
-        // Whatever else ended it was told of.
+        // If the task ended for another reason, that was already reported.
         let _ = self.task.await;
     }
 }
@@ -103,7 +103,7 @@ impl Members {
         members
     }
 
-    /// Begins what the hook has and what is not there.
+    /// Starts every task of the hook that is not running.
     fn begin_missing(&mut self) {
         let hook = self.hook.clone();
         for binding in hook.spec.kubernetes.iter() {
@@ -166,11 +166,11 @@ impl Team for Members {
         {
             panicked = panicked.and(ended.or_else(|error| if error.is_panic() { Err(error) } else { Ok(()) }));
         }
-        // Whoever ordered may be gone.
+        // The caller may be gone.
         let _ = stopped.send(());
         match go_on.await {
             Ok(hook) => self.hook = hook,
-            // The bindings that were stopped begin as they did at the start.
+            // The bindings that were stopped start as they did at the operator's start.
             Err(_) => expect(&self.stages, &self.hook, |name| !plan.watching.contains(name)),
         }
         self.barrier.replace(&self.hook.spec, |name| plan.watching.contains(name));
@@ -179,7 +179,7 @@ impl Team for Members {
     }
 }
 
-/// The bindings are about to list their objects.
+/// Announces that the bindings are about to list their objects.
 pub(super) fn expect(stages: &Stages, hook: &Hook, begins: impl Fn(&BindingName) -> bool) {
     stages.health.replace(&hook.spec, hook.is_tenants(), |name| !begins(name));
     for binding in hook.spec.kubernetes.iter().filter(|binding| begins(&binding.name)) {
@@ -195,14 +195,14 @@ trait Team {
 
     fn tasks(&mut self) -> &mut JoinSet<()>;
 
-    /// After all tasks have ended.
+    /// Restarts all tasks. Call it after they have ended.
     fn begin_anew(&mut self);
 
-    /// The error is that of a task which panicked meanwhile.
+    /// Carries out an order. The error is that of a task that panicked in the meantime.
     fn exchange(&mut self, order: Self::Order) -> impl Future<Output = Result<(), JoinError>> + Send;
 }
 
-/// After a panic in one task, all begin anew: a synchronization brings the hook up to date.
+/// After a panic in one task, all tasks restart. The synchronization then brings the hook up to date.
 async fn keep<T: Team>(mut team: T, mut orders: mpsc::UnboundedReceiver<T::Order>) {
     loop {
         let ended = tokio::select! {

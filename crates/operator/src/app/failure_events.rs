@@ -1,7 +1,7 @@
-//! Tells of failed runs by Kubernetes Events, on the object that the hook's document names, else on its HookBundle or
-//! the operator's own Namespace. One Event stands for all failures with the same text: its series
-//! counts them. Never holds up a run: what can't be sent in time is dropped. Never lends a hook the operator's rights:
-//! who acts as a ServiceAccount has its Events sent as that one.
+//! Reports failed runs as Kubernetes Events. An Event is on the object that the hook's document names, or else on its
+//! HookBundle or on the operator's own Namespace. One Event stands for all failures with the same text, and its series
+//! counts them. A run never waits for Events: those that cannot be sent in time are dropped. A hook never gets the
+//! operator's rights: if it acts as a ServiceAccount, its Events are sent as that ServiceAccount.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,13 +25,13 @@ use tracing::{debug, warn};
 
 use super::{Hook, host::Operator, roster::Roster};
 
-/// Failures that wait to be told of.
+/// The maximum number of failures that wait to be reported.
 const WAITING: usize = 256;
-/// Texts whose Events are remembered.
+/// The maximum number of texts whose Events are remembered.
 const REMEMBERED: usize = 512;
-/// The count of an Event is brought up to date after this time at the earliest.
+/// The minimum time between two updates of an Event's count.
 const UPDATE_AFTER: Duration = Duration::from_secs(30);
-/// New Events of one hook: so many at once, and one more each minute.
+/// The new Events of one hook: this many at once, and one more each minute.
 const BURST: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 const REFILL: Duration = Duration::from_secs(60);
 const MAX_NOTE: usize = 1024;
@@ -40,7 +40,7 @@ const MAX_NOTE: usize = 1024;
 #[derive(Clone)]
 pub(super) struct Outlet(mpsc::Sender<Note>);
 
-/// What goes on in one Event.
+/// What one Event is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Note {
     hook: HookName,
@@ -56,7 +56,7 @@ impl Outlet {
         (Self(to), Inlet(from))
     }
 
-    /// A run ended; its failure is told of, unless it counts as success.
+    /// Reports the failure of a run that ended, unless it counts as success.
     pub fn finished(&self, finished: &Finished) {
         let (reason, failure, text) = match &finished.verdict {
             Verdict::Retry { failure, .. } => ("RunFailed", failure, "it is tried again"),
@@ -69,12 +69,12 @@ impl Outlet {
             reason,
             text: describe(finished, failure, text),
         };
-        // Full: the API server takes none at the moment, and later failures will be told of.
+        // If the channel is full, the API server takes no Events at the moment. Later failures will be reported.
         let _ = self.0.try_send(note);
     }
 }
 
-/// Without the run and the attempt, so that the same failure has the same text.
+/// Leaves out the run and the attempt, so that the same failure has the same text.
 fn describe(finished: &Finished, failure: &Failure, what_next: &str) -> String {
     let Finished { hook, binding, .. } = finished;
     let kind = failure.kind.label();
@@ -82,7 +82,7 @@ fn describe(finished: &Finished, failure: &Failure, what_next: &str) -> String {
     text.get(..text.floor_char_boundary(MAX_NOTE)).unwrap_or_default().to_owned()
 }
 
-/// The other end.
+/// The receiving end of an [`Outlet`].
 pub(super) struct Inlet(mpsc::Receiver<Note>);
 
 /// Sends Events until it is dropped.
@@ -90,7 +90,7 @@ pub(super) async fn send(mut inlet: Inlet, operator: Arc<Operator>, roster: Arc<
     let mut series = AllSeries::default();
     let mut refused = HashSet::new();
     while let Some(note) = inlet.0.recv().await {
-        // Of one that is gone, nobody knows any more as whom to tell.
+        // For a hook that is gone, it is no longer known whose rights to send the Event with.
         let Some(hook) = roster.hook(&note.hook) else { continue };
         let Some(event) = series.count(&note, Instant::now(), Timestamp::now()) else { continue };
         let event = event.object(&note, regarding(&hook, &namespace));
@@ -111,7 +111,7 @@ pub(super) async fn send(mut inlet: Inlet, operator: Arc<Operator>, roster: Arc<
     }
 }
 
-/// The object that Events of this hook are attached to.
+/// The object that this hook's Events are attached to.
 fn regarding(hook: &Hook, namespace: &str) -> ObjectRef {
     if let Some(named) = &hook.spec.failure_events {
         return named.clone();
@@ -127,7 +127,7 @@ fn regarding(hook: &Hook, namespace: &str) -> ObjectRef {
     }
 }
 
-/// With its own name as namespace, so that the Event lives there and not in `default`.
+/// The namespace is set to the same name, so that the Event is stored there and not in `default`.
 fn own_namespace(name: &str) -> ObjectRef {
     ObjectRef {
         api_version: "v1".to_owned(),
@@ -137,7 +137,7 @@ fn own_namespace(name: &str) -> ObjectRef {
     }
 }
 
-/// Server-side apply: the first creates the Event, the next ones count.
+/// Uses server-side apply: the first call creates the Event, and the next ones update its count.
 async fn apply(operator: &Operator, hook: &Hook, event: Value) -> Result<(), CallError> {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let target = ObjectRef {
@@ -159,7 +159,7 @@ async fn apply(operator: &Operator, hook: &Hook, event: Value) -> Result<(), Cal
     operator.access.write(&caller, &operation).await.map(drop)
 }
 
-/// How often each text was said. Pure.
+/// Counts how often each text was reported. Pure.
 #[derive(Default)]
 struct AllSeries {
     known: HashMap<Note, Series>,
@@ -176,7 +176,7 @@ struct Series {
 }
 
 impl AllSeries {
-    /// Counts one more; the series, if it should be sent now.
+    /// Counts one more failure. Returns the series if it should be sent now.
     fn count(&mut self, note: &Note, now: Instant, wall: Timestamp) -> Option<Series> {
         if let Some(series) = self.known.get_mut(note) {
             series.count = series.count.saturating_add(1);
@@ -241,7 +241,7 @@ impl Series {
         event
     }
 
-    /// The same for the same text in this process; another one after a restart.
+    /// The name stays the same for the same text in this process. After a restart it is another one.
     fn name(&self, note: &Note) -> String {
         let mut hasher = DefaultHasher::new();
         (note, self.first.as_nanosecond()).hash(&mut hasher);

@@ -1,5 +1,5 @@
-//! Starts and stops hooks, one by one: loads them, quarantines and releases, has one version take the place
-//! of another. Knows nothing of what their tasks do.
+//! Starts and stops hooks, one by one: loads them, quarantines and releases them, and replaces one version with
+//! another. It does not know what their tasks do.
 
 use std::{
     collections::BTreeMap,
@@ -32,18 +32,16 @@ use super::{
 };
 use crate::telemetry::{Metrics, metrics::CompileSource};
 
-/// A hook that can't be released from its quarantine.
+/// Why a hook cannot be released from its quarantine.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
-    /// It runs, or was never there.
+    /// The hook runs, or does not exist.
     #[error("hook {0} is not quarantined")]
     NotQuarantined(String),
-    /// It is as bad as before.
+    /// The hook still has a problem.
     #[error("hook {name} stays quarantined")]
     Still {
-        /// Its name.
         name: String,
-        /// Why.
         #[source]
         reason: Held,
     },
@@ -57,9 +55,9 @@ pub struct Fleet {
     pub(super) roster: Arc<Roster>,
     pub(super) stages: Arc<Stages>,
     running: Mutex<BTreeMap<HookName, Crew>>,
-    /// Of hooks of bundles, by their names in the operator.
+    /// The origins of bundles' hooks, by their names in the operator.
     origins: Mutex<BTreeMap<String, Arc<Origin>>>,
-    /// One version at a time takes the place of another.
+    /// Allows one takeover or release of a directory's hook at a time.
     pub(super) swapping: tokio::sync::Mutex<()>,
     /// How long a run may take to end when its hook is replaced.
     pub(super) grace_period: Duration,
@@ -79,8 +77,8 @@ impl Fleet {
         Self { directory, sandbox, metrics, roster, stages, running, origins, swapping, grace_period }
     }
 
-    /// Loads all hooks of the directory, one after the other; compiling takes all cores and much
-    /// memory as it is. A bad hook is quarantined, and the others go on.
+    /// Loads all hooks of the directory, one after the other, because compiling one already takes all cores and much
+    /// memory. A bad hook is quarantined, and the others continue.
     pub async fn load(&self) -> Result<(), DirectoryError> {
         let files = self.directory.as_deref().map(read_directory).transpose()?.unwrap_or_default();
         if let Some(directory) = self.directory.as_deref().filter(|_| files.is_empty()) {
@@ -129,20 +127,20 @@ impl Fleet {
         }
     }
 
-    /// Starts all hooks that were loaded: start-up runs in their order, then bindings and schedules,
-    /// in parallel.
+    /// Starts all hooks that were loaded: first the start-up runs in their order, then bindings and schedules in
+    /// parallel.
     pub fn start(&self) {
         let hooks = self.roster.live();
         self.start_these(&hooks);
         info!(hooks = hooks.len(), quarantined = self.roster.quarantined().len(), "hooks started");
     }
 
-    /// Starts a hook that is not at work, as at the operator's start.
+    /// Starts a hook that does not run, as at the operator's start.
     pub(super) fn begin(&self, hook: Hook) {
         self.begin_all(vec![hook]);
     }
 
-    /// Starts hooks that are not at work, as at the operator's start: start-up runs in their order.
+    /// Starts hooks that do not run, as at the operator's start, with the start-up runs in their order.
     pub(super) fn begin_all(&self, hooks: Vec<Hook>) {
         let names: Vec<_> = hooks.iter().map(|hook| hook.spec.name.clone()).collect();
         hooks.into_iter().for_each(|hook| self.loaded(hook));
@@ -150,7 +148,7 @@ impl Fleet {
         self.start_these(&hooks);
     }
 
-    /// Stops a hook of a bundle, which may not run for now.
+    /// Stops a hook of a bundle that may not run for now.
     pub(super) async fn hold(&self, name: &HookName, held: &Held) {
         let (reason, registrations) = (error_chain(held), held.registrations());
         let out = || match held {
@@ -163,7 +161,7 @@ impl Fleet {
         }
     }
 
-    /// Stops a hook of a bundle, which is gone for good.
+    /// Stops a hook of a bundle that was removed.
     pub(super) async fn forget(&self, name: &HookName) {
         self.stop(name, || self.roster.remove(name.as_str())).await;
         self.origins().remove(name.as_str());
@@ -171,12 +169,12 @@ impl Fleet {
         info!(hook = %name, "hook removed");
     }
 
-    /// Where a hook of a bundle is from.
+    /// Remembers the origin of a bundle's hook.
     pub(super) fn remember(&self, origin: Arc<Origin>) {
         self.origins().insert(origin.name.to_string(), origin);
     }
 
-    /// Whether a bundle brought a hook of this name.
+    /// Whether a hook of this name belongs to a bundle.
     pub(super) fn is_bundled(&self, name: &str) -> bool {
         self.origins().contains_key(name)
     }
@@ -185,8 +183,9 @@ impl Fleet {
         self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets what runs of it end, and takes it out of the roster by `out`, in one step: a hook that is in neither list
-    /// for a moment would lose its registrations. Its triggers are dropped.
+    /// Waits for the hook's runs to end, and takes it out of the roster with `out`. `out` must do this in one step,
+    /// because a hook that is in neither list for a moment would lose its registrations. The hook's triggers are
+    /// dropped.
     async fn stop(&self, name: &HookName, out: impl Fn()) {
         let Some(hook) = self.roster.hook(name) else {
             out();
@@ -198,7 +197,7 @@ impl Fleet {
         self.drop_traces(name);
     }
 
-    /// Of a hook that does not run. How many triggers it had.
+    /// Forgets a hook that does not run. Returns the number of its triggers.
     pub(super) fn drop_traces(&self, name: &HookName) -> usize {
         let triggers = self.stages.queue.remove_hook(name);
         self.stages.health.forget(name);
@@ -207,7 +206,7 @@ impl Fleet {
         triggers
     }
 
-    /// Has the metrics know the bindings of a hook, and whose they are.
+    /// Describes a hook's bindings and its tenant to the metrics.
     pub(super) fn describe(&self, hook: &Hook) {
         let room = || self.stages.kept.nothing(&hook.tenant());
         self.metrics.hook_described(&hook.spec, room(), SERIES / UNIT);
@@ -222,7 +221,7 @@ impl Fleet {
                 self.stages.queue.pause(&hook.spec.name);
             }
         }
-        // First: the places of synchronizations come after all of them.
+        // Start-up runs are pushed first, because synchronizations take their places after all of them.
         schedules::push_startups(hooks, &self.stages.queue);
         hooks.iter().for_each(|hook| crew::expect(&self.stages, hook, |_| true));
         for hook in hooks {
@@ -235,13 +234,13 @@ impl Fleet {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a hook out until it is released or the operator starts anew: its triggers are dropped, and
-    /// a run that is under way may end. False if there is no such hook at work.
+    /// Takes a hook out until it is released or the operator restarts. Its triggers are dropped, and a run under way
+    /// may end. Returns false if no such hook runs.
     pub fn quarantine(&self, name: &HookName, reason: &str) -> bool {
         if self.roster.hook(name).is_none() {
             return false;
         }
-        // First, so that no task of it starts anything more.
+        // Ends the tasks first, so that they start nothing more.
         drop(self.running().remove(name));
         self.roster.quarantine(name.as_str(), reason.to_owned(), Registrations::Go);
         let triggers = self.drop_traces(name);
@@ -249,7 +248,7 @@ impl Fleet {
         true
     }
 
-    /// Has what a hook that can't be loaded has registered taken back. False when nothing of it stays.
+    /// Removes what a hook that cannot be loaded has registered. Returns false if nothing of it is registered.
     pub fn withdraw(&self, name: &str) -> bool {
         let withdrawn = self.roster.withdraw(name);
         if withdrawn {
@@ -259,7 +258,7 @@ impl Fleet {
         withdrawn
     }
 
-    /// Loads a quarantined hook again from its file, and starts it as at the operator's start.
+    /// Loads a quarantined hook from its file again, and starts it as at the operator's start.
     pub async fn release(&self, name: &str) -> Result<(), ReleaseError> {
         let origin = self.origins().get(name).cloned();
         let _one_at_a_time = match &origin {
@@ -304,8 +303,8 @@ impl Fleet {
         Ok(Hook { bundled: Some(bundled), ..Hook::new(spec, hook.component) })
     }
 
-    /// Whether the hook's ServiceAccount is there, and has the rights that its bindings take. A kind that is not served
-    /// yet is asked for when it is.
+    /// Checks that the hook's ServiceAccount exists and has the rights that its bindings need. A kind that is not
+    /// served yet is checked when it is served.
     pub(super) async fn check_rights(&self, spec: &HookSpec, terms: &Terms) -> Result<(), Held> {
         if let Some(identity) = &terms.identity {
             account::check(&self.stages, identity, &narrow(spec.asks_to_answer(), terms)).await?;
@@ -335,20 +334,20 @@ impl Fleet {
         Ok(load_file(HookFile::of(path), &self.sandbox).await?)
     }
 
-    /// Hooks that do not run, with the reason.
+    /// The hooks that do not run, with the reasons.
     pub fn quarantined(&self) -> Vec<(String, String)> {
         self.roster.quarantined()
     }
 
-    /// Has the schedules of this name strike; how many there are.
+    /// Fires the schedules of this name. Returns how many there are.
     pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
         let Some(hook) = self.roster.hook(hook) else { return 0 };
         let named = hook.spec.schedules.iter().filter(|binding| binding.name.as_str() == schedule);
         named.inspect(|binding| schedules::strike(&self.stages.queue, hook.spec.name.clone(), binding)).count()
     }
 
-    /// Has the hook's schedules strike at each of their times after one and up to another, in order, now.
-    /// At most `most` times; false if there were more.
+    /// Fires the hook's schedules now, in order, once for each of their times after `after` and up to `until`. Fires at
+    /// most `most` times. Returns false if there were more.
     pub fn tick_within(&self, hook: &HookName, after: Timestamp, until: Timestamp, most: usize) -> bool {
         let Some(hook) = self.roster.hook(hook) else { return true };
         let mut strikes: Vec<_> = (hook.spec.schedules.iter())
@@ -361,7 +360,7 @@ impl Fleet {
         strikes.len() <= most
     }
 
-    /// Runs the triggers of the hook's last run again; tells before how many there are.
+    /// Runs the triggers of the hook's last run again. First it passes their number to `tell`.
     pub fn run_again(&self, name: &HookName, tell: impl FnOnce(usize)) {
         let triggers = self.roster.hook(name).map(|hook| self.stages.last.of(&hook.spec)).unwrap_or_default();
         tell(triggers.len());

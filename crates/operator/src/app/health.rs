@@ -1,4 +1,4 @@
-//! What each hook still waits for, out of what bindings and queues say. Never waits itself.
+//! What each hook still waits for, according to its bindings and the queues.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -32,13 +32,13 @@ struct BindingHealth {
     name: BindingName,
     queue: QueueName,
     status: Arc<BindingStatus>,
-    /// Why its kind can't be watched yet.
+    /// Why its kind cannot be watched yet.
     pending: Option<String>,
-    /// All its objects were listed once.
+    /// Whether all its objects were listed once.
     listed: bool,
-    /// Its snapshot lacks no object. Without meaning before it was listed.
+    /// Whether its snapshot contains all objects. It has no meaning before they were listed.
     complete: bool,
-    /// There are no objects, because the kind is not served.
+    /// Whether there are no objects because the kind is not served.
     unserved: bool,
 }
 
@@ -55,30 +55,30 @@ impl BindingHealth {
     }
 }
 
-/// How all hooks are doing.
+/// The state of all hooks.
 pub struct Health {
     metrics: Arc<Metrics>,
     hooks: Mutex<BTreeMap<HookName, HookHealth>>,
-    /// Set when all hooks were loaded or refused.
+    /// Set when every hook was either loaded or refused.
     queue: OnceLock<queue::Handle>,
-    /// Which bindings are listed has changed.
+    /// Notified when a binding was listed, or hooks or sources changed.
     changes: watch::Sender<()>,
-    /// What of the hooks is served and registered at the API server. Unset when webhooks are not served at all.
+    /// What is served and registered for the hooks at the API server. Unset if webhooks are not served at all.
     registered: OnceLock<watch::Receiver<Wanted>>,
     leadership: Leadership,
     sources: Sources,
     tasks: Tasks,
     contact: Contact,
-    /// Where the API server is, and what is watched there.
+    /// The API server's address, and the watches there.
     server: OnceLock<(String, Streams)>,
 }
 
 struct HookHealth {
-    /// It is of a HookBundle.
+    /// Whether it belongs to a HookBundle.
     tenants: bool,
     since: Instant,
     bindings: Vec<BindingHealth>,
-    /// The document of a hook that answers the API server.
+    /// The document, if the hook answers the API server.
     answers: Option<HookSpec>,
 }
 
@@ -111,17 +111,15 @@ impl Health {
         }
     }
 
-    /// Where hooks come from.
+    /// The sources of hooks.
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
 
-    /// The operator's long-lived tasks.
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
-    /// Whether this replica leads.
     pub fn leadership(&self) -> &Leadership {
         &self.leadership
     }
@@ -130,8 +128,8 @@ impl Health {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A hook was loaded, or has another document, of which these bindings go on as they are; the others are
-    /// to be synchronised.
+    /// A hook was loaded or has a new document. In a new document, the `kept` bindings continue as they are, and the
+    /// others have to be synchronized.
     pub fn replace(&self, spec: &HookSpec, tenants: bool, kept: impl Fn(&BindingName) -> bool) {
         let mut hooks = self.hooks();
         let before = hooks.remove(&spec.name).map(|known| known.bindings).unwrap_or_default();
@@ -158,13 +156,13 @@ impl Health {
 
     /// All hooks were started.
     pub fn started(&self, queue: queue::Handle, stages: &Stages) {
-        // A second start does not happen; the first handle would do as well.
+        // There is no second start. If there were, the first handle would stay.
         let _ = self.server.set((stages.server.clone(), stages.streams.clone()));
         let _ = self.queue.set(queue);
     }
 
-    /// What is wrong with the API server, if anything is. Nobody is unready for that: hooks keep what they know, and
-    /// another Pod would have no other server.
+    /// What is wrong with the API server, if anything. It makes no hook unready, because hooks keep what they know, and
+    /// another Pod would have the same API server.
     pub fn api_server(&self) -> Option<String> {
         let (server, watches) = match self.server.get() {
             Some((server, streams)) => {
@@ -176,13 +174,13 @@ impl Health {
         self.contact.trouble(watches).map(|trouble| format!("the API server {server} {trouble}").replace("  ", " "))
     }
 
-    /// Webhooks are to be served: hooks that answer wait until they are registered.
+    /// Webhooks will be served, so hooks that answer wait until they are registered.
     pub fn registered(&self, registered: watch::Receiver<Wanted>) {
-        // As with the queue: there is one of them.
+        // There is only one receiver, as with the queue.
         let _ = self.registered.set(registered);
     }
 
-    /// A binding's objects can't be watched yet, and there may be some.
+    /// A binding's objects cannot be watched yet, and there may be some.
     pub fn pending(&self, hook: &HookName, binding: &BindingName, reason: &str) {
         self.not_watched(hook, binding, reason, false);
     }
@@ -195,14 +193,14 @@ impl Health {
     fn not_watched(&self, hook: &HookName, binding: &BindingName, reason: &str, unserved: bool) {
         if let Some(binding) = self.hooks().get_mut(hook).and_then(|known| known.binding(binding)) {
             binding.pending = Some(reason.to_owned());
-            // It stays so until the kind is found, also when the API server can't be asked meanwhile.
+            // The flag stays until the kind is found, even if the API server cannot be reached in the meantime.
             binding.unserved |= unserved;
             self.metrics.enable_failed(hook);
             self.changes.send_replace(());
         }
     }
 
-    /// The snapshot of a binding that is listed lacks objects, or lacks none any more.
+    /// A listed binding's snapshot is incomplete, or is complete again.
     pub fn complete(&self, hook: &HookName, binding: &BindingName, complete: bool) {
         if let Some(binding) = self.hooks().get_mut(hook).and_then(|known| known.binding(binding)) {
             binding.complete = complete;
@@ -224,17 +222,17 @@ impl Health {
         self.changes.send_replace(());
     }
 
-    /// Tells when hooks and sources come and go, and when bindings know their objects.
+    /// Notifies when hooks and sources are added or removed, and when bindings know their objects.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
 
-    /// Those out of these bindings that do not know their objects yet. A kind that is not served has none.
+    /// Returns those of these bindings that do not know their objects yet. A kind that is not served has no objects.
     pub fn unlisted(&self, hook: &HookName, bindings: &[BindingName]) -> Vec<BindingName> {
         self.except(hook, bindings, BindingHealth::is_listed)
     }
 
-    /// Those out of these bindings that do not know all of their objects now.
+    /// Returns those of these bindings that do not know all of their objects now.
     pub fn incomplete(&self, hook: &HookName, bindings: &[BindingName]) -> Vec<BindingName> {
         self.except(hook, bindings, |binding| binding.is_listed() && binding.complete)
     }
@@ -251,7 +249,7 @@ impl Health {
         bindings.iter().filter(|name| !is_so(name)).cloned().collect()
     }
 
-    /// A binding's kind was found; from now on its status tells.
+    /// A binding's kind was found. From now on its status describes it.
     pub fn enabled(&self, hook: &HookName, binding: &BindingName) -> Arc<BindingStatus> {
         let mut hooks = self.hooks();
         let Some(binding) = hooks.get_mut(hook).and_then(|known| known.binding(binding)) else {
@@ -272,7 +270,7 @@ impl Health {
         self.hooks().iter().flat_map(of_hook).collect()
     }
 
-    /// How a hook's bindings are doing, in the document's order; and why those that can't be watched are
+    /// The status of a hook's bindings in the document's order, and for those that cannot be watched, why they are
     /// pending.
     pub fn bindings(&self, hook: &HookName) -> Vec<(Arc<BindingStatus>, Option<String>)> {
         let hooks = self.hooks();
@@ -301,7 +299,8 @@ impl Health {
         let registered: Option<HashMap<_, _>> = registered.as_ref().map(|hooks| {
             hooks.iter().filter(|known| known.ready).map(|known| (&known.spec.name, &*known.spec)).collect()
         });
-        // Bindings first: their synchronizations are pushed before they count as synchronised.
+        // Bindings are read before the queues, because a binding's synchronization is pushed before the binding counts
+        // as synchronized.
         let listed: Vec<_> = (self.hooks().iter())
             .map(|(hook, known)| (hook.clone(), known.tenants, missing(known, standby, registered.as_ref())))
             .collect();
@@ -323,10 +322,10 @@ impl Health {
     }
 }
 
-/// `registered`: the documents that are served and registered, if webhooks are served at all.
+/// `registered` contains the documents that are served and registered, if webhooks are served at all.
 fn missing(hook: &HookHealth, standby: bool, registered: Option<&HashMap<&HookName, &HookSpec>>) -> Vec<String> {
     let mut missing = unlisted(&hook.bindings, standby);
-    // Whoever leads registers.
+    // Only the leader registers webhooks.
     if let (false, Some(spec), Some(registered)) = (standby, &hook.answers, registered)
         && registered.get(&spec.name) != Some(&spec)
     {

@@ -1,5 +1,5 @@
-//! Remembers the last runs of each hook, and of these the failed ones longer. Bounded in number and in
-//! bytes; never kept over a restart.
+//! Remembers the last runs of each hook, and failed runs for longer. It is bounded in number and in bytes, and it does
+//! not survive a restart.
 
 use std::{
     cmp::Reverse,
@@ -16,13 +16,13 @@ use jiff::Timestamp;
 use super::{RunEnded, ms};
 use crate::admin::views::{AnswerView, LastRun, RunCounts, RunOutcome, RunResult, RunView, TriggerView};
 
-/// Runs of a hook that are remembered; and as many failed ones.
+/// The number of runs of a hook that are remembered. As many failed runs and as many answers are remembered, too.
 const RUNS: usize = 20;
-/// Bytes of messages and back-traces that are remembered of a hook.
+/// The bytes of messages and back-traces that are remembered in each of these lists.
 const BYTES: usize = 256 * 1024;
-/// What is remembered of a run's triggers.
+/// The number of a run's triggers that are remembered.
 const TRIGGERS: usize = 8;
-/// What is remembered of a back-trace.
+/// The number of bytes of a back-trace that are remembered.
 const BACKTRACE: usize = 16 * 1024;
 
 /// Shown as the queue of answers.
@@ -32,7 +32,7 @@ const ANSWERS: &str = "webhook";
 pub(super) struct Begun {
     run: RunId,
     hook: HookName,
-    /// None: an answer to the API server, which waits in none.
+    /// `None` for an answer to the API server, which waits in no queue.
     queue: Option<QueueName>,
     attempt: u32,
     triggers: usize,
@@ -41,7 +41,7 @@ pub(super) struct Begun {
     answer: Option<AnswerView>,
 }
 
-/// What is remembered of a trigger: no object, which would stay in memory.
+/// What is remembered of a trigger. It contains no object, because that would stay in memory.
 struct Why {
     binding: BindingName,
     cause: &'static str,
@@ -61,21 +61,20 @@ struct Ended {
 struct OfHook {
     total: u64,
     failed: u64,
-    /// Oldest first. A failed run is in both.
+    /// Oldest first. A failed run is in both lists.
     last: VecDeque<Arc<Ended>>,
     last_failed: VecDeque<Arc<Ended>>,
-    /// Answers to the API server, apart: there may be many in a second.
+    /// Answers to the API server are separate, because there may be many in a second.
     last_answers: VecDeque<Arc<Ended>>,
 }
 
-/// The last runs of all hooks. A hook that was quarantined keeps its own: they may say why.
+/// The last runs of all hooks. A quarantined hook keeps its runs, because they may show the reason.
 #[derive(Default)]
 pub struct History {
     hooks: Mutex<BTreeMap<HookName, OfHook>>,
     listener: Option<RunEnded>,
 }
 
-/// One word for a cause.
 fn cause(cause: &Cause) -> &'static str {
     match cause {
         Cause::Startup => "Startup",
@@ -118,13 +117,13 @@ impl Begun {
         }
     }
 
-    /// With what was asked and answered.
+    /// Adds the question and the answer.
     pub fn with_answer(self, answer: Option<AnswerView>) -> Self {
         Self { answer, ..self }
     }
 }
 
-/// The first triggers, as shown.
+/// The first triggers, as shown to admins.
 pub(super) fn first(triggers: &[Trigger]) -> Vec<TriggerView> {
     triggers.iter().take(TRIGGERS).map(|trigger| view_of(&why(trigger))).collect()
 }
@@ -138,7 +137,7 @@ fn why(trigger: &Trigger) -> Why {
 }
 
 impl History {
-    /// Empty; the listener is told of each run.
+    /// Creates an empty history. The listener receives each run.
     pub fn new(listener: Option<RunEnded>) -> Self {
         Self { listener, ..Self::default() }
     }
@@ -147,12 +146,12 @@ impl History {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether somebody is told of each run.
+    /// Whether a listener receives each run.
     pub(super) fn listens(&self) -> bool {
         self.listener.is_some()
     }
 
-    /// A run ended.
+    /// Remembers a run that ended.
     pub(super) fn ended<T>(&self, begun: Begun, report: &RunReport<T>, allow_failure: bool) {
         let ended = Ended {
             duration_ms: ms(report.duration),
@@ -168,12 +167,12 @@ impl History {
         hooks.entry(ended.begun.hook.clone()).or_default().remember(Arc::new(ended));
     }
 
-    /// The hook is gone for good.
+    /// Forgets a hook that was removed.
     pub fn forget(&self, hook: &HookName) {
         self.hooks().remove(hook);
     }
 
-    /// How often a hook ran.
+    /// Counts the runs of a hook.
     pub fn counts(&self, hook: &str) -> RunCounts {
         let hooks = self.hooks();
         let Some((_, known)) = hooks.iter().find(|(name, _)| name.as_str() == hook) else {
@@ -182,7 +181,7 @@ impl History {
         RunCounts { total: known.total, failed: known.failed, last: known.newest().map(last) }
     }
 
-    /// The last runs, newest first, of one hook or all; all of them, or those that failed.
+    /// Returns the last runs, newest first, of one hook or of all, and all runs or only those that failed.
     pub fn runs(&self, hook: Option<&str>, failed: bool) -> Vec<RunView> {
         let hooks = self.hooks();
         let wanted = hooks.iter().filter(|(name, _)| hook.is_none_or(|hook| name.as_str() == hook));
@@ -217,7 +216,7 @@ impl OfHook {
 
 fn push(ring: &mut VecDeque<Arc<Ended>>, ended: Arc<Ended>) {
     ring.push_back(ended);
-    // The newest one stays, whatever its size.
+    // The newest run stays, whatever its size.
     while ring.len() > RUNS || (ring.len() > 1 && ring.iter().map(|run| size(run)).sum::<usize>() > BYTES) {
         ring.pop_front();
     }
@@ -251,7 +250,7 @@ fn last(run: &Ended) -> LastRun {
     }
 }
 
-/// RFC 3339, to the millisecond.
+/// RFC 3339, with milliseconds.
 pub(super) fn stamp(time: Timestamp) -> String {
     format!("{time:.3}")
 }

@@ -1,4 +1,4 @@
-//! Loads one hook: compiles it, asks it for its document, checks that. Starts nothing.
+//! Loads one hook: compiles it, gets its document from it, and checks that.
 
 use std::sync::Arc;
 
@@ -18,61 +18,58 @@ use tokio_util::sync::CancellationToken;
 
 /// A hook that can run.
 pub struct Hook {
-    /// Its configuration.
     pub spec: HookSpec,
-    /// Its component.
     pub component: LoadedHook,
-    /// Ends its runs: another version is to take its place.
+    /// Ends the hook's runs because another version takes over.
     pub interrupt: CancellationToken,
-    /// What it has of its bundle, if it is in one.
+    /// What the hook has from its bundle, if it belongs to one.
     pub bundled: Option<Bundled>,
 }
 
-/// What a hook has of its bundle.
+/// What a hook has from its bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bundled {
-    /// The bundle.
     pub bundle: BundleId,
-    /// Whom its calls are made as.
+    /// The ServiceAccount that makes its calls.
     pub identity: Option<Arc<Identity>>,
     /// A JSON object.
     pub settings: Arc<str>,
 }
 
 impl Hook {
-    /// Of what `load` gave, outside of any bundle.
+    /// Creates a hook outside of any bundle.
     pub(super) fn new(spec: HookSpec, component: LoadedHook) -> Self {
         Self { spec, component, interrupt: CancellationToken::new(), bundled: None }
     }
 
-    /// The same version once more, to take the place of another.
+    /// Returns the same version again, so that it can replace another one.
     pub(super) fn again(&self) -> Self {
         let bundled = self.bundled.clone();
         Self { bundled, ..Self::new(self.spec.clone(), self.component.clone()) }
     }
 
-    /// How the queues run it: with the other hooks of its namespace it has one share of the run slots.
+    /// The terms of the queues. The hooks of a namespace together have one share of the run slots.
     pub fn terms(&self) -> HookTerms {
         HookTerms { tenant: Some(self.tenant()), ..(&self.spec).into() }
     }
 
-    /// With whom it shares what the process has only so much of.
+    /// The tenant with which the hook shares the process's limited resources.
     pub fn tenant(&self) -> Tenant {
         let namespace = self.bundled.as_ref().and_then(|bundled| bundled.bundle.namespace.as_deref());
         namespace.map_or_else(|| Tenant::hook(self.spec.name.as_str()), Tenant::namespace)
     }
 
-    /// Where it is from.
+    /// The directory or the bundle that the hook comes from.
     pub fn source(&self) -> Source {
         self.bundled.as_ref().map_or(Source::Directory, |bundled| Source::Bundle(bundled.bundle.clone()))
     }
 
-    /// Whether it is a HookBundle's, and not the admin's.
+    /// Whether the hook belongs to a HookBundle, and not to the admin.
     pub fn is_tenants(&self) -> bool {
         self.bundled.as_ref().is_some_and(|bundled| bundled.bundle.namespace.is_some())
     }
 
-    /// Who makes the host calls of a run.
+    /// The caller of a run's host calls.
     pub fn caller(&self, run: RunId, dry_run: bool) -> Caller {
         let caller = Caller::new(self.spec.name.clone(), run, self.spec.permissions.clone(), dry_run);
         match &self.bundled {
@@ -84,53 +81,51 @@ impl Hook {
     }
 }
 
-/// Why a hook is not run.
+/// Why a hook does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Quarantine {
-    /// The file's name is no hook's name.
+    /// The file's name is not a valid hook name.
     #[error("the file can't be a hook")]
     Name(#[from] InvalidName),
-    /// The file can't be read.
     #[error("the file can't be read")]
     Unreadable(#[source] std::io::Error),
-    /// It is no component that can be used.
+    /// The file is not a component that can be used.
     #[error("the component can't be used")]
     Component(#[from] LoadError),
     /// `config` failed.
     #[error("its config function failed: {0}")]
     Config(Failure),
-    /// The document binds what the component can't answer.
+    /// The document has a binding that the component cannot answer.
     #[error("{key} needs the export {export}, which the component does not have (it is built for another world)")]
     Export {
         /// The key of the document.
         key: &'static str,
-        /// What is missing.
+        /// The missing export.
         export: &'static str,
     },
-    /// A script with functions for single bindings has none for one, or one for none.
+    /// In a script with functions for single bindings, a binding has no function, or a function has no binding.
     #[error("its functions and its bindings do not fit together: {}", .0.join("; "))]
     Functions(Vec<String>),
-    /// `config` returned a bad document.
+    /// `config` returned an invalid document.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// The operator ends, or its reader of documents has a defect.
+    /// The operator is ending, or its parser of documents has a defect.
     #[error("its configuration was not read to the end")]
     Unread(#[source] tokio::task::JoinError),
 }
 
-/// Loads the hook in a file.
 pub(super) async fn load_file(file: HookFile, sandbox: &Sandbox) -> Result<Hook, Quarantine> {
     let name = file.name?;
     let bytes = tokio::fs::read(&file.path).await.map_err(Quarantine::Unreadable)?;
     load(&name, &bytes, sandbox).await
 }
 
-/// Loads one hook of the admin's from its component.
+/// Loads one of the admin's hooks from its component.
 pub async fn load(name: &HookName, bytes: &[u8], sandbox: &Sandbox) -> Result<Hook, Quarantine> {
     load_for(&Tenant::hook(name.as_str()), name, bytes, sandbox).await
 }
 
-/// Loads one hook from its component, in its tenant's turn.
+/// Loads one hook from its component, when it is its tenant's turn.
 pub(super) async fn load_for(
     tenant: &Tenant,
     name: &HookName,
@@ -148,7 +143,7 @@ pub(super) async fn load_for(
     Ok(Hook::new(spec, component))
 }
 
-/// Reads the document on no thread of the runtime: to compile its filters and conditions takes a while.
+/// Parses the document on a blocking thread, because it takes time to compile its filters and conditions.
 async fn read(name: &HookName, document: String) -> Result<HookSpec, Quarantine> {
     let name = name.clone();
     let work = move || {
@@ -161,7 +156,7 @@ async fn read(name: &HookName, document: String) -> Result<HookSpec, Quarantine>
     tokio::task::spawn_blocking(work).await.map_err(Quarantine::Unread)?
 }
 
-/// Functions without their binding, and bindings without their function.
+/// Lists functions without a binding, and bindings without a function.
 fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
     use ScriptFunction as F;
     let name = |binding: &BindingName| binding.as_str().to_owned();
@@ -211,8 +206,8 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
     misfits
 }
 
-/// The conditions of webhooks that do not compile. The API server refuses to register them; it alone knows what its
-/// version understands, so that a hook is loaded all the same.
+/// Lists the conditions of webhooks that do not compile. The API server refuses to register them. The hook is loaded
+/// despite that, because only the API server knows what its version understands.
 pub fn bad_conditions(spec: &HookSpec) -> Vec<String> {
     let each = spec.admission.iter().flat_map(|binding| binding.match_conditions.iter().map(move |one| (binding, one)));
     let wrong = each.filter_map(|(binding, condition)| {
@@ -257,7 +252,7 @@ mod tests {
         let document = format!("{{configVersion: v1, kubernetes: [{{kind: Pod, jqFilter: '\"{large}\"'}}]}}");
         let name = HookName::new("h").unwrap();
         let mut read = std::pin::pin!(read(&name, document));
-        // It has given the thread back.
+        // The first poll gave the thread back.
         assert!(futures::poll!(&mut read).is_pending());
         assert!(read.await.unwrap().kubernetes[0].jq_filter.is_some());
     }

@@ -1,5 +1,4 @@
-//! Answers what a run asks of the host: calls go to the access stage, snapshots to the filter
-//! stage. Decides nothing.
+//! The host of a run: calls go to the access stage, and snapshots come from the filter stage.
 
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Counts a call by how it ended.
+    /// Counts a call by its result.
     fn counted<T>(&self, caller: &Caller, verb: &'static str, result: Result<T, CallError>) -> Result<T, CallError> {
         let outcome = result.as_ref().map(drop).map_err(|error| error.reason);
         self.metrics.host_call(verb, outcome);

@@ -1,4 +1,4 @@
-//! Where a bundle's hook is from, and the reasons why it may not start. Starts nothing.
+//! The origin of a bundle's hook, and the reasons why it may not start.
 
 use std::sync::Arc;
 
@@ -14,55 +14,52 @@ use super::{
     watching::NotWatched,
 };
 
-/// Where a bundle's hook is from, and on which terms it runs.
+/// The origin of a bundle's hook, and the terms on which it runs.
 pub(super) struct Origin {
-    /// In the operator.
+    /// The hook's name in the operator.
     pub name: HookName,
     pub source: HookSource,
     pub terms: Arc<Terms>,
-    /// The bundle changes.
+    /// Locked while the bundle changes.
     pub changing: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Why a hook of a bundle does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Held {
-    /// It can't be used.
+    /// The hook cannot be used.
     #[error(transparent)]
     Quarantine(#[from] Quarantine),
-    /// The file is another one.
+    /// The file's content has changed.
     #[error("its file has the digest {got}, and the bundle says {want}: pull the bundle again")]
     Digest {
-        /// What the file has.
+        /// The digest of the file.
         got: String,
-        /// What it should have.
+        /// The digest in the bundle.
         want: String,
     },
-    /// It was trusted for something else.
+    /// The bundle was trusted with other permissions.
     #[error("its document asks for something else than the bundle says: pack the bundle again")]
     Understated,
-    /// It is not made for a confined bundle.
+    /// The hook is not suitable for a confined bundle.
     #[error(transparent)]
     OutOfBounds(#[from] OutOfBounds),
-    /// Grants lack.
+    /// Grants are missing.
     #[error("it asks for more than is granted: {}", rules(.0))]
     Ungranted(Vec<Permission>),
-    /// A binding's objects are out of reach.
+    /// A binding may not watch its objects.
     #[error("binding {binding} can't watch")]
     NotWatched {
-        /// The binding.
         binding: String,
-        /// Why.
         #[source]
         reason: NotWatched,
     },
-    /// It may not run as its ServiceAccount.
+    /// The hook may not run as its ServiceAccount.
     #[error(transparent)]
     BadAccount(#[from] BadAccount),
-    /// The kinds are not known.
+    /// Discovery failed, so the kinds are unknown.
     #[error("the API server can't be asked for kinds, so that nobody knows what it may watch")]
     Discovery(#[source] DiscoveryError),
-    /// Its bundle is suspended.
     #[error("its bundle is suspended")]
     Suspended,
 }
@@ -72,7 +69,7 @@ fn rules(missing: &[Permission]) -> String {
 }
 
 impl Held {
-    /// For a status.
+    /// The phase in a status.
     pub(super) fn phase(&self) -> HookPhase {
         match self {
             Self::Quarantine(_) | Self::Digest { .. } | Self::Understated | Self::OutOfBounds(_) => {
@@ -86,8 +83,8 @@ impl Held {
         }
     }
 
-    /// A hook that can't be loaded now leaves behind what it registered, so that what it forbids stays forbidden. One
-    /// that lost a right, or was suspended, is not to answer any more.
+    /// A hook that cannot be loaded keeps its registrations, so that what it forbids stays forbidden. A hook that lost
+    /// a right, or that was suspended, must not answer any more.
     pub(super) fn registrations(&self) -> Registrations {
         match self {
             Self::Quarantine(_) | Self::Digest { .. } | Self::Understated | Self::Discovery(_) => Registrations::Stay,
@@ -98,7 +95,7 @@ impl Held {
         }
     }
 
-    /// The rules that lack.
+    /// The missing rules.
     pub(super) fn missing(&self) -> &[Permission] {
         match self {
             Self::Ungranted(missing)
@@ -109,10 +106,10 @@ impl Held {
     }
 }
 
-/// The bytes of a component, which have the digest that they should have.
+/// Reads the bytes of a component, and checks their digest.
 pub(super) async fn read(source: &HookSource) -> Result<Vec<u8>, Held> {
     let path = source.path.clone();
-    // The digest of a large file takes its time, too.
+    // The digest of a large file takes time, too.
     let work = move || std::fs::read(path).map(|bytes| (Sha256::digest(&bytes), bytes));
     let read = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.into()));
     let (digest, bytes) = read.map_err(Quarantine::Unreadable)?;

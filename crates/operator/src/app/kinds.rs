@@ -1,9 +1,9 @@
-//! Tells discovery at once when CustomResourceDefinitions come, change or go, so that bindings that wait
-//! for their kind need not ask in vain.
+//! Notifies discovery at once when CustomResourceDefinitions are added, changed or removed, so that bindings that wait
+//! for their kind need not poll.
 //!
-//! Follows them only while a binding waits, and only their metadata: the name tells the group. Kinds of
-//! aggregated API servers are not followed, since they hardly ever come and go; those who wait for one
-//! look again in intervals, as they do where the operator may not watch definitions.
+//! This module follows definitions only while a binding waits, and only their metadata, because the name contains the
+//! group. It does not follow the kinds of aggregated API servers, because they hardly ever change. Bindings that wait
+//! for one of those poll, as they do if the operator may not watch definitions.
 
 use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 
@@ -15,13 +15,13 @@ use tracing::{debug, warn};
 
 use super::Stages;
 
-/// A definition changes several times while it comes; news of it are told at most so often.
+/// A definition changes several times while it is added. This is the minimum time between two notifications.
 const PAUSE: Duration = Duration::from_millis(300);
-/// How long definitions are followed when nobody waits any more.
+/// How long definitions are followed after the last binding stopped waiting.
 const LINGER: Duration = Duration::from_secs(60);
-/// Between two looks whether definitions may be watched.
+/// Between two checks whether definitions may be watched.
 const GLANCE: Duration = Duration::from_millis(250);
-/// Before definitions that may not be watched are tried again.
+/// How long to wait before definitions that may not be watched are tried again.
 const AFTER_REFUSAL: Duration = Duration::from_secs(600);
 
 /// The operator may not watch definitions.
@@ -45,7 +45,7 @@ pub(super) async fn keep(stages: Arc<Stages>) {
     }
 }
 
-/// Until nobody has waited for a while.
+/// Follows definitions until no binding has waited for a while.
 async fn follow(stages: &Stages) -> Result<(), Refused> {
     let mut definitions = stages.streams.subscribe(definitions());
     let mut news = News::default();
@@ -68,7 +68,7 @@ fn refused(definitions: &Subscription) -> Result<(), Refused> {
     if definitions.trouble() == Some(WatchErrorKind::Forbidden) { Err(Refused) } else { Ok(()) }
 }
 
-/// Returns when nobody has waited for the whole of a time.
+/// Returns when no binding has waited for the whole of [`LINGER`].
 async fn nobody_waits(stages: &Stages) {
     loop {
         stages.discovery.abandoned().await;
@@ -89,10 +89,10 @@ fn definitions() -> Selection {
     Selection { metadata_only: true, ..Selection::of(resource.into()) }
 }
 
-/// What was heard and not yet told.
+/// Changes that discovery was not notified of yet.
 struct News {
     groups: BTreeSet<String>,
-    /// A list came: nobody knows what changed before it.
+    /// The definitions were listed, so it is not known what changed before that.
     all: bool,
     listing: bool,
     not_before: Instant,

@@ -1,5 +1,5 @@
-//! What each hook's last run was told, for authors who want to see it again with other code. Keeps one run of each
-//! hook, and nothing unless asked to.
+//! The triggers of each hook's last run, for authors who want to run them again with other code. It keeps one run of
+//! each hook, and only if the operator is configured to do so.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use boathook_core::model::{Cause, HookName, HookSpec, Trigger};
 
 type Kept = HashMap<HookName, Vec<Trigger>>;
 
-/// The last runs, if somebody wants them.
+/// The last runs, if they are kept.
 #[derive(Default)]
 pub(super) struct LastRuns(Option<Mutex<Kept>>);
 
@@ -24,14 +24,14 @@ impl LastRuns {
         self.0.as_ref().map(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A run begins.
+    /// Keeps the triggers of a run that begins.
     pub fn ran(&self, hook: &HookName, triggers: &[Trigger]) {
         if let Some(mut kept) = self.kept() {
             kept.insert(hook.clone(), triggers.to_vec());
         }
     }
 
-    /// The triggers of the last run whose bindings the hook has, as if they came now.
+    /// Returns the last run's triggers whose bindings the hook has, as if they occurred now.
     pub fn of(&self, spec: &HookSpec) -> Vec<Trigger> {
         let last = self.kept().and_then(|kept| kept.get(&spec.name).cloned()).unwrap_or_default();
         let bound = |trigger: &Trigger| match &trigger.cause {

@@ -1,4 +1,4 @@
-//! What begins when this replica leads, and that it ends: the queues, and what the metrics say. Elects nobody.
+//! What starts when this replica becomes the leader, and what ends when it loses the lead: the queues, and the metric.
 
 use std::{future::pending, sync::Arc};
 
@@ -8,7 +8,7 @@ use tracing::info;
 
 use crate::telemetry::Metrics;
 
-/// Until it is dropped.
+/// Runs until it is dropped.
 pub(super) async fn follow(leadership: Leadership, queue: queue::Handle, metrics: Arc<Metrics>) {
     if leadership.is_alone() {
         metrics.leads();
@@ -21,6 +21,6 @@ pub(super) async fn follow(leadership: Leadership, queue: queue::Handle, metrics
     leadership.lost().await;
     queue.stand_by();
     metrics.leads_no_more();
-    // Whoever runs the operator ends it now.
+    // The code that runs the operator ends it now.
     pending().await
 }

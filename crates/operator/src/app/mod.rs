@@ -1,5 +1,5 @@
-//! The operator: makes the stages, connects them, and takes them down again. The only module that
-//! names every stage; it holds no rule of any.
+//! The operator: creates the stages, connects them, and shuts them down. This is the only module that names every
+//! stage. It has no rule of any stage.
 
 mod account;
 mod admin;
@@ -89,32 +89,24 @@ pub use watching::NotWatched;
 use webhooks::Webhooks;
 pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
 
-/// After the last run, for the records that are not written yet.
+/// How long to wait after the last run for records that are not written yet.
 const RECORDS_GRACE: Duration = Duration::from_secs(5);
 
-/// An operator that can't start.
 #[derive(Debug, thiserror::Error)]
 #[error("the operator can't start")]
 pub enum AppError {
-    /// The sandbox can't be made.
     Sandbox(#[from] SandboxError),
-    /// Metrics can't be registered.
     Metrics(#[from] MetricsError),
-    /// The health server can't listen.
     Server(#[from] ServerError),
-    /// The admin socket can't be taken.
     Admin(#[from] SocketError),
-    /// Runs can't be recorded.
     Records(#[from] record::DirectoryError),
-    /// The hooks directory can't be read.
     Hooks(#[from] DirectoryError),
-    /// Webhooks can't be served.
     Webhooks(#[from] WebhookError),
 }
 
-/// A running operator. Dropping it ends it at once; [`App::shutdown`] lets runs end.
+/// A running operator. Dropping it ends it at once. [`App::shutdown`] lets runs end.
 pub struct App {
-    /// First, so that whatever ends with it is no defect.
+    /// This field is first, so that a task that ends with the operator does not count as a defect.
     tasks: AllTasks,
     server: Server,
     admin: Option<crate::admin::Server>,
@@ -134,8 +126,8 @@ pub struct App {
 }
 
 impl App {
-    /// Loads the hooks and starts everything. An API server that does not answer is waited for in
-    /// the background.
+    /// Loads the hooks and starts everything. If the API server does not answer, the operator waits for it in the
+    /// background.
     pub async fn start(mut options: Options) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
         let contact = Contact::new();
@@ -223,7 +215,7 @@ impl App {
         own.push(tasks.spawn("news of kinds", kinds::keep(stages.clone())));
         let leading = leading::follow(leadership, runner.handle(), metrics.clone());
         own.push(tasks.spawn("what follows from leading", leading));
-        // Not before: a replica that loads hooks would keep them from running.
+        // The election starts last, because a leader that is still loading hooks would keep them from running.
         let election = candidacy.map(|candidacy| candidacy.start(options.client.clone(), &tasks));
         observers::refresh(&metrics, &stages, &roster);
         own.push(tasks.spawn("live ticks", observers::tick(metrics)));
@@ -249,17 +241,17 @@ impl App {
         })
     }
 
-    /// Where health and metrics are served.
+    /// The address of health and metrics.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// Where webhooks are served, once they are.
+    /// The address of webhooks, once they are served.
     pub fn webhook_address(&self) -> Option<SocketAddr> {
         self.webhooks.as_ref().and_then(Webhooks::address)
     }
 
-    /// Whether a hook waits for questions of the API server.
+    /// Whether a hook has bindings for requests of the API server.
     pub fn binds_webhooks(&self) -> bool {
         webhooks::needed(&self.roster)
     }
@@ -269,41 +261,40 @@ impl App {
         Readiness { quarantined: self.fleet.quarantined(), ..self.health.readiness() }
     }
 
-    /// The queues, to ask after them.
     pub fn queue(&self) -> queue::Handle {
         self.runner.handle()
     }
 
-    /// A hook that runs.
+    /// Finds a hook that runs.
     pub fn hook(&self, name: &HookName) -> Option<Arc<Hook>> {
         self.roster.hook(name)
     }
 
-    /// Answers reviews and conversions by its hooks, as the webhook server asks them.
+    /// Answers reviews and conversions with the operator's hooks, as the webhook server does.
     pub fn answerer(&self) -> Arc<dyn Answerer> {
         self.answers.clone()
     }
 
-    /// Has bundles at work besides the hooks of the directory. To be dropped before a shutdown.
+    /// Runs bundles in addition to the hooks of the directory. Drop it before a shutdown.
     pub fn installer(&self) -> Arc<dyn Installer> {
         Arc::new(self.bundles.clone())
     }
 
-    /// Has the schedules of this name strike now; with [`Options::schedules_tick`] off, their only ticks.
-    /// How many there are: none means that the hook is not at work, or binds no such schedule.
+    /// Fires the schedules of this name now. With [`Options::schedules_tick`] off, they fire only by this call. Returns
+    /// how many there are. If there are none, the hook does not run or has no such schedule.
     pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
         self.fleet.tick(hook, schedule)
     }
 
-    /// Lets time pass, from one moment to another, at once: what waits in queues is due by so much earlier, and
-    /// the hook's schedules strike at their times in between (in UTC where they name no zone). For tests, with
-    /// [`Options::schedules_tick`] off. At most `most` strikes; false if there were more.
+    /// Lets the time from one moment to another pass at once. What waits in queues is due earlier by that much, and the
+    /// hook's schedules fire at their times in between (in UTC if they name no zone). For tests, with
+    /// [`Options::schedules_tick`] off. Schedules fire at most `most` times. Returns false if there were more.
     pub fn pass(&self, hook: &HookName, from: jiff::Timestamp, to: jiff::Timestamp, most: usize) -> bool {
         self.runner.handle().pass(Duration::try_from(to.duration_since(from)).unwrap_or_default());
         self.fleet.tick_within(hook, from, to, most)
     }
 
-    /// Takes a hook out; see [`App::release`]. False if there is no such hook at work.
+    /// Takes a hook out; see [`App::release`]. Returns false if no such hook runs.
     pub fn quarantine(&self, hook: &HookName, reason: &str) -> bool {
         self.fleet.quarantine(hook, reason)
     }
@@ -313,34 +304,36 @@ impl App {
         self.fleet.release(hook).await
     }
 
-    /// Runs once more what the hook's last run was told, as far as the hook still has its bindings; see
-    /// [`Options::keep_last_run`]. Tells, before the first of them can begin, how many triggers these are.
+    /// Runs the triggers of the hook's last run again, except those whose bindings the hook no longer has; see
+    /// [`Options::keep_last_run`]. Before the first of them can begin, it passes their number to `tell`.
     pub fn run_again(&self, hook: &HookName, tell: impl FnOnce(usize)) {
         self.fleet.run_again(hook, tell);
     }
 
-    /// Has the hook in a file `NAME.wasm` take the place of the version that is at work, or starts it if there is
-    /// none. Bindings that are the same in both documents watch on and keep what waits; others begin anew. Runs
-    /// of the old version may end within the grace period. When the new one can't be used, the old one goes on.
+    /// Replaces the version of a hook that runs with the one in a file `NAME.wasm`, or starts the hook if it does not
+    /// run. Bindings that are the same in both documents keep their watches and their triggers. The others restart.
+    /// Runs of the old version may end within the grace period. If the new version cannot be used, the old one
+    /// continues.
     pub async fn swap(&self, path: impl Into<PathBuf>) -> Result<Swapped, SwapError> {
         self.fleet.swap(HookFile::of(path.into())).await
     }
 
-    /// Whether this replica leads. Once it has lost that, no hook runs by itself any more: it is to be shut down.
+    /// Whether this replica leads. After it has lost the lead, no hook runs by itself any more, and the operator has to
+    /// be shut down.
     pub fn leadership(&self) -> Leadership {
         self.stages.leadership.clone()
     }
 
-    /// Its long-lived tasks. Once one has ended by itself, the operator only looks as if it worked: it is to be shut
-    /// down.
+    /// The operator's long-lived tasks. If one has ended by itself, the operator only appears to work, and it has to be
+    /// shut down.
     pub fn tasks(&self) -> &Tasks {
         &self.tasks.0
     }
 
     /// Takes no more triggers, lets runs end within the grace period, and interrupts the others.
     pub async fn shutdown(mut self) -> Drained {
-        // Reviews go on coming by the Service until each node knows that this Pod ends. Hooks run meanwhile, too: another
-        // replica leads only afterwards.
+        // The Service sends reviews until each node knows that this Pod ends. Hooks run in the meantime, too, because
+        // another replica becomes the leader only after that.
         let served = self.options.webhooks.as_ref().filter(|_| self.webhooks.is_some());
         if let Some(linger) = served.and_then(|webhooks| webhooks.reached.linger()) {
             tokio::time::sleep(linger).await;
@@ -349,16 +342,17 @@ impl App {
         if let Some(webhooks) = self.webhooks.take() {
             webhooks.shutdown().await;
         }
-        // Runs first: they read the snapshots that bindings keep.
+        // Runs end first, because they read the snapshots that bindings keep.
         let drained = self.runner.drain(self.options.grace_period).await;
         match self.election {
             Some(election) if drained.interrupted == 0 => election.release().await,
-            // What an interrupted run has sent may still have its effect: the Lease runs out.
+            // The last write of an interrupted run may still take effect. The Lease is therefore not given back, and
+            // expires.
             election => drop(election),
         }
         self.fleet.shutdown().await;
         if let Some(recorder) = self.recorder {
-            // What is not written in this time is not worth the wait.
+            // Records that take longer to write are not worth the wait.
             let written = tokio::task::spawn_blocking(move || recorder.close());
             let _ = tokio::time::timeout(RECORDS_GRACE, written).await;
         }
@@ -371,7 +365,7 @@ impl App {
     }
 }
 
-/// The tasks of an operator, which may end when it does.
+/// The operator's tasks. Dropping this allows them to end.
 struct AllTasks(Tasks);
 
 impl Drop for AllTasks {
@@ -385,13 +379,13 @@ fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {
     Arc::new(move || Readiness { quarantined: roster.quarantined(), ..health.readiness() })
 }
 
-/// The states of hooks, for their metric.
+/// Counts the states of hooks for their metric.
 fn count(readiness: &Readiness, quarantined: usize) -> HookCounts {
     let ready = readiness.hooks.iter().filter(|hook| hook.missing.is_empty()).count();
     HookCounts { loading: 0, pending: readiness.hooks.len() - ready, ready, quarantined }
 }
 
-/// For log lines: milliseconds to the microsecond.
+/// Milliseconds for log lines, with three decimals.
 fn ms(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -1,4 +1,4 @@
-//! What the stages report, as log lines and metrics. Decides nothing.
+//! Writes what the stages report as log lines and metrics.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// Listens to all stages.
+/// An observer of all stages.
 pub(super) struct Report {
     metrics: Arc<Metrics>,
     failures: failure_events::Outlet,
@@ -128,7 +128,7 @@ impl RecordObserver for Report {
 
 const LIVE_TICK: Duration = Duration::from_secs(10);
 
-/// Shows that the process lives, until it is dropped.
+/// Updates the metric of the process's liveness, until it is dropped.
 pub(super) async fn tick(metrics: Arc<Metrics>) {
     let mut every = tokio::time::interval(LIVE_TICK);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
@@ -138,9 +138,9 @@ pub(super) async fn tick(metrics: Arc<Metrics>) {
     }
 }
 
-/// Has the gauges set whenever somebody looks at the metrics.
+/// Sets the gauges whenever the metrics are read.
 pub(super) fn refresh(metrics: &Metrics, stages: &Arc<Stages>, roster: &Arc<Roster>) {
-    // The stages own the metrics.
+    // A weak reference, because the stages own the metrics.
     let (stages, roster) = (Arc::downgrade(stages), roster.clone());
     metrics.refresh_with(move |metrics| {
         if let Some(stages) = stages.upgrade() {
@@ -150,7 +150,8 @@ pub(super) fn refresh(metrics: &Metrics, stages: &Arc<Stages>, roster: &Arc<Rost
 }
 
 fn set_gauges(metrics: &Metrics, stages: &Stages, roster: &Roster) {
-    // Not when it is told: a process that was stopped for a while is asked before it has looked at its clock.
+    // Check this here and not only when leadership is lost: a process that was stopped for a while may answer this
+    // request before it has checked its clock.
     if !stages.leadership.leads() {
         metrics.does_not_lead();
     }
@@ -176,7 +177,7 @@ fn watch_age(stats: &watch::StreamStats) -> Option<(String, String, Duration)> {
     Some((gvr, namespace.to_owned(), stats.last_activity?.elapsed()))
 }
 
-/// A kind as `pods.v1.` or `deployments.v1.apps`, and the namespace, empty for all.
+/// A kind as `pods.v1.` or `deployments.v1.apps`, and the namespace, which is empty for all namespaces.
 fn place(selection: &Selection) -> (String, &str) {
     let resource = &selection.resource;
     let gvr = format!("{}.{}.{}", resource.plural, resource.version, resource.group);

@@ -1,4 +1,4 @@
-//! What an operator is made of: one value for each stage. Knows no flag and no environment.
+//! The configuration of an operator, with one value for each stage. It knows neither flags nor the environment.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -13,75 +13,71 @@ use crate::{
     telemetry::{HookMetrics, LogControl, Metrics},
 };
 
-/// Told of a run.
+/// Called with each run that ended.
 pub type RunEnded = Arc<dyn Fn(&RunView) + Send + Sync>;
 
-/// How to run an operator.
 #[derive(Clone)]
 pub struct Options {
-    /// The cluster; built with `kube::Config::default_retry` off, since retries are decided here.
+    /// The client of the cluster. Build it with `kube::Config::default_retry` off, because the operator decides about
+    /// retries.
     pub client: kube::Client,
     /// The cluster's address, for messages.
     pub server: String,
-    /// Directory of hooks. None: only bundles.
+    /// The directory of hooks. If `None`, there are only bundles.
     pub hooks: Option<PathBuf>,
-    /// Sources that are loaded after the start, by [`App::installer`](super::App::installer). Until they are, nothing
-    /// is removed that their hooks may have registered at the API server. Default none.
+    /// Sources that [`App::installer`](super::App::installer) loads after the start. Until they are loaded, nothing is
+    /// removed that their hooks may have registered at the API server. Default: none.
     pub awaited: Awaited,
-    /// Address of health and metrics; port 0 takes a free one.
+    /// The address of health and metrics. Port 0 takes a free port.
     pub listen: SocketAddr,
-    /// Where admins ask it. None: nowhere.
+    /// The admin socket. If `None`, there is none.
     pub admin_socket: Option<Socket>,
-    /// Changes what the process logs, when admins ask for that. None: they can't.
+    /// Changes the log level at the request of admins. If `None`, they cannot change it.
     pub log: Option<LogControl>,
-    /// Prefix of the operator's metrics.
+    /// The prefix of the operator's metrics.
     pub metrics_prefix: String,
-    /// Series of metrics that each hook may report.
+    /// The maximum number of series that each hook may report.
     pub hook_metrics_series: usize,
-    /// Schedules tick by the clock. Without it, only when [`App::tick`](super::App::tick) is called: for
-    /// tests, which need not wait then. Default true.
+    /// Whether schedules fire by the clock. If not, they fire only when [`App::tick`](super::App::tick) is called, so
+    /// that tests need not wait. Default: true.
     pub schedules_tick: bool,
-    /// Every write is a server-side dry run, hooks are told so, and a run that failed is not tried again. Default
+    /// Whether every write is a server-side dry run. Hooks can see that, and a failed run is not retried. Default:
     /// false.
     pub plan: bool,
-    /// Is told what each write did to its object; costs one more read for most writes. Default nobody.
+    /// Receives what each write did to its object. It costs one more read for most writes. Default: none.
     pub effects: Option<Arc<dyn Sink>>,
-    /// No hook runs by itself. Default false.
+    /// Whether no hook runs by itself. Default: false.
     pub hold: bool,
-    /// On shutdown, or when a hook is replaced, how long runs may take to end.
+    /// How long runs may take to end, on shutdown or when a hook is replaced.
     pub grace_period: Duration,
-    /// Is told of each run when it has ended. It is called from within runs, so it must not wait. Default nobody.
+    /// Called with each run when it has ended. It must not block, because it is called from within runs. Default: none.
     pub run_ended: Option<RunEnded>,
-    /// Keeps what each hook's last run was told, objects included, so that
-    /// [`App::run_again`](super::App::run_again) works. Default false.
+    /// Whether to keep the triggers of each hook's last run, including objects, so that
+    /// [`App::run_again`](super::App::run_again) works. Default: false.
     pub keep_last_run: bool,
     /// Records runs. Default: none.
     pub record: Option<RecordConfig>,
-    /// Takes part in the election of a leader: until it leads, no hook runs by itself and nothing is registered.
-    /// Default: none, there is no other replica.
+    /// Takes part in the election of a leader. Until this replica leads, no hook runs by itself and nothing is
+    /// registered. Default: none, there is no other replica.
     pub election: Option<ElectionConfig>,
-    /// Serves webhooks and registers hooks for them, unless it is a plan or holds its hooks. Default: none.
+    /// Serves webhooks and registers hooks for them, unless `plan` or `hold` is set. Default: none.
     pub webhooks: Option<WebhookOptions>,
     /// How settings are checked against bundles' schemas.
     pub settings: SettingsConfig,
-    /// Bytes that bindings keep: themselves, their watches and their objects. Tenants have fair shares of them. Default: no
-    /// bound.
+    /// The bytes that bindings may keep: for themselves, their watches and their objects. Tenants have fair shares of
+    /// them. Default: no limit.
     pub kept: u64,
-    /// Stage 1.
     pub streams: StreamConfig,
-    /// Stage 2.
     pub filter: WorkerConfig,
-    /// Stage 3.
     pub queue: QueueConfig,
-    /// Stage 4.
     pub sandbox: SandboxConfig,
-    /// Stage 5.
     pub access: AccessConfig,
 }
 
 impl Options {
-    /// Defaults for everything but the cluster and the hooks; health on a free loopback port; no admin
-    /// socket; filters and settings in workers of this process's own executable. Fails if that can't be found.
+    /// Returns defaults for everything except the cluster and the hooks: health on a free loopback port, no admin
+    /// socket, and filters and settings in workers of this process's own executable. Fails if the executable cannot be
+    /// found.
     pub fn new(client: kube::Client, hooks: impl Into<PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
             client,

@@ -1,5 +1,5 @@
-//! Runs the programs of `jq` patches where filters run. Keeps compiled ones, since a program that
-//! needs a worker process keeps that too.
+//! Runs the programs of `jq` patches where filters run. It keeps compiled programs, because a program that needs a
+//! worker process keeps that, too.
 
 use std::{
     collections::HashMap,
@@ -16,11 +16,10 @@ use futures::{FutureExt as _, future::BoxFuture};
 
 use super::roster::Roster;
 
-/// Programs that are kept. A hook may write a new one for every object; then they are all forgotten
-/// from time to time.
+/// The maximum number of programs that are kept. If there are more, all are dropped, because a hook may write a new one
+/// for every object.
 const KEPT: usize = 256;
 
-/// Compiles and runs.
 pub(super) struct PatchPrograms {
     evaluator: Arc<Evaluator>,
     roster: Arc<Roster>,
@@ -34,7 +33,7 @@ impl PatchPrograms {
         Self { evaluator, roster, kept: Mutex::default() }
     }
 
-    /// Each hook has programs of its own: none waits for another's.
+    /// Each hook has programs of its own, so that no hook waits for another's.
     async fn program(&self, hook: &HookName, text: &str) -> Result<Program, CompileError> {
         let key = (hook.clone(), text.into());
         let known = self.kept().get(&key).cloned();
@@ -47,7 +46,7 @@ impl PatchPrograms {
         if kept.len() >= KEPT {
             kept.clear();
         }
-        // Another run of the hook may have been first, and its worker is shared.
+        // Another run of the hook may have been first. Its worker is shared.
         Ok(kept.entry(key).or_insert(program).clone())
     }
 
@@ -67,7 +66,7 @@ impl JqRunner for PatchPrograms {
     }
 }
 
-/// A patch program makes one object of one object.
+/// A patch program makes one object from one object.
 fn one(outputs: Outputs) -> Result<String, String> {
     let mut values = outputs.values();
     match (values.next(), values.len()) {
@@ -92,7 +91,7 @@ mod tests {
         let programs = PatchPrograms::new(evaluator, Arc::default());
         let large = [r#".a.b.c.d.e.f.g.h = "x""#; 400].join(" | ");
         let mut run = programs.run(&HookName::new("h").unwrap(), &large, "{}".to_owned());
-        // It has given the thread back, and no worker was asked for.
+        // The first poll gave the thread back, and started no worker.
         assert!(poll!(&mut run).is_pending());
         let error = run.await.unwrap_err();
         assert!(error.contains("process cannot be used"), "{error}");

@@ -1,4 +1,4 @@
-//! What a plan changes: who is told of effects, and that a failed run is not tried again. Writes nothing.
+//! What differs in a plan: effects are reported, and a failed run is not retried.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use boathook_core::{
 };
 use boathook_kube::access::Observer;
 
-/// Hands effects of writes on.
+/// Passes on the effects of writes.
 pub(super) struct Effects(pub Option<Arc<dyn Sink>>);
 
 impl Observer for Effects {
@@ -17,8 +17,8 @@ impl Observer for Effects {
     }
 }
 
-/// A planned run that failed would fail again for the same reason, since nothing that it wrote is there: it goes to
-/// the dead letters at once.
+/// A planned run that failed would fail again for the same reason, because nothing that it wrote is stored. It becomes
+/// a dead letter at once.
 pub(super) fn once_only(outcome: Outcome) -> Outcome {
     outcome.map_err(|failure| match failure.kind {
         FailureKind::Permanent | FailureKind::Interrupted => failure,

@@ -1,5 +1,4 @@
-//! What is to be registered at the API server, out of the hooks at work and the certificates. Registers nothing
-//! itself.
+//! What has to be registered at the API server, according to the hooks that run and the certificates.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use crate::{
     webhook::{CaBundle, PathKeys},
 };
 
-/// Tells what is wanted, whenever that changes, until it is dropped.
+/// Publishes what has to be registered whenever that changes, until it is dropped.
 pub(super) async fn compose(
     roster: Arc<Roster>,
     health: Arc<Health>,
@@ -39,7 +38,7 @@ pub(super) async fn compose(
     }
 }
 
-/// Sources are read first: the hooks of a bundle that is settled meanwhile are in the roster by then.
+/// Sources are read first. If a bundle is settled in the meantime, its hooks are already in the roster.
 pub(super) fn wanted_now(roster: &Roster, health: &Health) -> Wanted {
     let mut pending = health.sources().pending();
     let (live, broken) = roster.registered();

@@ -1,5 +1,5 @@
-//! One version of a hook takes the place of another while the operator runs: of what did not change no event is lost,
-//! none is told twice, and it goes on. All that can fail comes first, while the old version works.
+//! Replaces one version of a hook with another while the operator runs. Bindings that did not change continue: no event
+//! is lost, and none is delivered twice. Everything that can fail comes first, while the old version runs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,70 +21,66 @@ use super::{
     swap::Plan,
 };
 
-/// A new version that did not take the place of the old one.
+/// Why a new version did not replace the old one.
 #[derive(Debug, thiserror::Error)]
 pub enum SwapError {
-    /// The file's name is no hook's name.
+    /// The file's name is not a valid hook name.
     #[error("the file can't be a hook")]
     Name(#[source] InvalidName),
-    /// It can't be used. If there is an old version, that goes on.
+    /// The new version cannot be used. The old version continues, if there is one.
     #[error("the new version of hook {name} can't be used")]
     Refused {
-        /// The hook.
         name: HookName,
-        /// Why.
         #[source]
         reason: Quarantine,
     },
-    /// The old version was taken out meanwhile.
+    /// The old version was taken out in the meantime.
     #[error("hook {0} was quarantined while it was replaced")]
     Gone(HookName),
-    /// It ended by a defect of the operator.
+    /// The task of the swap ended by a defect of the operator.
     #[error("the hook could not be replaced")]
     Defect(#[source] tokio::task::JoinError),
 }
 
-/// A hook whose file was not read again, or to no effect.
+/// Why a hook's file was not read again, or had no effect.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    /// Its file is a bundle's.
+    /// The hook belongs to a bundle.
     #[error("hook {0} is from a bundle: another version of it comes with another version of the bundle")]
     Bundled(String),
-    /// The operator has no directory of hooks, or the directory no such file.
+    /// The operator has no directory of hooks, or there is no such file in it.
     #[error("there is no file {file} for hook {name}: put its component there")]
     NoFile {
-        /// The hook.
         name: String,
-        /// Where it would be.
+        /// The path of the missing file.
         file: String,
     },
-    /// What is in it does not take the place of what runs.
+    /// The content of the file does not replace what runs.
     #[error(transparent)]
     Swap(#[from] SwapError),
 }
 
-/// What a swap came to.
+/// The result of a swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swapped {
-    /// The hook.
     pub hook: HookName,
-    /// Digest of the version before, `sha256:…`; absent when none was at work.
+    /// The digest of the previous version, `sha256:…`. Absent if none was running.
     pub from: Option<String>,
-    /// Digest of the version that works now.
+    /// The digest of the version that runs now.
     pub to: String,
-    /// `kubernetes` bindings that watch on as they did.
+    /// The number of `kubernetes` bindings that kept their watch.
     pub kept: usize,
-    /// `kubernetes` bindings that began, or began anew.
+    /// The number of `kubernetes` bindings that were started or restarted.
     pub begun: usize,
-    /// Triggers that were dropped: of bindings that are gone, or that begin anew.
+    /// The number of triggers that were dropped, because their bindings were removed or restarted.
     pub dropped: usize,
-    /// Runs had to be interrupted; their triggers run again.
+    /// Whether runs had to be interrupted. Their triggers run again.
     pub interrupted: bool,
-    /// From the call to the end, the wait for runs included.
+    /// The duration of the call, including the wait for runs.
     pub took: Duration,
 }
 
-/// Nothing of the hook starts while this is there.
+/// While this exists, no run of the hook starts.
 pub(super) struct Held<'a> {
     queue: &'a queue::Handle,
     hook: &'a HookName,
@@ -104,15 +100,15 @@ impl Drop for Held<'_> {
 }
 
 impl Fleet {
-    /// Has the hook in this file take the place of the version that is at work, or in quarantine, or of none.
-    /// Goes on to its end when nobody waits for it.
+    /// Replaces the version of the hook that runs with the one in this file. A hook that is in quarantine or unknown
+    /// starts. The swap continues to its end even if the caller stops waiting.
     pub async fn swap(self: &Arc<Self>, file: HookFile) -> Result<Swapped, SwapError> {
         let fleet = self.clone();
         tokio::spawn(async move { fleet.swap_now(file).await }).await.map_err(SwapError::Defect)?
     }
 
-    /// Reads the hook's file in the directory again, and has it take the place of the version that is at work: its
-    /// queues and its dead letters stay. A file that is new becomes a new hook.
+    /// Reads the hook's file in the directory again, and replaces the version that runs. The hook's queues and its dead
+    /// letters stay. A new file becomes a new hook.
     pub(super) async fn reload(self: &Arc<Self>, name: &str) -> Result<Swapped, ReloadError> {
         if self.is_bundled(name) {
             return Err(ReloadError::Bundled(name.to_owned()));
@@ -152,7 +148,7 @@ impl Fleet {
         }
     }
 
-    /// As [`Fleet::swap`], with a hook that is loaded. One at a time for each hook.
+    /// Like [`Fleet::swap`], with a hook that is already loaded. Call it only once at a time for each hook.
     pub(super) async fn take_over(&self, hook: Hook) -> Result<Swapped, SwapError> {
         let began = Instant::now();
         let replaced = self.replace(hook).await;
@@ -184,8 +180,8 @@ impl Fleet {
         }
     }
 
-    /// Lets what runs of the hook end, or interrupts it after the grace period. Nothing of it begins meanwhile, nor
-    /// as long as what it gives is there.
+    /// Lets the hook's runs end, or interrupts them after the grace period. No new run starts in the meantime, or while
+    /// the result exists.
     pub(super) async fn quieted<'a>(&'a self, hook: &'a Hook) -> (Held<'a>, bool) {
         let (queue, name) = (&self.stages.queue, &hook.spec.name);
         let held = Held::new(queue, name);
@@ -206,7 +202,7 @@ impl Fleet {
         let Some(stopped) = stopping.await else {
             return self.replace_dead(&old, new, Swapped { interrupted, ..swapped });
         };
-        // From here to the end nobody can take the hook out, and nothing waits.
+        // From here to the end nothing can take the hook out, and nothing waits.
         let running = self.running();
         if !running.contains_key(name) || !self.roster.is_live(&old) {
             return Err(gone());
@@ -232,8 +228,8 @@ impl Fleet {
         Ok(Swapped { from, kept, begun, dropped, interrupted, ..swapped })
     }
 
-    /// The tasks of the old version ended by a defect of the operator. It watches nothing any more and its runs are
-    /// interrupted, so that it can't go on: the new one begins as at the operator's start.
+    /// The tasks of the old version ended by a defect of the operator. The old version cannot continue, because it
+    /// watches nothing any more and its runs are interrupted. The new version starts as at the operator's start.
     fn replace_dead(&self, old: &Arc<Hook>, new: Hook, swapped: Swapped) -> Result<Swapped, SwapError> {
         let name = &old.spec.name;
         let mut running = self.running();

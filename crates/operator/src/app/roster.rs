@@ -1,5 +1,4 @@
-//! Which hooks there are: those that run, and those that don't, with the reason. Starts and stops
-//! nothing.
+//! The list of hooks: those that run, and those that do not, with the reason.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,9 +16,9 @@ pub struct Roster(RwLock<Lists>);
 #[derive(Default)]
 struct Lists {
     live: BTreeMap<HookName, Arc<Hook>>,
-    /// By the file's name without `.wasm`, which need not be a valid hook's name.
+    /// By the file's name without `.wasm`, which may be an invalid hook name.
     quarantined: BTreeMap<String, Out>,
-    /// Grows with each change.
+    /// Increases with each change.
     generation: u64,
 }
 
@@ -27,16 +26,16 @@ struct Lists {
 #[derive(Debug, Clone)]
 struct Out {
     reason: String,
-    /// What it registered at the API server stays.
+    /// Whether its registrations at the API server stay.
     registered: bool,
 }
 
-/// What becomes of the registrations of a hook that does not run.
+/// What happens to the registrations of a hook that does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registrations {
-    /// It can't be loaded: what it forbids stays forbidden.
+    /// The hook cannot be loaded. What it forbids stays forbidden.
     Stay,
-    /// Somebody does not want it to answer any more.
+    /// The hook must not answer any more.
     Go,
 }
 
@@ -49,50 +48,49 @@ impl Roster {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether just this version of a hook may run.
+    /// Whether exactly this version of a hook may run.
     pub fn is_live(&self, hook: &Arc<Hook>) -> bool {
         self.read().live.get(&hook.spec.name).is_some_and(|live| Arc::ptr_eq(live, hook))
     }
 
-    /// A hook that may run.
+    /// Finds a hook that may run.
     pub fn hook(&self, name: &HookName) -> Option<Arc<Hook>> {
         self.read().live.get(name).cloned()
     }
 
-    /// A hook that may run, by its name or by what paths of webhooks have of it.
+    /// Finds a hook that may run, by its name or by the form of the name in webhooks' paths.
     pub fn hook_at(&self, name: &str) -> Option<Arc<Hook>> {
         let plain = HookName::new(name).ok().and_then(|name| self.hook(&name));
         plain.or_else(|| self.read().live.values().find(|hook| hook.spec.name.subdomain() == name).cloned())
     }
 
-    /// Grows when hooks come, go or are replaced.
+    /// Increases when hooks are added, removed or replaced.
     pub fn generation(&self) -> u64 {
         self.read().generation
     }
 
-    /// All hooks that may run, by name.
+    /// All hooks that may run, sorted by name.
     pub fn live(&self) -> Vec<Arc<Hook>> {
         self.read().live.values().cloned().collect()
     }
 
-    /// The others, by name, with the reason.
+    /// All other hooks, sorted by name, with the reason.
     pub fn quarantined(&self) -> Vec<(String, String)> {
         self.read().quarantined.iter().map(|(name, out)| (name.clone(), out.reason.clone())).collect()
     }
 
-    /// All hooks that may run, and those of the others whose registrations stay, at one moment.
+    /// Returns all hooks that may run, and the names of the others whose registrations stay, at one moment.
     pub fn registered(&self) -> (Vec<Arc<Hook>>, BTreeSet<String>) {
         let lists = self.read();
         let broken = lists.quarantined.iter().filter(|(_, out)| out.registered);
         (lists.live.values().cloned().collect(), broken.map(|(name, _)| name.clone()).collect())
     }
 
-    /// Whether this hook is kept from running.
     pub fn is_quarantined(&self, name: &str) -> bool {
         self.read().quarantined.contains_key(name)
     }
 
-    /// The same, by its name or by what paths of webhooks have of it.
+    /// Like [`Roster::is_quarantined`], by the hook's name or by the form of the name in webhooks' paths.
     pub fn is_quarantined_at(&self, name: &str) -> bool {
         let by_path = |known: &String| HookName::new(known).is_ok_and(|known| known.subdomain() == name);
         self.is_quarantined(name) || self.read().quarantined.keys().any(by_path)
@@ -106,7 +104,7 @@ impl Roster {
         lists.live.insert(hook.spec.name.clone(), hook);
     }
 
-    /// A hook that can't be loaded is not to answer any more. False when there is none of which something stays.
+    /// Removes the registrations of a hook that cannot be loaded. Returns false if there are none.
     pub fn withdraw(&self, name: &str) -> bool {
         let mut lists = self.write();
         let Some(out) = lists.quarantined.get_mut(name).filter(|out| out.registered) else { return false };
@@ -115,7 +113,6 @@ impl Roster {
         true
     }
 
-    /// There is no such hook any more.
     pub fn remove(&self, name: &str) {
         let mut lists = self.write();
         lists.generation += 1;

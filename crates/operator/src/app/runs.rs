@@ -1,4 +1,4 @@
-//! One job: from the queue into the sandbox, with its log line and metrics.
+//! One job, from the queue to the sandbox, with its log line and metrics.
 
 use std::{
     sync::{
@@ -35,7 +35,6 @@ use crate::{
     },
 };
 
-/// What runs are done with, and who is told of them.
 pub struct Parts {
     pub roster: Arc<Roster>,
     pub sandbox: Arc<Sandbox>,
@@ -44,27 +43,26 @@ pub struct Parts {
     pub history: Arc<History>,
     pub last: Arc<LastRuns>,
     pub recorder: Option<Arc<Recorder>>,
-    /// Writes are dry runs.
+    /// Whether writes are dry runs.
     pub plan: bool,
-    /// A run does not outlive it.
+    /// A run ends when the leadership is lost.
     pub leadership: Leadership,
 }
 
-/// Runs jobs.
 pub struct Runs {
     parts: Parts,
-    /// Distinguishes this process's run ids from those of others.
+    /// Distinguishes the run IDs of this process from those of others.
     process: String,
     number: AtomicU64,
 }
 
-/// What the end of a run is told about.
+/// What the reports of a run need.
 struct Described {
     run: RunId,
     hook: HookName,
     binding: BindingName,
     queue: QueueName,
-    /// Of a run for one event: what happened, and to which object.
+    /// For a run with one event: what happened, and to which object.
     event: Option<(WatchEventKind, ObjectRef)>,
     triggers: usize,
     attempt: u32,
@@ -81,7 +79,7 @@ impl Runs {
         if self.parts.plan { plan::once_only(outcome) } else { outcome }
     }
 
-    /// Runs one job, and says how that went.
+    /// Runs one job, and returns a report.
     pub async fn report(&self, job: Job) -> Result<RunReport, Failure> {
         let (Some(hook), Some(first)) = (self.parts.roster.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
@@ -120,7 +118,7 @@ impl Runs {
         Ok(report)
     }
 
-    /// Runs, and has that recorded if it is to be.
+    /// Runs, and records the run if there is a recorder.
     async fn recorded(&self, hook: &Hook, request: RunRequest) -> RunReport {
         let operator = self.parts.operator.clone();
         let Some(recorder) = &self.parts.recorder else { return self.interruptible(hook, request, operator).await };
@@ -146,7 +144,7 @@ impl Runs {
         }
     }
 
-    /// A hook that was taken out meanwhile reports nothing more.
+    /// A hook that was removed in the meantime reports nothing more.
     fn report_metrics(&self, described: &Described, ops: &[MetricOp]) {
         let Described { run, hook, binding, .. } = described;
         if ops.is_empty() || self.parts.roster.hook(hook).is_none() {
@@ -161,7 +159,7 @@ impl Runs {
     }
 }
 
-/// One run in a trace.
+/// The span of one run in a trace.
 fn span(described: &Described) -> Span {
     let Described { run, hook, binding, queue, event, triggers, attempt } = described;
     let (event, object) = event.as_ref().map(|(kind, object)| (kind.as_str(), display(object))).unzip();

@@ -17,7 +17,7 @@ use tracing::error;
 
 use super::hooks::Hook;
 
-/// Puts the start-up runs into their queues, `main` outside of bundles: lower numbers first, then by name.
+/// Puts the start-up runs into their queues (`main` outside of bundles): lower numbers first, then by name.
 pub(super) fn push_startups(hooks: &[Arc<Hook>], queue: &queue::Handle) {
     let with_startup = |hook: &Arc<Hook>| Some((hook.spec.on_startup.clone()?, hook.spec.name.clone()));
     let mut startups: Vec<_> = hooks.iter().filter_map(with_startup).collect();
@@ -42,14 +42,15 @@ fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
     }
 }
 
-/// Has a schedule strike now, whatever its crontab says.
+/// Fires a schedule now, whatever its crontab says.
 pub(super) fn strike(queue: &queue::Handle, hook: HookName, binding: &ScheduleBinding) {
     strike_at(queue, hook, binding, Timestamp::now());
 }
 
-/// When a schedule strikes after one time and up to another; without a zone of its own, in UTC. No jitter.
+/// The times at which a schedule fires, after one time and up to another, without jitter. If the schedule has no zone,
+/// the times are in UTC.
 pub(super) fn times(binding: &ScheduleBinding, after: Timestamp, until: Timestamp) -> impl Iterator<Item = Timestamp> {
-    // The document's check lets no crontab and no zone through that can't be read.
+    // The check of the document rejects invalid crontabs and zones.
     let crontab = Crontab::parse(&binding.crontab).ok();
     let zone = binding.time_zone.as_deref().and_then(|zone| Crontab::zone(zone).ok()).unwrap_or(TimeZone::UTC);
     let mut last = after;
@@ -59,7 +60,7 @@ pub(super) fn times(binding: &ScheduleBinding, after: Timestamp, until: Timestam
     })
 }
 
-/// Has a schedule strike as if it were this time.
+/// Fires a schedule as if it were this time.
 pub(super) fn strike_at(queue: &queue::Handle, hook: HookName, binding: &ScheduleBinding, at: Timestamp) {
     let scheduled_at = u64::try_from(at.as_millisecond()).unwrap_or_default();
     queue.push(trigger(hook, binding, Tick { scheduled_at, missed: 0 }));
@@ -95,7 +96,7 @@ async fn keep_by(
     let ScheduleBinding { crontab, time_zone, missed_runs, jitter, .. } = &binding;
     let schedule = match Schedule::new(crontab, time_zone.as_deref(), *missed_runs, *jitter) {
         Ok(schedule) => schedule,
-        // The document's check lets no such crontab through.
+        // The check of the document rejects such a crontab.
         Err(error) => return error!(%hook, binding = %binding.name, %error, "schedule can't be used"),
     };
     let mut ticks = std::pin::pin!(schedule.ticks(clock, jumps));
@@ -158,12 +159,12 @@ mod tests {
             include_snapshots_from: Arc::default(),
             retry: RetryPolicy::default(),
         };
-        // As the operator has it.
+        // As in the operator.
         let jumps = watch::Sender::default();
         let _schedule =
             tasks.spawn("hook h", keep_by(clock.clone(), runner.handle(), hook, binding, jumps.subscribe()));
         let _telling = tasks.spawn("jumps of the clock", tell_jumps(clock, jumps));
-        // In the middle of a sleep, which would notice it in the end.
+        // In the middle of a sleep, whose end would also notice the jump.
         sleep(Duration::from_secs(630)).await;
         set_by.store(2, Ordering::Relaxed);
         let set = Instant::now();

@@ -1,5 +1,5 @@
-//! A hook's document within the bounds of its bundle: queues of the bundle's own, one namespace if it is confined,
-//! limits, rights. Pure; what does not fit is refused, never silently left out.
+//! Fits a hook's document into the bounds of its bundle: the bundle's own queues, one namespace if the bundle is
+//! confined, limits, rights. Pure. What does not fit is rejected and never silently left out.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use boathook_core::model::{
 };
 use serde_json::{Value, json};
 
-/// Every namespace has this label with its own name.
+/// Kubernetes gives every namespace this label, with the namespace's name as its value.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// What a bundle's hooks have in common.
+/// The terms that all hooks of a bundle share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Terms {
     pub bundle: BundleId,
     pub identity: Option<Arc<Identity>>,
-    /// Absent: what hooks ask for.
+    /// `None` grants what the hooks request.
     pub grants: Option<Vec<Permission>>,
     pub settings: Arc<str>,
     pub limits: LimitCaps,
     pub confined_to: Option<Arc<str>>,
 }
 
-/// What a confined bundle can't have.
+/// What a hook of a confined bundle may not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it {what}, and its bundle is confined to namespace {namespace:?}: {mend}")]
 pub struct OutOfBounds {
@@ -33,7 +33,7 @@ pub struct OutOfBounds {
     mend: &'static str,
 }
 
-/// All names can be a part of what the cluster sees.
+/// Checks that all names can be parts of names that the cluster sees.
 pub(super) fn check_names(id: &BundleId, identity: Option<&Identity>, hooks: &[HookName]) -> Result<(), InvalidBundle> {
     let part = |part: &str| {
         let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
@@ -49,12 +49,11 @@ pub(super) fn check_names(id: &BundleId, identity: Option<&Identity>, hooks: &[H
     if name && account && !twice { Ok(()) } else { Err(InvalidBundle) }
 }
 
-/// A name is no DNS name, or a hook is there twice.
+/// A name is not a DNS name, or a hook occurs twice.
 #[derive(Debug)]
 pub(super) struct InvalidBundle;
 
-/// What a hook asks for, in the namespace that it is confined to: what it asks for in all namespaces, it asks for in
-/// that one.
+/// Returns what a hook requests, confined to its namespace. Requests for all namespaces become requests for that one.
 pub(super) fn narrow(asked: impl IntoIterator<Item = Permission>, terms: &Terms) -> Vec<Permission> {
     let narrowed = |permission: Permission| match &terms.confined_to {
         Some(namespace) if permission.namespaces.is_empty() => {
@@ -65,8 +64,8 @@ pub(super) fn narrow(asked: impl IntoIterator<Item = Permission>, terms: &Terms)
     asked.into_iter().map(narrowed).collect()
 }
 
-/// Whether all that a hook asks for, its calls, what it watches and what it is to be asked, is granted. What it asks for
-/// in another namespace than its own by name is missing. `Err`: what is missing.
+/// Checks that everything that a hook requests is granted: its calls, what it watches, and what it answers. Permissions
+/// that name a namespace other than the hook's own are not granted. The error contains what is missing.
 pub(super) fn granted(asked: &[Permission], terms: &Terms) -> Result<(), Vec<Permission>> {
     let granted = terms.grants.as_deref().unwrap_or(asked);
     let missing = match &terms.confined_to {
@@ -76,7 +75,7 @@ pub(super) fn granted(asked: &[Permission], terms: &Terms) -> Result<(), Vec<Per
     if missing.is_empty() { Ok(()) } else { Err(missing) }
 }
 
-/// The document as it runs in the bundle.
+/// Returns the document as it runs in the bundle.
 pub(super) fn scope(mut spec: HookSpec, terms: &Terms) -> Result<HookSpec, OutOfBounds> {
     let bundle = &terms.bundle;
     let startup = spec.on_startup.as_mut().map(|binding| &mut binding.queue);
@@ -125,7 +124,8 @@ fn watch_in(binding: &mut KubernetesBinding, namespace: &str) -> Result<(), OutO
     Ok(())
 }
 
-/// It is asked about objects of the namespace alone. Objects without a namespace pass every selector of namespaces.
+/// Confines a webhook to objects of the namespace. A rule for cluster-scoped objects is rejected, because these match
+/// every namespace selector.
 fn ask_in(binding: &mut AdmissionBinding, namespace: &str) -> Result<(), OutOfBounds> {
     for rule in &mut binding.rules {
         if rule.scope == "Cluster" {

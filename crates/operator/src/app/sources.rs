@@ -1,7 +1,7 @@
-//! Which sources of hooks there are, and how far each is. Loads nothing itself.
+//! The sources of hooks, and the progress of each.
 //!
-//! What hooks registered at the API server stays until their source is settled: a start must not remove a webhook
-//! only because its bundle is not pulled yet. The directory is read before anything else and is always settled.
+//! What hooks registered at the API server stays until their source is settled: a start must not remove a webhook only
+//! because its bundle is not pulled yet. The directory is read before anything else, so it is always settled.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,20 +14,20 @@ use tokio::sync::watch;
 
 use crate::{registration::Pending, telemetry::SourceReadiness};
 
-/// Tenants' bundles count for readiness this long after they are listed, so that a replica does not count as ready
-/// before it has them. Without a bound, a broken one of a tenant would keep the operator unready for all others.
+/// How long tenants' bundles count for readiness after they are listed, so that a replica does not count as ready
+/// before it has them. Without this limit, one tenant's broken bundle would keep the operator unready for all others.
 const TENANTS: Duration = Duration::from_secs(60);
 
-/// Sources that an operator has besides its directory.
+/// The sources that an operator has in addition to its directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Awaited {
     /// Bundles that were named on the command line.
     pub bundles: Vec<BundleId>,
-    /// HookBundles are kept.
+    /// Whether the operator runs HookBundles.
     pub hook_bundles: bool,
 }
 
-/// All sources but the directory.
+/// All sources except the directory.
 pub(super) struct Sources {
     state: Mutex<State>,
     changes: watch::Sender<()>,
@@ -36,18 +36,19 @@ pub(super) struct Sources {
 struct State {
     bundles: BTreeMap<BundleId, Standing>,
     hook_bundles: HookBundles,
-    /// Tenants' bundles do not count for readiness any more.
+    /// Whether tenants' bundles no longer count for readiness.
     tenants_are_out: bool,
 }
 
-/// How far a bundle is.
+/// The progress of a bundle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Standing {
-    /// Why nothing of it is at work. `None` when something is, or is not meant to be.
+    /// Why none of its hooks runs. `None` if one does, or none is meant to.
     missing: Option<String>,
-    /// Stays so: hooks of a bundle that was settled once are known.
+    /// It never becomes false again: once a bundle was settled, its hooks are known.
     settled: bool,
-    /// Somebody looks after it. Else it is only known by name, and may be gone before anybody does.
+    /// Whether anything was reported about the bundle. If not, only its name is known, and it may be deleted before
+    /// anything is reported.
     noted: bool,
 }
 
@@ -59,17 +60,17 @@ impl Standing {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HookBundles {
-    /// They are not this operator's.
+    /// This operator does not run HookBundles.
     Off,
-    /// Nobody knows yet which there are.
+    /// It is not known yet which ones exist.
     Unlisted,
-    /// There can be none. Their registrations stay: an API server that starts serves custom resources late.
+    /// None can exist. Their registrations stay, because an API server that starts serves custom resources late.
     Unserved,
     Listed(Instant),
 }
 
 impl Sources {
-    /// `changes` is told of every change.
+    /// `changes` is notified of every change.
     pub fn new(awaited: &Awaited, changes: watch::Sender<()>) -> Self {
         let bundles = awaited.bundles.iter().map(|id| (id.clone(), Standing::awaited())).collect();
         let hook_bundles = if awaited.hook_bundles { HookBundles::Unlisted } else { HookBundles::Off };
@@ -115,14 +116,14 @@ impl Sources {
         }
     }
 
-    /// The bundle is gone for good.
+    /// The bundle was removed.
     pub fn forget(&self, id: &BundleId) {
         if self.state().bundles.remove(id).is_some() {
             self.changes.send_replace(());
         }
     }
 
-    /// The sources that may still want what is registered.
+    /// The sources that may still need what is registered.
     pub fn pending(&self) -> Pending {
         let state = self.state();
         let unsettled = state.bundles.iter().filter(|(_, standing)| !standing.settled);
@@ -133,13 +134,14 @@ impl Sources {
         }
     }
 
-    /// Whether a hook that nobody knows may still come.
+    /// Whether a hook that is not known may still be added.
     pub fn may_have_more(&self) -> bool {
         let state = self.state();
         state.hook_bundles == HookBundles::Unlisted || state.bundles.values().any(|standing| standing.missing.is_some())
     }
 
-    /// Whether tenants' bundles count for readiness at this time. `waiting`: one of their hooks waits for something.
+    /// Whether tenants' bundles count for readiness at this time. `waiting` says that one of their hooks waits for
+    /// something.
     pub fn count_tenants(&self, now: Instant, waiting: bool) -> bool {
         let mut state = self.state();
         let HookBundles::Listed(since) = state.hook_bundles else { return !state.tenants_are_out };
@@ -151,7 +153,7 @@ impl Sources {
         !state.tenants_are_out
     }
 
-    /// What is missing; tenants' bundles count as `tenants` says.
+    /// What is missing. `tenants` says whether tenants' bundles count.
     pub fn readiness(&self, tenants: bool) -> Vec<SourceReadiness> {
         let state = self.state();
         let listed = match state.hook_bundles {

@@ -1,5 +1,4 @@
-//! A hook's calls as spans of its run's trace. Costs nothing while no traces are sent; never decides
-//! anything.
+//! A hook's calls as spans of its run's trace. It costs nothing while no traces are sent.
 
 use std::fmt;
 
@@ -9,7 +8,6 @@ use tracing::{Instrument as _, field::Empty, info_span};
 
 use crate::telemetry::{TRACE_TARGET, metrics::outcome_label};
 
-/// Makes a call within a span.
 pub(super) async fn traced<T>(
     verb: &'static str,
     object: impl fmt::Display,
@@ -30,7 +28,6 @@ pub(super) async fn traced<T>(
     result
 }
 
-/// Makes many calls within a span.
 pub(super) async fn traced_batch<T>(
     count: usize,
     call: impl Future<Output = Vec<Result<T, CallError>>>,
@@ -43,7 +40,7 @@ pub(super) async fn traced_batch<T>(
     results
 }
 
-/// What an operation is about, as text; found out only when somebody shows it.
+/// The object of an operation, as text. It is formatted only if somebody reads it.
 pub(super) struct Target<'a>(pub &'a Operation);
 
 impl fmt::Display for Target<'_> {
@@ -60,7 +57,7 @@ impl fmt::Display for Target<'_> {
     }
 }
 
-/// What a list is of, as text.
+/// The kind that a list is for, as text.
 pub(super) struct Listed<'a>(pub &'a ListQuery);
 
 impl fmt::Display for Listed<'_> {
@@ -86,7 +83,7 @@ struct Metadata {
 }
 
 fn of_object(json: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    // What is no object is refused by the access stage.
+    // The access stage rejects what is not an object.
     let Object { api_version, kind, metadata } = serde_json::from_str(json).unwrap_or_default();
     let Metadata { namespace, name, generate_name } = metadata;
     let name = if name.is_empty() { generate_name } else { name };

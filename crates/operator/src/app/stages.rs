@@ -1,4 +1,4 @@
-//! What the tasks of bindings and schedules work with. Does nothing itself.
+//! What the tasks of bindings and schedules work with.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use tokio::sync::watch;
 
 use super::{health::Health, history::History, host::Operator, last::LastRuns};
 
-/// What the tasks of bindings and schedules work with.
 pub(super) struct Stages {
     /// The API server's address, for messages.
     pub server: String,
@@ -24,7 +23,7 @@ pub(super) struct Stages {
     pub evaluator: Arc<Evaluator>,
     pub snapshots: Arc<Snapshots>,
     pub queue: queue::Handle,
-    /// For runs, which end with the leadership.
+    /// For runs. It is fenced, so its writes end with the leadership.
     pub operator: Arc<Operator>,
     /// For answers to the API server, which every replica gives.
     pub answering: Arc<Operator>,
@@ -33,9 +32,9 @@ pub(super) struct Stages {
     pub history: Arc<History>,
     pub schedules_tick: bool,
     pub last: Arc<LastRuns>,
-    /// Hooks are started, and nothing of them runs.
+    /// Whether hooks are started but not run.
     pub hold: bool,
     pub tasks: Tasks,
-    /// Says that the wall clock was set.
+    /// Notifies that the wall clock was set.
     pub jumps: watch::Sender<()>,
 }

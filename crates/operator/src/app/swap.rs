@@ -1,22 +1,21 @@
-//! What a new version of a hook leaves as it is: the bindings that go on, and the triggers that wait. Pure;
-//! the fleet does it.
+//! What a new version of a hook keeps: the bindings that continue, and the triggers that wait. Pure.
 
 use std::collections::HashSet;
 
 use boathook_core::model::{BindingName, Cause, HookSpec, KubernetesBinding, ScheduleBinding, Trigger};
 
-/// What goes on, and what does not.
+/// What continues, and what does not.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     /// `kubernetes` bindings that keep their watch and their snapshot.
     pub watching: HashSet<BindingName>,
-    /// Schedules that tick on.
+    /// Schedules that continue.
     pub ticking: HashSet<BindingName>,
-    /// `kubernetes` bindings of the old document that stop: they are gone, or begin anew.
+    /// `kubernetes` bindings of the old document that stop, because they are removed or restarted.
     pub stopped: Vec<BindingName>,
-    /// `kubernetes` bindings of the new document that begin, in its order.
+    /// `kubernetes` bindings of the new document that start, in its order.
     pub begun: Vec<BindingName>,
-    /// The new document has an `onStartup`, and the old one has not.
+    /// Whether the new document has an `onStartup` and the old one does not.
     pub starts: bool,
 }
 
@@ -38,10 +37,10 @@ impl Plan {
         }
     }
 
-    /// Whether a trigger of the old version is run by the new one; it is put on the new one's terms.
+    /// Whether the new version runs a trigger of the old one. The trigger gets the new version's terms.
     ///
-    /// What a binding had that begins anew is told by its synchronization; without one, what waits is kept
-    /// if it is what the new one would tell.
+    /// If a binding restarts, its synchronization replaces its waiting triggers. If it has no synchronization, its
+    /// waiting triggers are kept if the new binding would make the same ones.
     pub fn keeps(&self, old: &HookSpec, new: &HookSpec, trigger: &mut Trigger) -> bool {
         match &trigger.cause {
             Cause::Startup => {
@@ -71,7 +70,7 @@ impl Plan {
     }
 }
 
-/// The terms of a binding may change while it watches on.
+/// Whether two bindings can share a watch. Their terms may differ.
 fn same_watch(old: &KubernetesBinding, new: &KubernetesBinding) -> bool {
     let on_new_terms = KubernetesBinding {
         retry: new.retry,
@@ -82,7 +81,7 @@ fn same_watch(old: &KubernetesBinding, new: &KubernetesBinding) -> bool {
     on_new_terms == *new
 }
 
-/// An event of one could be one of the other, and would be in the same queue.
+/// Whether an event of one binding could be one of the other, in the same queue.
 fn tells_the_same(old: &KubernetesBinding, new: &KubernetesBinding) -> bool {
     let shape = |binding: &KubernetesBinding| {
         let kind = (binding.api_version.clone(), binding.kind.clone());
@@ -92,7 +91,7 @@ fn tells_the_same(old: &KubernetesBinding, new: &KubernetesBinding) -> bool {
     shape(old) == shape(new)
 }
 
-/// How a trigger is run, as the binding has it now.
+/// Gives a trigger the terms that the binding has now.
 pub(super) fn put_on_terms(trigger: &mut Trigger, binding: &KubernetesBinding) {
     trigger.retry = binding.retry;
     trigger.allow_failure = binding.allow_failure;
@@ -144,7 +143,7 @@ mod tests {
         })
     }
 
-    /// Whether a trigger of the old version's first binding of its kind is kept; and the trigger.
+    /// Whether a trigger of the old version's first binding of its kind is kept, and the trigger.
     fn kept(old: &str, new: &str, cause: Cause) -> (bool, Trigger) {
         let (old, new) = (spec(old), spec(new));
         let watch = old.kubernetes.first();

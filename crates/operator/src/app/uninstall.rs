@@ -1,4 +1,5 @@
-//! Takes back what an operator left in a cluster: registrations, the certificates, the Lease. Never stops an operator.
+//! Removes what an operator left in a cluster: registrations, the certificates, the Lease. It does not stop an
+//! operator.
 
 use boathook_kube::election;
 
@@ -7,11 +8,9 @@ use crate::{
     webhook::{CertificateError, Certificates},
 };
 
-/// Not everything could be taken back.
 #[derive(Debug, thiserror::Error)]
 #[error("not everything can be taken back")]
 pub enum UninstallError {
-    /// Registrations.
     Registration(#[from] RegistrationError),
     /// The Secret of the certificates.
     Certificates(#[from] CertificateError),
@@ -24,18 +23,17 @@ pub enum UninstallError {
 pub struct Left<'a> {
     /// The operator's name.
     pub instance: &'a str,
-    /// Its namespace.
     pub namespace: &'a str,
-    /// The Secret with certificates of its own making.
+    /// The Secret with the certificates that it created.
     pub secret: &'a str,
     /// The Lease of its replicas.
     pub lease: &'a str,
 }
 
-/// Takes it back; with `dry_run`, only says what that would be.
+/// Removes it. With `dry_run`, only returns what would be removed.
 pub async fn uninstall(client: kube::Client, left: Left<'_>, dry_run: bool) -> Result<Removed, UninstallError> {
     let mut removed = registration::remove(client.clone(), left.instance, dry_run).await?;
-    // Last: as long as anything is registered, a restarted operator needs them.
+    // Certificates come after registrations, because a restarted operator needs them while anything is registered.
     if Certificates::remove(client.clone(), left.namespace, left.secret, dry_run).await? {
         removed.deleted.push(format!("secrets {}/{}", left.namespace, left.secret));
     }

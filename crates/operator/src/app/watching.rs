@@ -1,5 +1,5 @@
-//! Whether a binding may watch what it binds, within its bundle's bounds. Watches are the operator's own, so that it is
-//! asked here and not at the API server's door.
+//! Whether a binding may watch its objects, within its bundle's bounds. The operator has to check this, because the
+//! watches are its own and the API server does not check the hook's rights.
 
 use boathook_core::model::{CallError, Identity, KubernetesBinding, MayWatch, Permission, Resource};
 use boathook_kube::access::Right;
@@ -9,41 +9,37 @@ use super::Stages;
 /// Why a binding may not watch.
 #[derive(Debug, thiserror::Error)]
 pub enum NotWatched {
-    /// The kind is out of bounds.
+    /// The kind is cluster-scoped, and the bundle is confined to a namespace.
     #[error("its objects are in no namespace, and the bundle is confined to {namespace:?}: {resource}")]
     ClusterScoped {
-        /// The kind.
         resource: String,
-        /// Where the bundle is.
+        /// The namespace that the bundle is confined to.
         namespace: String,
     },
-    /// The kind is another resource than the document names.
+    /// The kind is another resource than the one in the document.
     #[error(
         "rights were decided on {named}, and {kind:?} is {resource}: name the binding's apiVersion, and the plural as \
          its kind"
     )]
     Misnamed {
-        /// As the author wrote it.
+        /// The kind as the author wrote it.
         kind: String,
-        /// What is granted, and capped by policies.
+        /// The resource that is granted, and that policies limit.
         named: String,
-        /// What the API server serves.
+        /// The resource that the API server serves.
         resource: String,
     },
-    /// The ServiceAccount lacks rights.
+    /// The ServiceAccount is missing rights.
     #[error("{identity} may not {}: give it a role with these rules", rules(.missing))]
     Forbidden {
-        /// Whose rights they are.
         identity: Identity,
-        /// What is missing.
+        /// The missing rights.
         missing: Vec<Permission>,
     },
-    /// The API server does not say.
+    /// The API server does not answer the question.
     #[error("the API server does not say what {identity} may watch")]
     Unknown {
-        /// Whose rights they are.
         identity: Identity,
-        /// Why.
         #[source]
         source: CallError,
     },
@@ -53,7 +49,7 @@ fn rules(missing: &[Permission]) -> String {
     missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Asks for one binding whose kind is known.
+/// Checks one binding whose kind is known.
 pub(super) async fn check(stages: &Stages, spec: &KubernetesBinding, resource: &Resource) -> Result<(), NotWatched> {
     let MayWatch { only_in, as_identity, as_named } = &spec.may_watch;
     let (group, plural) = spec.named();
@@ -73,7 +69,8 @@ pub(super) async fn check(stages: &Stages, spec: &KubernetesBinding, resource: &
     }
 }
 
-/// A binding that takes its namespaces by label needs all of them: nobody knows which will have it.
+/// A binding that chooses its namespaces by label needs rights in all of them, because nobody knows which ones will
+/// have the label.
 fn needed(spec: &KubernetesBinding, resource: &Resource) -> Vec<Right> {
     let or_all = |list: &[String]| -> Vec<Option<String>> {
         if list.is_empty() { vec![None] } else { list.iter().cloned().map(Some).collect() }

@@ -1,5 +1,4 @@
-//! The webhook server in the operator: begins when a hook needs it, and then has the hooks registered. Answers
-//! nothing itself and decides nothing of registrations.
+//! The webhook server in the operator. It starts when a hook needs it, and the hooks are registered after that.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -24,35 +23,36 @@ use crate::{
     webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, ServerError, Settings},
 };
 
-/// Between two tries to get certificates, or to take back what was registered before.
+/// Between two attempts to get certificates, or to remove earlier registrations.
 const RETRY: Duration = Duration::from_secs(5);
-/// How old the metric of the certificate's expiry may be.
+/// The maximum age of the metric for the certificate's expiry.
 const EXPIRY: Duration = Duration::from_secs(60);
 
 /// How to serve webhooks.
 #[derive(Debug, Clone)]
 pub struct WebhookOptions {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on. Port 0 takes a free port.
     pub listen: SocketAddr,
-    /// Bounds of the server.
+    /// The limits of the server.
     pub settings: Settings,
-    /// Tells this operator's registrations from those of others in the cluster.
+    /// Distinguishes this operator's registrations from those of others in the cluster.
     pub instance: String,
-    /// The operator's own namespace: of its Secret, and of its Service.
+    /// The operator's own namespace, which contains its Secret and its Service.
     pub namespace: String,
-    /// Namespaces that webhooks leave out.
+    /// The namespaces that webhooks leave out.
     pub left_out: Vec<String>,
-    /// How the API server gets here.
+    /// How the API server reaches this server.
     pub reached: Reached,
-    /// Where certificates are from.
+    /// The source of the certificates.
     pub certificates: CertificateSource,
-    /// Authorities of clients, as PEM: only clients with a certificate of theirs are answered. Default none.
+    /// The authorities of clients, as PEM. Only clients with a certificate of theirs are answered. Default: none.
     pub client_ca: Option<Vec<u8>>,
 }
 
 impl WebhookOptions {
-    /// The namespaces that webhooks leave out: `kube-system`, and the operator's own, if it runs in the cluster.
-    /// Elsewhere its namespace is just the one of a kubeconfig, and hooks are meant for that one, too.
+    /// The namespaces that webhooks leave out: `kube-system`, and the operator's own if the operator runs in the
+    /// cluster. Outside of the cluster, the operator's namespace is only that of a kubeconfig, and hooks apply to it,
+    /// too.
     pub fn left_out(own: Option<&str>) -> Vec<String> {
         const SYSTEM: &str = "kube-system";
         let own = own.filter(|own| *own != SYSTEM);
@@ -60,49 +60,46 @@ impl WebhookOptions {
     }
 }
 
-/// How the API server gets to the webhook server.
+/// How the API server reaches the webhook server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reached {
-    /// Over this Service of the operator's namespace, at its port 443.
+    /// Through this Service in the operator's namespace, at its port 443.
     Service(String),
     /// `https://host:port`
     Url(String),
-    /// At the address that is listened on: for clusters on this machine.
+    /// At the address that the server listens on. For clusters on this machine.
     Address,
 }
 
 impl Reached {
-    /// How long requests still come once the operator is asked to end. EndpointSlices are changed at once, and kube-proxy
-    /// follows them a little later on each node.
+    /// How long requests still arrive after the operator's shutdown begins. EndpointSlices change at once, and
+    /// kube-proxy follows a little later on each node.
     pub(super) fn linger(&self) -> Option<Duration> {
         matches!(self, Self::Service(_)).then_some(Duration::from_secs(5))
     }
 }
 
-/// Where certificates are from.
+/// The source of certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateSource {
-    /// Boathook's own, in this Secret of the operator's namespace; each lives so long, from 1 minute to 1 year, and
-    /// its authority four times.
+    /// Certificates that Boathook issues, in this Secret of the operator's namespace. Each is valid for this duration
+    /// (1 minute to 1 year), and its authority for four times as long.
     Secret(String, Duration),
-    /// `tls.crt`, `tls.key` and maybe `ca.crt` in this directory.
+    /// `tls.crt`, `tls.key` and optionally `ca.crt` in this directory.
     Files(PathBuf),
-    /// Boathook's own, which are gone when the operator ends.
+    /// Certificates that Boathook issues, and that are lost when the operator ends.
     Memory,
 }
 
 impl CertificateSource {
-    /// The usual life of a certificate: 90 days.
+    /// The default lifetime of a certificate: 90 days.
     pub const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 }
 
-/// Webhooks can't be served.
 #[derive(Debug, thiserror::Error)]
 #[error("webhooks can't be served")]
 pub enum WebhookError {
-    /// There are no certificates.
     Certificates(#[from] CertificateError),
-    /// The server can't serve.
     Server(#[from] ServerError),
 }
 
@@ -114,7 +111,7 @@ pub(super) struct Parts {
     pub roster: Arc<Roster>,
     pub health: Arc<Health>,
     pub metrics: Arc<Metrics>,
-    /// All replicas answer, and the one that leads registers.
+    /// All replicas answer, and only the leader registers.
     pub leadership: Leadership,
     pub tasks: Tasks,
 }
@@ -127,7 +124,7 @@ pub(super) struct Webhooks {
 }
 
 impl Webhooks {
-    /// Begins when a hook needs it. What can't be mended by waiting is an error, if a hook needs it now.
+    /// Starts the server when a hook needs it. If a hook needs it now, an error that waiting cannot fix is returned.
     pub async fn start(parts: Parts) -> Result<Self, WebhookError> {
         let first = if needed(&parts.roster) {
             match parts.begin().await {
@@ -152,20 +149,20 @@ impl Webhooks {
         Ok(Self { address, stop, task })
     }
 
-    /// Where it listens, once it does.
+    /// The address of the server, once it listens.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address.get().copied()
     }
 
-    /// Lets answers end. Registrations stay: a restart must not let through what hooks refuse.
+    /// Lets answers end. Registrations stay, because a restart must not let through what hooks refuse.
     pub async fn shutdown(self) {
         self.stop.cancel();
-        // It ends by itself, and a panic in it was told of.
+        // The task ends by itself, and a panic in it was already reported.
         let _ = self.task.await;
     }
 }
 
-/// The server, and what it shows.
+/// The server and its certificates.
 struct Begun {
     server: Server,
     certificates: Certificates,
@@ -186,7 +183,7 @@ async fn keep(
         },
     };
     let Begun { server, certificates } = begun;
-    // The first time it is set.
+    // This is the first time that it is set.
     let _ = address.set(server.address());
     let left_out = parts.options.left_out.join(", ");
     info!(listen = %server.address(), left_out, "webhooks served");
@@ -200,7 +197,7 @@ async fn keep(
 }
 
 impl Parts {
-    /// Once a hook needs it and it can be done.
+    /// Waits until a hook needs the server and it can be started.
     async fn waited(&self) -> Begun {
         let mut changes = self.health.changes();
         if !needed(&self.roster) {
@@ -234,8 +231,8 @@ impl Parts {
         }
     }
 
-    /// No hook answers any more: what the last ones registered must not hold up anybody. What one may still want that
-    /// is not loaded stays, until all sources are settled.
+    /// Removes registrations when no hook answers any more, because they must not hold up anybody. What a hook that is
+    /// not loaded may still need stays until all sources are settled.
     async fn take_back(&self) {
         let mut changes = self.health.changes();
         while !needed(&self.roster) {
@@ -251,7 +248,7 @@ impl Parts {
                     }
                     continue;
                 }
-                // Then it never registered anything, or lost the right to take it back.
+                // The operator never registered anything, or has lost the right to remove it.
                 Err(error) if error.is_refused() => {
                     info!(error = error_chain(&error), "no look for what hooks registered before: it is not allowed");
                     return;
@@ -279,7 +276,7 @@ impl Parts {
         Ok(Begun { server, certificates })
     }
 
-    /// The names under which the API server knows the server.
+    /// The names by which the API server reaches the server.
     fn names(&self) -> Vec<String> {
         let namespace = &self.options.namespace;
         match &self.options.reached {
@@ -326,7 +323,7 @@ impl Parts {
             leadership.gained().await;
             tokio::select! {
                 () = keep => {}
-                // Whoever runs the operator ends it.
+                // The code that runs the operator ends it.
                 () = async { leadership.lost().await; std::future::pending().await } => {}
             }
         };
@@ -334,12 +331,12 @@ impl Parts {
     }
 }
 
-/// Whether a hook has anything to answer.
+/// Whether a hook answers the API server.
 pub(super) fn needed(roster: &Roster) -> bool {
     roster.live().iter().any(|hook| hook.spec.answers())
 }
 
-/// Until it is dropped.
+/// Updates the metric until it is dropped.
 async fn show_expiry(metrics: &Metrics, certificates: &Certificates) {
     loop {
         metrics.answers().set_certificate_expiry(certificates.expiry().serving.as_second());
@@ -347,7 +344,7 @@ async fn show_expiry(metrics: &Metrics, certificates: &Certificates) {
     }
 }
 
-/// `example.com` of `https://example.com:9443/`; an IPv6 address without its brackets.
+/// `example.com` of `https://example.com:9443/`, and an IPv6 address without its brackets.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
@@ -357,7 +354,7 @@ fn host(url: &str) -> &str {
     }
 }
 
-/// Where somebody on this machine finds it.
+/// The address for clients on this machine.
 fn loopback(address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         return SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port());

@@ -1,4 +1,4 @@
-//! Which Events a change of status is worth. Pure; what did not change is told of once.
+//! Which Events a change of status causes. Pure. A state that did not change causes no further Event.
 
 use super::{
     HookBundleStatus,
@@ -12,7 +12,7 @@ pub(super) struct Told {
     pub warning: bool,
     pub reason: String,
     pub text: String,
-    /// What the controller was doing.
+    /// What the controller did.
     pub action: &'static str,
 }
 
@@ -26,7 +26,7 @@ impl Told {
     }
 }
 
-/// What to tell of.
+/// Lists the Events.
 pub(super) fn told(old: &HookBundleStatus, new: &HookBundleStatus) -> Vec<Told> {
     let mut told = Vec::new();
     told.extend(version(old, new));
@@ -59,13 +59,13 @@ fn pending(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
     (!known).then(|| Told::normal("AwaitingApproval", "Approve", text()))
 }
 
-/// A condition that began not to hold, or has another reason for it.
+/// A condition that no longer holds, or does not hold for a new reason.
 fn problem(old: &HookBundleStatus, new: &HookBundleStatus, type_: &str, action: &'static str) -> Option<Told> {
     const QUIET: [&str; 2] = ["NotInstalled", "Unchecked"];
     let now = condition(&new.conditions, type_).filter(|now| now.status != "True")?;
     let before = condition(&old.conditions, type_);
     let same = before.is_some_and(|before| (&before.status, &before.reason) == (&now.status, &now.reason));
-    // Another version that is refused for the same reason is news, too.
+    // If another version is refused for the same reason, that is news, too.
     let other = old.available != new.available || old.pending != new.pending;
     let news = !same || (other && before.is_some_and(|before| before.message != now.message));
     (news && !QUIET.contains(&now.reason.as_str())).then(|| Told::warning(&now.reason, action, &now.message))
@@ -81,7 +81,7 @@ fn stuck(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
     news.then(|| Told::warning(&now.reason, "Install", &now.message))
 }
 
-/// Whether one of these conditions says the same, as a problem.
+/// Whether one of these conditions already reports the same reason as a problem.
 fn is_said(status: &HookBundleStatus, reason: &str, types: &[&str]) -> bool {
     let says = |type_: &&str| {
         condition(&status.conditions, type_).is_some_and(|other| other.reason == reason && other.status != "True")
@@ -100,7 +100,7 @@ fn suspended(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
     }
 }
 
-/// Hooks that came to work or stopped. What another Event says already is not said again.
+/// Hooks that became ready or stopped being ready. Reports nothing that another Event already says.
 fn ready(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Told> {
     let now = condition(&new.conditions, READY)?;
     let before = condition(&old.conditions, READY);

@@ -1,4 +1,4 @@
-//! Keeps all HookBundles of a cluster: each on its own, so that none holds up another. Decides nothing.
+//! Reconciles all HookBundles of a cluster. No HookBundle waits for another.
 
 use std::{
     collections::HashMap,
@@ -44,64 +44,62 @@ use super::{
 /// Keeps a HookBundle until its hooks and registrations are gone.
 pub const FINALIZER: &str = "boathook.dev/hooks";
 const MANAGER: &str = "boathook";
-/// Installations at the same time. What takes away needs no turn, so passes themselves are not counted.
+/// The maximum number of installations at the same time. Removals need no turn, so reconciliations themselves are not
+/// counted.
 const INSTALLS: u64 = 16;
 /// The API allows 1 kB.
 const MAX_NOTE: usize = 1000;
-/// Until the kind is served, this often somebody looks.
+/// The interval of checks whether the kind is served.
 const UNSERVED: Duration = Duration::from_secs(15);
-/// A definition that is a moment old: the API server asks for a second of patience.
+/// While a definition is new, the API server requests clients to wait for a second.
 const UNREADY: Duration = Duration::from_secs(1);
 const UNREADY_TRIES: usize = 10;
-/// A standby looks this often whether what is being deleted is gone.
+/// How often a standby checks whether a HookBundle that is being deleted is gone.
 const GONE: Duration = Duration::from_secs(5);
 
-/// How HookBundles are kept.
+/// The configuration of the controller.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where bundles come from.
+    /// The sources of bundles.
     pub sources: SourceOptions,
-    /// Namespaces whose HookBundles' hooks may act beyond them, as far as their ServiceAccounts may.
+    /// Namespaces in which the hooks of HookBundles may act outside of their namespace, as far as their ServiceAccounts
+    /// may.
     pub unconfined: Vec<String>,
-    /// This process, in Events.
+    /// The name of this process in Events.
     pub instance: String,
-    /// Only the replica that leads decides and reports; the others have at work what it says.
+    /// Only the leader decides and reports. The other replicas run what it reports.
     pub leadership: Leadership,
-    /// All are listed this often, to see whether the watch told of them: [`LIST_EVERY`](super::LIST_EVERY).
+    /// How often all HookBundles are listed, to check that the watch reported everything:
+    /// [`LIST_EVERY`](super::LIST_EVERY).
     pub list_every: Duration,
 }
 
-/// A step that failed; it is tried again.
+/// A step that failed. It is retried.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// The API server's word.
+    /// The API server returned an error.
     #[error("HookBundle {id}: its {what} can't be written")]
     Write {
-        /// The HookBundle.
         id: String,
-        /// What was to be written.
+        /// What should have been written.
         what: &'static str,
-        /// Why.
         #[source]
         source: Box<kube::Error>,
     },
-    /// Another replica may lead.
+    /// Another replica may be the leader.
     #[error("HookBundle {id}: its {what} is not written")]
     NotLeading {
-        /// The HookBundle.
         id: String,
-        /// What was to be written.
+        /// What should have been written.
         what: &'static str,
-        /// Why.
         #[source]
         source: NotLeading,
     },
-    /// A defect of the operator, which concerns this object alone.
+    /// A defect of the operator that concerns only this object.
     #[error("HookBundle {id}: {panic}")]
     Defect {
-        /// The HookBundle.
         id: String,
-        /// What is known of it.
+        /// The message of the panic.
         panic: String,
     },
 }
@@ -132,28 +130,28 @@ pub async fn served(client: &kube::Client) -> Result<bool, kube::Error> {
     }
 }
 
-/// Waits until HookBundles can be listed. For a moment after their definition came, the API server answers 429 because
-/// their storage is not ready yet. Every fresh install would begin with that as a warning.
+/// Waits until HookBundles can be listed. For a moment after their definition was added, the API server answers 429
+/// because their storage is not ready yet. Without this wait, every fresh install would begin with that as a warning.
 async fn listable(client: &kube::Client) {
     let api: Api<HookBundle> = Api::all(client.clone());
     for _ in 0..UNREADY_TRIES {
         match api.list_metadata(&ListParams::default().limit(1)).await {
             Err(kube::Error::Api(status)) if status.code == 429 => sleep(UNREADY).await,
-            // The controller reports every other problem, and a 429 that lasts.
+            // The controller reports every other problem, and a 429 that persists.
             _ => return,
         }
     }
 }
 
-/// Waits until the cluster serves HookBundles, and keeps them until it is dropped. Hooks stay at work then: whoever
-/// has them ends them.
+/// Waits until the cluster serves HookBundles, and reconciles them until it is dropped. The hooks continue to run then,
+/// and their owner ends them.
 pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: Options, tasks: Tasks) {
     let mut told = false;
     loop {
         match served(&client).await {
             Ok(true) => break,
             Ok(false) => installer.note_hook_bundles(HookBundlesNews::Unserved),
-            // Nobody knows.
+            // It is not known whether the kind is served.
             Err(_) => {}
         }
         if !told {
@@ -182,15 +180,15 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
     }
 }
 
-/// What a controller's watch tells. Ends when the watch did not tell something, with those that are gone, once no pass
-/// goes on: the next controller begins with a list.
+/// Reconciles what one controller's watch reports. It ends when the watch missed something and no reconciliation is
+/// running, and returns the objects that are gone. The next controller begins with a list.
 async fn kept_by_a_watch(control: &Arc<Control>, list_every: Duration, tasks: &Tasks) -> Option<Vec<BundleId>> {
     let (tell, untold) = watch::channel(None);
     let mut end = untold.clone();
     let controller = Controller::new(Api::<HookBundle>::all(control.client.clone()), watcher::Config::default())
         .reconcile_all_on(taking_over(control.leadership.clone()))
         .graceful_shutdown_on(async move {
-            // Without its list, the operator is broken, and ends.
+            // If the list task ends, the operator is broken and ends.
             if end.wait_for(Option::is_some).await.is_err() {
                 pending::<()>().await;
             }
@@ -209,7 +207,7 @@ async fn kept_by_a_watch(control: &Arc<Control>, list_every: Duration, tasks: &T
                     last = error;
                 }
             }
-            // Somebody took the finalizer away.
+            // Somebody removed the finalizer.
             Err(controller::Error::ObjectNotFound(object)) => control.forget(object.namespace, object.name).await,
             Err(error) => debug!(error = error_chain(&error), "a HookBundle is tried again"),
         }
@@ -217,12 +215,13 @@ async fn kept_by_a_watch(control: &Arc<Control>, list_every: Duration, tasks: &T
     untold.borrow().clone()
 }
 
-/// Tells once when this replica leads and others might have: then all is to be looked at as the leader does.
+/// Emits once when this replica becomes the leader after others might have led. All objects then have to be reconciled
+/// as the leader does.
 fn taking_over(leadership: Leadership) -> impl Stream<Item = ()> + Send + 'static {
     stream::once(async move { leadership.gained().await })
 }
 
-/// As the replica that does not lead: reads, and writes nothing.
+/// Reconciles as a replica that does not lead: it reads, and writes nothing.
 async fn follow(bundle: &HookBundle, control: &Control) -> Result<Action, ControlError> {
     if bundle.metadata.deletion_timestamp.is_some() {
         control.remove(&id(bundle)).await;
@@ -231,8 +230,8 @@ async fn follow(bundle: &HookBundle, control: &Control) -> Result<Action, Contro
     control.keep(bundle, true).await
 }
 
-/// One object's defect must not end the work on all the others: whoever can write one could end the operator, and again
-/// at each start.
+/// Catches panics. Otherwise anyone who can write an object that triggers a defect could end the operator, and again at
+/// each start.
 async fn pass(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
     let passing = AssertUnwindSafe(pass_now(bundle.clone(), control)).catch_unwind();
     passing.await.unwrap_or_else(|panic| {
@@ -297,7 +296,8 @@ impl Control {
         Ok(Action::requeue(passed.again))
     }
 
-    /// The keeper of this object; that of another object with its name before goes, with its hooks.
+    /// Returns the keeper of this object. If there is a keeper of an earlier object with the same name, it is removed
+    /// together with its hooks.
     async fn keeper(&self, id: &BundleId, uid: &str) -> Arc<tokio::sync::Mutex<Keeper>> {
         let other = {
             let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -315,14 +315,14 @@ impl Control {
         keeper
     }
 
-    /// With the version that was read: another's finalizer must not be lost.
+    /// Sends the resourceVersion that was read, so that no other finalizer is lost.
     async fn set_finalizers(&self, bundle: &HookBundle, finalizers: &[String]) -> Result<Action, ControlError> {
         let api: Api<HookBundle> = Api::namespaced(self.client.clone(), &bundle.namespace().unwrap_or_default());
         let metadata = json!({"finalizers": finalizers, "resourceVersion": bundle.resource_version()});
         let (params, patch) = (PatchParams::default(), Patch::Merge(json!({ "metadata": metadata })));
         match self.led(id(bundle), "finalizer", api.patch(&bundle.name_any(), &params, &patch)).await? {
             Ok(_) => Ok(Action::await_change()),
-            // Gone already.
+            // The object is gone already.
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(Action::await_change()),
             Err(source) => {
                 let id = id(bundle).to_string();
@@ -331,7 +331,7 @@ impl Control {
         }
     }
 
-    /// A write, as long as this replica leads and no longer.
+    /// Runs a write while this replica leads, and no longer.
     async fn led<T>(
         &self,
         id: BundleId,
@@ -371,7 +371,7 @@ impl Control {
         written.map(drop).map_err(failed)
     }
 
-    /// An Event, and a line of the log. One that can't be sent holds up nothing.
+    /// Writes an Event and a log line. An Event that cannot be sent holds up nothing.
     async fn tell(&self, bundle: &HookBundle, told: Told) {
         let (id, reason, text) = (id(bundle), told.reason, told.text);
         if told.warning {

@@ -1,10 +1,10 @@
-//! Between the words of a HookBundle and the operator's nouns. Pure; the API server has checked the words' form.
+//! Converts between the types of a HookBundle and those of the operator. Pure. The API server has already checked the
+//! form of the fields.
 
 use boathook_core::model::{LimitCaps, Permission, parse_duration};
 
 use super::{Grant, Limits};
 
-/// What is granted, as the operator has it.
 pub(super) fn permissions(grants: &[Grant]) -> Vec<Permission> {
     let each = grants.iter().map(|grant| Permission {
         api_groups: grant.api_groups.clone(),
@@ -16,7 +16,7 @@ pub(super) fn permissions(grants: &[Grant]) -> Vec<Permission> {
     each.collect()
 }
 
-/// Rules that one could paste into `spec.grants`.
+/// Returns rules that can be pasted into `spec.grants`.
 pub(super) fn grants(permissions: &[Permission]) -> Vec<Grant> {
     let each = permissions.iter().map(|permission| Grant {
         api_groups: permission.api_groups.clone(),
@@ -28,7 +28,7 @@ pub(super) fn grants(permissions: &[Permission]) -> Vec<Grant> {
     each.collect()
 }
 
-/// Bounds of runs. A word that can't be read bounds to nothing at all rather than to everything.
+/// The limits of runs. An invalid limit counts as zero and not as unlimited.
 pub(super) fn caps(limits: Option<&Limits>) -> LimitCaps {
     let Some(limits) = limits else { return LimitCaps::default() };
     let amount = |text: &Option<String>| text.as_deref().map(|text| bytes(text).unwrap_or_default());
@@ -42,7 +42,7 @@ pub(super) fn caps(limits: Option<&Limits>) -> LimitCaps {
     }
 }
 
-/// `64Mi`, `1G`, `4096`.
+/// Parses `64Mi`, `1G`, `4096`.
 fn bytes(text: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 6] =
         [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];

@@ -1,4 +1,4 @@
-//! A version on its way from its source, in a task of its own. Decides nothing about what comes of it.
+//! The fetch of one version from its source, in a separate task.
 
 use std::{
     collections::BTreeMap,
@@ -16,16 +16,17 @@ use super::{
     version::Version,
 };
 
-/// The first look whether it has ended. The next ones come after as long again as it has taken so far.
+/// When to check for the first time whether the fetch has ended. Each further check waits for as long as the fetch has
+/// taken so far.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
-/// Most end within this time. A status that only says that one is under way is not written before.
+/// Most fetches end within this time. A status that would only say that one is under way is not written before that.
 const YOUNG: Duration = Duration::from_secs(1);
 
-/// A version on its way from its source. It ends when it is dropped.
+/// A version that is being fetched from its source. Dropping this ends the fetch.
 pub(super) struct Fetch {
-    /// The digest that was asked for; none: what the source points to.
+    /// The requested digest. `None` for the version that the source points to.
     pin: Option<String>,
-    /// With another of these, the answer would be another.
+    /// The answer depends on the source and on the verification.
     source: Source,
     verification: Option<Verification>,
     begun: Instant,
@@ -33,7 +34,7 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    /// Begins to fetch what the source points to, or a version by its digest.
+    /// Starts to fetch the version that the source points to, or a version by its digest.
     pub fn begin(of: &Subject<'_>, pin: Option<&str>, world: &World<'_>) -> Self {
         let (sources, installer) = (world.sources.clone(), world.installer.clone());
         let (namespace, spec, digest) = (of.namespace.to_owned(), of.spec.clone(), pin.map(str::to_owned));
@@ -47,7 +48,7 @@ impl Fetch {
         }
     }
 
-    /// Whether its answer is one for this spec.
+    /// Whether the answer is valid for this spec.
     pub fn is_for(&self, spec: &HookBundleSpec) -> bool {
         !spec.suspend && self.source == spec.source && self.verification == spec.verification
     }
@@ -60,19 +61,19 @@ impl Fetch {
         self.begun.elapsed() < YOUNG
     }
 
-    /// Until somebody looks again whether it has ended.
+    /// How long to wait before the next check whether the fetch has ended.
     pub fn pause(&self) -> Duration {
         self.begun.elapsed().max(FIRST_LOOK)
     }
 
-    /// The digest that was asked for, and what came.
+    /// Returns the requested digest, and the answer.
     pub async fn answer(self) -> (Option<String>, Result<Version, Problem>) {
         let defect = |_| Err(Problem::passing("Defect", "a defect of the operator ended the fetch: see its log"));
         (self.pin, self.task.await.unwrap_or_else(defect))
     }
 }
 
-/// A version with all that is known of what its hooks ask for.
+/// Fetches a version, and everything that is known about what its hooks request.
 async fn fetch(
     namespace: &str,
     spec: &HookBundleSpec,

@@ -1,7 +1,7 @@
-//! One HookBundle: what this process knows of it, and what is done about it. Holds no rule: plan and report do.
+//! One HookBundle: what this process knows about it, and the actions on it. The rules are in `plan` and `report`.
 //!
-//! A pass never waits for a registry. Versions are fetched in a task, and a later pass takes the answer, so that a changed
-//! spec, a right that was taken away, and a suspension count at once.
+//! A pass never waits for a registry. A task fetches versions, and a later pass takes the answer. A changed spec, a
+//! right that was taken away, and a suspension therefore take effect at once.
 
 use std::{
     collections::BTreeMap,
@@ -20,24 +20,25 @@ use super::{
     version::Version,
 };
 
-/// Steps of one pass: bring back, take the spec's changes over, install.
+/// The maximum number of steps in one pass: restore, apply the changes of the spec, install.
 const STEPS: usize = 4;
-/// While hooks are starting.
+/// The interval of passes while hooks are starting.
 const SOON: Duration = Duration::from_secs(1);
-/// Hooks' states are looked at this often, since nothing tells when one changes. Nobody outside is asked.
+/// The interval of passes otherwise. It is short, because nothing reports when a hook's state changes, and a pass sends
+/// no request to check that.
 const LATER: Duration = Duration::from_secs(5);
-/// What each run changes is written this often.
+/// How often fields that change with each run are written.
 const RUNS_WRITTEN: Duration = Duration::from_secs(30);
-/// Whether the ServiceAccount may still watch what hooks bind is asked this often: nobody tells of a right that comes
-/// or goes.
+/// How often to check whether the ServiceAccount may still watch what hooks bind, because nothing reports a change of
+/// rights.
 const RIGHTS: Duration = Duration::from_secs(60);
 
-/// An installation that did not succeed.
+/// An installation that failed.
 struct Failed {
     wanted: Installation,
     label: String,
     problem: Problem,
-    /// It only lacks these grants.
+    /// Set if only these grants are missing.
     missing: Option<Vec<Permission>>,
     at: Instant,
     times: u32,
@@ -49,7 +50,7 @@ struct Running {
     at: Instant,
 }
 
-/// What this process knows of one HookBundle.
+/// What this process knows about one HookBundle.
 #[derive(Default)]
 pub(super) struct Keeper {
     fetch: Option<Fetch>,
@@ -58,45 +59,46 @@ pub(super) struct Keeper {
     approved: Option<Version>,
     refused: Option<Problem>,
     running: Option<Running>,
-    /// What ran before this process can't be had any more.
+    /// Whether the version that ran before this process is no longer available.
     lost: bool,
-    /// The look after which a version was last asked for by its digest: no more often than the source is looked at.
+    /// The lookup after which a version was last requested by its digest. This limits such requests to one for each
+    /// lookup of the source.
     asked: Option<(Instant, String)>,
-    /// What came of that, until it is used.
+    /// The answer to that request, until it is used.
     answer: Option<(String, Result<Version, Problem>)>,
-    /// By digest: what runs as spec has it now, and what is to take over.
+    /// Failures by digest: of the running version with the current spec, and of the version that should take over.
     failed: BTreeMap<String, Failed>,
-    /// It waits for a turn to install.
+    /// Whether an installation waits for its turn.
     turned_away: bool,
-    /// As it was written last.
+    /// The status that was written last.
     status: Option<HookBundleStatus>,
     written: Option<Instant>,
 }
 
-/// What came of a pass.
+/// The result of a pass.
 pub(super) struct Passed {
-    /// The status before, and the one to write; nothing when it is the same.
+    /// The previous status and the one to write. `None` if nothing has to be written.
     pub news: Option<(HookBundleStatus, HookBundleStatus)>,
-    /// When to come again.
+    /// When to run the next pass.
     pub again: Duration,
-    /// What the operator is to know of it.
+    /// The state that the operator is notified of.
     pub standing: BundleNews,
 }
 
 impl Keeper {
-    /// Does what is to be done now, and says what to write.
+    /// Does what is necessary now, and returns the status to write.
     pub async fn pass(&mut self, bundle: &HookBundle, world: &World<'_>) -> Passed {
         let of = Subject::of(bundle);
         let old = self.status.clone().or_else(|| bundle.status.clone()).unwrap_or_default();
         let recorded = old.digest.clone();
         self.turned_away = false;
-        // Before anything that needs the source.
+        // This comes before everything that needs the source.
         self.apply(&of, world).await;
         self.receive(&of).await;
         if self.fetch.is_none() && self.due(&of) == Due::Now {
             self.fetch = Some(Fetch::begin(&of, None, world));
         }
-        // Until the source was looked at for this spec, what was found is another's answer.
+        // Until the source was looked up for this spec, `found` is the answer for another spec.
         if of.spec.suspend || self.looked.is_some_and(|looked| looked.generation == of.generation) {
             for _ in 0..STEPS {
                 if !self.step(&of, recorded.as_deref(), world).await {
@@ -114,13 +116,13 @@ impl Keeper {
         plan::due(of.spec, of.generation, self.looked.as_ref(), Instant::now())
     }
 
-    /// The status was written.
+    /// Remembers the status that was written.
     pub fn wrote(&mut self, status: HookBundleStatus) {
         self.status = Some(status);
         self.written = Some(Instant::now());
     }
 
-    /// Takes the answer of a fetch that has ended. One that nobody wants any more ends here.
+    /// Takes the answer of a fetch that has ended. A fetch that is no longer needed ends here.
     async fn receive(&mut self, of: &Subject<'_>) {
         let Some(fetch) = self.fetch.take().filter(|fetch| fetch.is_for(of.spec)) else { return };
         if !fetch.has_ended() {
@@ -130,20 +132,20 @@ impl Keeper {
         let (pin, answer) = fetch.answer().await;
         let Some(digest) = pin else { return self.found(of, answer) };
         if let (Err(_), Some(looked)) = (&answer, &mut self.looked) {
-            // So that another look comes soon.
+            // This makes the next lookup come soon.
             looked.failures = looked.failures.max(1);
         }
         self.answer = Some((digest, answer));
     }
 
-    /// The source was looked at.
+    /// Takes the result of a lookup of the source.
     fn found(&mut self, of: &Subject<'_>, answer: Result<Version, Problem>) {
         let before = self.looked.map_or(0, |looked| looked.failures);
         let failures = if answer.is_ok() { 0 } else { before.saturating_add(1) };
         match answer {
             Ok(version) => (self.found, self.refused) = (Some(version), None),
             Err(problem) => {
-                // What was found before may still wait, unless it is known to be refused now.
+                // A version that was found earlier may still be waiting, unless it is now known to be refused.
                 if problem.refused {
                     self.found = None;
                 }
@@ -164,12 +166,12 @@ impl Keeper {
         }
     }
 
-    /// One step. False when nothing more is to be done now.
+    /// Does one step. Returns false if nothing more is to be done now.
     async fn step(&mut self, of: &Subject<'_>, recorded: Option<&str>, world: &World<'_>) -> bool {
         match plan::decide(of.spec, self.known(recorded, world.standby)) {
             Decision::Idle => false,
             Decision::Stay => {
-                // What was to take over is not wanted any more.
+                // The version that should have taken over is no longer wanted.
                 let running = self.running.as_ref().map(|running| running.version.digest.clone());
                 self.failed.retain(|digest, _| Some(digest) == running.as_ref());
                 false
@@ -185,7 +187,7 @@ impl Keeper {
         }
     }
 
-    /// Brings back what ran before this process.
+    /// Restores the version that ran before this process.
     async fn restore(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> bool {
         match self.ask(of, digest, world) {
             None => false,
@@ -213,7 +215,7 @@ impl Keeper {
                     self.answer = Some((digest.to_owned(), Err(problem)));
                     return false;
                 }
-                // A registry that is away gives it back later.
+                // If the registry is only unavailable, the version can be restored later.
                 self.lost = problem.refused || problem.reason == "NotFound";
                 self.refused.get_or_insert(problem);
                 self.lost
@@ -221,7 +223,7 @@ impl Keeper {
         }
     }
 
-    /// A version by its digest, when it has come; nothing when that was asked since the last look.
+    /// Returns a version by its digest if it has arrived, and otherwise requests it, at most once after each lookup.
     fn ask(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> Option<Result<Version, Problem>> {
         if let Some((_, answer)) = self.answer.take().filter(|(asked, _)| asked == digest) {
             return Some(answer);
@@ -234,7 +236,7 @@ impl Keeper {
         None
     }
 
-    /// Has a new version at work.
+    /// Installs a new version.
     async fn take(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> bool {
         let known = [&self.found, &self.approved].into_iter().flatten().find(|version| version.digest == digest);
         let version = match known.cloned() {
@@ -255,14 +257,14 @@ impl Keeper {
         self.install(of, version, world).await
     }
 
-    /// Has what is at work as spec has it now.
+    /// Applies the current spec to the version that runs.
     async fn apply(&mut self, of: &Subject<'_>, world: &World<'_>) {
         let Some(running) = &self.running else { return };
         let wanted = running.version.installation(of.namespace, of.name, of.spec, world.confined);
         if wanted == running.installed {
             self.failed.remove(&wanted.digest);
             if !wanted.suspended && running.at.elapsed() >= RIGHTS {
-                // What does not succeed is told of there, and tried with the next look.
+                // The installer reports failures, and the next check retries.
                 let _ = world.installer.install(wanted.clone()).await;
                 self.ran(wanted);
             }
@@ -277,7 +279,7 @@ impl Keeper {
         let (version, settings) = (running.version.clone(), running.installed.settings.clone());
         let digest = version.digest.clone();
         if !self.install(of, version, world).await && self.failed_settings(&digest) {
-            // Settings that do not fit must not keep what was taken away from being taken.
+            // Rights must be taken away even if the new settings do not fit.
             let careful = Installation { settings, ..wanted };
             if self.running.as_ref().is_some_and(|running| running.installed != careful)
                 && world.installer.install(careful.clone()).await.is_ok()
@@ -297,7 +299,7 @@ impl Keeper {
         }
     }
 
-    /// Installs a version, unless that failed a moment ago and nothing has changed. Whether it is at work.
+    /// Installs a version, unless that failed a moment ago and nothing has changed. Returns whether the version runs.
     async fn install(&mut self, of: &Subject<'_>, version: Version, world: &World<'_>) -> bool {
         let wanted = version.installation(of.namespace, of.name, of.spec, world.confined);
         let before = self.failed.get(&wanted.digest).filter(|failed| failed.wanted == wanted);
@@ -330,7 +332,8 @@ impl Keeper {
         }
     }
 
-    /// What is to take over, rather than what runs.
+    /// Returns the failure of the version that should take over. If there is none, it returns that of the running
+    /// version.
     fn failed(&self) -> Option<&Failed> {
         let running = self.running.as_ref().map(|running| running.version.digest.as_str());
         let other = self.failed.values().find(|failed| Some(failed.wanted.digest.as_str()) != running);

@@ -1,6 +1,6 @@
-//! What HookBundles there are, by a list now and then. One that is deleted before the controller has seen it is not waited
-//! for, and what the watch does not tell is found out: after a restore of etcd, a watch goes on over the gap as if nothing
-//! had happened, and kube's runtime does not look. Changes nothing itself.
+//! Lists the HookBundles from time to time, for two reasons. The operator must not wait for a HookBundle that was
+//! deleted before the controller saw it. And the list finds changes that the watch missed: after a restore of etcd, a
+//! watch continues over the gap as if nothing had happened, and kube's runtime does not check.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,14 +22,14 @@ use tracing::warn;
 
 use super::HookBundle;
 
-/// How often all are listed.
+/// How often all HookBundles are listed.
 pub const LIST_EVERY: Duration = Duration::from_secs(60);
-/// For the answer to a list.
+/// How long to wait for the answer to a list.
 const ANSWER: Duration = Duration::from_secs(30);
-/// After a list that failed.
+/// How long to wait after a list that failed.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Each object's uid and version.
+/// Each object's uid and resourceVersion.
 type Versions = BTreeMap<BundleId, (String, String)>;
 
 fn versions<'a, K: Resource + 'a>(objects: impl IntoIterator<Item = &'a K>) -> Versions {
@@ -40,7 +40,7 @@ fn versions<'a, K: Resource + 'a>(objects: impl IntoIterator<Item = &'a K>) -> V
     objects.into_iter().map(version).collect()
 }
 
-/// What the watch had told before a list, and the list.
+/// What the watch had reported before a list, and the list.
 #[derive(Default)]
 struct Round {
     told: Versions,
@@ -48,8 +48,8 @@ struct Round {
 }
 
 impl Round {
-    /// Those that were listed otherwise than they were told of, and of which nothing was told since. A watch is behind a
-    /// list for a moment, and not until the next list.
+    /// Returns objects whose listed state differs from the reported one, and for which nothing was reported since then.
+    /// A watch is behind a list for a moment, but not until the next list.
     fn untold(&self, told: &Versions) -> BTreeSet<&BundleId> {
         let all = self.told.keys().chain(self.listed.keys());
         let is_untold = |id: &&BundleId| self.told.get(id) != self.listed.get(id) && self.told.get(id) == told.get(id);
@@ -57,8 +57,8 @@ impl Round {
     }
 }
 
-/// Says which HookBundles there are, and when the watch, which fills the `store`, did not tell of some: then, with those
-/// that are gone. The controller's own list can't be waited for: its store wakes one waiter alone.
+/// Reports which HookBundles exist. If the watch, which fills the `store`, missed some, it sends those that are gone to
+/// `untold`. The code cannot wait for the controller's own list, because its store wakes only one waiter.
 pub(super) async fn list(
     client: kube::Client,
     installer: Arc<dyn Installer>,
@@ -96,7 +96,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// `a:1 b:2`: names and versions. `a#u:1` is another object with the name `a`.
+    /// `a:1 b:2` are names and versions. `a#u:1` is another object with the name `a`.
     fn versions(text: &str) -> Versions {
         let version = |text: &str| {
             let (object, version) = text.split_once(':').unwrap();
@@ -116,7 +116,7 @@ mod tests {
             ("", "a:1", "", "a"),
             ("a:1 b:2", "b:2", "a:1 b:2", "a"),
             ("a:1 b:2", "a:1 b:3", "a:1 b:2", "b"),
-            // etcd went back to a time before.
+            // etcd went back to an earlier time.
             ("a:5 b:2", "a:4 b:2", "a:5 b:2", "a"),
             ("a:5 b:2", "a#u:5 b:2", "a:5 b:2", "a"),
             ("a:5 b:2", "a:4 c:4", "a:6 b:2", "b c"),

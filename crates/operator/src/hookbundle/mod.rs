@@ -1,11 +1,11 @@
-//! HookBundles: bundles that the cluster's users name, kept at work.
+//! HookBundles: bundles that the cluster's users name, and that the operator runs.
 //!
 //! ```text
-//!  HookBundle ─▶ controller ─▶ keeper ─┬▶ plan: what to do next ─▶ fetch, source: bring a version ─▶ Installer: have it at work
+//!  HookBundle ─▶ controller ─▶ keeper ─┬▶ plan: what to do next ─▶ fetch, source: pull a version ─▶ Installer: run it
 //!                                      └▶ report, conditions: the status ─▶ changes: the Events
 //! ```
 //!
-//! Never runs a hook itself: an [`Installer`](boathook_core::model::Installer) does.
+//! This module never runs a hook itself. An [`Installer`](boathook_core::model::Installer) does.
 
 mod api;
 mod changes;

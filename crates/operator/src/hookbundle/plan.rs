@@ -1,4 +1,4 @@
-//! What to do about a bundle, out of what its spec asks for and what is known of it. Pure.
+//! What to do about a bundle, given its spec and what is known about it. Pure.
 
 use std::time::{Duration, Instant};
 
@@ -6,27 +6,27 @@ use boathook_core::model::{BundleNews, parse_duration};
 
 use super::{Approval, HookBundleSpec, problem::Problem};
 
-/// How often a tag is looked up when nobody says.
+/// How often a tag is looked up if the spec does not say.
 const INTERVAL: Duration = Duration::from_secs(300);
-/// After a look or an installation that failed; twice as long each time.
+/// The wait after a lookup or an installation that failed. It doubles each time.
 const FIRST_RETRY: Duration = Duration::from_secs(5);
 const LAST_RETRY: Duration = Duration::from_secs(300);
-/// Times are up to this share longer, so that many bundles do not come to a registry at once.
+/// Waits are longer by up to this share, so that many bundles do not reach a registry at once.
 const JITTER: f64 = 0.1;
 
-/// The last look at a source.
+/// The last lookup of a source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Looked {
-    /// Of spec.
+    /// The generation of the spec.
     pub generation: i64,
     pub at: Instant,
-    /// Looks in a row that failed.
+    /// The number of lookups in a row that failed.
     pub failures: u32,
-    /// 0 to 1, drawn once for each look.
+    /// A random number from 0 to 1 for each lookup.
     pub chance: f64,
 }
 
-/// When to look at the source again.
+/// When to look up the source again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Now,
@@ -34,7 +34,8 @@ pub(super) enum Due {
     Never,
 }
 
-/// When the source is looked at. A changed spec is looked at anew, since trust may be another.
+/// Decides when to look up the source. After a change of the spec it is looked up again, because trust may have
+/// changed.
 pub(super) fn due(spec: &HookBundleSpec, generation: i64, looked: Option<&Looked>, now: Instant) -> Due {
     if spec.suspend {
         return Due::Never;
@@ -54,48 +55,49 @@ fn interval(spec: &HookBundleSpec) -> Duration {
     text.and_then(parse_duration).unwrap_or(INTERVAL)
 }
 
-/// The pause after so many failures in a row.
+/// The wait after this number of failures in a row.
 pub(super) fn backoff(failures: u32) -> Duration {
     FIRST_RETRY.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(LAST_RETRY)
 }
 
-/// What is known, all by digests.
+/// What is known, by digests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Known<'a> {
-    /// At work in this process.
+    /// The version that runs in this process.
     pub running: Option<&'a str>,
-    /// At work when the status was written last, maybe by a process before; or what somebody else wrote there.
+    /// The version that ran when the status was last written, possibly by an earlier process, or what somebody else
+    /// wrote there.
     pub recorded: Option<&'a str>,
-    /// The recorded version can't be had any more.
+    /// Whether the recorded version is no longer available.
     pub lost: bool,
-    /// What the source points to, if it is trusted.
+    /// The version that the source points to, if it is trusted.
     pub found: Option<&'a str>,
-    /// Another replica decides what is at work.
+    /// Whether another replica decides what runs.
     pub standby: bool,
 }
 
-/// The next thing to do.
+/// The next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Decision<'a> {
-    /// Bring back what was at work before this process.
+    /// Restore the version that ran before this process.
     Restore(&'a str),
-    /// Have this version at work in place of what is.
+    /// Install this version in place of the one that runs.
     Install(&'a str),
-    /// What is at work goes on, as spec has it now.
+    /// The version that runs continues, with the current spec.
     Stay,
-    /// Nothing is at work, and nothing is to be.
+    /// Nothing runs, and nothing should.
     Idle,
 }
 
-/// The next thing to do. What was at work comes back before anything new is tried: a new version then takes over as
-/// a whole or not at all.
+/// Decides the next action. The version that ran is restored before any new version is tried, so that a new version
+/// takes over as a whole or not at all.
 pub(super) fn decide<'a>(spec: &'a HookBundleSpec, known: Known<'a>) -> Decision<'a> {
     let stay = if known.running.is_some() { Decision::Stay } else { Decision::Idle };
     if spec.suspend {
         return stay;
     }
     let approved = spec.approved_digest.as_deref();
-    // Who may write the status may not be who may approve.
+    // A user who may write the status may not be a user who may approve.
     let counts = |recorded: &&str| spec.approval == Approval::Automatic || approved == Some(*recorded);
     let recorded = known.recorded.filter(counts);
     if known.standby {
@@ -106,7 +108,7 @@ pub(super) fn decide<'a>(spec: &'a HookBundleSpec, known: Known<'a>) -> Decision
         Approval::Manual => approved,
     };
     match (known.running, recorded, target) {
-        // Where the source is away, it comes out of the store.
+        // If the source is unavailable, the version comes from the store.
         (None, Some(recorded), _) if known.found != Some(recorded) && !known.lost => Decision::Restore(recorded),
         (_, _, None) => stay,
         (Some(running), _, Some(target)) if running == target => stay,
@@ -114,7 +116,7 @@ pub(super) fn decide<'a>(spec: &'a HookBundleSpec, known: Known<'a>) -> Decision
     }
 }
 
-/// Whether a trusted version waits for somebody to approve it.
+/// Whether a trusted version waits for approval.
 pub(super) fn awaits_approval(spec: &HookBundleSpec, known: Known<'_>) -> bool {
     spec.approval == Approval::Manual
         && known.found.is_some()
@@ -122,8 +124,8 @@ pub(super) fn awaits_approval(spec: &HookBundleSpec, known: Known<'_>) -> bool {
         && known.found != known.running
 }
 
-/// What the operator is to know of a bundle. A standby does not settle anything: the leader may have had at work what it
-/// has not reported yet.
+/// What the operator is notified of. A standby settles nothing, because the leader may run a version that it has not
+/// reported yet.
 pub(super) fn standing(spec: &HookBundleSpec, runs: bool, standby: bool, problem: Option<&Problem>) -> BundleNews {
     match runs {
         false if !spec.suspend => {

@@ -1,34 +1,35 @@
-//! What stands in a version's way: one word for programs, a text for people. Pure.
+//! Why a version does not run: one word for programs, and a text for people. Pure.
 
 use boathook_bundle::{BundleError, RegistryError, RegistryProblem, StoreError, TrustError};
 use boathook_core::model::{InstallError, error_chain};
 
-/// Texts are cut to this many bytes.
+/// Texts are truncated to this many bytes.
 const MAX_TEXT: usize = 2048;
 
-/// Why a version is not at work.
+/// Why a version does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// One word, the reason of conditions and Events.
+    /// One word, which is the reason in conditions and Events.
     pub reason: &'static str,
     /// The whole chain of causes.
     pub message: String,
-    /// The version was looked at and refused. Else nobody knows, as when a registry is away.
+    /// Whether the version was checked and refused. If not, the result is unknown, for example because a registry is
+    /// unavailable.
     pub refused: bool,
 }
 
 impl Problem {
-    /// Something that time may mend.
+    /// A problem that may go away with time.
     pub fn passing(reason: &'static str, message: impl Into<String>) -> Self {
         Self { reason, message: cut(message.into()), refused: false }
     }
 
-    /// Something that somebody has to mend.
+    /// A problem that somebody has to fix.
     pub fn refused(reason: &'static str, message: impl Into<String>) -> Self {
         Self { reason, message: cut(message.into()), refused: true }
     }
 
-    /// Why a bundle can't be had.
+    /// Why a bundle cannot be fetched.
     pub fn of_bundle(error: &BundleError) -> Self {
         let (reason, refused) = match error {
             BundleError::Trust { source, .. } => (of_trust(source), true),
@@ -40,7 +41,7 @@ impl Problem {
         Self { reason, message: cut(error_chain(error)), refused }
     }
 
-    /// Why a version that was had is not at work.
+    /// Why a version that was fetched does not run.
     pub fn of_install(error: &InstallError) -> Self {
         let reason = match error {
             InstallError::Name(_) => "NameInvalid",
@@ -56,7 +57,7 @@ impl Problem {
     }
 }
 
-/// Cuts a text for a condition.
+/// Truncates a text for a condition.
 pub(super) fn cut(mut text: String) -> String {
     if text.len() > MAX_TEXT {
         text.truncate(text.floor_char_boundary(MAX_TEXT - 3));

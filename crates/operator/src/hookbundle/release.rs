@@ -1,4 +1,4 @@
-//! Lets HookBundles go that no operator keeps any more. Never deletes one.
+//! Releases HookBundles when there is no operator any more. It does not delete them.
 
 use kube::{
     ResourceExt as _,
@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::{FINALIZER, HookBundle, served};
 
-/// Takes the finalizer from all HookBundles, so that they can be deleted without an operator. With `dry_run`, only says
-/// which would be. Gives their namespaces and names.
+/// Removes the finalizer from all HookBundles, so that they can be deleted without an operator. Returns their
+/// namespaces and names. With `dry_run`, it only returns which ones it would change.
 pub async fn release(client: kube::Client, dry_run: bool) -> Result<Vec<String>, kube::Error> {
     if !served(&client).await? {
         return Ok(Vec::new());
@@ -22,7 +22,7 @@ pub async fn release(client: kube::Client, dry_run: bool) -> Result<Vec<String>,
         let (namespace, name) = (bundle.namespace().unwrap_or_default(), bundle.name_any());
         if !dry_run {
             let others: Vec<_> = bundle.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
-            // With the version that was read: another's finalizer must not be lost.
+            // Sends the resourceVersion that was read, so that no other finalizer is lost.
             let metadata = json!({"finalizers": others, "resourceVersion": bundle.resource_version()});
             let api: Api<HookBundle> = Api::namespaced(client.clone(), &namespace);
             api.patch(&name, &PatchParams::default(), &Patch::Merge(json!({ "metadata": metadata }))).await?;

@@ -1,5 +1,5 @@
-//! Brings a HookBundle's version into the store, with the logins, authorities and keys that its namespace has, if it
-//! is trusted. Never looks into another namespace, and never starts anything.
+//! Pulls a HookBundle's version into the store if it is trusted, with the logins, authorities and keys from its
+//! namespace. It never reads from another namespace.
 
 use std::{
     collections::HashMap,
@@ -23,26 +23,26 @@ use tracing::warn;
 
 use super::{HookBundleSpec, SecretKey, Verification, problem::Problem, version::Version};
 
-/// Bundles that are brought from one registry at the same time, shared by namespaces.
+/// The maximum number of pulls from one registry at the same time, shared by namespaces.
 const PER_REGISTRY: u64 = 4;
-/// Bundles that are brought at the same time, shared by namespaces. Each may hold a manifest and a config of 4 MiB.
+/// The maximum number of pulls at the same time, shared by namespaces. Each may hold a manifest and a config of 4 MiB.
 const PULLS: u64 = 32;
-/// One version, with all its layers. What is there by then is kept for the next time.
+/// The time limit for one version with all its layers. Layers that were pulled by then are kept for the next attempt.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// An answer of the API server.
+/// The time limit for an answer of the API server.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// What all HookBundles have in common.
+/// The settings for all HookBundles.
 #[derive(Debug, Clone)]
 pub struct SourceOptions {
-    /// Where layers are kept, each namespace's by themselves.
+    /// Where layers are stored, separately for each namespace.
     pub store: Store,
-    /// What the operator's admin wants of every bundle, besides what its HookBundle says.
+    /// The admin's policy for every bundle, in addition to what its HookBundle says.
     pub policy: Option<Policy>,
-    /// Where registries may be that HookBundles name.
+    /// Where the registries that HookBundles name may be.
     pub reach: Reach,
-    /// Certificates (PEM) of registries' authorities, besides the system's and those that a HookBundle names. Logins
-    /// are each namespace's own: nobody gets at bundles by those of another.
+    /// Certificates (PEM) of registries' authorities, in addition to the system's and those that a HookBundle names.
+    /// Each namespace has its own logins, so that nobody gets a bundle by another namespace's login.
     pub ca: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Sources {
     client: kube::Client,
     options: SourceOptions,
     pulls: Pool,
-    /// A registry that does not answer holds up those who want it alone.
+    /// One pool for each registry, so that a registry that does not answer holds up only those that need it.
     registries: Mutex<HashMap<String, Arc<Pool>>>,
 }
 
@@ -59,7 +59,7 @@ impl Sources {
         Self { client, options, pulls: Pool::new(PULLS), registries: Mutex::default() }
     }
 
-    /// The version that the source points to, or the one with this digest at the same place.
+    /// Fetches the version that the source points to, or the one with this digest in the same repository.
     pub async fn fetch(&self, namespace: &str, spec: &HookBundleSpec, pin: Option<&str>) -> Result<Version, Problem> {
         let at = reference(spec, pin)?;
         if self.options.policy.as_ref().is_some_and(|policy| !policy.covers(&at.source())) {
@@ -80,7 +80,7 @@ impl Sources {
         Ok(Version { pulled: Some(Arc::new((pulled, policy))), ..version })
     }
 
-    /// Keeps in mind what is at work, for a start without the registry.
+    /// Remembers the version that runs, for a start without the registry.
     pub async fn remember(&self, id: &BundleId, version: &Version) {
         let Some(brought) = version.pulled.clone() else { return };
         let (store, key) = (self.store(id.namespace.as_deref().unwrap_or_default()), self.key(id));
@@ -90,17 +90,17 @@ impl Sources {
         }
     }
 
-    /// What was at work last, if it would be trusted today and is all in the store.
+    /// Returns the version that ran last, if it would be trusted today and the store has all of it.
     pub async fn recall(&self, id: &BundleId, spec: &HookBundleSpec) -> Option<Version> {
         let namespace = id.namespace.as_deref().unwrap_or_default();
         let policy = Secrets { client: &self.client, namespace }.policy(spec).await.ok()?;
         let (store, key) = (self.store(namespace), self.key(id));
-        // It reads and hashes all of it.
+        // This reads and hashes all of it.
         let ready = blocking(move || store.recall(&key, &policy)).await.ok()?.ok()??;
         Some(Version::new(ready, &reference(spec, None).ok()?, Verified::default()))
     }
 
-    /// No HookBundle gets what another one had, and nobody what another policy of the admin let in.
+    /// The key separates HookBundles from each other, and versions that another policy of the admin allowed.
     fn key(&self, id: &BundleId) -> String {
         let policy = Digest::of(format!("{:?}", self.options.policy).as_bytes());
         format!("HookBundle {id} {policy}")
@@ -129,18 +129,18 @@ impl Sources {
 
     fn registry(&self, host: &str) -> Arc<Pool> {
         let mut registries = self.registries.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that nobody asks at the moment need not be known.
+        // Registries that nobody uses at the moment need not be remembered.
         registries.retain(|_, turns| Arc::strong_count(turns) > 1);
         registries.entry(host.to_owned()).or_insert_with(|| Arc::new(Pool::new(PER_REGISTRY))).clone()
     }
 
-    /// Where this namespace's layers are kept.
+    /// The store with this namespace's layers.
     fn store(&self, namespace: &str) -> Store {
         self.options.store.of(&Tenant::namespace(namespace))
     }
 }
 
-/// Reads and writes files off the threads that others wait for.
+/// Reads and writes files on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
     spawn_blocking(work).await.map_err(|_| Problem::passing("Interrupted", "the operator is ending"))
 }
@@ -213,7 +213,7 @@ impl Secrets<'_> {
             };
             let public = PublicKey::from_pem(&pem)
                 .map_err(|error| invalid(format!("spec.verification.keys: {}: {}", key.name, error_chain(&error))))?;
-            // One owner must not count as two.
+            // The owner of one key must not count as two.
             if let Some(other) = keys.iter().find(|other| other.key == public) {
                 return Err(invalid(format!("spec.verification.keys: {} and {} are one key", other.name, key.name)));
             }

@@ -1,4 +1,4 @@
-//! What a pass is about, and what it needs. Does nothing itself.
+//! The object of a pass, and what a pass needs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,30 +10,31 @@ use tokio::time::timeout;
 
 use super::{HookBundle, HookBundleSpec, source::Sources};
 
-/// A pass waits for its turn no longer: meanwhile nothing else is done about its HookBundle.
+/// How long a pass waits for its turn. In the meantime, nothing else is done about its HookBundle.
 const TURN: Duration = Duration::from_secs(1);
 
-/// What a pass needs of the world.
+/// What a pass needs.
 pub(super) struct World<'a> {
     pub sources: &'a Arc<Sources>,
     pub installer: &'a Arc<dyn Installer>,
-    /// Installations at the same time, shared by namespaces: each may read and compile components.
+    /// The installations at the same time, shared by namespaces, because each may read and compile components.
     pub installs: &'a Pool,
-    /// Hooks of this namespace may act in it alone.
+    /// Whether the hooks of this namespace may act only in it.
     pub confined: bool,
-    /// Another replica decides: what it reports is at work here, too, and nothing is reported.
+    /// Whether another replica decides. What it reports runs here, too, and this process reports nothing.
     pub standby: bool,
 }
 
 impl World<'_> {
-    /// A turn to install. Nothing when the namespace's other bundles have them all for a while: then it comes again.
+    /// Takes a turn to install. Returns `None` if other bundles of the namespace have all turns for a while. The pass
+    /// then runs again later.
     pub async fn turn(&self, of: &Subject<'_>) -> Option<Share> {
         let tenant = Tenant::namespace(of.namespace);
         timeout(TURN, self.installs.take(&tenant, 1)).await.ok()?.ok()
     }
 }
 
-/// The object, taken apart once.
+/// The parts of the object that a pass uses.
 pub(super) struct Subject<'a> {
     pub namespace: &'a str,
     pub name: &'a str,

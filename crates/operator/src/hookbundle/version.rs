@@ -1,4 +1,4 @@
-//! One version of a bundle that is in the store and trusted, and how it is to be at work. Pure.
+//! One version of a bundle that is in the store and trusted, and how it has to run. Pure.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,29 +7,29 @@ use boathook_core::model::{BundleId, HookSource, Identity, Installation, Permiss
 
 use super::{HookBundleSpec, convert};
 
-/// Digits of a digest that people are shown.
+/// The number of digits of a digest that people see.
 const SHOWN: usize = 12;
 
-/// A version.
+/// A version of a bundle.
 #[derive(Debug, Clone)]
 pub(super) struct Version {
-    /// `sha256:…` of its manifest.
+    /// The digest of its manifest, `sha256:…`.
     pub digest: String,
-    /// For people: its tag, and the beginning of its digest.
+    /// The version in readable form: its tag, and the beginning of its digest.
     pub label: String,
     pub hooks: Vec<HookSource>,
     pub schema: Option<String>,
     pub verified: Verified,
-    /// The source names its digest.
+    /// Whether the source names its digest.
     pub pinned: bool,
-    /// Hooks' names and what they ask for.
+    /// The names of hooks, and what they request.
     pub asked: BTreeMap<String, Vec<Permission>>,
-    /// As it came, to be remembered when it is at work. Absent: it came out of the store's memory.
+    /// The version as it was pulled, to remember it when it runs. `None` if it came from the store.
     pub pulled: Option<Arc<(Pulled, Policy)>>,
 }
 
 impl Version {
-    /// What a single component asks for is not known yet.
+    /// The permissions of a single component are not known yet.
     pub fn new(ready: Ready, at: &Reference, verified: Verified) -> Self {
         let digest = ready.digest.to_string();
         let asked = ready.hooks.iter().filter_map(|hook| Some((hook.name.to_string(), hook.said.clone()?)));
@@ -45,7 +45,7 @@ impl Version {
         }
     }
 
-    /// As the HookBundle wants it to be at work. `confined`: its hooks may act in its own namespace alone.
+    /// How the HookBundle wants the version to run. `confined` says that its hooks may act only in its own namespace.
     pub fn installation(&self, namespace: &str, name: &str, spec: &HookBundleSpec, confined: bool) -> Installation {
         let id = BundleId { namespace: Some(namespace.to_owned()), name: name.to_owned() };
         let settings = spec.settings.clone().map(|settings| serde_json::Value::Object(settings).to_string());
@@ -65,7 +65,7 @@ impl Version {
     }
 }
 
-/// `v1@0123456789ab`.
+/// For example `v1@0123456789ab`.
 pub(super) fn label(tag: Option<&str>, digest: &str) -> String {
     let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
     let short = hex.get(..SHOWN).unwrap_or(hex);

@@ -1,6 +1,4 @@
-//! What a hook is asked and what it gives, whichever of its exports is called.
-//!
-//! Never knows how that is written down.
+//! The request to a hook and its answer, for each of the hook's exports.
 
 use boathook_core::model::{BindingName, Caller, Limits, Reviewed};
 use boathook_sandbox::{ConversionRequest, Host, LoadedHook, ReviewRequest, RunReport, RunRequest, Sandbox};
@@ -16,19 +14,18 @@ pub enum Asked {
     Conversion(ConversionRequest),
 }
 
-/// What a call gave, if it came to its end.
+/// The result of a call that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Given {
-    /// A run gives nothing but what it did.
+    /// A run has no result except what it did.
     Nothing,
-    /// A decision.
     Review(Reviewed),
     /// Objects in another version.
     Objects(Vec<String>),
 }
 
 impl Asked {
-    /// On whose behalf.
+    /// The caller of the hook's host calls.
     pub fn caller(&self) -> &Caller {
         match self {
             Self::Run(request) => &request.caller,
@@ -37,7 +34,7 @@ impl Asked {
         }
     }
 
-    /// What it may take.
+    /// The limits of the call.
     pub fn limits(&self) -> Limits {
         match self {
             Self::Run(request) => request.limits,
@@ -46,7 +43,7 @@ impl Asked {
         }
     }
 
-    /// 1 for the first try; answers are tried once.
+    /// The attempt, counted from 1. Answers have only one attempt.
     pub fn attempt(&self) -> u32 {
         match self {
             Self::Run(request) => request.attempt,
@@ -54,7 +51,7 @@ impl Asked {
         }
     }
 
-    /// The binding that it is about, or the first of several.
+    /// The binding of the call, or the first of several.
     pub fn binding(&self) -> Option<&BindingName> {
         match self {
             Self::Run(request) => request.triggers.first().map(|trigger| &trigger.binding),
@@ -63,7 +60,6 @@ impl Asked {
         }
     }
 
-    /// Calls the hook.
     pub(super) async fn call(
         self,
         sandbox: &Sandbox,

@@ -1,6 +1,5 @@
-//! What a record holds, as it is written: everything that a run was given, asked and answered.
-//!
-//! Never knows how it is laid out in a file, nor how it came about.
+//! The content of a record: everything that a run received, requested and answered. The format of the file is in
+//! `format.rs`.
 
 use boathook_core::model::{
     CallError, EmitEvent, Failure, FailureKind, Limits, ListQuery, ObjectRef, Operation, Page, Permission,
@@ -18,21 +17,21 @@ use super::{
 pub struct Record {
     /// What ran, when, and how the record was made.
     pub header: Header,
-    /// Why it ran, oldest first. Empty for an answer.
+    /// The triggers of the run, oldest first. Empty for an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<RecordedTrigger>,
-    /// What it was asked. Absent for a run.
+    /// The question to the hook. Absent for a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<RecordedQuestion>,
-    /// The snapshots that it opened, whole.
+    /// The snapshots that the run opened, complete.
     pub snapshots: Vec<RecordedSnapshot>,
-    /// What it asked of the host, in order.
+    /// The run's calls of the host, in order.
     pub calls: Vec<Call>,
-    /// What clocks and random numbers gave it.
+    /// The readings of clocks and random numbers.
     pub ambient: AmbientValues,
-    /// What it logged, in order.
+    /// The lines that the hook logged, in order.
     pub log: Vec<LogLine>,
-    /// How it ended.
+    /// How the run ended.
     pub end: End,
 }
 
@@ -40,47 +39,44 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
-    /// Version of Boathook.
+    /// The version of Boathook.
     pub boathook: String,
-    /// What ran the component: `wasmtime 48`.
+    /// The engine that ran the component: `wasmtime 48`.
     pub engine: String,
-    /// `sha256:…` of the component.
+    /// The digest of the component, `sha256:…`.
     pub component: String,
-    /// The hook's name.
     pub hook: String,
-    /// The first trigger's binding, or that of the question.
+    /// The binding of the first trigger, or of the question.
     pub binding: String,
-    /// The queue, as it is shown: `main`, `hook/NAME`. Empty for an answer, which waits in none.
+    /// The queue as it is shown: `main`, `hook/NAME`. Empty for an answer, which waits in no queue.
     pub queue: String,
-    /// The run's id.
     pub run: String,
-    /// 1 for the first try.
+    /// The attempt, counted from 1.
     pub attempt: u32,
-    /// When it began, milliseconds since the Unix epoch.
+    /// When the run began, in milliseconds since the Unix epoch.
     pub started: u64,
-    /// What the hook's document asked for.
+    /// The limits that the hook's document requested.
     pub limits: Limits,
-    /// What the hook was allowed.
+    /// The permissions that the hook had.
     pub permissions: Vec<Permission>,
-    /// What `settings.get` answered, unless it is `{}`.
+    /// The answer of `settings.get`, unless it is `{}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<String>,
-    /// Writes were sent as dry runs.
+    /// Whether writes were sent as dry runs.
     pub dry_run: bool,
-    /// Values of Secrets are placeholders.
+    /// Whether the values of Secrets are placeholders.
     pub redacted: bool,
-    /// Why something is missing; such a record can't be replayed.
+    /// Why something is missing. A record with this field cannot be replayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
 }
 
-/// The objects of a binding, as they were at the run's moment.
+/// The objects of a binding, as they were at the moment of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedSnapshot {
-    /// Whose.
     pub binding: RecordedBinding,
-    /// By namespace and name. Absent: they were not known yet, and the hook was told so.
+    /// The objects, sorted by namespace and name. Absent if they were not known yet, which the hook could see.
     pub items: Option<Vec<RecordedItem>>,
 }
 
@@ -88,57 +84,43 @@ pub struct RecordedSnapshot {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Call {
-    /// What was asked.
     pub request: Request,
-    /// The answer. Absent: the run ended before there was one.
+    /// The answer. Absent if the run ended before it.
     pub answer: Option<Answer>,
 }
 
-/// What a hook asks of the host.
+/// A hook's request to the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Request {
     /// `kube.get`
     Get {
-        /// The object.
         target: ObjectRef,
-        /// A subresource of it.
+        /// A subresource of the object.
         subresource: Option<String>,
     },
     /// `kube.list`
-    List {
-        /// Which objects.
-        query: ListQuery,
-    },
+    List { query: ListQuery },
     /// `kube.write`
-    Write {
-        /// The write.
-        operation: Operation,
-    },
+    Write { operation: Operation },
     /// `kube.batch`
-    Batch {
-        /// The writes.
-        operations: Vec<Operation>,
-    },
+    Batch { operations: Vec<Operation> },
     /// `kube.emit-event`
-    EmitEvent {
-        /// The Event.
-        event: EmitEvent,
-    },
+    EmitEvent { event: EmitEvent },
     /// `metrics.add`, `set`, `observe`
     Metric {
         /// The sample as one line.
         sample: String,
     },
-    /// `snapshots.open`, of a snapshot that the run may open
+    /// `snapshots.open`, for a snapshot that the run may open.
     Open {
-        /// Whose.
+        /// The binding of the snapshot.
         binding: String,
     },
 }
 
 impl Request {
-    /// The function's name: `kube.get`.
+    /// The name of the function, for example `kube.get`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Get { .. } => "kube.get",
@@ -151,7 +133,7 @@ impl Request {
         }
     }
 
-    /// The writes in it, in order.
+    /// The writes in the request, in order.
     pub fn operations(&self) -> &[Operation] {
         match self {
             Self::Write { operation } => std::slice::from_ref(operation),
@@ -165,24 +147,24 @@ impl Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// Of `kube.get`: an object as JSON.
+    /// For `kube.get`: an object as JSON.
     Object(Result<String, CallError>),
-    /// Of `kube.list`.
+    /// For `kube.list`.
     Page(Result<Page, CallError>),
-    /// Of `kube.write`: the object as JSON, where there was something to write.
+    /// For `kube.write`: the object as JSON, if something was written.
     Written(Result<Option<String>, CallError>),
-    /// Of `kube.batch`: one for each operation.
+    /// For `kube.batch`: one answer for each operation.
     Batch(Vec<Result<Option<String>, CallError>>),
-    /// Of `kube.emit-event`.
+    /// For `kube.emit-event`.
     Emitted(Result<(), CallError>),
-    /// Of `metrics`.
+    /// For `metrics`.
     Metric(Result<(), String>),
-    /// Of `snapshots.open`; the objects are among the record's snapshots.
+    /// For `snapshots.open`. The objects are in the record's snapshots.
     Opened,
 }
 
 impl Answer {
-    /// Whether such a request has such an answer.
+    /// Whether this can be the answer to the request.
     pub fn fits(&self, request: &Request) -> bool {
         match (request, self) {
             (Request::Get { .. }, Self::Object(_))
@@ -197,16 +179,16 @@ impl Answer {
     }
 }
 
-/// What clocks and random numbers gave a run, each in order.
+/// The readings of clocks and random numbers in a run, each in order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AmbientValues {
-    /// Readings of the wall clock, nanoseconds since the Unix epoch.
+    /// Readings of the wall clock, in nanoseconds since the Unix epoch.
     pub wall: Vec<u64>,
-    /// Readings of the monotonic clock, nanoseconds.
+    /// Readings of the monotonic clock, in nanoseconds.
     pub monotonic: Vec<u64>,
-    /// Secure random bytes, in hexadecimal. Absent: withheld, because the run wrote a Secret, which may
-    /// have been made of them.
+    /// Secure random bytes, in hexadecimal. Absent if they are withheld because the run wrote a Secret that may contain
+    /// them.
     pub random: Option<String>,
     /// Insecure random bytes, in hexadecimal.
     pub insecure_random: String,
@@ -218,9 +200,8 @@ pub struct AmbientValues {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogLine {
-    /// `ERROR`, `WARN`, `INFO`, `DEBUG`.
+    /// `ERROR`, `WARN`, `INFO` or `DEBUG`.
     pub level: String,
-    /// The text.
     pub message: String,
     /// A JSON object, or empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -231,22 +212,22 @@ pub struct LogLine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct End {
-    /// Absent after success.
+    /// The failure. Absent after success.
     pub failure: Option<RecordedFailure>,
-    /// What it answered, if it was asked.
+    /// The hook's answer, if there was a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<RecordedAnswer>,
-    /// Its metrics, one operation a line, in order.
+    /// The hook's metrics, one operation in each line, in order.
     pub metrics: Vec<String>,
-    /// Microseconds from start to end.
+    /// The time from start to end in microseconds.
     pub duration_us: u64,
-    /// Microseconds of CPU time.
+    /// The CPU time in microseconds.
     pub cpu_us: u64,
-    /// The most bytes of memory at a time.
+    /// The maximum of memory in use at one time, in bytes.
     pub memory_peak: u64,
-    /// Calls of imported functions.
+    /// The number of calls of imported functions.
     pub host_calls: u64,
-    /// Bytes that these passed.
+    /// The bytes that these calls passed.
     pub host_bytes: u64,
 }
 
@@ -254,16 +235,15 @@ pub struct End {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedFailure {
-    /// What kind.
     pub kind: FailureKind,
-    /// For people.
+    /// The message for people.
     pub message: String,
-    /// Of a trap.
+    /// The back-trace of a trap.
     pub backtrace: Option<String>,
 }
 
 impl RecordedFailure {
-    /// Of a run that may have failed.
+    /// The failure of a run, if it failed.
     pub fn of<T>(outcome: &Result<T, Failure>) -> Option<Self> {
         let Failure { kind, message, backtrace } = outcome.as_ref().err()?.clone();
         Some(Self { kind, message, backtrace })

@@ -1,7 +1,5 @@
-//! A directory of records: private, with a ring of files for each hook's runs that succeeded and another
-//! for those that failed, and the components that ran.
-//!
-//! Never overwrites a file, and never shows half of one.
+//! A private directory of records. For each hook it has a ring of files for runs that succeeded and another for runs
+//! that failed. It also has the components that ran. A file appears only when it is complete.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -15,43 +13,38 @@ use sha2::{Digest as _, Sha256};
 
 use super::{FileName, secrets::Key, tape::hex};
 
-/// Where components are, in a directory of records.
+/// The folder of components in a directory of records.
 pub const COMPONENTS: &str = "components";
 
-/// Where the key of placeholders is.
+/// The file with the key of placeholders.
 pub const KEY: &str = "redaction.key";
 
-/// Components that are kept; the oldest make room.
+/// The maximum number of components to keep. The oldest are removed.
 const MAX_COMPONENTS: usize = 64;
 
 const TEMPORARY: &str = ".tmp-";
 
-/// A directory that can't be used for records.
+/// Why a directory cannot be used for records.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// The system says no.
+    /// The system returned an error.
     #[error("can't use {path} for records")]
     Io {
         /// The directory, or a file in it.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// Others can look into it.
+    /// Other users can access the directory.
     #[error("can't use {path} for records: {reason}; take another directory, or let boathook make it")]
     NotPrivate {
-        /// The directory.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
-    /// It is not one of ours.
+    /// The key file is not one of ours.
     #[error("{path} is no key of {} bytes: remove it, and records from now on have a new one", Key::LEN)]
-    Key {
-        /// The file.
-        path: PathBuf,
-    },
+    Key { path: PathBuf },
 }
 
 /// The records of one operator.
@@ -60,13 +53,13 @@ pub(super) struct Directory {
     path: PathBuf,
     keep: usize,
     rings: BTreeMap<(String, bool), VecDeque<FileName>>,
-    /// By hook, the component that is there.
+    /// The stored component of each hook.
     components: BTreeMap<String, String>,
     number: u64,
 }
 
 impl Directory {
-    /// Makes it, if it is missing, and finds what is in it. Each ring keeps `keep` files.
+    /// Creates the directory if it is missing, and reads its content. Each ring keeps `keep` files.
     pub fn open(path: &Path, keep: usize) -> Result<Self, DirectoryError> {
         private(path)?;
         private(&path.join(COMPONENTS))?;
@@ -88,7 +81,7 @@ impl Directory {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
             if name.starts_with(TEMPORARY) {
-                // Another process was killed while it wrote.
+                // Another process was killed while it wrote the file.
                 let _ = fs::remove_file(entry.path());
             }
             found.extend(FileName::parse(name));
@@ -98,7 +91,7 @@ impl Directory {
         Ok(())
     }
 
-    /// The key of its placeholders; made, if it has none.
+    /// The key of the directory's placeholders. It is created if there is none.
     pub fn key(&self) -> Result<Key, DirectoryError> {
         let path = self.path.join(KEY);
         if let Some(key) = read_key(&self.path)? {
@@ -109,7 +102,7 @@ impl Directory {
         Ok(key)
     }
 
-    /// Writes a record. The oldest of its ring goes.
+    /// Writes a record, and removes the oldest one if its ring is full.
     pub fn put(&mut self, name: FileName, bytes: &[u8]) -> io::Result<()> {
         let path = self.path.join(name.to_string());
         self.number += 1;
@@ -123,18 +116,18 @@ impl Directory {
         ring.push_back(name);
         while ring.len() > self.keep {
             if let Some(oldest) = ring.pop_front() {
-                // Somebody may have taken it away.
+                // Somebody may have removed the file.
                 let _ = fs::remove_file(self.path.join(oldest.to_string()));
             }
         }
     }
 
-    /// Has the component of a hook here, out of the file that the hook was loaded from.
+    /// Stores the component of a hook, copied from the file that the hook was loaded from.
     pub fn keep_component(&mut self, hook: &str, digest: &str, source: &Path) -> io::Result<()> {
         if self.components.get(hook).is_some_and(|known| known == digest) {
             return Ok(());
         }
-        // Also when it fails: it would fail for each run, and nobody reads that often.
+        // The code remembers a failure, too. Otherwise each run would repeat it, and nobody reads messages that often.
         self.components.insert(hook.to_owned(), digest.to_owned());
         let to = self.path.join(COMPONENTS).join(component_file(digest));
         if !to.exists() {
@@ -177,7 +170,7 @@ impl Directory {
     }
 }
 
-/// The key of a directory's placeholders, if it has one.
+/// The key of a directory's placeholders, if there is one.
 pub fn read_key(directory: &Path) -> Result<Option<Key>, DirectoryError> {
     let path = directory.join(KEY);
     let mut bytes = Vec::new();

@@ -1,6 +1,4 @@
-//! Records as files: their names, and reading them.
-//!
-//! Never writes one; that is `writer.rs`.
+//! Records as files: their names, and how they are read. `writer.rs` writes them.
 
 use std::{
     fs::File,
@@ -13,27 +11,23 @@ use super::{
     format::{FormatError, MAX_UNPACKED, decode},
 };
 
-/// How the files of records end.
+/// The suffix of the files of records.
 pub const SUFFIX: &str = ".record";
 
-/// A record that can't be read.
+/// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file.
+    /// The file cannot be read.
     #[error("can't read {path}")]
     File {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// What is in it.
+    /// The content cannot be used.
     #[error("can't use {path}")]
     Format {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         source: FormatError,
     },
@@ -47,26 +41,24 @@ pub fn read(path: &Path) -> Result<Record, ReadError> {
     decode(&bytes).map_err(|source| ReadError::Format { path: path.to_owned(), source })
 }
 
-/// The name of a record's file. Names sort by time; none of the parts holds an `_` but the hook's.
+/// The name of a record's file. Names sort by time. Only the hook's part may contain an `_`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileName {
     /// When the run began: `20260105T100211.403Z`.
     pub started: String,
-    /// The hook.
     pub hook: String,
-    /// The run's id.
     pub run: String,
     /// Whether the run failed.
     pub failed: bool,
 }
 
 impl FileName {
-    /// Of a run that began at `started` milliseconds since the Unix epoch.
+    /// The name for a run that began at `started` milliseconds since the Unix epoch.
     pub fn new(started: u64, hook: &str, run: &str, failed: bool) -> Self {
         Self { started: timestamp(started), hook: hook.to_owned(), run: run.to_owned(), failed }
     }
 
-    /// Reads the name of a file; `None` if no record is called so.
+    /// Parses the name of a file. Returns `None` if it is not the name of a record.
     pub fn parse(name: &str) -> Option<Self> {
         let (rest, result) = name.strip_suffix(SUFFIX)?.rsplit_once('.')?;
         let (started, rest) = rest.split_once('_')?;

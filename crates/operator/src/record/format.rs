@@ -1,4 +1,4 @@
-//! Records as bytes: a head with version, lengths and checksum, then compressed JSON.
+//! Records as bytes: a header with version, lengths and checksum, then compressed JSON.
 //!
 //! ```text
 //!   0  8 bytes   BHRECORD
@@ -8,8 +8,6 @@
 //!  28  32 bytes  SHA-256 of bytes 8 to 28 and the body
 //!  60  body      zlib: one JSON document
 //! ```
-//!
-//! Never touches a file.
 
 use miniz_oxide::{deflate::compress_to_vec_zlib, inflate::decompress_to_vec_zlib_with_limit};
 use sha2::{Digest as _, Sha256};
@@ -19,55 +17,55 @@ use super::content::Record;
 /// The version that is written. Since version 2 there are records of answers, too.
 pub const VERSION: u32 = 2;
 
-/// The oldest version that is read.
+/// The oldest version that can be read.
 pub const OLDEST: u32 = 1;
 
-/// The most that a body may hold, unpacked. What is written stays far below.
+/// The maximum size of a body when it is unpacked. Records that Boathook writes are far smaller.
 pub const MAX_UNPACKED: u64 = 256 * 1024 * 1024;
 
 const MAGIC: &[u8; 8] = b"BHRECORD";
 const HEAD: usize = 60;
 
-/// Fast, and within a few percent of the densest for such text.
+/// This level is fast, and the result is only a few percent larger than the smallest for such text.
 const LEVEL: u8 = 4;
 
-/// Bytes that are no record of a run, or no whole one.
+/// Why bytes are not a complete record of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
-    /// Something else.
+    /// The bytes are something else.
     #[error("it is no record of a run")]
     NoRecord,
-    /// Made by another Boathook.
+    /// Another version of Boathook made the record.
     #[error(
         "it is of version {0}; this boathook reads {OLDEST} to {VERSION}: use the boathook that wrote it, or record again"
     )]
     Version(u32),
-    /// Its end is missing.
+    /// The end of the record is missing.
     #[error("it is cut short after {found} of {whole} bytes")]
     CutShort {
-        /// Bytes that are there.
+        /// The number of bytes in the file.
         found: u64,
-        /// Bytes that should be.
+        /// The number of bytes that there should be.
         whole: u64,
     },
-    /// Something follows it.
+    /// More bytes follow the record.
     #[error("{0} bytes follow the record: it was changed after it was written")]
     TooLong(u64),
     /// Bytes were changed.
     #[error("it is damaged: its checksum is another than its content's")]
     Damaged,
-    /// Made by nobody's Boathook.
+    /// The record is larger than any that Boathook writes.
     #[error("it would take {0} bytes of memory; {MAX_UNPACKED} are allowed")]
     TooLarge(u64),
-    /// Whole, and nonsense all the same.
+    /// The record is complete, but its content is not understood.
     #[error("its content is not understood")]
     Content(#[source] serde_json::Error),
-    /// Whole, and contradicts itself.
+    /// The record is complete, but it contradicts itself.
     #[error("its content is contradictory: {0}")]
     Contradiction(String),
 }
 
-/// Writes a record down.
+/// Encodes a record.
 pub fn encode(record: &Record) -> Result<Vec<u8>, serde_json::Error> {
     let json = serde_json::to_vec(record)?;
     let body = compress_to_vec_zlib(&json, LEVEL);
@@ -82,7 +80,7 @@ pub fn encode(record: &Record) -> Result<Vec<u8>, serde_json::Error> {
     Ok(bytes)
 }
 
-/// Reads a record.
+/// Decodes a record.
 pub fn decode(bytes: &[u8]) -> Result<Record, FormatError> {
     let head = Head::read(bytes)?;
     let rest = bytes.get(HEAD..).unwrap_or_default();
@@ -136,7 +134,7 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
     bytes.get(at..)?.first_chunk()
 }
 
-/// What a writer that is not ours may have got wrong.
+/// Checks what a writer that is not ours may have done wrong.
 fn check(record: &Record) -> Result<(), FormatError> {
     if record.triggers.is_empty() == record.question.is_none() {
         let what =

@@ -1,4 +1,4 @@
-//! The flight recorder: a run written to a file, and the run again out of that file.
+//! The flight recorder: it writes a run to a file, and runs it again from that file.
 //!
 //! ```text
 //!  run ─▶ Recording (a Host around the operator's) ─▶ writer's thread: redact ─▶ file, in a ring of its hook
@@ -6,7 +6,7 @@
 //!              same or other component, ReplayHost answers from the record ◀── read ┘
 //! ```
 //!
-//! Never keeps a run waiting: what the writer can't take is dropped and counted. Never talks to a
+//! A run never waits for its record. What the writer cannot take is dropped and counted. A replay never contacts a
 //! cluster.
 
 mod asked;

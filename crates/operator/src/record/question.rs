@@ -1,6 +1,4 @@
-//! The API server's questions and a hook's answers as they are written, and back.
-//!
-//! Never looks into an object.
+//! The API server's questions and a hook's answers in the form of the record, and the conversion back.
 
 use std::time::Duration;
 
@@ -15,13 +13,13 @@ use super::{
     trigger::RecordedBinding,
 };
 
-/// What the API server asked.
+/// A question of the API server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedQuestion {
-    /// Which binding answers.
+    /// The binding that answers.
     pub binding: RecordedBinding,
-    /// Snapshots that it may open.
+    /// The snapshots that the hook may open.
     pub snapshots: Vec<RecordedBinding>,
     /// The question itself.
     pub asks: Asks,
@@ -36,47 +34,47 @@ pub enum Asks {
         /// An `AdmissionRequest` as JSON.
         request: String,
     },
-    /// Whether, and what becomes of its object.
+    /// Whether a request is allowed, and how its object changes.
     Mutating {
         /// An `AdmissionRequest` as JSON.
         request: String,
     },
-    /// Objects in another version.
+    /// How objects look in another version.
     Conversion {
-        /// Their version.
+        /// The version of the objects.
         from: String,
-        /// The other.
+        /// The other version.
         to: String,
-        /// As JSON.
+        /// The objects as JSON.
         objects: Vec<String>,
     },
 }
 
-/// What a hook answered.
+/// A hook's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RecordedAnswer {
     /// A decision.
     Review {
-        /// Absent: allowed.
+        /// Absent if the request is allowed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         denied: Option<RecordedDenial>,
-        /// For the person whose request it was.
+        /// Warnings for the user who made the request.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
-        /// For the audit log.
+        /// Annotations for the audit log.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         audit_annotations: Vec<(String, String)>,
         /// A JSON Patch of the object.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         patch: Option<String>,
-        /// The whole object as it should be.
+        /// The whole new object.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         object: Option<String>,
     },
     /// Converted objects.
     Objects {
-        /// As JSON.
+        /// The objects as JSON.
         objects: Vec<String>,
     },
 }
@@ -84,16 +82,16 @@ pub enum RecordedAnswer {
 /// Why a request was denied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedDenial {
-    /// For the person whose request it was.
+    /// The message for the user who made the request.
     pub message: String,
-    /// HTTP status.
+    /// The HTTP status.
     pub code: Option<u16>,
-    /// Kubernetes' word for it.
+    /// The reason in the words of Kubernetes.
     pub reason: Option<String>,
 }
 
 impl RecordedQuestion {
-    /// Of what is a question.
+    /// The question of a call, if it has one.
     pub(super) fn of(asked: &Asked) -> Option<Self> {
         let (binding, snapshots, asks) = match asked {
             Asked::Run(_) => return None,
@@ -115,9 +113,9 @@ impl RecordedQuestion {
         Some(Self { binding: binding.into(), snapshots, asks })
     }
 
-    /// The question once more.
+    /// Makes the question again for a replay.
     pub(super) fn restore(&self, caller: Caller, limits: Limits) -> Asked {
-        // Nobody waits for it.
+        // Nobody waits for the answer.
         let patience = Duration::MAX;
         let binding = BindingName::from(&self.binding);
         let snapshots = self.snapshots.iter().map(BindingName::from).collect();
@@ -137,7 +135,7 @@ impl RecordedQuestion {
         }
     }
 
-    /// The objects' texts, those in an `AdmissionRequest` as one.
+    /// The texts of the objects. Those in an `AdmissionRequest` are one text.
     pub(super) fn texts(&mut self) -> &mut [String] {
         match &mut self.asks {
             Asks::Validating { request } | Asks::Mutating { request } => std::slice::from_mut(request),
@@ -145,7 +143,7 @@ impl RecordedQuestion {
         }
     }
 
-    /// Bytes of its objects, about.
+    /// The approximate size of the objects in bytes.
     pub(super) fn bytes(&self) -> usize {
         match &self.asks {
             Asks::Validating { request } | Asks::Mutating { request } => request.len(),
@@ -155,7 +153,7 @@ impl RecordedQuestion {
 }
 
 impl RecordedAnswer {
-    /// Of what is an answer.
+    /// The answer in a result, if there is one.
     pub(super) fn of(given: &Given) -> Option<Self> {
         match given {
             Given::Nothing => None,
@@ -173,7 +171,7 @@ impl RecordedAnswer {
         }
     }
 
-    /// Bytes of its objects, about.
+    /// The approximate size of the objects in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Review { patch, object, .. } => [patch, object].into_iter().flatten().map(String::len).sum(),

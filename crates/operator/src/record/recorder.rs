@@ -1,6 +1,6 @@
-//! Records runs: notes them as they happen, and hands them to a thread that writes.
+//! Records runs: notes what happens in them, and passes the notes to a thread that writes.
 //!
-//! Never keeps a run waiting: what the thread can't take is dropped, and that is told.
+//! A run never waits for this. What the thread cannot take is dropped, and the drop is reported.
 
 use std::{
     path::PathBuf,
@@ -28,42 +28,41 @@ use super::{
 
 const MIB: usize = 1024 * 1024;
 
-/// Records that wait for the writer.
+/// The maximum number of records that wait for the writer.
 const WAITING: usize = 256;
 
-/// Bytes of those.
+/// The maximum number of bytes in these records.
 const WAITING_BYTES: usize = 64 * MIB;
 
 /// Which runs are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Which {
-    /// All.
+    /// All runs.
     #[default]
     All,
-    /// Those that failed.
+    /// Only runs that failed.
     Failed,
 }
 
 /// How to record.
 #[derive(Debug, Clone)]
 pub struct RecordConfig {
-    /// Where to. Made, if it is missing, for nobody else to look into.
+    /// The directory for records. If it is missing, it is created so that no other user can access it.
     pub directory: PathBuf,
-    /// Where hooks were loaded from, for a copy of each component.
+    /// The directory that hooks were loaded from, to copy each component.
     pub hooks: PathBuf,
-    /// Which runs. Default all.
+    /// Which runs to record. Default: all.
     pub which: Which,
-    /// Records that are kept of each hook's runs that succeeded, and as many of those that failed.
-    /// Default 100.
+    /// The number of records to keep of each hook's successful runs, and as many of its failed runs. Default: 100.
     pub keep: usize,
-    /// Values of Secrets are written, too. Default false.
+    /// Whether the values of Secrets are written, too. Default: false.
     pub secrets: bool,
-    /// The largest record, before it is packed; of a larger one the rest is left out. Default 16 MiB.
+    /// The maximum size of a record before it is compressed. The rest of a larger record is left out. Default: 16 MiB.
     pub max_bytes: usize,
 }
 
 impl RecordConfig {
-    /// The defaults.
+    /// Returns the defaults.
     pub fn new(directory: impl Into<PathBuf>, hooks: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -76,20 +75,20 @@ impl RecordConfig {
     }
 }
 
-/// Is told what becomes of records.
+/// Receives what happens to records.
 pub trait RecordObserver: Send + Sync + 'static {
-    /// One was written.
+    /// A record was written.
     fn written(&self, hook: &HookName, bytes: u64);
-    /// One was dropped, because the writer is behind.
+    /// A record was dropped, because the writer is behind.
     fn dropped(&self, hook: &HookName);
-    /// One could not be written, or not wholly.
+    /// A record could not be written, or not completely.
     fn failed(&self, hook: &HookName, error: &str);
 }
 
-/// The way to the writer, and its thread.
+/// The channel to the writer, and its thread.
 type WriterThread = (SyncSender<Box<Taken>>, JoinHandle<()>);
 
-/// Records runs, until it is closed.
+/// Records runs until it is closed.
 pub struct Recorder {
     which: Which,
     max_bytes: usize,
@@ -98,7 +97,7 @@ pub struct Recorder {
     writer: Mutex<Option<WriterThread>>,
 }
 
-/// A run or an answer that is being recorded. Dropped before its end, it was interrupted, and is recorded so.
+/// A run or an answer that is being recorded. If it is dropped before its end, it is recorded as interrupted.
 pub struct Begun {
     recorder: Arc<Recorder>,
     host: Arc<Recording>,
@@ -109,12 +108,12 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// What the run must have as its host.
+    /// The host to give to the run.
     pub fn host(&self) -> Arc<dyn Host> {
         self.host.clone()
     }
 
-    /// After the run.
+    /// Records the run. Call it when the run has ended.
     pub fn end<T: Clone + Into<Given>>(mut self, report: &RunReport<T>) {
         if self.recorder.which == Which::All || report.outcome.is_err() {
             self.take(report.clone().map(Into::into));
@@ -173,7 +172,7 @@ impl Recorder {
         })
     }
 
-    /// Before a run. `component` is its digest; `secrets` are its hook's bindings that match Secrets.
+    /// Starts to record a run. `component` is its digest. `secrets` are the hook's bindings that match Secrets.
     pub fn begin(
         self: &Arc<Self>,
         host: Arc<dyn Host>,
@@ -206,7 +205,7 @@ impl Recorder {
         }
     }
 
-    /// Waits until all is written. What ends afterwards is dropped. Blocks.
+    /// Waits until everything is written. Runs that end later are dropped. Blocks.
     pub fn close(&self) {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((to, thread)) = writer {

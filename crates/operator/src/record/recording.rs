@@ -1,6 +1,4 @@
-//! A host that notes what passes between a run and the operator.
-//!
-//! Never answers itself.
+//! A host that notes what passes between a run and the operator. It passes each call on, and answers none itself.
 
 use std::sync::Arc;
 
@@ -17,14 +15,14 @@ use super::{
     tape::{Notes, Tape, sample_line},
 };
 
-/// Around the host of one run.
+/// The host of one run, with a tape.
 pub struct Recording {
     host: Arc<dyn Host>,
     tape: Arc<Tape>,
 }
 
 impl Recording {
-    /// Notes at most `bound` bytes, snapshots aside.
+    /// Notes at most `bound` bytes, not counting snapshots.
     pub(super) fn new(host: Arc<dyn Host>, bound: usize) -> Self {
         Self { host, tape: Arc::new(Tape::new(bound)) }
     }

@@ -1,6 +1,4 @@
-//! What a run asks and is answered, noted down as it happens; within a bound.
-//!
-//! Never writes, and never changes what passes by.
+//! Notes what a run requests and receives, as it happens and within a size limit. It changes nothing.
 
 use std::{
     fmt::Write as _,
@@ -23,15 +21,15 @@ pub(super) struct Tape {
     notes: Mutex<Notes>,
 }
 
-/// What is on a tape.
+/// The content of a tape.
 #[derive(Default)]
 pub(super) struct Notes {
     pub calls: Vec<Call>,
     pub snapshots: Vec<(BindingName, Option<Items>)>,
     pub log: Vec<LogLine>,
-    /// Bytes of texts and numbers in here, without snapshots, which are shared.
+    /// The bytes of texts and numbers in the notes, without snapshots, because these are shared.
     pub bytes: usize,
-    /// There was more than fits.
+    /// Whether there was more than fits.
     pub full: bool,
     wall: Vec<u64>,
     monotonic: Vec<u64>,
@@ -40,7 +38,7 @@ pub(super) struct Notes {
     seed: u128,
 }
 
-/// What a note costs at least.
+/// The minimum size of a note.
 const NOTE: usize = 64;
 
 impl Tape {
@@ -48,7 +46,7 @@ impl Tape {
         Self { began: Instant::now(), seed: rand::random(), bound, notes: Mutex::default() }
     }
 
-    /// Notes what is asked; for [`Tape::answered`].
+    /// Notes a request. The result is for [`Tape::answered`].
     pub fn asked(&self, request: Request) -> Option<usize> {
         self.note(request_bytes(&request), |notes| {
             notes.calls.push(Call { request, answer: None });
@@ -86,7 +84,7 @@ impl Tape {
         });
     }
 
-    /// Takes everything off.
+    /// Takes all notes.
     pub fn take(&self) -> Notes {
         Notes { seed: self.seed, ..std::mem::take(&mut *self.lock()) }
     }
@@ -107,7 +105,7 @@ impl Tape {
 }
 
 impl Notes {
-    /// What clocks and random numbers gave.
+    /// The readings of clocks and random numbers.
     pub fn ambient(&self) -> AmbientValues {
         AmbientValues {
             wall: self.wall.clone(),
@@ -153,7 +151,7 @@ fn nanos(time: Duration) -> u64 {
 
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}"); // a String takes it all
+        let _ = write!(text, "{byte:02x}"); // writing to a String cannot fail
         text
     })
 }

@@ -1,6 +1,5 @@
-//! Triggers and items as they are written, and back.
-//!
-//! Never keeps what only the queue needs of a trigger: its retries, its age.
+//! Triggers and items in the form of the record, and the conversion back. What only the queue needs of a trigger is not
+//! recorded: its retries and its age.
 
 use std::{sync::Arc, time::Duration, time::Instant};
 
@@ -16,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct RecordedBinding {
     /// The name that contexts show.
     pub name: String,
-    /// Which of several of that name, counted from 1.
+    /// The number among bindings of the same name, counted from 1.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub nth: usize,
 }
@@ -47,15 +46,13 @@ impl From<&RecordedBinding> for BindingName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedTrigger {
-    /// Which binding.
     pub binding: RecordedBinding,
-    /// Why.
     pub cause: RecordedCause,
-    /// The run is told of this group, and not why.
+    /// The group that the run's context shows instead of the cause.
     pub group: Option<String>,
-    /// Snapshots that the run may open for it.
+    /// The snapshots that the run may open for this trigger.
     pub snapshots: Vec<RecordedBinding>,
-    /// A failed run counts as done.
+    /// Whether a failed run counts as done.
     pub allow_failure: bool,
 }
 
@@ -67,9 +64,9 @@ pub enum RecordedCause {
     Startup,
     /// A schedule fired.
     Schedule {
-        /// Planned time, milliseconds since the Unix epoch.
+        /// The planned time, in milliseconds since the Unix epoch.
         scheduled_at: u64,
-        /// Ticks skipped since the one before.
+        /// The number of ticks that were skipped since the previous one.
         missed: u32,
     },
     /// A binding knows all its objects for the first time.
@@ -82,15 +79,14 @@ pub enum RecordedCause {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedEvent {
-    /// What happened.
     pub kind: WatchEventKind,
     /// The kind of the object.
     pub resource: Resource,
     /// The object as the binding sees it.
     pub item: RecordedItem,
-    /// The filter's result before.
+    /// The previous result of the filter.
     pub previous_filter_result: Option<String>,
-    /// The object before.
+    /// The previous object.
     pub previous_object: Option<String>,
 }
 
@@ -100,15 +96,12 @@ pub struct RecordedEvent {
 pub struct RecordedItem {
     /// Absent for cluster-scoped objects.
     pub namespace: Option<String>,
-    /// `metadata.name`.
     pub name: String,
-    /// `metadata.uid`.
     pub uid: String,
-    /// `metadata.resourceVersion`.
     pub resource_version: String,
     /// The object as JSON.
     pub object: Option<String>,
-    /// What the `jqFilter` gave, as JSON.
+    /// The result of the `jqFilter`, as JSON.
     pub filter_result: Option<String>,
 }
 
@@ -164,7 +157,7 @@ impl From<&Trigger> for RecordedTrigger {
 }
 
 impl RecordedTrigger {
-    /// Bytes of its objects, about.
+    /// The approximate size of the objects in bytes.
     pub(super) fn bytes(&self) -> usize {
         let RecordedCause::Event(event) = &self.cause else { return 128 };
         let texts =
@@ -172,7 +165,7 @@ impl RecordedTrigger {
         256 + texts.iter().map(|text| text.as_ref().map_or(0, String::len)).sum::<usize>()
     }
 
-    /// The trigger, for a run of `hook` that nobody waits for.
+    /// Makes the trigger for a replayed run of `hook`.
     pub(super) fn restore(&self, hook: &HookName, queue: &str) -> Trigger {
         let cause = match &self.cause {
             RecordedCause::Startup => Cause::Startup,

@@ -1,6 +1,4 @@
-//! Makes a record of a run's notes, and writes it.
-//!
-//! Never runs where runs do: this takes as long as it takes.
+//! Makes a record from a run's notes, and writes it. It has a thread of its own, because it may take any time.
 
 use std::{
     path::PathBuf,
@@ -36,7 +34,7 @@ pub(super) struct Taken {
 
 pub(super) struct Writer {
     pub directory: Directory,
-    /// Absent: values of Secrets are kept.
+    /// `None` if the values of Secrets are kept.
     pub key: Option<Key>,
     pub hooks: PathBuf,
     pub max_bytes: usize,
@@ -44,7 +42,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Writes one, and tells how that went.
+    /// Writes one record, and reports the result.
     pub fn take(&mut self, taken: Taken) {
         let hook = taken.asked.caller().hook.clone();
         let component = taken.component.clone();

@@ -1,7 +1,7 @@
-//! The conversion of a CustomResourceDefinition: what it should be, what it was before, and how to get from one to
-//! the other. Pure; knows no hook.
+//! The conversion of a CustomResourceDefinition: what it should be, what it was before, and how to change it from one
+//! to the other. Pure. It knows no hook.
 //!
-//! What was there before is kept in an annotation, as it was.
+//! An annotation keeps the former conversion unchanged.
 
 use boathook_core::model::without_secret;
 use serde_json::{Value, json};
@@ -12,15 +12,15 @@ use super::{
     settings::{Endpoint, INSTANCE, Settings, Trust},
 };
 
-/// Annotation: the `spec.conversion` before ours, as JSON.
+/// Annotation: the former `spec.conversion`, as JSON.
 pub(super) const FORMER: &str = "boathook.dev/former-conversion";
 
-/// Where the definition's objects are converted.
+/// The path of the conversion webhook for the definition's objects.
 fn path(crd: &str) -> String {
     format!("/convert/{crd}")
 }
 
-/// The `spec.conversion` by which the API server asks us.
+/// The `spec.conversion` that makes the API server call this operator.
 pub(super) fn desired(crd: &str, settings: &Settings, trust: Trust<'_>) -> Value {
     json!({
         "strategy": "Webhook",
@@ -31,7 +31,7 @@ pub(super) fn desired(crd: &str, settings: &Settings, trust: Trust<'_>) -> Value
     })
 }
 
-/// Whether the definition asks us, remembers what was before, and says that it is ours.
+/// Whether the definition calls this operator, remembers its former conversion, and is labelled as ours.
 pub(super) fn is_in_place(definition: &Value, desired: &Value, owners: &Owners, settings: &Settings) -> bool {
     let instance = definition.pointer("/metadata/labels").and_then(|labels| labels.get(INSTANCE));
     instance.and_then(Value::as_str) == Some(&settings.instance)
@@ -40,15 +40,15 @@ pub(super) fn is_in_place(definition: &Value, desired: &Value, owners: &Owners, 
         && drift::same(definition.pointer("/spec/conversion"), Some(desired))
 }
 
-/// How to put it in place.
+/// How to change the definition.
 pub(super) enum Change {
     /// Server-side apply of this body.
     Apply(Value),
-    /// A JSON Patch: a URL can't be applied over a Service, nor the other way round.
+    /// A JSON Patch, because an apply cannot replace a Service with a URL or the reverse.
     Patch(Value),
 }
 
-/// What makes a definition ask us.
+/// Changes a definition so that it calls this operator.
 pub(super) fn take_over(definition: &Value, desired: Value, owners: &Owners, settings: &Settings) -> Change {
     let metadata = |key: &str| definition.pointer(&format!("/metadata/{key}")).cloned().unwrap_or_default();
     let former = former(definition, settings).to_string();
@@ -63,7 +63,7 @@ pub(super) fn take_over(definition: &Value, desired: Value, owners: &Owners, set
             "kind": "CustomResourceDefinition",
             "metadata": {
                 "name": metadata("name"),
-                // An apply that finds nothing would create a definition of nothing but this.
+                // With the uid, an apply does not create a definition if there is none.
                 "uid": metadata("uid"),
                 "labels": {INSTANCE: settings.instance},
                 "annotations": {FORMER: former, OWNERS: owners},
@@ -84,7 +84,7 @@ pub(super) fn take_over(definition: &Value, desired: Value, owners: &Owners, set
     ]))
 }
 
-/// A JSON Patch that gives the definition back what it had.
+/// A JSON Patch that restores the definition's former conversion.
 pub(super) fn restore(definition: &Value) -> Value {
     let without = |key: &str, names: &[&str]| {
         let mut all = definition.pointer(&format!("/metadata/{key}")).and_then(Value::as_object).cloned();
@@ -104,14 +104,14 @@ fn none() -> Value {
     json!({"strategy": "None"})
 }
 
-/// What the annotation says; `None` when there is none that can be read.
+/// The value of the annotation. `None` if there is none or it cannot be read.
 fn annotated(definition: &Value) -> Option<Value> {
     let text = definition.pointer("/metadata/annotations")?.get(FORMER)?.as_str()?;
     serde_json::from_str(text).ok().filter(Value::is_object)
 }
 
-/// What is to be given back later: what the annotation says; else what is there, unless that is ours and only the
-/// annotation was lost.
+/// The conversion to restore later. It is the value of the annotation. Without an annotation it is the current
+/// conversion, unless that is ours and only the annotation was lost.
 fn former(definition: &Value, settings: &Settings) -> Value {
     let name = definition.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let ours = settings.endpoint.client_config(&path(name), Trust::default());
@@ -119,7 +119,7 @@ fn former(definition: &Value, settings: &Settings) -> Value {
     let is_ours = |conversion: &Value| {
         let mut config = conversion.pointer("/webhook/clientConfig").cloned().unwrap_or_default();
         config.as_object_mut().into_iter().for_each(|config| drop(config.remove("caBundle")));
-        // Its secret part may be one of before.
+        // The secret part of the path may be an earlier one.
         for place in ["/url", "/service/path"] {
             if let Some(path) = config.pointer_mut(place) {
                 *path = path.as_str().map(without_secret).into();

@@ -1,11 +1,11 @@
-//! Whether what the cluster has is what should be there. Pure.
+//! Whether an object in the cluster is as it should be. Pure.
 //!
-//! Empty lists and objects count as absent, and fields of webhooks that we don't know, as what a newer API server
-//! fills in.
+//! Empty lists and objects count as absent. Fields of webhooks that Boathook does not know count as absent, too,
+//! because a newer API server may have filled them in.
 
 use serde_json::{Map, Value};
 
-/// Fields of a webhook that decide what the API server does.
+/// The fields of a webhook that decide what the API server does.
 const KNOWN: [&str; 11] = [
     "name",
     "clientConfig",
@@ -20,7 +20,7 @@ const KNOWN: [&str; 11] = [
     "matchConditions",
 ];
 
-/// Both configurations have the same webhooks, and the first has all labels and annotations of the second.
+/// Whether both configurations have the same webhooks, and the first has all labels and annotations of the second.
 pub(super) fn same_configuration(there: &Value, desired: &Value) -> bool {
     let webhooks = |object: &Value| -> Vec<Value> {
         let list = object.get("webhooks").and_then(Value::as_array);
@@ -30,7 +30,7 @@ pub(super) fn same_configuration(there: &Value, desired: &Value) -> bool {
     webhooks(there) == webhooks(desired) && has_all_of("/metadata/labels") && has_all_of("/metadata/annotations")
 }
 
-/// Equal but for what is empty.
+/// Whether two values are equal, not counting empty parts.
 pub(super) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
     let pruned = |value: Option<&Value>| value.map(pruned).unwrap_or(Value::Null);
     pruned(one) == pruned(other)
@@ -41,7 +41,7 @@ fn known(webhook: &Value) -> Value {
     pruned(&fields.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// Without empty lists, empty objects and nulls, at any depth.
+/// Removes empty lists, empty objects and nulls, at any depth.
 fn pruned(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! What the API server is told of the hooks that answer it: webhook configurations, and the conversion of
+//! What the API server knows about hooks that answer it: webhook configurations, and the conversion of
 //! CustomResourceDefinitions.
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //!                             the cluster: what there is ───────┘
 //! ```
 //!
-//! Never touches what another operator registered, and never answers a request.
+//! This module never changes what another operator registered, and never answers a request.
 
 mod conversion;
 mod drift;
@@ -31,29 +31,28 @@ use std::sync::Arc;
 
 use boathook_core::model::{HookSpec, PathKey, Source};
 
-/// What is to be registered.
+/// What has to be registered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wanted {
-    /// Certificates, as PEM, of those that sign the server's. None: ones that the API server trusts anyway.
+    /// The authorities that sign the server's certificate, as PEM. If `None`, the API server trusts it already.
     pub ca: Option<Arc<str>>,
-    /// All hooks that are at work.
+    /// All hooks that run.
     pub hooks: Vec<Registrant>,
-    /// What may be wanted besides.
+    /// What may also have to be registered.
     pub pending: Pending,
-    /// Of which the secret parts of paths are made. None: paths have none.
+    /// The key for the secret parts of paths. If `None`, paths have none.
     pub paths: Option<PathKey>,
 }
 
-/// A hook that is at work.
+/// A hook that runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registrant {
-    /// Its document.
     pub spec: Arc<HookSpec>,
-    /// Where it is from.
+    /// The source of the hook.
     pub source: Source,
-    /// Its source is settled. Until then this may be another version than the one that registered what is there:
-    /// nothing of that is narrowed.
+    /// Whether the source is settled. If not, another version may have registered what is in the cluster, so nothing of
+    /// that is narrowed.
     pub settled: bool,
-    /// It can answer. Until then, what an earlier version of it registered stays as it is.
+    /// Whether the hook can answer. If not, what an earlier version registered stays as it is.
     pub ready: bool,
 }

@@ -1,4 +1,4 @@
-//! The calls that registrations are made of. Decides nothing.
+//! The calls to the API server for registrations.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use http::{Method, Request};
 use kube::core::WatchEvent;
 use serde_json::{Value, json};
 
-/// A call that did not succeed.
+/// A call that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("can't {verb} {what}")]
 pub struct RegistrationError {
@@ -19,18 +19,18 @@ pub struct RegistrationError {
 }
 
 impl RegistrationError {
-    /// The operator may not do this.
+    /// Whether the operator is not allowed to do this.
     pub fn is_refused(&self) -> bool {
         self.is(403)
     }
 
-    /// The API server's answer had this status.
+    /// Whether the API server's answer had this status.
     fn is(&self, code: u16) -> bool {
         matches!(&self.source, kube::Error::Api(status) if status.code == code)
     }
 }
 
-/// What registrations consist of.
+/// The kinds of objects in a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Configuration(AdmissionKind),
@@ -67,11 +67,11 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Metadata alone, of which a watch needs no more.
+/// Requests only metadata, because a watch needs no more.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 const JSON: &str = "application/json";
 
-/// Cluster-wide objects, as JSON.
+/// Cluster-scoped objects, as JSON.
 #[derive(Clone)]
 pub(super) struct Objects(kube::Client);
 
@@ -80,7 +80,7 @@ impl Objects {
         Self(client)
     }
 
-    /// Objects with this label selector.
+    /// Lists objects with this label selector.
     pub async fn list(&self, kind: Kind, labels: &str) -> Result<Vec<Value>, RegistrationError> {
         let uri = format!("{}?labelSelector={labels}", kind.collection());
         let mut list = self.send("list", kind.to_string(), Method::GET, &uri, JSON, None).await?;
@@ -103,13 +103,13 @@ impl Objects {
         self.send("create", what(kind, name(object)), Method::POST, &uri, JSON, Some(object)).await.map(drop)
     }
 
-    /// Fails if it was changed since it was read.
+    /// Replaces an object. Fails if it was changed since it was read.
     pub async fn replace(&self, kind: Kind, object: &Value) -> Result<(), RegistrationError> {
         let uri = format!("{}?fieldManager=boathook", at(kind, name(object)));
         self.send("update", what(kind, name(object)), Method::PUT, &uri, JSON, Some(object)).await.map(drop)
     }
 
-    /// Fails if it was changed since it was read; one that is gone is what was wanted.
+    /// Deletes an object. Fails if it was changed since it was read. If it is already gone, the call succeeds.
     pub async fn delete(&self, kind: Kind, object: &Value) -> Result<(), RegistrationError> {
         let metadata = |key: &str| object.get("metadata").and_then(|metadata| metadata.get(key));
         let preconditions = json!({"uid": metadata("uid"), "resourceVersion": metadata("resourceVersion")});
@@ -121,21 +121,21 @@ impl Objects {
         }
     }
 
-    /// Server-side apply, over whoever else has set the same fields.
+    /// Server-side apply, with force, so that it overrides the fields of other managers.
     pub async fn apply(&self, kind: Kind, name: &str, body: &Value) -> Result<(), RegistrationError> {
         let uri = format!("{}?fieldManager=boathook&force=true", at(kind, name));
         let content = "application/apply-patch+yaml";
         self.send("apply", what(kind, name), Method::PATCH, &uri, content, Some(body)).await.map(drop)
     }
 
-    /// A JSON Patch.
+    /// Sends a JSON Patch.
     pub async fn patch(&self, kind: Kind, name: &str, patch: &Value) -> Result<(), RegistrationError> {
         let uri = format!("{}?fieldManager=boathook", at(kind, name));
         let content = "application/json-patch+json";
         self.send("patch", what(kind, name), Method::PATCH, &uri, content, Some(patch)).await.map(drop)
     }
 
-    /// What happens to objects of this kind, and first, that they are there.
+    /// Watches objects of this kind. The watch begins with those that exist.
     pub async fn watch(
         &self,
         kind: Kind,
@@ -187,7 +187,7 @@ pub(super) fn name(object: &Value) -> &str {
     object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A label's value.
+/// The value of a label.
 pub(super) fn label<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     object.pointer("/metadata/labels")?.get(name)?.as_str()
 }

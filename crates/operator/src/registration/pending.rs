@@ -1,7 +1,7 @@
-//! What may still be wanted of what is registered, although no hook at work wants it. Pure.
+//! What may still be needed of the registrations although no hook that runs needs it. Pure.
 //!
-//! A webhook that is removed lets through what its hook forbids. So nothing is removed as long as somebody who is not
-//! loaded yet may want it, and what was registered without a word about its owner waits for all.
+//! If a webhook is removed, everything passes that its hook forbids. A registration is therefore not removed while a
+//! hook that is not loaded yet may need it. A registration without an owner waits for all sources.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,19 @@ use serde_json::Value;
 
 use super::owners;
 
-/// Hooks and sources that are not known, or can't be loaded now.
+/// Hooks and sources that are not known yet, or cannot be loaded now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pending {
-    /// Hooks that are there and can't be loaded.
+    /// Hooks that exist and cannot be loaded.
     pub hooks: BTreeSet<String>,
     /// Bundles that are not settled.
     pub bundles: BTreeSet<BundleId>,
-    /// Nobody knows yet which HookBundles there are: each may be there.
+    /// Whether it is not known yet which HookBundles exist. Any of them may exist.
     pub unlisted: bool,
 }
 
 impl Pending {
-    /// Nothing more can come.
+    /// Whether nothing more can be added.
     pub fn is_none(&self) -> bool {
         self.hooks.is_empty() && self.bundles.is_empty() && !self.unlisted
     }
@@ -35,7 +35,7 @@ impl Pending {
         }
     }
 
-    /// Whether somebody may want what is registered in this object.
+    /// Whether a pending hook may need this object's registration.
     pub(super) fn may_want(&self, object: &Value) -> bool {
         match owners::of(object) {
             Some(owners) => owners.iter().any(|(hook, source)| self.hooks.contains(hook) || self.has(source)),

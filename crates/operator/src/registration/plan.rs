@@ -1,7 +1,7 @@
-//! What to do so that the cluster has what is wanted. Pure.
+//! What to do so that the cluster has what is needed. Pure.
 //!
-//! What belongs to another operator is left alone, and so is what a hook registered that can't answer yet, or that
-//! may still come.
+//! The plan makes no changes to what belongs to another operator, or to what was registered for a hook that cannot
+//! answer yet or may still be added.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,13 +23,13 @@ pub(super) enum Act {
     Create(Value),
     Replace(Value),
     Delete(Value),
-    /// The definition's name, and what makes it ask us.
+    /// The definition's name, and the change that makes it call this operator.
     TakeOver(String, Change),
     /// The definition's name, and the patch.
     Restore(String, Value),
 }
 
-/// What another operator has, and a hook of ours wants.
+/// An object of another operator that one of our hooks needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Foreign {
     pub what: String,
@@ -38,20 +38,20 @@ pub(super) struct Foreign {
     pub instance: String,
 }
 
-/// The things to do with objects of one kind.
+/// What to do with objects of one kind.
 #[derive(Default)]
 pub(super) struct Plan {
     pub acts: Vec<Act>,
     pub foreign: Vec<Foreign>,
 }
 
-/// The names of configurations that hooks of ours may have.
+/// The names of the configurations that our hooks may have.
 pub(super) fn names(of: AdmissionKind, wanted: &Wanted) -> Vec<String> {
     let hooks = wanted.hooks.iter().filter(|hook| hook.spec.admission.iter().any(|binding| binding.kind == of));
     hooks.map(|hook| hook.spec.name.configuration()).collect()
 }
 
-/// The hooks that have all they want, when objects of these names are not as they should be.
+/// Keeps the hooks whose registrations are complete. `failed` are the names of objects that are not as they should be.
 pub(super) fn in_place(wanted: Wanted, failed: &BTreeSet<String>) -> Wanted {
     let Wanted { mut hooks, .. } = wanted;
     hooks.retain(|hook| {
@@ -61,7 +61,7 @@ pub(super) fn in_place(wanted: Wanted, failed: &BTreeSet<String>) -> Wanted {
     Wanted { hooks, ..wanted }
 }
 
-/// `there`: the configurations of this kind with our labels, or names.
+/// `there` are the configurations of this kind with our labels or names.
 pub(super) fn configurations(of: AdmissionKind, there: &[Value], wanted: &Wanted, settings: &Settings) -> Plan {
     let mut plan = Plan::default();
     let mut left: BTreeMap<&str, &Value> = there.iter().map(|object| (name(object), object)).collect();
@@ -92,7 +92,7 @@ pub(super) fn configurations(of: AdmissionKind, there: &[Value], wanted: &Wanted
     plan
 }
 
-/// What others have added to the metadata stays.
+/// Keeps what others have added to the metadata.
 fn replaced(known: &Value, mut desired: Value) -> Value {
     let mut metadata = known.get("metadata").cloned().unwrap_or_default();
     for key in ["labels", "annotations"] {
@@ -113,7 +113,7 @@ fn replaced(known: &Value, mut desired: Value) -> Value {
 
 /// A definition that hooks convert.
 pub(super) struct Converted {
-    /// All of its hooks can answer.
+    /// Whether all of its hooks can answer.
     ready: bool,
     owners: Owners,
 }
@@ -132,7 +132,7 @@ pub(super) fn converted(wanted: &Wanted) -> BTreeMap<&str, Converted> {
     converted
 }
 
-/// `there`: the definitions with our label, and those that hooks convert.
+/// `there` are the definitions with our label, and those that hooks convert.
 pub(super) fn definitions(there: &[Value], wanted: &Wanted, settings: &Settings) -> Plan {
     let (mut plan, converted) = (Plan::default(), converted(wanted));
     for definition in there {
@@ -141,7 +141,7 @@ pub(super) fn definitions(there: &[Value], wanted: &Wanted, settings: &Settings)
         match (converted.get(name), foreign) {
             (Some(Converted { ready: true, .. }), Some(foreign)) => plan.foreign.push(foreign),
             (Some(Converted { ready: true, owners }), None) => {
-                // Hooks of before that may still come keep their say.
+                // Earlier owners that may still be added stay owners.
                 let pending = &wanted.pending;
                 let before = owners::of(definition).unwrap_or_default().into_iter();
                 let mut owners = owners.clone();
@@ -168,7 +168,7 @@ fn foreign(kind: Kind, object: &Value, settings: &Settings) -> Option<Foreign> {
 }
 
 impl Act {
-    /// The object, and what it is to be: to tell whether that was done before.
+    /// The object's name and its intended content. This shows whether the same was done before.
     pub fn aim(&self) -> (String, Value) {
         match self {
             Self::Create(object) | Self::Replace(object) => {

@@ -1,4 +1,4 @@
-//! Takes back everything that an operator registered. Never touches another's.
+//! Removes everything that an operator registered, and nothing that belongs to another operator.
 
 use std::collections::BTreeSet;
 
@@ -9,31 +9,31 @@ use super::{
     settings::{Endpoint, INSTANCE, MANAGED_BY, Settings},
 };
 
-/// What was taken back, or would be.
+/// What was removed, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Webhook configurations that were deleted: `validatingwebhookconfigurations NAME`.
     pub deleted: Vec<String>,
-    /// Definitions that have their former conversion again.
+    /// Definitions whose former conversion was restored.
     pub restored: Vec<String>,
     /// Other operators that have something registered.
     pub others: BTreeSet<String>,
 }
 
 impl Removed {
-    /// There was nothing of the operator.
+    /// Whether the operator had nothing registered.
     pub fn is_nothing(&self) -> bool {
         self.deleted.is_empty() && self.restored.is_empty()
     }
 }
 
-/// Deletes the webhook configurations of an operator, and gives definitions their former conversion back. With
-/// `dry_run`, only says what that would be.
+/// Deletes the webhook configurations of an operator, and restores the former conversions of definitions. With
+/// `dry_run`, it only returns what it would do.
 pub async fn remove(client: kube::Client, instance: &str, dry_run: bool) -> Result<Removed, RegistrationError> {
     take_back(client, instance, Pending::default(), dry_run).await
 }
 
-/// The same, as no hook is at work, apart from what may still be wanted.
+/// Like [`remove`] when no hook runs, but keeps what may still be needed.
 pub async fn tidy(client: kube::Client, instance: &str, pending: Pending) -> Result<Removed, RegistrationError> {
     take_back(client, instance, pending, false).await
 }
@@ -73,7 +73,7 @@ async fn take_back(
                     }
                     removed.restored.push(name);
                 }
-                // Nothing is wanted.
+                // These do not occur, because nothing has to be registered.
                 Act::Create(_) | Act::Replace(_) | Act::TakeOver(..) => {}
             }
         }

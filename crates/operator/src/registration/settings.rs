@@ -1,13 +1,13 @@
-//! Who registers, and where the API server finds us. Never asks anybody.
+//! The operator that registers, and how the API server reaches it.
 
 use boathook_core::model::PathKey;
 use serde_json::{Value, json};
 
 use super::Wanted;
 
-/// Label of all that is ours.
+/// Label of everything that is ours.
 pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "boathook");
-/// Label: the operator that keeps an object.
+/// Label: the operator that manages an object.
 pub(super) const INSTANCE: &str = "boathook.dev/instance";
 /// Label: the hook that an object is for.
 pub(super) const HOOK: &str = "boathook.dev/hook";
@@ -15,32 +15,30 @@ pub(super) const HOOK: &str = "boathook.dev/hook";
 /// How an operator registers its hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Tells this operator from others of the same cluster; a label's value. Several replicas are one.
+    /// Distinguishes this operator from others in the same cluster. It is a label's value. The replicas of an operator
+    /// share it.
     pub instance: String,
-    /// Namespaces that no webhook is asked about, unless its binding includes those of the system: a broken hook there
-    /// could lock the cluster.
+    /// Namespaces that no webhook applies to, unless its binding includes those of the system. In these namespaces, a
+    /// broken hook could lock the cluster.
     pub left_out: Vec<String>,
-    /// Where the API server reaches it.
     pub endpoint: Endpoint,
 }
 
-/// Where the API server reaches the operator.
+/// How the API server reaches the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Over a Service, in the cluster.
+    /// Through a Service in the cluster.
     Service {
-        /// Its namespace.
         namespace: String,
-        /// Its name.
         name: String,
-        /// Its port; 443 as a rule.
+        /// The Service's port, usually 443.
         port: u16,
     },
     /// From outside: `https://host:port`, without a path.
     Url(String),
 }
 
-/// By what the API server and the operator know each other.
+/// How the API server and the operator authenticate each other.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Trust<'a> {
     /// Certificates as PEM.

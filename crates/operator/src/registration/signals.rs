@@ -1,4 +1,5 @@
-//! Tells when something of what we registered may have changed. Never says what: whoever is told looks himself.
+//! Notifies when a registration may have changed. It does not say what changed, so the receiver reads the objects
+//! again.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -21,7 +22,7 @@ use super::{
 
 /// The API server ends a watch after this time.
 const LIFE: Duration = Duration::from_secs(290);
-/// Past its life, when it does not.
+/// How long to wait beyond that if the API server does not end it.
 const OVERDUE: Duration = Duration::from_secs(10);
 const AFTER_END: Duration = Duration::from_secs(1);
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
@@ -54,9 +55,9 @@ impl Signals {
     }
 }
 
-/// One watch to its end; false when it failed.
+/// Follows one watch to its end. Returns false if it failed.
 async fn follow(objects: &Objects, kind: Kind, changed: &Notify) -> bool {
-    // Definitions come without our label, and that is of interest, too.
+    // Definitions are watched without a label, because new ones do not have ours and matter, too.
     let labels = match kind {
         Kind::Configuration(_) => format!("{}%3D{}", MANAGED_BY.0, MANAGED_BY.1),
         Kind::Definition => String::new(),

@@ -1,5 +1,4 @@
-//! Keeps the cluster's registrations as they are wanted: makes, repairs and removes them. Holds no rule: the plan
-//! does.
+//! Keeps the cluster's registrations up to date: creates, repairs and removes them. The rules are in `plan`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,18 +25,18 @@ use super::{
     signals::Signals,
 };
 
-/// Without any sign of a change, all is looked through after this time.
+/// If there is no sign of a change, everything is checked again after this time.
 const LOOK_THROUGH: Duration = Duration::from_secs(600);
-/// After a call that failed; twice as long each time.
+/// The wait after a call that failed. It doubles each time.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
-/// Repairs in this time slow down those that follow: somebody may insist.
+/// Repairs within this time slow down the next ones, because somebody may change the objects back again and again.
 const MEMORY: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Keeps registrations until it is dropped, and leaves them behind then: a restart must not open the cluster to
-/// what hooks forbid. Does nothing as long as nothing is wanted that is known. `registered` is told of
-/// the hooks that have all they want.
+/// Keeps registrations until it is dropped, and then leaves them, because a restart must not open the cluster to what
+/// hooks forbid. It does nothing until it is known what has to be registered. `registered` receives the hooks whose
+/// registrations are complete.
 pub async fn keep(
     client: kube::Client,
     settings: Settings,
@@ -47,7 +46,7 @@ pub async fn keep(
 ) {
     let Ok(_) = wanted.wait_for(Option::is_some).await.map(drop) else { return };
     let objects = Objects::new(client);
-    // Before the first look, so that nothing is missed after it.
+    // The watches start before the first check, so that no change is missed after it.
     let signals = Signals::start(&objects, &tasks);
     let mut upkeep = Upkeep { objects, settings, aims: BTreeMap::new(), told: BTreeSet::new(), calm: Calm::default() };
     let mut retry = FIRST_RETRY;
@@ -74,22 +73,22 @@ pub async fn keep(
     }
 }
 
-/// Names of objects that can't be read, and why.
+/// Names of objects that cannot be read, and why.
 type Unread = Vec<(String, String)>;
 
 struct Upkeep {
     objects: Objects,
     settings: Settings,
-    /// What was last made of each object, to tell a repair from a change of ours.
+    /// The last content that was written to each object. It distinguishes a repair from a change of ours.
     aims: BTreeMap<String, Value>,
-    /// Said once, as long as they hold.
+    /// Problems that were logged, and that still exist.
     told: BTreeSet<String>,
     calm: Calm,
 }
 
 impl Upkeep {
-    /// Looks at everything and does what is to be done. The names of those that are not as they should be; `None`
-    /// when not all could be looked at.
+    /// Checks everything and does what is necessary. Returns the names of objects that are not as they should be, or
+    /// `None` if not everything could be checked.
     async fn pass(&mut self, wanted: &Wanted) -> Option<BTreeSet<String>> {
         let (mut problems, mut failed, mut seen) = (BTreeSet::new(), BTreeSet::new(), true);
         for kind in Kind::ALL {
@@ -139,8 +138,8 @@ impl Upkeep {
         })
     }
 
-    /// Objects with these labels, and those of these names that have lost them. One that can't be read is a problem,
-    /// and in nobody else's way.
+    /// Lists objects with these labels, and gets those of these names that have lost them. An object that cannot be
+    /// read is a problem, but does not hold up others.
     async fn there(
         &self,
         kind: Kind,
@@ -190,7 +189,7 @@ impl Upkeep {
     }
 }
 
-/// Slows repairs down while somebody changes things back again and again. Pure.
+/// Slows down repairs while somebody changes objects back again and again. Pure.
 #[derive(Debug, Default)]
 struct Calm(Vec<Instant>);
 
@@ -200,7 +199,7 @@ impl Calm {
         self.0.push(now);
     }
 
-    /// The next look at what others did comes no earlier.
+    /// The earliest time of the next check for changes of others.
     fn until(&self, now: Instant) -> Instant {
         let recent = self.0.iter().filter(|then| now.duration_since(**then) < MEMORY).count();
         now + FIRST_PAUSE * 2_u32.pow(recent.min(9) as u32)

@@ -1,5 +1,5 @@
-//! The webhook configurations that a hook's document asks for. Pure; every field with a default is spelled out, so
-//! that what the API server keeps can be compared.
+//! The webhook configurations that a hook's document requests. Pure. Every field with a default is set, so that the
+//! result can be compared with what the API server stores.
 
 use boathook_core::model::{
     AdmissionBinding, AdmissionKind, FailurePolicy, HookName, MatchPolicy, ReinvocationPolicy, SideEffects,
@@ -12,10 +12,10 @@ use super::{
     settings::{HOOK, INSTANCE, MANAGED_BY, Settings, Trust},
 };
 
-/// Every namespace has this label with its own name.
+/// Kubernetes gives every namespace this label, with the namespace's name as its value.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// Where a binding is answered.
+/// The path of a binding's webhook.
 pub(super) fn path(hook: &HookName, binding: &AdmissionBinding) -> String {
     let verb = match binding.kind {
         AdmissionKind::Validating => "validate",
@@ -24,7 +24,7 @@ pub(super) fn path(hook: &HookName, binding: &AdmissionBinding) -> String {
     format!("/{verb}/{}/{}", hook.subdomain(), binding.name)
 }
 
-/// The hook's name as a label has it: the last character is a letter or a digit.
+/// The hook's name as a label's value. Its last character is a letter or a digit.
 fn label(hook: &HookName) -> &str {
     hook.as_str().trim_end_matches(['-', '_', '.'])
 }
@@ -37,7 +37,7 @@ pub(super) fn kind(kind: AdmissionKind) -> &'static str {
     }
 }
 
-/// The configuration of one kind; `None` when the hook has no such binding.
+/// The configuration of one kind. `None` if the hook has no such binding.
 pub(super) fn configuration(
     hook: &Registrant,
     of: AdmissionKind,
@@ -59,8 +59,8 @@ pub(super) fn configuration(
     })
 }
 
-/// The desired configuration without taking anything away from the one that is there: its webhooks stay as they are,
-/// apart from where they are answered, and new ones join them.
+/// The desired configuration, without taking anything from the existing one: existing webhooks stay as they are except
+/// for their `clientConfig`, and new ones are added.
 pub(super) fn widened(known: &Value, mut desired: Value) -> Value {
     let name = |webhook: &Value| webhook.get("name").cloned();
     let mut wanted = match desired.get_mut("webhooks").map(Value::take) {

@@ -1,6 +1,6 @@
-//! Logs, metrics, health: what the operator tells the people who run it.
+//! Logs, metrics, health: what the operator reports to the people who run it.
 //!
-//! Never decides anything: other stages and the wiring hand in what is to be shown.
+//! This module decides nothing. Other stages and the wiring pass in what to show.
 
 pub mod hook_metrics;
 pub mod log;

@@ -1,4 +1,5 @@
-//! Pages that cost time to make and memory to keep, for anybody who asks as often and reads as slowly as he likes.
+//! Pages that cost time to make and memory to keep. Any client may request them as often, and read them as slowly, as
+//! it likes.
 
 use std::{
     fmt,
@@ -13,24 +14,25 @@ use tokio::{
     time::sleep_until,
 };
 
-/// After a page was made, the next one waits so many times as long as it took: making it takes a tenth of one CPU at most.
+/// After a page was made, the next one waits this many times as long as it took. Making pages then takes at most a
+/// tenth of one CPU, unless the wait reaches [`LONGEST`].
 const REST: u32 = 9;
-/// A page that was slow once holds up nobody for longer.
+/// The maximum wait, so that a page that was slow once does not delay readers for long.
 const LONGEST: Duration = Duration::from_secs(1);
-/// Versions of a page in memory at a time: the last one, the next one, and one that is still being read.
+/// The maximum number of versions of a page in memory: the last one, the next one, and one that is still being read.
 const VERSIONS: usize = 3;
 
-/// One page. All who ask while it can't be made share the next one, so that an answer is never older than its question.
-/// We rejected an answer that is kept for some time: whoever waits for a change would wait for longer.
+/// One page. All requests that arrive while it cannot be made share the next one, so an answer is never older than its
+/// request. We rejected a cache with a fixed lifetime, because a client that waits for a change would wait longer.
 ///
-/// The exception: when slow readers have all versions that there may be, everybody gets the last one.
+/// There is an exception: when slow readers have all versions that may exist, everybody gets the last one.
 pub(super) struct Page<T> {
     make: Arc<dyn Fn() -> T + Send + Sync>,
     last: Arc<Mutex<Option<Made<T>>>>,
     versions: Arc<Semaphore>,
 }
 
-/// A version of a page, for as long as somebody has it.
+/// A version of a page. It exists while somebody has it.
 pub(super) struct Version<T> {
     value: T,
     _place: OwnedSemaphorePermit,
@@ -73,7 +75,7 @@ impl<T: Send + Sync + 'static> Page<T> {
         Self { make: Arc::new(make), last: Arc::default(), versions: Arc::new(Semaphore::new(VERSIONS)) }
     }
 
-    /// The page as it is now. `None` while the process ends.
+    /// Returns the page as it is now, or `None` while the process ends.
     pub async fn get(&self) -> Option<Arc<Version<T>>> {
         let asked = Instant::now();
         let mut last = self.last.clone().lock_owned().await;
@@ -89,7 +91,8 @@ impl<T: Send + Sync + 'static> Page<T> {
             (Err(_), None) => self.versions.clone().acquire_owned().await.ok()?,
         };
         let make = self.make.clone();
-        // The lock goes along: a client that goes away meanwhile must not have the page made a second time beside it.
+        // The work holds the lock. Otherwise, if a client goes away in the meantime, the page would be made a second
+        // time in parallel.
         let work = move || {
             let began = Instant::now();
             let version = Arc::new(Version { value: make(), _place: place });
@@ -123,7 +126,7 @@ mod tests {
     async fn who_asks_meanwhile_shares_the_next_one() {
         let page = counted(Duration::from_millis(2));
         let all = futures::future::join_all((0..1000).map(|_| page.get())).await;
-        // The first is made for whoever asked first, the second for all others.
+        // The first page is for the request that came first, and the second one for all others.
         let made: Vec<usize> = all.into_iter().map(|made| **made.unwrap()).collect();
         assert!(made.iter().all(|made| *made <= 2), "{:?}", made.iter().max());
     }
@@ -136,7 +139,7 @@ mod tests {
         for _ in 0..5 {
             page.get().await.unwrap();
         }
-        // Four rests of nine times as long. Never less: the clock is that of the rests.
+        // Four waits of nine times the duration. It is never less, because the waits use the same clock.
         assert!(began.elapsed() >= Duration::from_millis(4 * (5 + 45)), "{:?}", began.elapsed());
     }
 
@@ -171,7 +174,7 @@ mod tests {
             slow.push(page.get().await.unwrap());
             assert_eq!(***slow.last().unwrap(), expected);
         }
-        // One of them has read to the end.
+        // One of the slow readers has finished.
         slow.remove(0);
         assert_eq!(**page.get().await.unwrap(), 4);
     }

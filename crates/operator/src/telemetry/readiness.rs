@@ -1,43 +1,41 @@
-//! What the operator still waits for, hook by hook, and how it is shown. Never finds out by itself.
+//! What the operator still waits for, for each hook, and how it is shown.
 
 use std::fmt::Write as _;
 
-/// One hook's share.
+/// The readiness of one hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookReadiness {
-    /// Its name.
     pub hook: String,
-    /// What it still waits for, in words for people; empty when it is ready.
+    /// What the hook still waits for, in words for people. Empty if it is ready.
     pub missing: Vec<String>,
-    /// Whether the operator waits for it: a tenant's hook must not make it unready for all others.
+    /// Whether the operator waits for the hook. A tenant's hook must not make it unready for all others.
     pub counts: bool,
 }
 
 /// A source of hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceReadiness {
-    /// `bundle NAME`, `HookBundle NAMESPACE/NAME`
+    /// `bundle NAME` or `HookBundle NAMESPACE/NAME`.
     pub source: String,
-    /// Why nothing of it is at work; empty when it is loaded.
+    /// Why none of its hooks runs. Empty if the source is loaded.
     pub missing: String,
-    /// Whether the operator waits for it.
+    /// Whether the operator waits for the source.
     pub counts: bool,
 }
 
-/// What a process is among its replicas.
+/// The role of a process among its replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
-    /// There are no others.
+    /// There are no other replicas.
     #[default]
     Alone,
-    /// It runs the hooks.
+    /// The process runs the hooks.
     Leader,
-    /// It would, if the leader were gone.
+    /// The process takes over if the leader is gone.
     Standby,
 }
 
 impl Role {
-    /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -50,24 +48,25 @@ impl Role {
 /// Whether the operator has started, and is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Readiness {
-    /// All hooks were loaded or refused.
+    /// Whether every hook was loaded or refused.
     pub started: bool,
-    /// Whether hooks run here.
+    /// Whether hooks run in this process.
     pub role: Role,
-    /// A task of the operator ended by itself: it is broken, and only a new process mends that.
+    /// Set if a task of the operator ended by itself. The operator is then broken, and only a new process fixes that.
     pub ended: Option<String>,
-    /// What is wrong with the API server. Nobody waits for that: what is known stays, and a new process would know less.
+    /// What is wrong with the API server. It does not make the operator unready, because known state stays, and a new
+    /// process would know less.
     pub api_server: Option<String>,
-    /// Every source besides the directory.
+    /// Every source except the directory.
     pub sources: Vec<SourceReadiness>,
     /// Every loaded hook.
     pub hooks: Vec<HookReadiness>,
-    /// Hooks that do not run, with the reason. Nobody waits for them.
+    /// Hooks that do not run, with the reason. The operator does not wait for them.
     pub quarantined: Vec<(String, String)>,
 }
 
 impl Readiness {
-    /// It has started, all sources that count are loaded, and no hook that counts waits for anything.
+    /// Whether the operator has started, all sources that count are loaded, and no hook that counts waits for anything.
     pub fn ready(&self) -> bool {
         let loaded = self.sources.iter().all(|source| !source.counts || source.missing.is_empty());
         self.started
@@ -76,14 +75,14 @@ impl Readiness {
             && self.hooks.iter().all(|hook| !hook.counts || hook.missing.is_empty())
     }
 
-    /// One line a hook, as the API server's `/readyz?verbose` has it.
+    /// One line for each hook, in the format of the API server's `/readyz?verbose`.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         if !self.started {
             out.push_str("[-]hooks are being loaded\n");
         }
         if let Some(ended) = &self.ended {
-            // Writing to a String can't fail.
+            // Writing to a String cannot fail.
             let _ = writeln!(out, "[-]{}", ended.replace('\n', " "));
         }
         if let Some(trouble) = &self.api_server {

@@ -1,6 +1,6 @@
-//! Serves health and metrics over plain HTTP; [`ROUTES`] says what. What ready means is decided elsewhere.
+//! Serves health and metrics over plain HTTP. [`ROUTES`] lists the paths. What "ready" means is decided elsewhere.
 //!
-//! Whoever reaches the Pod may ask, so that connections, and the time that answers take, have bounds.
+//! Any client that can reach the Pod may send requests, so connections, and the time for answers, are limited.
 
 use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -35,8 +35,7 @@ use super::{
 };
 use crate::connections::{Connections, Place};
 
-/// What is served, and under which path. Health comes as JSON when `Accept` or `?format=json` asks for
-/// it.
+/// What is served, and at which path. Health is served as JSON if `Accept` or `?format=json` requests it.
 pub const ROUTES: [(&str, &str); 6] = [
     (
         "/healthz",
@@ -53,36 +52,35 @@ const METRICS_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// How long a shutdown waits for answers that are under way.
+/// How long a shutdown waits for answers under way.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
-/// Connections at a time. When one more comes, the one that has been idle for longest closes: the kubelet always gets in.
+/// The maximum number of connections. If one more arrives, the one that has been idle for longest closes, so the
+/// kubelet can always connect.
 const CONNECTIONS: usize = 256;
-/// How long the head of a request may take to come, and its size.
+/// How long the head of a request may take to arrive, and its maximum size.
 const HEAD: (Duration, usize) = (Duration::from_secs(10), 16 << 10);
-/// How long a connection may be idle. Prometheus asks each minute, and keeps its connection.
+/// How long a connection may be idle. Prometheus scrapes every minute, and keeps its connection.
 const IDLE: Duration = Duration::from_secs(120);
-/// How long a client may take to read an answer: longer than Prometheus waits for one.
+/// How long a client may take to read an answer. It is longer than Prometheus waits for one.
 const READ: Duration = Duration::from_secs(30);
 /// How long a connection that has to close may take.
 const LAST: Duration = Duration::from_secs(1);
-/// After a connection that could not be accepted.
+/// The wait after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A server that can't serve.
+/// Why the server cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The address can't be listened on.
+    /// The server cannot listen on the address.
     #[error("can't listen on {address} for health and metrics: choose another address with --listen")]
     Bind {
-        /// The address.
         address: SocketAddr,
-        /// Why.
         #[source]
         source: io::Error,
     },
 }
 
-/// Tells whether the operator is ready. Must not wait.
+/// Returns the operator's readiness. It must not block.
 pub type Probe = Arc<dyn Fn() -> Readiness + Send + Sync>;
 
 /// What is served.
@@ -90,13 +88,13 @@ pub type Probe = Arc<dyn Fn() -> Readiness + Send + Sync>;
 pub struct Shown {
     /// The operator's own metrics.
     pub metrics: Arc<Metrics>,
-    /// What hooks report.
+    /// The metrics that hooks report.
     pub hook_metrics: Arc<HookMetrics>,
-    /// What is waited for.
+    /// Returns what the operator waits for.
     pub probe: Probe,
 }
 
-/// The running server. It ends when dropped.
+/// The running server. Dropping it ends it.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -104,7 +102,7 @@ pub struct Server {
     task: Task<()>,
 }
 
-/// Pages that many may ask for.
+/// The pages. Many clients may request them.
 #[derive(Clone)]
 struct Pages {
     metrics: Page<Result<String, String>>,
@@ -112,12 +110,12 @@ struct Pages {
     health: Page<Health>,
 }
 
-/// How the operator is doing.
+/// The health of the operator.
 struct Health {
     works: bool,
     started: bool,
     ready: bool,
-    /// A word about life in a line of its own, and then what is waited for.
+    /// The first line is a word about liveness. The other lines are what the operator waits for.
     text: String,
     json: String,
 }
@@ -153,7 +151,7 @@ impl Pages {
 #[derive(Debug, Clone)]
 struct Answers(Arc<watch::Sender<Option<Instant>>>);
 
-/// An answer that the client has not read to its end: a part of a version, which is kept as long.
+/// An answer that the client has not read completely. It keeps its version alive, and shows a part of it.
 struct Answer<T> {
     version: Arc<Version<T>>,
     part: fn(&T) -> &str,
@@ -212,15 +210,14 @@ impl Server {
         Ok(Self { address, stop, task })
     }
 
-    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Accepts nothing more, lets answers under way end for at most two seconds, and closes.
+    /// Accepts no more connections, lets answers under way end for at most two seconds, and closes.
     pub async fn shutdown(self) {
         self.stop.cancel();
-        // Whoever is slower than that is cut off by the drop.
+        // The drop cuts off answers that take longer.
         let _ = timeout(LAST_ANSWERS, self.task).await;
     }
 }
@@ -234,7 +231,7 @@ async fn accept(listener: TcpListener, router: Router, stop: CancellationToken) 
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            // Without a place, all others are being answered at the moment: the client asks again.
+            // If there is no place, all other connections are busy at the moment. The client retries.
             Ok((stream, _)) => {
                 if let Some(place) = connections.enter(Instant::now()) {
                     open.spawn(serve(stream, place, router.clone(), stop.clone()));
@@ -242,7 +239,7 @@ async fn accept(listener: TcpListener, router: Router, stop: CancellationToken) 
             }
             Err(error) => {
                 tracing::warn!(%error, "can't accept a connection for health and metrics; retrying");
-                // Mostly there are no file handles left, and an idle connection has one.
+                // The most frequent cause is that there are no file handles left, and an idle connection has one.
                 connections.make_room();
                 sleep(PAUSE).await;
             }
@@ -274,15 +271,15 @@ async fn serve(stream: TcpStream, place: Place, router: Router, stop: Cancellati
     builder.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(size);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)));
     tokio::select! {
-        // A client's errors are its own.
+        // A client's errors concern only the client.
         _ = connection.as_mut() => return,
-        // What it has not read is kept for nobody.
+        // The rest of the answer is not kept.
         () = stuck(reading) => return,
         () = stop.cancelled() => {}
         () = place.told_to_close(head, IDLE) => {}
     }
     connection.as_mut().graceful_shutdown();
-    // An answer that is under way may end; a client that does not read it can't hold the connection.
+    // An answer under way may end, but a client that does not read it cannot hold the connection.
     let _ = timeout(LAST, connection).await;
 }
 
@@ -299,7 +296,7 @@ fn routes(pages: Pages) -> Router {
         .with_state(pages)
 }
 
-/// The process ends, and answers nothing more.
+/// The answer while the process ends.
 fn ending() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, "the operator is ending\n").into_response()
 }
@@ -316,7 +313,7 @@ async fn readyz(State(pages): State<Pages>, asked: Asked) -> Response {
     health(pages, asked, |health| health.ready, Health::waits_for).await
 }
 
-/// How somebody asks.
+/// The parts of a health request that matter for its answer.
 type Asked = (RawQuery, HeaderMap, Extension<Answers>);
 
 async fn health(pages: Pages, asked: Asked, good: fn(&Health) -> bool, text: fn(&Health) -> &str) -> Response {
@@ -544,7 +541,7 @@ mod tests {
         }
         assert_eq!(stage.get("/discovery", "").await.status, 200);
         let mut rest = Vec::new();
-        // Those that came first had to go.
+        // The connections that came first had to close.
         let _ = held[0].read_to_end(&mut rest).await;
         assert_eq!(String::from_utf8_lossy(&rest), "");
         assert!(began.elapsed() < HEAD.0, "its head was not waited for until then");
@@ -588,7 +585,7 @@ mod tests {
         quick.read_to_end(&mut all).await.unwrap();
         assert!(all.len() > SIZE);
         sleep(READ + Duration::from_secs(1)).await;
-        // It is reset, or ends early.
+        // The connection is reset, or ends early.
         let _ = slow.read_to_end(&mut some).await;
         assert!(some.len() < SIZE, "{}", some.len());
     }

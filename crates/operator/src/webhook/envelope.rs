@@ -1,53 +1,48 @@
-//! What the reviews of both kinds have in common: `apiVersion`, `kind` and a `request`, which stays text.
-//!
-//! Never looks into a request.
+//! The common parts of both kinds of reviews: `apiVersion`, `kind` and a `request`, which stays text.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A text that is no review which can be answered. The texts are for whoever sent it.
+/// Why a text is not a review that can be answered. The messages are for its sender.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// Not JSON, or of another shape.
+    /// The text is not JSON, or has another structure.
     #[error("the body is not a {kind}: {source}")]
     Shape {
-        /// What was wanted.
+        /// The expected kind.
         kind: &'static str,
-        /// Why it is none.
         source: serde_json::Error,
     },
-    /// JSON of another kind.
+    /// The JSON is of another kind.
     #[error("the body is {found:?}, not a {wanted}")]
     Kind {
-        /// `v1, Kind=Pod`
+        /// For example `v1, Kind=Pod`.
         found: String,
-        /// `AdmissionReview of admission.k8s.io/v1 or v1beta1`
+        /// For example `AdmissionReview of admission.k8s.io/v1 or v1beta1`.
         wanted: &'static str,
     },
-    /// Something in it is of another shape.
+    /// A part of it has another structure.
     #[error("{0} is not a JSON object")]
     NoObject(String),
-    /// Something isn't there.
+    /// A part is missing.
     #[error("the {kind} has no {missing}")]
     Missing {
-        /// What it is.
+        /// The kind of the review.
         kind: &'static str,
-        /// `request.uid`
+        /// For example `request.uid`.
         missing: String,
     },
 }
 
-/// Versions of reviews; an answer is of its question's.
+/// Versions of reviews. An answer has the version of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewVersion {
-    /// `v1`
     V1,
-    /// `v1beta1`
     V1Beta1,
 }
 
 impl ReviewVersion {
-    /// The version of `apiVersion`, when it is one of `group`.
+    /// Parses `apiVersion` if it is a version of `group`.
     fn of(api_version: &str, group: &str) -> Option<Self> {
         match api_version.split_once('/')? {
             (found, "v1") if found == group => Some(Self::V1),
@@ -68,7 +63,7 @@ impl ReviewVersion {
 pub(super) struct Envelope {
     pub(super) group: &'static str,
     pub(super) kind: &'static str,
-    /// `AdmissionReview of admission.k8s.io/v1 or v1beta1`
+    /// For example `AdmissionReview of admission.k8s.io/v1 or v1beta1`.
     pub(super) wanted: &'static str,
 }
 
@@ -84,7 +79,7 @@ struct Body<'a> {
 }
 
 impl Envelope {
-    /// The version, and the text of the request, which is an object.
+    /// Returns the version, and the text of the request, which is an object.
     pub(super) fn open<'a>(&self, body: &'a [u8]) -> Result<(ReviewVersion, &'a str), ReviewError> {
         let body: &RawValue = serde_json::from_slice(body).map_err(|source| self.shape(source))?;
         let body = object(body, || "the body".to_owned())?;
@@ -96,7 +91,7 @@ impl Envelope {
         Ok((version, object(request, || "request".to_owned())?))
     }
 
-    /// `admission.k8s.io/v1`
+    /// For example `admission.k8s.io/v1`.
     pub(super) fn api_version(&self, version: ReviewVersion) -> String {
         format!("{}/{}", self.group, version.as_str())
     }
@@ -110,12 +105,12 @@ impl Envelope {
     }
 }
 
-/// The text of an object; serde would take a list of its values as well.
+/// The text of an object. serde would also accept a list of its values.
 pub(super) fn object(json: &RawValue, what: impl FnOnce() -> String) -> Result<&str, ReviewError> {
     if json.get().starts_with('{') { Ok(json.get()) } else { Err(ReviewError::NoObject(what())) }
 }
 
-/// What a body says of itself, in a length for an error's text.
+/// What a body says about itself, short enough for an error's text.
 pub(super) fn found(api_version: &str, kind: &str) -> String {
     const LONGEST: usize = 120;
     format!("{api_version}, Kind={kind}").chars().take(LONGEST).collect()

@@ -1,6 +1,7 @@
-//! The API server's questions: reviews of admission and conversions of custom resources, over TLS.
+//! The API server's requests over TLS: admission reviews and conversions of custom resources.
 //!
-//! Never decides one and never runs a hook: [`Answerer`] does. Never registers itself in a cluster.
+//! This module never decides a request and never runs a hook. An [`Answerer`] does. It does not register itself in a
+//! cluster either.
 
 mod answerer;
 mod certs;

@@ -1,6 +1,5 @@
-//! Calls and their failures between the WIT's words and the model's.
-//!
-//! Never checks anything: what is wrong with a call is for `access` to say.
+//! Converts calls and their failures between the types of the WIT and of `model`. Nothing is checked here: `access`
+//! reports what is wrong with a call.
 
 use std::time::Duration;
 
@@ -111,12 +110,12 @@ fn reason(reason: CallReason) -> kube::Reason {
     }
 }
 
-/// Bytes of a reference's texts.
+/// The bytes of a reference's texts.
 pub(super) fn ref_bytes(target: &ObjectRef) -> usize {
     target.api_version.len() + target.kind.len() + target.name.len() + len(&target.namespace)
 }
 
-/// Bytes of an operation's texts.
+/// The bytes of an operation's texts.
 pub(super) fn operation_bytes(operation: &Operation) -> usize {
     match operation {
         Operation::Create(op) => {

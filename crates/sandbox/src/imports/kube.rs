@@ -1,7 +1,5 @@
-//! `kube`: the Kubernetes API. Each call is taken from the budget, handed to [`Host`](crate::Host),
-//! and its answer is taken from the budget too.
-//!
-//! Never sees a client, a token or a grant.
+//! `kube`: the Kubernetes API. Each call is taken from the budget and passed to [`Host`](crate::Host), and its answer
+//! is taken from the budget too. No client, token or grant is visible here.
 
 use boathook_core::model::{CallError, EmitEvent, Limit, Operation, Page};
 
@@ -13,13 +11,13 @@ use crate::{
     store::State,
 };
 
-/// What is said of a call whose answer is over the budget.
+/// The message for a call whose answer is over the budget.
 const DONE: &str = "was done, but its answer does not fit";
 
 type Answer<T> = wasmtime::Result<Result<T, Failure>>;
 
 impl State {
-    /// Takes the call, or answers that the budget does not cover it.
+    /// Takes the call from the budget. If the budget does not cover it, returns the failure for the guest.
     fn admit(&mut self, call: &'static str, calls: usize, bytes: usize) -> Answer<()> {
         match self.budget.take(calls as u64, bytes) {
             Ok(()) => {
@@ -31,7 +29,7 @@ impl State {
         }
     }
 
-    /// Takes the answer, or answers that the budget does not cover it.
+    /// Takes the answer from the budget. If the budget does not cover it, returns the failure for the guest.
     fn answer<T>(&mut self, call: &'static str, answer: Result<T, CallError>, cost: fn(&T) -> usize) -> Answer<T> {
         self.waiting_in = None;
         match self.budget.take_bytes(answer.as_ref().map_or_else(error_bytes, cost)) {
@@ -40,7 +38,7 @@ impl State {
         }
     }
 
-    /// As [`Self::answer`], for many; a batch is refused once, however many answers do not fit.
+    /// Like [`Self::answer`], for a batch. A batch counts as one refusal, however many answers do not fit.
     fn answers(&mut self, answers: Vec<Written>) -> wasmtime::Result<Vec<Result<Option<String>, Failure>>> {
         self.waiting_in = None;
         let mut refusal: Option<Failure> = None;
@@ -113,7 +111,7 @@ impl kube::Host for State {
     ) -> wasmtime::Result<Vec<Result<Option<String>, Failure>>> {
         let count = operations.len();
         if count as u64 > self.bounds.limits().host_calls {
-            // Not even an untouched budget covers it, and as many errors would be a flood too.
+            // Even an unused budget does not cover it, and that many errors would be a flood too.
             return Err(Reached(Limit::HostCalls).into());
         }
         let operations: Vec<_> = operations.into_iter().map(convert::operation).collect();
@@ -160,7 +158,7 @@ mod tests {
         snapshots::Readable,
     };
 
-    /// Answers each write with 100 bytes, and keeps it.
+    /// Answers each write with 100 bytes, and remembers it.
     #[derive(Default)]
     struct Writes(Mutex<Vec<Operation>>);
 

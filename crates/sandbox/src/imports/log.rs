@@ -1,6 +1,4 @@
-//! `log`: lines that a hook writes on purpose. `output.rs` bounds and writes them.
-//!
-//! Never writes anything itself.
+//! `log`: the lines that a hook writes on purpose. `output.rs` limits and writes them.
 
 use tracing::Level;
 
@@ -21,7 +19,7 @@ impl log::Host for State {
     }
 }
 
-/// The fields as a JSON object; empty without any. The last of equal keys counts.
+/// The fields as a JSON object, or empty if there are none. Of equal keys, the last one counts.
 fn json(fields: Vec<(String, String)>) -> String {
     if fields.is_empty() {
         return String::new();

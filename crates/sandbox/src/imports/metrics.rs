@@ -1,6 +1,5 @@
-//! `metrics`: what hooks report about themselves. Each operation is checked at the call.
-//!
-//! Never applies anything, and never touches the operator's own metrics.
+//! `metrics`: what hooks report about themselves. Each operation is checked at the call. It is not applied here, and
+//! never changes the operator's own metrics.
 
 use boathook_core::model::{Limit, MetricOp, MetricSample, MetricValue, metric_group};
 
@@ -20,7 +19,7 @@ impl State {
         let bounds = if let MetricValue::Observe { buckets, .. } = &value { size_of_val(&**buckets) } else { 0 };
         let bytes = name.len() + bytes + super::len(group.as_ref()) + bounds;
         self.spend(bytes)?;
-        // Twice: in the list of operations, and in the set of series.
+        // The bytes are kept twice: in the list of operations, and in the set of series.
         self.room.keep(2 * (bytes + size_of::<MetricOp>())).map_err(|refused| refused.error(Limit::HostBytes))?;
         Ok(self.checked(name, labels, group.as_deref(), value))
     }

@@ -1,5 +1,5 @@
-//! What a hook can ask of the host: one file for each imported interface. Each call is taken from the run's budget, and is
-//! answered by [`Host`](super::host::Host).
+//! What a hook can request from the host, with one file for each imported interface. Each call is taken from the run's
+//! budget, and [`Host`](super::host::Host) answers it.
 
 mod convert;
 mod kube;
@@ -16,7 +16,7 @@ use super::{bindings::boathook::hook::types, store::State};
 impl types::Host for State {}
 
 impl State {
-    /// Takes a call that can't be refused to the guest's face: the run ends when it is not covered.
+    /// Takes a call of a function that has no error. If the budget does not cover it, the run ends.
     fn spend(&mut self, bytes: usize) -> wasmtime::Result<()> {
         self.budget.take(1, bytes)?;
         self.begin_call(bytes)
@@ -28,13 +28,12 @@ impl State {
         self.room.copy(bytes).map_err(|refused| refused.error(Limit::HostBytes))
     }
 
-    /// What the last call copied is gone, and this one has copied so much.
+    /// Notes that what the last call copied is gone, and that this call has copied this much.
     pub(super) fn begin_call(&self, bytes: usize) -> wasmtime::Result<()> {
         self.room.begin_call(bytes).map_err(|refused| refused.error(Limit::HostBytes))
     }
 }
 
-/// The length of a text that may be absent.
 fn len(text: Option<&String>) -> usize {
     text.map_or(0, String::len)
 }

@@ -1,6 +1,5 @@
-//! `settings`: what the admin configured for the hook's bundle. `{}` outside of bundles.
-//!
-//! Never reads the operator's own configuration.
+//! `settings`: what the admin configured for the hook's bundle, or `{}` outside of bundles. The operator's own
+//! configuration cannot be read here.
 
 use crate::{bindings::boathook::hook::settings::Host, store::State};
 

@@ -1,6 +1,5 @@
-//! `snapshots`: what a hook may open, and read by cursor.
-//!
-//! Never copies a map and never copies an object that the guest does not pull.
+//! `snapshots`: the snapshots that a hook may open, read with a cursor. A map is never copied, and neither is an object
+//! that the guest does not request.
 
 use std::sync::Arc;
 

@@ -1,13 +1,12 @@
-//! `source`: the files of the script that runs, for its interpreter.
-//!
-//! Never gives those of another script: they are in no reach from here.
+//! `source`: the files of the script that runs, for its interpreter. The files of other scripts cannot be reached from
+//! here.
 
 use std::sync::Arc;
 
 use crate::{bindings::interpreter::boathook::interpreter::source, script::Source, store::State};
 
-/// Not counted as host calls: a script asks for these before it does anything, and as often as it likes for what
-/// the guest's own memory and time bound.
+/// These calls are not counted as host calls. A script needs them before it does anything. It may repeat them as often
+/// as it likes, because the guest's own memory and time limit them.
 impl source::Host for State {
     fn entry(&mut self) -> wasmtime::Result<String> {
         Ok(self.script()?.script.entry.clone())

@@ -1,6 +1,5 @@
-//! Looks for interpreters: files `NAME-VERSION.wasm` in a few directories, told apart by their digests.
-//!
-//! Never loads one, and trusts no file's name.
+//! Finds interpreters: files `NAME-VERSION.wasm` in a few directories, distinguished by their digests. No file's name
+//! is trusted.
 
 use std::{
     fs,
@@ -12,10 +11,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cache::hex;
 
-/// Files that are looked at in one directory.
+/// How many files of one directory are read.
 const MAX_FILES: usize = 256;
 
-/// All interpreters in these directories, in their order and then that of their names.
+/// All interpreters in these directories, sorted by directory and then by name.
 pub fn interpreters_in(directories: &[PathBuf]) -> Vec<InterpreterRef> {
     interpreter_files(directories).into_iter().map(|(interpreter, _)| interpreter).collect()
 }
@@ -26,7 +25,7 @@ pub fn interpreter_files(directories: &[PathBuf]) -> Vec<(InterpreterRef, PathBu
     candidates(directories, None).into_iter().filter_map(read).collect()
 }
 
-/// The component with this digest and its file; without one, the interpreters of the same name that are there.
+/// Finds the component with this digest, and its file. If there is none, returns the interpreters with the same name.
 pub(super) fn find(
     directories: &[PathBuf],
     wanted: &InterpreterRef,
@@ -43,7 +42,7 @@ pub(super) fn find(
     Err(others)
 }
 
-/// What is there instead, for people.
+/// Describes what there is instead, for people.
 pub(super) fn told(directories: &[PathBuf], there: &[InterpreterRef]) -> String {
     if directories.is_empty() {
         return "no directory of interpreters is known".to_owned();
@@ -59,7 +58,7 @@ pub(super) fn told(directories: &[PathBuf], there: &[InterpreterRef]) -> String 
     }
 }
 
-/// Stems and paths of `NAME-VERSION.wasm`.
+/// The stems and paths of files `NAME-VERSION.wasm`.
 fn candidates(directories: &[PathBuf], name: Option<&str>) -> Vec<(String, PathBuf)> {
     directories.iter().flat_map(|directory| in_directory(directory, name)).collect()
 }

@@ -1,11 +1,11 @@
-//! What is compiled of an interpreter when it is installed, beside it: a host that starts for the first time, in an image
-//! that nobody may write to, compiles nothing.
+//! The code of an interpreter, compiled at installation and stored next to it. An operator that starts for the first
+//! time, in an image that nobody can write to, therefore compiles nothing.
 //!
 //! ```text
 //!  js-0.1.0.wasm    compiled/DIGEST-ENGINE-ARCHITECTURE-pooled.cwasm, …-plain.cwasm
 //! ```
 //!
-//! For any machine of the architecture. Never takes code that somebody else could have written.
+//! The code runs on any machine of the architecture. Code that somebody else could have written is not used.
 
 use std::{
     fs, io,
@@ -16,41 +16,35 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{ENGINE, cache, compiler, engine};
 
-/// The folder beside the interpreters.
+/// The folder next to the interpreters.
 const FOLDER: &str = "compiled";
 
 /// Why an interpreter is not compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum InterpreterError {
-    /// It can't be read, or its code can't be written.
+    /// It cannot be read, or its code cannot be written.
     #[error("can't use {}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The compiler refuses.
+    File { path: PathBuf, source: io::Error },
+    /// It does not compile.
     #[error("{} does not compile: {reason}", path.display())]
     Component {
-        /// The interpreter.
         path: PathBuf,
-        /// What the compiler said.
+        /// The compiler's message.
         reason: String,
     },
 }
 
-/// What came of compiling one.
+/// The result of compiling an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiled {
-    /// Bytes of the code, for all kinds of engines.
+    /// The bytes of the code, for all kinds of engines.
     pub bytes: u64,
-    /// It was there already.
+    /// Whether the code was there already.
     pub kept: bool,
 }
 
-/// Compiles an interpreter for hosts of this version on machines of this architecture, with a pool of instances and
-/// without one. Takes seconds for a large one.
+/// Compiles an interpreter for operators of this version on machines of this architecture, with a pool of instances and
+/// without one. This takes seconds for a large interpreter.
 pub fn compile_interpreter(file: &Path) -> Result<Compiled, InterpreterError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -70,7 +64,7 @@ pub fn compile_interpreter(file: &Path) -> Result<Compiled, InterpreterError> {
         let made = engine::for_any_machine(pooled).and_then(|engine| compiler::compile_here(&engine, &component));
         let artifact =
             made.map_err(|error| InterpreterError::Component { path: file.to_owned(), reason: format!("{error:#}") })?;
-        // Whoever reads it finds nothing, or all of it.
+        // Readers find nothing, or the whole file.
         let beside = folder.join(format!("{name}.new"));
         let written = fs::write(&beside, [cache::seal(&artifact), artifact.clone()].concat());
         written.and_then(|()| fs::rename(&beside, &path)).map_err(failed(&path))?;
@@ -79,7 +73,7 @@ pub fn compile_interpreter(file: &Path) -> Result<Compiled, InterpreterError> {
     Ok(compiled)
 }
 
-/// The code of an interpreter for this host, if it was compiled when it was installed.
+/// Returns the code of an interpreter for this operator, if it was compiled at installation.
 pub(super) fn find(file: &Path, component: &[u8], pooled: bool) -> Option<Vec<u8>> {
     let (folder, name) = (folder(file), name(component, pooled));
     cache::installed(&folder, &name).unwrap_or_else(|error| {
@@ -92,7 +86,7 @@ fn folder(file: &Path) -> PathBuf {
     file.with_file_name(FOLDER)
 }
 
-/// Code of another engine, of another version or for another kind of host has another name.
+/// Code for another engine, another version or another kind of operator has another name.
 fn name(component: &[u8], pooled: bool) -> String {
     let digest = cache::hex(&Sha256::digest(component));
     let (engine, kind) = (ENGINE.replace(' ', ""), if pooled { "pooled" } else { "plain" });

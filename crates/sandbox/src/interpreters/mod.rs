@@ -1,11 +1,12 @@
-//! Script hooks: a script is joined with the interpreter that it was made for, which all its scripts share,
-//! and asked what it is. From then on it's a hook like any other.
+//! Script hooks: a script is joined with the interpreter that it was made for, and the interpreter describes it. All
+//! scripts of an interpreter share it. From then on, the script is a hook like any other.
 //!
 //! ```text
 //!  script component ─▶ Script ─▶ interpreter by digest, compiled once ─▶ describe ─▶ LoadedHook
 //! ```
 //!
-//! Never runs a script beyond that, and never chooses another interpreter than the one it was made for.
+//! Loading runs a script no further than that. It never chooses another interpreter than the one that the script was
+//! made for.
 
 mod finder;
 mod installed;
@@ -44,15 +45,14 @@ use super::{
 /// The interpreters of a sandbox.
 pub(super) struct Interpreters {
     directories: Vec<PathBuf>,
-    /// Called before one is compiled.
+    /// Called before an interpreter is compiled.
     compiles: Option<fn()>,
-    /// By digest. Only those that were found on disk.
+    /// By digest. Contains only interpreters that were found on disk.
     loaded: Mutex<HashMap<String, Arc<Interpreter>>>,
     loading: tokio::sync::Mutex<()>,
 }
 
 impl Interpreters {
-    /// Those in these directories.
     pub(super) fn new(directories: Vec<PathBuf>, compiles: Option<fn()>) -> Self {
         Self { directories, compiles, loaded: Mutex::default(), loading: tokio::sync::Mutex::default() }
     }
@@ -67,7 +67,7 @@ impl Interpreters {
 }
 
 impl Sandbox {
-    /// Joins a script with its interpreter, and asks it what it is.
+    /// Joins a script with its interpreter, and lets the interpreter describe it.
     pub(super) async fn load_script(
         &self,
         tenant: &Tenant,
@@ -99,7 +99,7 @@ impl Sandbox {
         Ok(LoadedHook::of_script(candidate, &interpreter.component, Scripted { source, document, handlers, functions }))
     }
 
-    /// Whether an interpreter can be used. The name is for errors.
+    /// Checks whether an interpreter can be used. `name` appears in errors.
     pub async fn check_interpreter(&self, name: &HookName, wanted: &InterpreterRef) -> Result<(), LoadError> {
         self.interpreter(&Tenant::hook(name.as_str()), name, wanted).await.map(drop)
     }
@@ -113,7 +113,7 @@ impl Sandbox {
         if let Some(loaded) = self.interpreters.loaded(&wanted.digest) {
             return Ok(loaded);
         }
-        // One at a time: two hooks would compile the same one.
+        // One at a time, because two hooks would otherwise compile the same interpreter.
         let _loading = self.interpreters.loading.lock().await;
         if let Some(loaded) = self.interpreters.loaded(&wanted.digest) {
             return Ok(loaded);
@@ -148,7 +148,7 @@ impl Sandbox {
         Ok(Interpreter { component, script, functions })
     }
 
-    /// Compiled when it was installed, or now.
+    /// Loads the code that was compiled at installation, or else compiles the interpreter now.
     async fn interpreter_component(
         &self,
         tenant: &Tenant,

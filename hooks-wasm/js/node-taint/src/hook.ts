@@ -30,7 +30,7 @@ export default hook({
     let failure: Error | undefined;
     for (const name of names(ctx, nodes)) {
       const node = nodes.get(undefined, name);
-      // Gone meanwhile: nothing to do.
+      // The node is gone by now: nothing to do.
       if (!node) continue;
       for (const [key, value] of invalid(node.filterResult)) {
         log.warn(`node ${name}: label ${key}=${value} names no taint effect, ignored`);

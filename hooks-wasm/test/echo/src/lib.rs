@@ -1,5 +1,5 @@
 //! Logs every trigger as one line of JSON, with the snapshots it may open: for tests of what
-//! hooks are told.
+//! hooks receive.
 //!
 //! It never writes to the cluster.
 //!

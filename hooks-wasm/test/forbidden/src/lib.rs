@@ -1,8 +1,8 @@
 //! Tries to delete a Secret without having asked for the permission: for tests of the grants.
 //!
 //! It never succeeds at anything. For each ConfigMap that appears with the label `e2e=forbidden`
-//! it tries to delete the Secret of the same name and namespace, and fails for good with what it
-//! was told.
+//! it tries to delete the Secret of the same name and namespace, and fails for good with the
+//! error that it gets.
 
 use boathook_sdk::kube::Operation;
 use boathook_sdk::prelude::*;

@@ -2,11 +2,11 @@
 //!
 //! It never looks at an object but through its triggers.
 //!
-//! Both bindings follow the ConfigMaps labelled `meddle=true`; `hears` is told of all changes,
-//! `ignores` of those that others made. Each event is a line `BINDING CHANGE NAME`. Whatever
-//! `hears` is told to be new is treated as its `data.deed` says: `patch`, `apply`, `jq`, `replace`
-//! change the object, `nothing` is a patch that changes nothing, `create` makes `NAME-made`,
-//! `delete` deletes the object.
+//! Both bindings follow the ConfigMaps labelled `meddle=true`. `hears` receives all changes,
+//! `ignores` those that others made. Each event is a line `BINDING CHANGE NAME`. For each object
+//! that `hears` receives as new, the hook does what the object's `data.deed` says: `patch`,
+//! `apply`, `jq`, `replace` change the object, `nothing` is a patch that changes nothing, `create`
+//! makes `NAME-made`, `delete` deletes the object.
 
 use boathook_sdk::kube::Operation;
 use boathook_sdk::prelude::*;

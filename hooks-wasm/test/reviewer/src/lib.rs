@@ -1,4 +1,4 @@
-//! Answers as it is told to: for tests of everything that asks hooks about requests and conversions.
+//! Answers as a test specifies: for tests of everything that sends hooks requests and conversions.
 //!
 //! It never decides anything itself.
 //!

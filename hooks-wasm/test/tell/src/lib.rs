@@ -1,5 +1,5 @@
 //! Logs every trigger, with a document that a test writes into the built component: for tests of
-//! what any binding is told.
+//! what any binding receives.
 //!
 //! It never writes to the cluster.
 //!

@@ -53,7 +53,7 @@ class Event(Parts):
         self.change = change
         #: The object it happened to.
         self.target = target
-        #: ``metadata.uid``; an object deleted and created anew has another.
+        #: ``metadata.uid``. An object that is deleted and created again has a different uid.
         self.uid = uid
         #: ``metadata.resourceVersion`` of the state delivered here.
         self.resource_version = resource_version

@@ -11,8 +11,8 @@ wit_bindgen::generate!({
     default_bindings_module: "boathook_sdk::entry::bindings",
 });
 
-/// What a component exports besides the world `hook`: only what it has functions for. The linker's tool makes one world
-/// of all.
+/// What a component exports in addition to the world `hook`: only what it has functions for. The linker's tool makes
+/// one world of all.
 macro_rules! answering {
     ($module:ident, $world:literal, $export:literal, $text:literal $(, $types:literal from $path:path)?) => {
         pub mod $module {

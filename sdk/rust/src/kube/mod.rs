@@ -76,7 +76,7 @@ pub fn create<T: Kind + Serialize>(object: &T) -> Result<Json, Error> {
     answered(Operation::create(object).run()?)
 }
 
-/// Replaces an object; with `metadata.resourceVersion`, only if it did not change meanwhile.
+/// Replaces an object. With `metadata.resourceVersion`, it does so only if that version is still current.
 pub fn update<T: Kind + Serialize>(object: &T) -> Result<Json, Error> {
     answered(Operation::update(object).run()?)
 }

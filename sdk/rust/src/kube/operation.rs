@@ -73,7 +73,7 @@ impl Operation {
         })
     }
 
-    /// Replaces an object; with `metadata.resourceVersion`, only if it did not change meanwhile.
+    /// Replaces an object. With `metadata.resourceVersion`, it does so only if that version is still current.
     pub fn update<T: Kind + Serialize>(object: &T) -> Self {
         Self::from_text(typed_text(object), update)
     }

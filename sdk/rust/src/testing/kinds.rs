@@ -81,7 +81,7 @@ pub(super) enum Scope {
     Unknown,
 }
 
-/// Kinds that a test told of: by group and kind, their plural and scope.
+/// Kinds that a test declared: by group and kind, their plural and scope.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kinds(BTreeMap<(String, String), (String, Scope)>);
 

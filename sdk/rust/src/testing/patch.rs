@@ -1,7 +1,7 @@
-//! The changes that patches make of an object: JSON Patch, JSON Merge Patch, and of the strategic merge patch and of
-//! server-side apply what can be told without the schemas of kinds.
+//! The changes that patches make to an object: JSON Patch, JSON Merge Patch, and those parts of the strategic merge
+//! patch and of server-side apply that need no schemas of kinds.
 //!
-//! What it cannot tell it refuses, and never guesses.
+//! It refuses a patch that needs a schema, and never guesses.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What a hook is told of objects, where it depends on the API server: kinds, selectors, changes.
+//! What a hook receives about objects, where it depends on the API server: kinds, selectors, changes.
 //! It never looks at what a hook writes.
 
 pub mod told;

@@ -1,4 +1,4 @@
-//! The guest `tell` with documents of a test's own, and what it was told of.
+//! The guest `tell` with documents of a test's own, and the triggers that it received.
 //! It never knows what a document means.
 
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub fn with_document(document: &str) -> Vec<u8> {
     bytes
 }
 
-/// What a hook was told up to now, in order.
+/// The triggers that a hook received up to now, in order.
 pub fn told(operator: &Operator, hook: &str) -> Vec<Value> {
     let log = operator.log();
     let of_hook = log.iter().filter(|line| line["target"] == "hook" && line["hook"] == hook);
@@ -36,7 +36,7 @@ pub fn told(operator: &Operator, hook: &str) -> Vec<Value> {
     messages.map(|told| serde_json::from_str(told).expect("the guest logs JSON")).collect()
 }
 
-/// The changes that a hook was told of: `Added NAME`.
+/// The changes that a hook received: `Added NAME`.
 pub fn changes(operator: &Operator, hook: &str) -> Vec<String> {
     let told = told(operator, hook);
     let events = told.iter().filter(|line| line["type"] == "Event");
@@ -44,7 +44,7 @@ pub fn changes(operator: &Operator, hook: &str) -> Vec<String> {
     events.map(|line| format!("{} {}", text(line, "change"), text(line, "name"))).collect()
 }
 
-/// Waits until a hook was told of this change last, and returns all changes up to it.
+/// Waits until a hook has received this change, and returns all changes up to now.
 pub async fn changes_up_to(operator: &Operator, hook: &str, last: &str) -> Vec<String> {
     eventually(&format!("{hook} is told {last}"), async || {
         let changes = changes(operator, hook);

@@ -73,7 +73,7 @@ pub async fn versions_come_wait_and_go_back(test: Arc<Test>) {
     site.runs(&second).await;
     site.works("back", "apply").await;
 
-    // While it is suspended, nothing runs; what came meanwhile is no event later.
+    // While it is suspended, nothing runs. What happens during that time causes no event later.
     site.change(json!({"suspend": true})).await;
     site.condition("Suspended=True").await;
     site.asks("meanwhile", "apply").await;

@@ -4,7 +4,7 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Below the ports that systems give to whoever asks for any.
+/// Below the ports that systems assign to programs that request any free port.
 const FIRST: u16 = 20_000;
 const COUNT: u16 = 10_000;
 

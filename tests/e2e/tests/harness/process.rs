@@ -47,7 +47,7 @@ impl Process {
     }
 
     pub fn signal(&self, signal: Signal) {
-        // It may have ended by itself; whoever needs to know asks for its status.
+        // It may have ended by itself. A test that needs to know that requests its status.
         let _ = kill_process(self.pid, signal);
     }
 

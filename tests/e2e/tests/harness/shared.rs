@@ -11,7 +11,7 @@ use super::settings;
 
 pub struct Shared {
     pub cluster: Arc<Cluster>,
-    /// Whoever changes what all tests see, the source Secret, holds this meanwhile.
+    /// A test that changes what all tests see, the source Secret, holds this while it does so.
     pub changing: Mutex<()>,
     /// Held for its life; it ends with the suite.
     _operator: Operator,

@@ -132,8 +132,8 @@ impl Node {
         self.images_are_reviewed().await;
     }
 
-    /// The hook `meddle` is told of a ConfigMap, and changes it as the team's ServiceAccount. It hears of nothing that came
-    /// before it was at work, so there is a new one with each try.
+    /// The hook `meddle` receives an event about a ConfigMap, and changes it as the team's ServiceAccount. It gets no
+    /// event about a ConfigMap from before it ran, so each try creates a new one.
     pub async fn meddles(&self, name: &str) {
         let mut tries = 0;
         self.until(&format!("the hook changes {name}"), async || {

@@ -5,7 +5,7 @@ kubectl -n boathook delete deployment --all --ignore-not-found --wait=true --tim
 kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all >/dev/null
 if kubectl get crd hookbundles.boathook.dev >/dev/null 2>&1; then
 	kubectl get hookbundles -A --no-headers -o custom-columns=N:.metadata.namespace,M:.metadata.name | while read -r namespace name; do
-		# An operator that ends may have finished with it meanwhile.
+		# An operator that is ending may have removed it in the meantime.
 		kubectl -n "$namespace" patch hookbundle "$name" --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null ||
 			! kubectl -n "$namespace" get hookbundle "$name" >/dev/null 2>&1
 	done

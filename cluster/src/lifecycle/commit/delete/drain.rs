@@ -1,6 +1,5 @@
-//! Namespaces and CustomResourceDefinitions that are going: their content first, then they themselves.
-//!
-//! Never removes what a finalizer holds; each later removal tries again.
+//! Empties namespaces and CustomResourceDefinitions that are being deleted, and then removes them. Objects with
+//! finalizers stay. Each later removal tries again.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::store::{Query, Stored};
 /// The finalizer that keeps a definition until its objects are gone.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// An object was marked for deletion: a namespace or definition starts to empty itself.
+/// After an object was marked for deletion. A namespace or definition starts to empty itself.
 pub(crate) fn after_mark(shared: &Shared, resource: &Resource, marked: &Arc<Stored>, context: &Context) {
     if &*resource.storage == "namespaces" {
         let prefix = format!("{}/", marked.name());
@@ -34,7 +33,7 @@ pub(crate) fn after_mark(shared: &Shared, resource: &Resource, marked: &Arc<Stor
     }
 }
 
-/// An object is gone that a finalizer had held.
+/// After an object that had a finalizer was removed.
 pub(crate) fn after_release(shared: &Shared, resource: &Resource, namespace: &str, context: &Context) {
     after_removal(shared, resource, namespace, context);
     if resource.namespaced {
@@ -42,7 +41,7 @@ pub(crate) fn after_release(shared: &Shared, resource: &Resource, namespace: &st
     }
 }
 
-/// An object is gone: what waited for it may go as well.
+/// After an object was removed. Objects that waited for this may now be removed.
 pub(crate) fn after_removal(shared: &Shared, resource: &Resource, namespace: &str, context: &Context) {
     if resource.namespaced && shared.store.get("namespaces", namespace).is_some_and(|n| n.terminating) {
         finish_namespace(shared, namespace, context);
@@ -68,7 +67,7 @@ fn empty(shared: &Shared, resource: &Resource, prefix: &str, context: &Context) 
     };
     let options = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
     for object in page.items {
-        // Somebody else may have deleted it meanwhile, which is just as well.
+        // Another client may have deleted it in the meantime, which has the same result.
         let _gone_or_held = delete(shared, resource, &object.key, &options, context);
     }
 }

@@ -1,6 +1,5 @@
-//! Deleting one object: preconditions, finalizers, removal.
-//!
-//! Never waits: what finalizers hold stays, with a deletionTimestamp.
+//! Deletes one object: preconditions, finalizers, removal. It does not wait: an object with finalizers stays, with a
+//! deletionTimestamp.
 
 mod drain;
 
@@ -19,7 +18,7 @@ use crate::store::{FOREGROUND, ORPHAN, Stored};
 
 pub(super) use drain::{after_release, after_removal};
 
-/// What must hold of the object for it to be deleted.
+/// The preconditions of a deletion.
 #[derive(Debug, Default)]
 pub(crate) struct Preconditions {
     pub uid: Option<String>,
@@ -34,25 +33,25 @@ pub(crate) enum Propagation {
     Orphan,
 }
 
-/// What a deletion asks for.
+/// The options of a deletion.
 #[derive(Debug, Default)]
 pub(crate) struct DeleteOptions {
     pub preconditions: Preconditions,
-    /// None is what the kind or the object's finalizers say.
+    /// None for the default of the kind or of the object's finalizers.
     pub propagation: Option<Propagation>,
-    /// Seconds; none is what the object says.
+    /// In seconds. None for the object's own grace period.
     pub grace: Option<i64>,
 }
 
-/// How a deletion ended.
+/// The result of a deletion.
 pub(crate) enum Outcome {
-    /// The object is gone; its last state.
+    /// The object is removed. Contains its last state.
     Gone(Arc<Stored>),
-    /// The object is held by finalizers or by its content.
+    /// Finalizers or its content keep the object.
     Held(Arc<Stored>),
 }
 
-/// Namespaces without which nothing works.
+/// Namespaces that cannot be deleted.
 const PROTECTED: &[&str] = &["default", "kube-system", "kube-public"];
 
 pub(crate) fn delete(
@@ -70,14 +69,14 @@ pub(crate) fn delete(
         let current = shared.store.get(&resource.storage, key);
         let current = current.ok_or_else(|| Failure::not_found(resource.gr(), name))?;
         check(resource, &current, &options.preconditions)?;
-        // Lost: somebody else changed it meanwhile.
+        // If the write is lost, another client changed the object in the meantime.
         if let Ok(outcome) = step(shared, resource, &current, options, context) {
             return Ok(outcome);
         }
     }
 }
 
-/// Whether the object is the one that is meant.
+/// Whether the object meets the preconditions.
 pub(crate) fn check(resource: &Resource, current: &Stored, preconditions: &Preconditions) -> Result<(), Failure> {
     let kind = GroupResource { group: &resource.group, resource: &resource.kind };
     if let Some(uid) = preconditions.uid.as_ref().filter(|uid| **uid != *current.uid) {
@@ -122,7 +121,7 @@ fn step(
     let held = !json::is_empty(json::at(&object, &["metadata", "finalizers"]))
         || (is_namespace && !json::is_empty(json::at(&object, &["spec", "finalizers"])));
     if !current.terminating && (held || is_pod) {
-        // Pods always die gracefully, if only for zero seconds.
+        // Pods always get a grace period, even if it is zero seconds.
         let seconds = if is_pod { grace(&object, options.grace) } else { 0 };
         let generation = json::at(&object, &["metadata", "generation"]).cloned();
         mark(&mut object, seconds, is_namespace, context);
@@ -153,7 +152,7 @@ fn step(
     remove(shared, resource, current, last, context).map(Outcome::Gone)
 }
 
-/// The finalizers under which the dependents are dealt with as asked.
+/// The finalizers for the requested propagation.
 fn propagate(resource: &Resource, object: &Value, asked: Option<Propagation>) -> Vec<Value> {
     let given = json::list(object, &["metadata", "finalizers"]);
     let found = given.iter().find_map(|f| match f.as_str() {
@@ -181,7 +180,7 @@ fn set_finalizers(object: &mut Value, finalizers: Vec<Value>) {
     }
 }
 
-/// How many seconds a pod gets: none when it runs nowhere.
+/// The grace period of a pod in seconds. Zero if it does not run anywhere.
 fn grace(pod: &Value, asked: Option<i64>) -> i64 {
     let runs_nowhere = json::text(pod, &["spec", "nodeName"]).is_empty();
     if runs_nowhere || matches!(json::text(pod, &["status", "phase"]), "Succeeded" | "Failed") {
@@ -189,11 +188,11 @@ fn grace(pod: &Value, asked: Option<i64>) -> i64 {
     }
     let usual = || json::int(pod, &["spec", "terminationGracePeriodSeconds"]).unwrap_or_default();
     let seconds = asked.unwrap_or_else(usual);
-    // What makes no sense is a second, as in the real server.
+    // A negative value becomes one second, as on the real server.
     if seconds < 0 { 1 } else { seconds }
 }
 
-/// Gives a pod that is going less time than it has left; false when that is not what is asked.
+/// Shortens the grace period of a pod that is being deleted. False if the request does not shorten it.
 fn shorten(pod: &mut Value, asked: Option<i64>) -> bool {
     let given = json::int(pod, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or_default();
     let Some(seconds) = asked.map(|s| if s < 0 { 1 } else { s }).filter(|s| *s < given) else {

@@ -1,6 +1,4 @@
-//! Which files of a project are the hook: modules beside its entry, and packages of others in `vendor`.
-//!
-//! Never reads what is in them.
+//! Finds the files of a hook: the modules next to its entry, and third-party packages in `vendor`.
 
 use std::{
     fs, io,
@@ -11,25 +9,25 @@ use boathook_core::model::ScriptFile;
 
 use super::{super::sdk::FOLDER, error::PythonBuildError};
 
-/// Packages of others; the interpreter looks there, too.
+/// Third-party packages. The interpreter also searches this folder.
 const VENDOR: &str = "vendor";
-/// In the interpreter already.
+/// The SDK, which the interpreter already contains.
 const SDK: &str = "boathook";
-/// Folders beside the entry in which there are no modules of the hook.
+/// Folders next to the entry that contain no modules of the hook.
 const NO_MODULES: [&str; 9] =
     [VENDOR, FOLDER, "__pycache__", "build", "dist", "node_modules", "scenarios", "target", "tests"];
-/// Folders in packages that nobody imports.
+/// Folders of packages that nobody imports.
 const NO_PACKAGES: [&str; 3] = ["__pycache__", "bin", "tests"];
 
-/// What was found.
+/// The files of a hook.
 pub(super) struct Collected {
-    /// In order of their paths.
+    /// Ordered by path.
     pub(super) files: Vec<ScriptFile>,
-    /// Paths of libraries that can't be taken.
+    /// Paths of native libraries, which cannot be packed.
     pub(super) native: Vec<String>,
 }
 
-/// All of a hook's files.
+/// All files of a hook.
 pub(super) fn collect(folder: &Path, entry: &str) -> Result<Collected, PythonBuildError> {
     let mut found = Collected { files: Vec::new(), native: Vec::new() };
     let root = entry.rsplit_once('/').map(|(root, _)| root);
@@ -50,7 +48,7 @@ impl Collected {
         let entries = fs::read_dir(&place).map_err(|source| unreadable(&place, source))?;
         for entry in entries {
             let path: PathBuf = entry.map_err(|source| unreadable(&place, source))?.path();
-            // What is not UTF-8 can't be a module's name.
+            // A name that is not UTF-8 cannot be the name of a module.
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let inside = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
             let is_folder = path.is_dir();

@@ -1,7 +1,6 @@
-//! Script hooks out of Python projects: the hook's own modules, and the packages that `pip install --target vendor` put
-//! beside them, are packed for the interpreter as they are.
-//!
-//! Never installs anything, never runs the script, and needs no Python: the interpreter itself says what does not parse.
+//! Builds script hooks from Python projects: it packs the hook's own modules, and the packages that `pip install
+//! --target vendor` has put next to them. It installs and runs nothing, and needs no Python: the interpreter reports
+//! syntax errors.
 
 mod error;
 mod files;
@@ -19,7 +18,7 @@ use boathook_core::model::{InterpreterRef, Script};
 
 use super::script::newest;
 
-/// Where a project's entry is, unless its `tool.boathook` says so.
+/// Default paths of the entry, unless `tool.boathook` sets another one.
 const ENTRIES: [&str; 4] = ["src/hook.py", "hook.py", "src/main.py", "main.py"];
 
 /// Builds scripts for one interpreter.
@@ -31,11 +30,10 @@ pub struct PythonScripts {
 /// A project that is a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PythonPackage {
-    /// Its name.
     pub name: String,
     /// The folder of its manifest, absolute.
     pub folder: PathBuf,
-    /// Below the folder, with `/`.
+    /// Relative to the folder, with `/`.
     entry: String,
 }
 
@@ -55,7 +53,7 @@ struct Tools {
     boathook: Option<Own>,
 }
 
-/// What the section `tool.boathook` says.
+/// The section `tool.boathook`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -63,12 +61,11 @@ struct Own {
 }
 
 impl PythonScripts {
-    /// For the newest Python interpreter among these.
+    /// Uses the newest Python interpreter of the list.
     pub fn new(interpreters: &[InterpreterRef]) -> Self {
         Self { interpreter: newest(interpreters, "python") }
     }
 
-    /// The project in a folder.
     pub fn package(&self, folder: &Path) -> Result<PythonPackage, PythonBuildError> {
         let read = |source| PythonBuildError::Read { path: folder.to_owned(), source };
         let folder = folder.canonicalize().map_err(read)?;
@@ -89,7 +86,7 @@ impl PythonScripts {
         Ok(PythonPackage { name: normal(&name), folder, entry })
     }
 
-    /// Builds it, and says where the component is. What is left out is told on stderr.
+    /// Builds the component and returns its path. Prints to stderr what it leaves out.
     pub fn build(&self, package: &PythonPackage) -> Result<PathBuf, PythonBuildError> {
         let interpreter = self.interpreter.clone().ok_or(PythonBuildError::NoInterpreter)?;
         let files::Collected { files, native } = files::collect(&package.folder, &package.entry)?;
@@ -110,13 +107,13 @@ impl PythonScripts {
 }
 
 impl PythonPackage {
-    /// Where components are put.
+    /// The folder for components.
     pub fn output(&self) -> PathBuf {
         self.folder.join("target/boathook")
     }
 }
 
-/// As package indexes have it: `My_Hook` is `my-hook`.
+/// Normalized like in package indexes: `My_Hook` becomes `my-hook`.
 fn normal(name: &str) -> String {
     let words = name.split(['-', '_', '.']).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_ascii_lowercase()

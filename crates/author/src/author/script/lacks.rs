@@ -1,14 +1,15 @@
-//! What browsers and Node have and hooks do not: found in a bundle, where the author can still do something about it.
+//! Finds names in a bundle that browsers and Node.js have and hooks do not, so that the author learns about them before
+//! the hook runs.
 //!
-//! The bundler puts a mark in place of each such name's first letter where the name is nobody's own; so places stay
-//! what they are. Never changes what the script does.
+//! The bundler replaces the first letter of each such name with a mark, where the name is not declared in the bundle.
+//! The mark has the width of one letter, so positions stay the same.
 
 use super::source_map::{Place, SourceMap};
 
-/// Stands for a first letter. Nobody begins a name with it.
+/// Replaces the first letter. No real name begins with it.
 const MARK: char = '\u{A66E}';
 
-/// Names, and what to do without.
+/// Names, and what to use instead.
 const LACKS: &[(&str, &str)] = &[
     ("setTimeout", TIMERS),
     ("setInterval", TIMERS),
@@ -43,7 +44,7 @@ const NETWORK: &str = "a run has no network: it reaches the cluster by `kube`";
 const NODE: &str = "this is no Node.js: settings come from `settings()`, files are not there";
 const BROWSER: &str = "this is no browser";
 
-/// The bundler's options that put the marks.
+/// The bundler's options that set the marks.
 pub(super) fn definitions() -> impl Iterator<Item = String> {
     LACKS.iter().map(|(name, _)| format!("--define:{name}={}", marked(name)))
 }
@@ -54,8 +55,8 @@ fn marked(name: &str) -> String {
     format!("{MARK}{}", rest.as_str())
 }
 
-/// The bundle without the marks, or where they are. What packages use, and what is only asked for by `typeof`, may
-/// never be reached: an author can't do much about it.
+/// The bundle without the marks, or the places of the names. Uses in packages and in `typeof` are no errors, because
+/// they may never be reached, and because the author can do little about them.
 pub(super) fn checked(code: &str, map: &SourceMap) -> Result<String, Vec<String>> {
     let mut plain = String::with_capacity(code.len());
     let mut problems = Vec::new();
@@ -82,7 +83,7 @@ pub(super) fn checked(code: &str, map: &SourceMap) -> Result<String, Vec<String>
     if problems.is_empty() { Ok(plain) } else { Err(problems) }
 }
 
-/// Whether the rest of this name, and no longer one, comes here.
+/// Whether the text continues this name, and not a longer one.
 fn is_name(after: &str, name: &str) -> bool {
     let rest = name.get(1..).unwrap_or_default();
     let next = |text: &str| text.chars().next().is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '$'));

@@ -1,7 +1,5 @@
-//! Script hooks out of TypeScript and JavaScript projects: the project's own esbuild makes one module of them, which
-//! is checked for what hooks do not have and packed for the interpreter.
-//!
-//! Never installs anything, and never runs the script.
+//! Builds script hooks from TypeScript and JavaScript projects: the project's own esbuild bundles one module, which is
+//! checked for missing features and packed for the interpreter. It installs nothing and does not run the script.
 
 mod lacks;
 mod source_map;
@@ -19,94 +17,62 @@ use serde_json::{Map, Value};
 
 use source_map::SourceMap;
 
-/// The bundle's name in the component. Traces name it where no map does.
+/// The bundle's name in the component. Back-traces show it where no source map applies.
 const ENTRY: &str = "hook.js";
-/// Where esbuild writes the map when it writes to stdout.
+/// The prefix of esbuild's inline source map.
 const INLINE: &str = "//# sourceMappingURL=data:application/json;base64,";
-/// Where a project's entry is, unless its `main` says so.
+/// Default paths of the entry, unless `main` sets another one.
 const ENTRIES: [&str; 6] = ["src/hook.ts", "src/index.ts", "hook.ts", "src/hook.js", "src/index.js", "hook.js"];
-/// What `main` may be to be the entry and not what another tool makes of it.
+/// Extensions with which `main` is the entry, and not the output of another tool.
 const SOURCES: [&str; 5] = ["ts", "mts", "tsx", "js", "mjs"];
-/// How deep esbuild is looked for above the project.
+/// Number of parent folders in which to search for esbuild.
 const ABOVE: usize = 16;
 
-/// Why there is no script.
+/// Why a project cannot become a script.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptBuildError {
     /// There is no package here.
     #[error("{} has no package.json that can be read", path.display())]
-    Package {
-        /// The folder.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The manifest is not JSON, or lacks a name.
+    Package { path: PathBuf, source: io::Error },
+    /// The manifest is not JSON, or its name is missing.
     #[error("{} can't be used", path.display())]
-    Manifest {
-        /// The manifest.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-    /// Nothing to begin with.
+    Manifest { path: PathBuf, source: serde_json::Error },
+    /// There is no entry file.
     #[error("{} does not say which file is the hook: name it as `main` in package.json, or call it src/hook.ts", .0.display())]
     NoEntry(PathBuf),
-    /// The bundler is not there.
+    /// The bundler is missing.
     #[error("esbuild is not installed for {}: run `{mend}` there", path.display())]
     NoBundler {
-        /// The project.
         path: PathBuf,
-        /// What installs it.
+        /// The command that installs it.
         mend: &'static str,
     },
-    /// The bundler can't be run.
+    /// The bundler cannot be run.
     #[error("can't run {}", program.display())]
-    Run {
-        /// What was to be run.
-        program: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The bundler refused. It has said why.
+    Run { program: PathBuf, source: io::Error },
+    /// The bundler refused, and has printed why.
     #[error("esbuild did not bundle {0}; a hook has the language and @boathook/sdk, and no modules of Node's")]
     Failed(String),
-    /// The bundler's answer is none that we know.
+    /// The bundler's output has an unexpected form.
     #[error("can't use what esbuild made of {name}: {what}")]
-    Answer {
-        /// The project.
-        name: String,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The script uses what the interpreter does not have.
+    Answer { name: String, what: String },
+    /// The script uses names that the interpreter does not have.
     #[error("{}", .0.join("\n"))]
     Lacks(Vec<String>),
-    /// There is no interpreter to make it for.
+    /// No interpreter is installed.
     #[error(
         "no interpreter for JavaScript is installed: name the directory of js-VERSION.wasm with BOATHOOK_INTERPRETERS; in a clone, run `make interpreters`"
     )]
     NoInterpreter,
-    /// It can't be packed.
+    /// The script cannot be packed.
     #[error("can't pack {name}")]
-    Pack {
-        /// The project.
-        name: String,
-        /// Why.
-        source: ScriptError,
-    },
-    /// The system does not let it.
+    Pack { name: String, source: ScriptError },
     #[error("can't write {}", path.display())]
-    Write {
-        /// What could not be written.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }
 
 impl ScriptBuildError {
-    /// Whether no change of a source mends it.
+    /// Whether no change of the sources can fix it.
     pub fn is_of_the_machine(&self) -> bool {
         matches!(self, Self::NoBundler { .. } | Self::Run { .. } | Self::NoInterpreter)
     }
@@ -121,7 +87,7 @@ pub struct Scripts {
 /// A package that is a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptPackage {
-    /// Its name, without the scope.
+    /// The package's name, without the scope.
     pub name: String,
     /// The folder of its manifest, absolute.
     pub folder: PathBuf,
@@ -141,7 +107,7 @@ struct Manifest {
 }
 
 impl Manifest {
-    /// What installs the bundler, which may only not be there yet.
+    /// The command that installs the bundler. It may be listed and only not installed yet.
     fn installs(&self) -> &'static str {
         let listed = [&self.dependencies, &self.dev_dependencies].into_iter().any(|them| them.contains_key("esbuild"));
         if listed { "npm install" } else { "npm install --save-dev esbuild" }
@@ -149,12 +115,11 @@ impl Manifest {
 }
 
 impl Scripts {
-    /// For the newest JavaScript interpreter among these.
+    /// Uses the newest JavaScript interpreter of the list.
     pub fn new(interpreters: &[InterpreterRef]) -> Self {
         Self { interpreter: newest(interpreters, "js") }
     }
 
-    /// The package in a folder.
     pub fn package(&self, folder: &Path) -> Result<ScriptPackage, ScriptBuildError> {
         let package = |source| ScriptBuildError::Package { path: folder.to_owned(), source };
         let folder = folder.canonicalize().map_err(package)?;
@@ -171,13 +136,13 @@ impl Scripts {
         Ok(ScriptPackage { name, folder, entry, bundler })
     }
 
-    /// Builds it, and says where the component is. What is said on the way goes to stderr.
+    /// Builds the component and returns its path. Messages of the bundler go to stderr.
     pub fn build(&self, package: &ScriptPackage) -> Result<PathBuf, ScriptBuildError> {
         let output = self.building(package).output();
         self.built(package, output)
     }
 
-    /// The command that bundles it; [`Scripts::built`] reads its output.
+    /// The command that bundles the script. [`Scripts::built`] reads its output.
     pub fn building(&self, package: &ScriptPackage) -> Command {
         let mut command = Command::new(&package.bundler);
         command.arg(&package.entry).current_dir(&package.folder);
@@ -189,7 +154,7 @@ impl Scripts {
         command
     }
 
-    /// What came of [`Scripts::building`].
+    /// The result of [`Scripts::building`].
     pub fn built(&self, package: &ScriptPackage, output: io::Result<Output>) -> Result<PathBuf, ScriptBuildError> {
         let run = |source| ScriptBuildError::Run { program: package.bundler.clone(), source };
         let output = output.map_err(run)?;
@@ -224,7 +189,7 @@ impl Scripts {
 }
 
 impl ScriptPackage {
-    /// Where components are put.
+    /// The folder for components.
     pub fn output(&self) -> PathBuf {
         self.folder.join("target/boathook")
     }
@@ -234,8 +199,8 @@ fn is_source(path: &Path) -> bool {
     path.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| SOURCES.contains(&extension))
 }
 
-/// The one that the project, or the workspace that it belongs to, has installed. Where its program is beside it, Node
-/// need not be run to run that.
+/// The bundler that the project, or its workspace, has installed. If its native program is installed, use that one,
+/// because it does not need Node.js.
 fn bundler(folder: &Path) -> Option<PathBuf> {
     let mut modules = folder.ancestors().take(ABOVE).map(|folder| folder.join("node_modules"));
     let found = modules.find(|modules| modules.join(".bin/esbuild").exists())?;
@@ -243,7 +208,7 @@ fn bundler(folder: &Path) -> Option<PathBuf> {
     Some(if program.is_file() { program } else { found.join(".bin/esbuild") })
 }
 
-/// This machine, as Node names it.
+/// The name that Node.js has for this platform.
 fn platform() -> String {
     let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
     let processor = match std::env::consts::ARCH {
@@ -254,13 +219,13 @@ fn platform() -> String {
     format!("{system}-{processor}")
 }
 
-/// The newest interpreter of a language.
+/// The newest interpreter for a language.
 pub(super) fn newest(interpreters: &[InterpreterRef], name: &str) -> Option<InterpreterRef> {
     let ours = interpreters.iter().filter(|interpreter| interpreter.name == name);
     ours.max_by_key(|interpreter| release(&interpreter.version)).cloned()
 }
 
-/// Its numbers, to be compared.
+/// The numbers of a version, for comparisons.
 fn release(version: &str) -> Vec<u64> {
     version.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok()).collect()
 }

@@ -1,17 +1,16 @@
-//! Where a place in a bundle comes from: source maps, version 3, as far as that needs.
-//!
-//! Never reads a source.
+//! Finds the source position of a position in a bundle. It implements the part of source maps, version 3, that this
+//! needs.
 
 use serde::Deserialize;
 
-/// A map that was read.
+/// A parsed map.
 #[derive(Deserialize)]
 pub(super) struct SourceMap {
     sources: Vec<String>,
     mappings: String,
 }
 
-/// A place in a source, for people: lines and columns from 1.
+/// A position in a source, for error texts. Lines and columns count from 1.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
     pub(super) file: &'a str,
@@ -24,7 +23,7 @@ impl SourceMap {
         serde_json::from_slice(map).ok()
     }
 
-    /// The segment at or before a place in the bundle. Row and column, in UTF-16 units, from 0.
+    /// The segment at or before a position in the bundle. Row and column count from 0, in UTF-16 units.
     pub(super) fn find(&self, row: usize, column: usize) -> Option<Place<'_>> {
         let (mut source, mut line, mut from, mut found) = (0i64, 0i64, 0i64, None);
         for (index, segments) in self.mappings.split(';').enumerate().take(row.saturating_add(1)) {
@@ -46,7 +45,7 @@ impl SourceMap {
     }
 }
 
-/// The first four numbers of a segment; one that has fewer comes from nowhere.
+/// The first four numbers of a segment. None if it has fewer: it then has no source.
 fn numbers(segment: &str) -> Option<[i64; 4]> {
     let (mut numbers, mut count, mut value, mut shift) = ([0i64; 4], 0usize, 0i64, 0u32);
     for byte in segment.bytes() {

@@ -1,4 +1,4 @@
-//! The templates in Go. Never fills them in.
+//! The Go templates.
 
 use super::{super::sdk::FOLDER, Sdk, Sources, Template};
 
@@ -29,15 +29,15 @@ fn fill(sdk: &Sdk) -> Vec<(&'static str, String)> {
     let replaced = |path: &str| ("v0.0.0".to_owned(), format!("\nreplace {MODULE} => {path}\n"));
     let (version, replace) = match sdk {
         Sdk::Version(version) => (format!("v{version}"), String::new()),
-        // A version is needed all the same, and any will do.
+        // Go requires a version, and any version works.
         Sdk::Path(path) => replaced(&quoted(&path.to_string_lossy())),
         Sdk::Bundled => replaced(&format!("./{FOLDER}")),
     };
-    // What stands before it ends a line.
+    // The mark includes its line end, so that an empty value leaves no empty line.
     vec![("{{version}}", version), ("{{replace}}\n", replace)]
 }
 
-/// A path with a space is a text in a `go.mod`.
+/// A path with a space must be quoted in a `go.mod`.
 fn quoted(path: &str) -> String {
     let plain = |c: char| !c.is_whitespace() && !"\"'`,()[]{}".contains(c);
     if path.chars().all(plain) { path.to_owned() } else { format!("{path:?}") }

@@ -1,6 +1,5 @@
-//! The projects that `boathook new` makes: their files, with what is the author's filled in.
-//!
-//! Never writes them. The files are those in `templates/`, as they are in the repository.
+//! The projects that `boathook new` creates: their files, with placeholders filled in. The files are those in
+//! `templates/` of the repository. This module writes nothing to disk.
 
 mod go;
 mod python;
@@ -14,53 +13,50 @@ use serde_json::Value;
 
 use super::{language::Language, name::ProjectName, sdk};
 
-/// A project to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Template {
     /// Objects with a label, and an object for each of them.
     LabelWatcher,
-    /// A clock that looks at a snapshot.
+    /// A schedule that reads a snapshot.
     Schedule,
-    /// Something to be done when the operator starts.
+    /// A task for the start of the operator.
     Startup,
-    /// A question of the API server: may this be?
+    /// A validating webhook.
     Validating,
 }
 
 /// Where a project finds the SDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sdk {
-    /// In the project, as it is in this program.
+    /// In the project, embedded in this program.
     Bundled,
-    /// On the language's registry: `0.1.0`.
+    /// In the language's package registry, for example `0.1.0`.
     Version(String),
     /// In a folder of this machine, absolute.
     Path(PathBuf),
 }
 
-/// A file of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Below the project's folder, with `/`.
+    /// Relative to the project's folder, with `/`.
     pub path: String,
-    /// All of it.
     pub text: String,
 }
 
-/// Path and text, without what only one project has.
+/// Path and text, with placeholders.
 type Source = (&'static str, &'static str);
 
 /// The templates of one language.
 struct Sources {
     /// Files of every project.
     common: &'static [Source],
-    /// Where the hook's source is.
+    /// Path of the hook's source.
     main: &'static str,
-    /// Begins a line of the comment that opens the source.
+    /// Prefix of the comment lines at the start of the source.
     comment: &'static str,
     /// The hook's source.
     own: fn(Template) -> &'static str,
-    /// What stands for the SDK in the common files, and what is put there.
+    /// The placeholders for the SDK in the common files, and their values.
     fill: fn(&Sdk) -> Vec<(&'static str, String)>,
 }
 
@@ -106,7 +102,7 @@ impl Sdk {
     }
 }
 
-/// A value of Cargo's: any version that is compatible. JSON's way to write a text is also one of TOML's.
+/// A requirement for Cargo: any compatible version. A JSON string is also a TOML string.
 fn requirement(sdk: &Sdk) -> String {
     match sdk {
         Sdk::Version(version) => {
@@ -184,7 +180,7 @@ mod tests {
         }
     }
 
-    /// A file that is only in the folder would be in no project.
+    /// A file that is only in the folder would be missing in projects.
     #[test]
     fn every_scenario_of_a_template_is_embedded() {
         for (template, folder) in ALL {

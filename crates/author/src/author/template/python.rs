@@ -1,4 +1,4 @@
-//! The templates in Python. Never fills them in.
+//! The Python templates.
 
 use super::{Sdk, Sources, Template};
 
@@ -26,8 +26,8 @@ fn own(template: Template) -> &'static str {
     }
 }
 
-/// As package indexes have it: any version that is compatible, or a folder as a URL. There is no way to name a folder of
-/// the project itself, and nothing needs it: the interpreter has the SDK.
+/// A Python requirement: any compatible version, or a folder as a URL. A requirement cannot name a folder of the
+/// project itself, and this is not needed, because the interpreter contains the SDK.
 fn requirement(sdk: &Sdk) -> Option<String> {
     Some(match sdk {
         Sdk::Bundled => return None,

@@ -1,4 +1,4 @@
-//! The templates in Rust. Never fills them in.
+//! The Rust templates.
 
 use super::{Sources, Template, requirement};
 

@@ -1,8 +1,7 @@
-//! The scenarios of the templates, which are the same in all languages. Never fills anything in.
+//! The scenarios of the templates, which are the same for all languages.
 
 use super::{Source, Template};
 
-/// Those of one template.
 pub(super) fn of(template: Template) -> &'static [Source] {
     match template {
         Template::LabelWatcher => &[

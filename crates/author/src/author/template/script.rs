@@ -1,4 +1,4 @@
-//! The templates in TypeScript and JavaScript. Never fills them in.
+//! The TypeScript and JavaScript templates.
 
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ fn javascript(template: Template) -> &'static str {
     }
 }
 
-/// npm links a folder, and takes any version that is compatible.
+/// npm links a folder, or installs any compatible version.
 fn fill(sdk: &Sdk) -> Vec<(&'static str, String)> {
     let wanted = match sdk {
         Sdk::Version(version) => format!("^{version}"),

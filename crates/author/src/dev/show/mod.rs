@@ -1,5 +1,4 @@
-//! Shows what happens, as it happens: on stdout, each run with all that belongs to it in one piece. Never decides what
-//! happens, and keeps nothing of a run that was shown.
+//! Prints events to stdout as they happen. A run is printed in one piece, when it ends, and is then forgotten.
 
 mod text;
 
@@ -17,21 +16,21 @@ use serde_json::{Map, Value, json};
 use super::source::Source;
 pub use text::Look;
 
-/// For whom.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// Human-readable.
     Text(Look),
-    /// For programs: one JSON object a line, each with a `type`.
+    /// For programs: one JSON object per line, each with a `type`.
     Json,
 }
 
-/// What happens beside runs.
+/// Events other than runs.
 pub(super) enum Note<'a> {
     Building {
         source: &'a Source,
     },
-    /// A newer change came while it was built.
+    /// A newer change arrived during the build.
     Outdated {
         source: &'a Source,
     },
@@ -44,43 +43,42 @@ pub(super) enum Note<'a> {
         swapped: &'a Swapped,
         built: Duration,
     },
-    /// Hooks bind webhooks, and the cluster does not ask them.
+    /// Hooks bind webhooks, but the cluster does not call them.
     Unasked {
         why: &'static str,
     },
-    /// A run goes on, and has taken so long by now.
+    /// A run is taking this long.
     Slow {
         hook: &'a str,
         binding: &'a str,
         taken: Duration,
     },
-    /// The last run's triggers run again.
+    /// The triggers of the last run run again.
     Again {
         source: &'a Source,
         triggers: usize,
     },
 }
 
-/// What is known of a run that has not ended.
+/// What is known about a run that has not ended.
 #[derive(Default)]
 struct Open {
     effects: Vec<Effect>,
     lines: Vec<Value>,
 }
 
-/// Runs that are under way at most; one that never ends is forgotten at some time.
+/// Maximum number of active runs. Beyond it, a run that never ends is forgotten.
 const MOST_OPEN: usize = 1024;
 
-/// Shows everything on stdout.
+/// Prints everything to stdout.
 pub struct Show {
     format: Format,
     open: Mutex<HashMap<String, Open>>,
-    /// Runs that were shown, by hook.
+    /// Number of printed runs, by hook.
     runs: Mutex<HashMap<String, u64>>,
 }
 
 impl Show {
-    /// Nothing is shown yet.
     pub fn new(format: Format) -> Self {
         Self { format, open: Mutex::default(), runs: Mutex::default() }
     }
@@ -93,7 +91,7 @@ impl Show {
         add(open.entry(run.to_owned()).or_default());
     }
 
-    /// Something for people to know, and the same for programs.
+    /// Prints a message for people, or the same as JSON for programs.
     pub fn say(&self, text: &str, kind: &str, fields: Value) {
         match self.format {
             Format::Text(_) => write(text),
@@ -111,12 +109,12 @@ impl Show {
         }
     }
 
-    /// How many runs of a hook were shown. Answers to the API server wait in no queue, and are not among them.
+    /// Number of a hook's printed runs. Responses to the API server are not counted, because they wait in no queue.
     pub(super) fn runs(&self, hook: &str) -> u64 {
         locked(&self.runs).get(hook).copied().unwrap_or_default()
     }
 
-    /// A run has ended.
+    /// Prints a run that has ended.
     pub fn run_ended(&self, run: &RunView) {
         let Open { effects, lines } = locked(&self.open).remove(&run.id).unwrap_or_default();
         if run.answer.is_none() {
@@ -136,12 +134,13 @@ impl Show {
         }
     }
 
-    /// Where the log's lines go.
+    /// The writer for the log's lines.
     pub fn lines(self: &Arc<Self>) -> Lines {
         Lines(self.clone())
     }
 
-    /// A line of the log: those of hooks are shown with their runs, of the operator's own what people should know.
+    /// Handles a line of the log. A hook's lines are shown with its run. The operator's lines are shown at once, unless
+    /// they repeat a run.
     fn line(&self, line: Value) {
         let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
         match (text("target"), text("run")) {
@@ -150,7 +149,7 @@ impl Show {
                 self.of_run(&run, |open| open.lines.push(line));
             }
             _ if ["run failed", "run interrupted", "hook not swapped"].contains(&text("message")) => {}
-            // The run that it is about is shown. Without a reason there was none.
+            // The run that it is about is shown. Without a reason there was no run.
             _ if text("message") == "no answer" && line.get("why").is_some() => {}
             _ => match self.format {
                 Format::Text(look) => write(&text::line(&line, look)),
@@ -167,7 +166,7 @@ impl effect::Sink for Show {
     }
 }
 
-/// Takes the log's lines, as JSON.
+/// Receives the log's lines, as JSON.
 pub struct Lines(Arc<Show>);
 
 impl Write for Lines {
@@ -186,7 +185,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whoever reads it may be gone, which is no reason to stop.
+/// An error is ignored, because a reader that has gone is no reason to stop.
 fn write(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

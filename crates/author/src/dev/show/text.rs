@@ -1,4 +1,4 @@
-//! What happens, as text for people. Pure; never passes on control characters.
+//! Formats events as text. Pure; it removes control characters.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -12,9 +12,9 @@ use super::{super::source::Origin, Note};
 /// How text looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// How effects are shown; with ANSI colours or without.
+    /// How effects are shown, with or without ANSI colours.
     pub style: Style,
-    /// Frames of a back-trace that are shown at most.
+    /// Maximum number of frames of a back-trace.
     pub frames: usize,
 }
 
@@ -29,7 +29,7 @@ impl Look {
     }
 }
 
-/// Milliseconds, to the microsecond.
+/// Milliseconds, rounded to microseconds.
 pub(super) fn ms(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
@@ -71,7 +71,7 @@ pub(super) fn note(note: &Note<'_>, look: Look) -> String {
                 (_, None) => format!("{name} loaded"),
                 (_, Some(_)) => format!("{name} changed"),
             };
-            // Writing to a String can't fail.
+            // Writing to a String cannot fail.
             let _ = write!(text, ", at work after {:.0} ms", ms(swapped.took));
             match (&swapped.from, swapped.begun) {
                 (Some(_), 0) => text.push_str("; its bindings go on"),
@@ -88,7 +88,7 @@ pub(super) fn note(note: &Note<'_>, look: Look) -> String {
     }
 }
 
-/// A run with its writes, its own lines, and why it failed.
+/// A run with its writes, its own log lines, and the reason of its failure.
 pub(super) fn run(run: &RunView, effects: &[Effect], lines: &[Value], look: Look) -> String {
     let outcome = &run.outcome;
     let failed = outcome.result != RunResult::Succeeded;
@@ -163,13 +163,13 @@ fn trigger(trigger: &TriggerView) -> String {
     format!("{}: {text}", clean(binding))
 }
 
-/// The clock's time here.
+/// The local time of day.
 fn time(started: &str) -> String {
     let Ok(time) = started.parse::<Timestamp>() else { return started.to_owned() };
     time.to_zoned(TimeZone::system()).strftime("%H:%M:%S%.3f").to_string()
 }
 
-/// What every line has, and what the run's head says.
+/// Fields that every line has, or that the head of the run already shows.
 const KNOWN: [&str; 11] =
     ["timestamp", "level", "message", "target", "hook", "run", "binding", "queue", "attempt", "event", "object"];
 
@@ -179,7 +179,7 @@ fn said_by_hook(line: &Value, look: Look) -> String {
     format!("{head}: {}{}", message(line), fields(line, &KNOWN))
 }
 
-/// A line of the operator.
+/// A log line of the operator.
 pub(super) fn line(line: &Value, look: Look) -> String {
     let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
     if let ("run will be tried again", Some(ms)) = (text("message"), line.get("retry_ms").and_then(Value::as_f64)) {

@@ -1,5 +1,6 @@
-//! What the host needs to keep HookBundles and to be one of several replicas, and what their hooks need in a tenant's namespace: the host to follow
-//! objects there, the ServiceAccount to be fed and to call. Knows no HookBundle and no grant.
+//! What the operator needs to run HookBundles and to be one of several replicas, and what their hooks need in a
+//! tenant's namespace: the operator watches objects there, and the ServiceAccount must be able to read them and to make
+//! the hook's calls.
 
 use boathook_core::model::{AdmissionKind, HookSpec, Permission};
 
@@ -15,7 +16,7 @@ use super::{
 
 const OWN: &str = "boathook.dev";
 
-/// Whatever hooks there are. What is in a tenant's namespace is needed there alone.
+/// The needs that are independent of the hooks. Those for a tenant's namespace are limited to it.
 pub(super) fn host(layout: &Layout) -> Vec<(Access, Part)> {
     let mut all = Vec::new();
     let mut add = |place: &Place, group: &str, resource: &str, verbs: &[&str], part: Part| {
@@ -38,7 +39,8 @@ pub(super) fn host(layout: &Layout) -> Vec<(Access, Part)> {
     all
 }
 
-/// To be one of several replicas. A new object has no name where RBAC looks.
+/// The needs of one of several replicas. `create` has no resource name, because RBAC does not know the name of a new
+/// object.
 pub(super) fn election(layout: &Layout) -> Vec<(Access, Part)> {
     let access = |lease: &String, verb: &str| Access {
         place: Place::Namespace(layout.namespace.clone()),
@@ -51,7 +53,7 @@ pub(super) fn election(layout: &Layout) -> Vec<(Access, Part)> {
     layout.lease.iter().flat_map(of).collect()
 }
 
-/// A hook in each tenant's namespace.
+/// The needs of a hook in each tenant's namespace.
 pub(super) fn hook(spec: &HookSpec, kinds: &Kinds, layout: &Layout, out: &mut Collector<'_>) -> Result<(), NeedsError> {
     for tenant in &layout.tenants {
         let spec = confined(spec, &tenant.namespace)?;
@@ -68,7 +70,7 @@ pub(super) fn hook(spec: &HookSpec, kinds: &Kinds, layout: &Layout, out: &mut Co
     Ok(())
 }
 
-/// A ServiceAccount could itself read what its hooks are asked about, and update what they change by answering.
+/// The ServiceAccount must itself be able to read what its hooks review, and to update what they change.
 fn answers(spec: &HookSpec, tenant: &Tenant, out: &mut Collector<'_>) -> Result<(), NeedsError> {
     for binding in &spec.admission {
         let part = Part::Reviews(binding.name.unique().to_owned());
@@ -96,7 +98,7 @@ fn answers(spec: &HookSpec, tenant: &Tenant, out: &mut Collector<'_>) -> Result<
     Ok(())
 }
 
-/// The document as it runs there.
+/// The document as it applies in the tenant's namespace.
 fn confined(spec: &HookSpec, namespace: &str) -> Result<HookSpec, NeedsError> {
     let out = |what: String, mend| NeedsError::Confined {
         hook: spec.name.clone(),

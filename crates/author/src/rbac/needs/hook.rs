@@ -1,12 +1,12 @@
-//! What a hook's own calls need: its permissions in RBAC's words, where these differ from RBAC's meaning.
+//! The rights for a hook's own calls: its permissions in RBAC's terms, which sometimes have another meaning.
 //!
 //! | permission | RBAC |
 //! | --- | --- |
-//! | verb `*` | the verbs that a hook can use, and no `escalate` or `impersonate` |
-//! | `pods/*` | each subresource: RBAC has no such pattern |
-//! | `create` with `resourceNames` | `create` without: a new object has no name where RBAC looks |
-//! | core `events`, `create` | those of `events.k8s.io` too, where Events are sent |
-//! | `namespaces` with a cluster-scoped kind | nothing: the host refuses it |
+//! | verb `*` | the verbs that a hook can use, without `escalate` or `impersonate` |
+//! | `pods/*` | each subresource, because RBAC has no such pattern |
+//! | `create` with `resourceNames` | `create` without names, because RBAC does not know the name of a new object |
+//! | core `events`, `create` | also those of `events.k8s.io`, where Events are sent |
+//! | `namespaces` with a cluster-scoped kind | nothing, because the operator refuses it |
 
 use boathook_core::model::{HookSpec, Permission};
 
@@ -19,7 +19,7 @@ use super::{
     Collector,
 };
 
-/// The verbs that calls of hooks have.
+/// The verbs that calls of hooks use.
 pub(super) const VERBS: [&str; 6] = ["create", "delete", "get", "list", "patch", "update"];
 const EVENTS: &str = "events.k8s.io";
 
@@ -85,7 +85,7 @@ impl Item<'_> {
         all
     }
 
-    /// `pods/*`, one by one.
+    /// The subresources of `pods/*`.
     fn subresources(&self, group: &str, plural: &str, out: &mut Collector<'_>) -> Vec<String> {
         match self.kinds.with_plural(group, plural) {
             Some(kind) => kind.subresources.iter().map(|sub| format!("{plural}/{sub}")).collect(),

@@ -1,6 +1,6 @@
-//! What the host needs for one hook, apart from the hook's own calls: to follow what its bindings name, to know
-//! which namespaces have a label, to learn of kinds that come, to tell of failures, and to act as the hook. What it
-//! needs for webhooks stands elsewhere.
+//! What the operator needs for one hook, apart from the hook's own calls and its webhooks: to watch the kinds that its
+//! bindings name, to select namespaces by label, to learn about new kinds, to record failures, and to impersonate the
+//! hook.
 
 use boathook_core::model::{HookSpec, KubernetesBinding};
 
@@ -43,8 +43,8 @@ pub(super) fn collect(
     Ok(())
 }
 
-/// A ServiceAccount is asked about its rights to the same objects, and follows none itself: namespaces and
-/// definitions are the host's matter.
+/// For a ServiceAccount, its rights to the same objects are checked, but it watches nothing itself. Namespaces and
+/// CustomResourceDefinitions therefore concern only the operator.
 pub(super) fn follow(
     binding: &KubernetesBinding,
     kinds: &Kinds,
@@ -95,7 +95,7 @@ fn resource_text(found: &Found) -> String {
     if found.group.is_empty() { found.plural.clone() } else { format!("{}.{}", found.plural, found.group) }
 }
 
-/// Where the binding's objects are, and whether namespaces are chosen by label.
+/// Where the binding's objects are, and whether namespaces are selected by label.
 fn places(binding: &KubernetesBinding, found: &Found) -> (Vec<Place>, bool) {
     if !found.namespaced {
         return (vec![Place::Cluster], false);
@@ -105,7 +105,7 @@ fn places(binding: &KubernetesBinding, found: &Found) -> (Vec<Place>, bool) {
     (places, binding.namespace_labels.is_some())
 }
 
-/// The API server takes a field selector for one name as that name when it asks RBAC.
+/// For a field selector with a single name, the API server passes that name to RBAC.
 fn names(binding: &KubernetesBinding) -> Vec<Option<String>> {
     if !binding.names.is_empty() {
         return binding.names.iter().cloned().map(Some).collect();
@@ -113,9 +113,9 @@ fn names(binding: &KubernetesBinding) -> Vec<Option<String>> {
     vec![binding.field_selector.as_deref().and_then(selected_name)]
 }
 
-/// The one name that a field selector leaves.
+/// The only name that a field selector matches.
 pub fn selected_name(selector: &str) -> Option<String> {
-    // An escaped character may be a comma that parts nothing.
+    // An escaped character may be a comma that separates nothing.
     let conditions = (!selector.contains('\\')).then(|| selector.split(','))?;
     let name = |condition: &str| {
         let value = condition.trim().strip_prefix("metadata.name=")?;
@@ -124,8 +124,8 @@ pub fn selected_name(selector: &str) -> Option<String> {
     conditions.into_iter().find_map(name)
 }
 
-/// Events are applied, which creates them; they live with the object that they are about, which is in `namespace` if
-/// nobody says otherwise.
+/// Events are applied, which creates them. They are in the namespace of the object that they are about, which is
+/// `namespace` by default.
 pub(super) fn failures(spec: &HookSpec, namespace: &str, who: &Who, out: &mut Collector<'_>) -> Result<(), NeedsError> {
     let namespace = match &spec.failure_events {
         Some(object) => object.namespace.clone().unwrap_or_else(|| "default".to_owned()),

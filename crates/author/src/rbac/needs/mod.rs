@@ -1,4 +1,4 @@
-//! Everything that a set of hooks needs, access by access, each with its reasons.
+//! Everything that a set of hooks needs, as single accesses with their reasons.
 
 mod bundles;
 mod hook;
@@ -19,31 +19,30 @@ use super::{
     layout::Layout,
 };
 
-/// Single accesses of one hook; more make no sense in a role.
+/// Maximum number of accesses of one hook; more make no sense in a role.
 const MAX: usize = 20_000;
 
-/// Who needs what, and what should be known about it.
+/// The needs, and notes for the reader.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// By whom, then by access.
+    /// By subject, then by access.
     pub of: BTreeMap<Who, BTreeMap<Access, BTreeSet<Reason>>>,
-    /// What was guessed, and where RBAC can say less than the documents; sentences.
+    /// Sentences about what was guessed, and about documents that RBAC cannot express exactly.
     pub notes: BTreeSet<String>,
 }
 
 impl Needs {
-    /// How many accesses there are.
+    /// Number of accesses.
     pub fn len(&self) -> usize {
         self.of.values().map(BTreeMap::len).sum()
     }
 
-    /// Whether nothing is needed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What is found for one hook, bounded.
+/// Collects the needs of one hook, up to a maximum.
 struct Collector<'a> {
     needs: &'a mut Needs,
     hook: &'a HookName,
@@ -68,8 +67,8 @@ impl Collector<'_> {
     }
 }
 
-/// What the hooks, and the host for them, need: as the operator's own, as each its own ServiceAccount, or in each
-/// tenant's namespace.
+/// The needs of the hooks, and of the operator for them: with the operator's ServiceAccount, with one ServiceAccount
+/// per hook, or in each tenant's namespace.
 pub fn needs(hooks: &[HookSpec], kinds: &Kinds, layout: &Layout) -> Result<Needs, NeedsError> {
     let mut needs = Needs::default();
     for spec in hooks {

@@ -1,7 +1,6 @@
-//! What the host needs to have the API server ask a hook: webhook configurations, the definitions that the hook
-//! converts, and the Secret with its certificates.
-//!
-//! Configurations of hooks that are gone have names that nobody knows any more: deleting is not limited to names.
+//! What the operator needs for a hook's webhooks: webhook configurations, the CustomResourceDefinitions that the hook
+//! converts, and the Secret with its certificates. Deletion is not limited to names, because the names of
+//! configurations of removed hooks are no longer known.
 
 use boathook_core::model::HookSpec;
 
@@ -14,7 +13,7 @@ use super::{
     Collector,
 };
 
-/// What creates, finds again and removes objects whose names are not known before.
+/// The verbs to create, find and remove objects whose names are not known in advance.
 const KEEP: [&str; 4] = ["create", "delete", "list", "watch"];
 
 pub(super) fn collect(spec: &HookSpec, layout: &Layout, out: &mut Collector<'_>) -> Result<(), NeedsError> {
@@ -29,9 +28,9 @@ pub(super) fn collect(spec: &HookSpec, layout: &Layout, out: &mut Collector<'_>)
     }
 }
 
-/// Both kinds are looked through for every hook: what an earlier version registered is to go.
+/// Both kinds for every hook, because registrations of an earlier version must be removed.
 fn registrations(spec: &HookSpec, named: bool, out: &mut Collector<'_>) -> Result<(), NeedsError> {
-    // The name of a bundle's hook has that of its HookBundle in it, which is not known here.
+    // The name of a bundle's hook contains the name of its HookBundle, which is not known here.
     let name = named.then(|| spec.name.configuration());
     for resource in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
         let access = |name: Option<&str>, verb| cluster("admissionregistration.k8s.io", resource, name, verb);
@@ -59,7 +58,7 @@ fn conversions(spec: &HookSpec, out: &mut Collector<'_>) -> Result<(), NeedsErro
     Ok(())
 }
 
-/// A new object has no name where RBAC looks.
+/// RBAC does not know the name of a new object.
 fn certificates(secret: &str, namespace: &str, out: &mut Collector<'_>) -> Result<(), NeedsError> {
     for (name, verb) in [(None, "create"), (Some(secret), "get"), (Some(secret), "update"), (Some(secret), "watch")] {
         let access = Access {

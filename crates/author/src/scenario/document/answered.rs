@@ -1,4 +1,4 @@
-//! What the answer to the last `admission` or `conversion` must be. Judges nothing.
+//! The expected response to the last `admission` or `conversion`.
 
 use super::{
     super::{
@@ -9,27 +9,27 @@ use super::{
     ask::{flag, texts},
 };
 
-/// The answer to a request for review.
+/// The expected response to an admission request.
 #[derive(Debug, Clone)]
 pub struct Reviewed {
     pub allowed: Option<bool>,
-    /// The denial's contains it.
+    /// The message of the denial contains it.
     pub message: Option<String>,
     pub code: Option<usize>,
     pub reason: Option<String>,
-    /// As many as there are, each contained in its warning.
+    /// The number must match, and each is contained in its warning.
     pub warnings: Option<Vec<String>>,
     pub audit: Vec<(String, String)>,
-    /// It is so at least.
+    /// The object has at least these fields.
     pub object: Option<Node>,
-    /// There is no answer, because of this.
+    /// There is no response, for this reason.
     pub failed: Option<String>,
 }
 
-/// The answer to a conversion.
+/// The expected response to a conversion request.
 #[derive(Debug, Clone)]
 pub struct Converted {
-    /// As many as there are.
+    /// The number must match.
     pub objects: Vec<Node>,
     pub failed: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What the API server would ask a hook: the steps `admission` and `convert`, as a file says them. Asks nobody.
+//! The steps `admission` and `convert`: requests that the API server would send to a hook.
 
 use serde_json::Value;
 
@@ -11,9 +11,9 @@ use super::{
     Object, object, objects,
 };
 
-/// What may be done with an object.
+/// The operations of admission requests.
 pub const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
-/// Who asks if a step says nothing.
+/// The default user of a request.
 const USER: &str = "kubernetes-admin";
 
 #[derive(Debug, Clone)]
@@ -22,10 +22,10 @@ pub enum Question {
     Conversion(Conversion),
 }
 
-/// A request for review.
+/// An admission request.
 #[derive(Debug, Clone)]
 pub struct Admission {
-    /// None: every binding whose rules match.
+    /// None for every binding whose rules match.
     pub binding: Option<String>,
     pub operation: &'static str,
     pub object: Option<Object>,
@@ -36,10 +36,10 @@ pub struct Admission {
     pub dry_run: bool,
 }
 
-/// Objects that are wanted in another version.
+/// A conversion request.
 #[derive(Debug, Clone)]
 pub struct Conversion {
-    /// None: of the objects' group.
+    /// None for the CustomResourceDefinition of the objects' group.
     pub crd: Option<String>,
     /// `v1` or `stable.example.com/v1`
     pub to: String,
@@ -77,7 +77,7 @@ impl Admission {
         Some(admission)
     }
 
-    /// The object that it is about.
+    /// The object of the request.
     pub fn subject(&self) -> Option<&Object> {
         self.object.as_ref().or(self.old_object.as_ref())
     }
@@ -96,7 +96,7 @@ impl Conversion {
     }
 }
 
-/// A list of texts; none when the key is absent.
+/// A list of texts. None if the key is missing.
 pub fn texts(fields: &Fields<'_>, key: &'static str) -> Option<Vec<String>> {
     let text = |(node, path): (&Node, String)| match &node.kind {
         Kind::Scalar(Value::String(text)) => Some(text.clone()),

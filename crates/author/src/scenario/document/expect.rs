@@ -1,4 +1,4 @@
-//! What must hold at one time: the `expect` of a step. Judges nothing.
+//! The `expect` of a step: what must hold at one time.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use super::{
     objects,
 };
 
-/// Within this time an expectation holds, unless it says another.
+/// The default time within which an expectation must hold.
 const WITHIN: Duration = Duration::from_secs(10);
-/// Verbs of writes, as the audit log has them.
+/// Verbs of writes, as in the audit log.
 pub const VERBS: [&str; 4] = ["create", "update", "patch", "delete"];
-/// Kinds of failures, as the log of runs has them.
+/// Kinds of failures, as in the log of runs.
 pub const FAILURES: [&str; 11] = [
     "retry",
     "retry-after",
@@ -37,21 +37,21 @@ pub struct Expect {
     pub present: Vec<Object>,
     pub absent: Vec<Object>,
     pub logged: Vec<Line>,
-    /// In this order, others between them.
+    /// In this order, possibly with others between them.
     pub writes: Vec<Write>,
     /// In this order, and no others.
     pub only_writes: Option<Vec<Write>>,
     pub metrics: Vec<Metric>,
     pub failures: Vec<Failures>,
-    /// The answer to the last admission.
+    /// The response to the last admission request.
     pub admission: Option<Reviewed>,
-    /// The answer to the last conversion.
+    /// The response to the last conversion request.
     pub conversion: Option<Converted>,
-    /// It holds within this time after the step begins.
+    /// The time after the beginning of the step within which it must hold.
     pub within: Duration,
 }
 
-/// How often there are lines that contain a text.
+/// How many lines must contain a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub text: String,
@@ -64,7 +64,7 @@ pub enum Count {
     Exactly(usize),
 }
 
-/// A write that the hook asked for.
+/// A write of the hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     pub verb: &'static str,
@@ -79,7 +79,7 @@ pub struct Write {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     pub name: String,
-    /// At least these.
+    /// The series has at least these labels.
     pub labels: Vec<(String, String)>,
     pub value: f64,
 }
@@ -118,7 +118,7 @@ impl Expect {
     }
 }
 
-/// Whether a key asks for something. That there are no writes is something.
+/// Whether a key requires something. An empty `onlyWrites` requires that there are no writes.
 fn has(fields: &Fields<'_>, key: &&'static str) -> bool {
     let empty = |node: &Node| matches!(&node.kind, Kind::List(items) if items.is_empty());
     fields.take(key).is_some_and(|node| *key == "onlyWrites" || !empty(node))

@@ -1,6 +1,4 @@
-//! What a scenario file holds. Finds everything that is wrong with one before it gives up.
-//!
-//! Never looks at a cluster.
+//! The content of a scenario file. It reports all problems of a file at once.
 
 pub mod answered;
 pub mod ask;
@@ -21,11 +19,11 @@ use super::{
     tree::{self, Kind, Node},
 };
 
-/// No wait is longer.
+/// Maximum of a wait.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
-/// No more time passes at once.
+/// Maximum time that passes in one step.
 pub(super) const MAX_PASS: Duration = Duration::from_secs(366 * 24 * 3600);
-/// The keys of a step, of which it has one.
+/// The keys of a step, which has exactly one of them.
 pub(super) const ACTIONS: [&str; 12] = [
     "create",
     "apply",
@@ -40,17 +38,16 @@ pub(super) const ACTIONS: [&str; 12] = [
     "conversion",
     "expect",
 ];
-/// No fault comes more often.
+/// Maximum number of repetitions of a fault.
 pub(super) const MAX_TIMES: usize = 1000;
 
-/// A whole file.
 #[derive(Debug, Clone)]
 pub struct Scenario {
-    /// A sentence that says what is shown.
+    /// A sentence that says what the scenario shows.
     pub name: String,
-    /// What is there before the hook is loaded.
+    /// The objects that exist before the hook is loaded.
     pub(super) given: Vec<Object>,
-    /// What the API server will answer the operator.
+    /// Responses that the operator receives instead of the API server's.
     pub(super) faults: Vec<Fault>,
     pub(super) steps: Vec<Step>,
 }
@@ -67,20 +64,20 @@ pub(super) enum Action {
     Apply(Object),
     Patch(Object),
     Delete(Object),
-    /// Schedules of this name strike.
+    /// Schedules of this name fire.
     Tick(String),
-    /// For schedules, and for what waits in queues, so much time passes at once.
+    /// This much time passes at once, for schedules and for triggers in queues.
     Pass(Duration),
     Wait(Duration),
     Fault(Fault),
     /// The operator is stopped and started again.
     Restart,
-    /// The hook is asked as the API server would ask it.
+    /// The hook receives a request of the API server.
     Ask(Question),
     Expect(Box<Expect>),
 }
 
-/// The next calls of one sort get another answer than the API server's.
+/// The next calls of one kind receive another response than the API server's.
 #[derive(Debug, Clone)]
 pub(super) struct Fault {
     pub verb: &'static str,
@@ -90,11 +87,11 @@ pub(super) struct Fault {
     pub times: usize,
 }
 
-/// An object, of which apiVersion, kind and name are known.
+/// An object with apiVersion, kind and name.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub value: Value,
-    /// The same, as it stands in the file.
+    /// The same, as it is in the file.
     pub node: Node,
 }
 
@@ -111,7 +108,7 @@ impl fmt::Display for Object {
 }
 
 impl Scenario {
-    /// Reads a file's text, or says all that is wrong with it, in its order.
+    /// Parses a file's text. The problems are in the file's order.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         let root = tree::read(text).map_err(|problem| vec![problem])?;
         let problems = Problems::default();
@@ -122,7 +119,7 @@ impl Scenario {
         }
     }
 
-    /// Without a tick or time that is asked for, schedules tick by the clock.
+    /// Schedules follow the clock, unless a step makes them tick or makes time pass.
     pub(super) fn ticks_by_itself(&self) -> bool {
         !self.steps.iter().any(|step| matches!(step.action, Action::Tick(_) | Action::Pass(_)))
     }
@@ -203,7 +200,7 @@ fn fault(node: &Node, path: &str, problems: &Problems) -> Option<Fault> {
     Some(Fault { verb: verb?, object: object?, answer: answer?, times })
 }
 
-/// The objects of a list; none when the key is absent.
+/// The objects of a list. Empty if the key is missing.
 pub(super) fn objects(fields: &Fields<'_>, key: &'static str) -> Vec<Object> {
     let items = fields.items(key).into_iter().flatten();
     items.filter_map(|(node, path)| object(node, &path, fields.problems())).collect()

@@ -1,4 +1,4 @@
-//! Whether the answer to the last `admission` or `conversion` is as expected.
+//! Compares the response to the last `admission` or `conversion` with the expected one.
 
 use boathook_core::model::Verdict;
 
@@ -11,11 +11,11 @@ use super::{
     Answer, Spot, Wrong, diff,
 };
 
-/// HTTP status and reason of a denial that says none.
+/// HTTP status and reason of a denial that does not set them.
 const DENIED: (u16, &str) = (403, "Forbidden");
 
 impl Reviewed {
-    /// What is not so.
+    /// The differences.
     pub fn differs(&self, answer: &Answer) -> Vec<Wrong> {
         let (verdict, object) = match (answer, &self.failed) {
             (Answer::Failed(text), Some(wanted)) if text.contains(wanted) => return Vec::new(),
@@ -69,7 +69,7 @@ impl Reviewed {
 }
 
 impl Converted {
-    /// What is not so.
+    /// The differences.
     pub fn differs(&self, answer: &Answer) -> Vec<Wrong> {
         let objects = match (answer, &self.failed) {
             (Answer::Failed(text), Some(wanted)) if text.contains(wanted) => return Vec::new(),

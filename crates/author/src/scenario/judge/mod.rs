@@ -1,4 +1,4 @@
-//! Whether what was seen is what is expected, and what is not. Looks at nothing itself.
+//! Compares what was found with what is expected. Pure.
 
 mod answered;
 
@@ -11,40 +11,40 @@ use super::{
     matcher::{Difference, differences, shown},
 };
 
-/// What was read of a cluster and an operator.
+/// What was read from a cluster and an operator.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Seen {
     /// The expected objects.
     pub present: Vec<Option<Value>>,
-    /// Those that are expected to be absent.
+    /// The objects that are expected to be absent.
     pub absent: Vec<Option<Value>>,
-    /// Series as text; empty when no metric is expected.
+    /// Series as text. Empty if no metric is expected.
     pub metrics: String,
-    /// What came of the last question.
+    /// The result of the last request.
     pub answer: Option<Answer>,
 }
 
-/// What came of a question.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Answer {
-    /// The decision of all bindings that were asked, and what they made of the object.
+    /// The decision of all bindings that were called, and the resulting object.
     Reviewed { verdict: Verdict, object: Option<Value> },
     /// The objects, in order.
     Converted(Vec<Value>),
-    /// None: the hook failed, or can't answer.
+    /// There is no response, because the hook failed or cannot answer.
     Failed(String),
 }
 
-/// One thing that is not as expected.
+/// One difference.
 #[derive(Debug, Clone)]
 pub(super) struct Wrong {
-    /// What, and how it differs, over several lines.
+    /// What differs, and how, in several lines.
     pub text: String,
-    /// Of an expected object: where it differs. What can be accepted.
+    /// The differences of an expected object, which can be accepted.
     pub differs: Option<(Spot, Vec<Difference>)>,
 }
 
-/// An expected object.
+/// The place of an expected object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spot {
     /// `present[index]`
@@ -61,7 +61,7 @@ impl From<String> for Wrong {
     }
 }
 
-/// Everything that is not as expected.
+/// All differences.
 pub(super) fn judge(expect: &Expect, seen: &Seen, log: &Log, hook: &str) -> Vec<Wrong> {
     let mut wrong = objects(expect, seen);
     let said = expect.logged.iter().filter_map(|line| line.differs(log.said(hook, &line.text)));
@@ -79,7 +79,7 @@ pub(super) fn judge(expect: &Expect, seen: &Seen, log: &Log, hook: &str) -> Vec<
     wrong
 }
 
-/// What is not as expected of the answer to the last question.
+/// The differences of the response to the last request.
 pub(super) fn answer(expect: &Expect, answer: Option<&Answer>) -> Vec<Wrong> {
     let asked = expect.admission.is_some() || expect.conversion.is_some();
     let Some(answer) = answer else {
@@ -134,7 +134,7 @@ impl Count {
 }
 
 impl Line {
-    /// What is wrong when there are so many lines.
+    /// The difference, if the number of lines is not the expected one.
     pub fn differs(&self, found: usize) -> Option<String> {
         let text = &self.text;
         match self.count {
@@ -153,7 +153,7 @@ impl Write {
     }
 }
 
-/// What is wrong with the writes, as a list of them.
+/// The differences of the writes, as a list of them.
 fn writes(expect: &Expect, found: &[Written]) -> Option<String> {
     if let Some(only) = &expect.only_writes {
         let same = only.len() == found.len() && only.iter().zip(found).all(|(wanted, found)| wanted.is(found));

@@ -1,6 +1,5 @@
-//! Asks the hook of a scenario what the API server would ask it: each binding whose rules match, mutating ones first.
-//!
-//! Never looks at selectors and match conditions, which are the API server's to evaluate, and never judges an answer.
+//! Sends an API server's request to the hook of a scenario: to each binding whose rules match, mutating ones first. It
+//! ignores selectors and match conditions, because the API server evaluates them.
 
 use std::sync::Arc;
 
@@ -21,10 +20,10 @@ use super::{
     Operator,
 };
 
-/// No conversion takes longer: what an API server waits for one.
+/// Maximum time of a conversion, which is the API server's timeout.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Where a request goes.
+/// The resource of a request.
 struct Place {
     group: String,
     version: String,
@@ -32,7 +31,7 @@ struct Place {
     namespaced: bool,
 }
 
-/// The error is one of the scenario, not of the hook.
+/// An error is one of the scenario, not of the hook.
 pub(super) async fn ask(question: &Question, operator: &Operator, admin: &Admin) -> Result<Answer, String> {
     match question {
         Question::Admission(admission) => review(admission, operator, admin).await,

@@ -1,6 +1,4 @@
-//! One scenario from its empty cluster to its last step.
-//!
-//! Never decides what matches.
+//! Plays one scenario, from its empty cluster to its last step.
 
 mod answers;
 mod operator;
@@ -24,33 +22,32 @@ use super::{
 };
 use operator::Operator;
 
-/// How often an expectation is looked at that does not hold yet.
+/// Time between two checks of an expectation that does not hold yet.
 const GLANCE: Duration = Duration::from_millis(5);
-/// How often the hook is asked again whose answer is not as expected: a snapshot may be behind.
+/// Time before the request is sent again if the response is not the expected one. A snapshot may be behind.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// How scenarios are played.
 #[derive(Clone)]
 pub struct Settings {
     /// The sandbox of each operator.
     pub sandbox: SandboxConfig,
-    /// Objects that are not as expected are accepted as they are, and the file's edits are told.
+    /// Accepts objects that differ from the expected ones, and returns edits for the file.
     pub accept: bool,
 }
 
-/// A scenario that ended well.
+/// A scenario that passed.
 #[derive(Debug, Default)]
 pub struct Played {
-    /// What makes the file say what was found; with [`Settings::accept`].
+    /// The edits after which the file expects what was found, with [`Settings::accept`].
     pub edits: Vec<Edit>,
 }
 
-/// A scenario that did not.
+/// A scenario that failed.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// Where: `steps[1]`, and the line of its file. None: before the first step.
+    /// The step, as in `steps[1]`, and its line in the file. None before the first step.
     pub step: Option<(usize, usize)>,
-    /// What is wrong, over several lines.
+    /// What is wrong, in several lines.
     pub text: String,
     /// The end of the operator's log.
     pub log: Vec<String>,
@@ -62,18 +59,18 @@ impl Failure {
     }
 }
 
-/// A stage: cluster, admin, operator.
+/// The cluster's admin, the operator, and the state of a scenario.
 struct Play<'p> {
     admin: Admin,
     operator: Operator,
     faults: Faults,
     settings: &'p Settings,
     edits: Vec<Edit>,
-    /// The last question, and what came of it.
+    /// The last request and its result.
     asked: Option<(Question, Answer)>,
 }
 
-/// Plays on this thread, which must have a runtime of its own.
+/// Plays on this thread, which must have its own runtime.
 pub(super) async fn play(
     hook: &HookName,
     hooks: &Path,
@@ -159,7 +156,7 @@ impl Play<'_> {
         answer.map_err(|error| format!("{key}: {error}"))
     }
 
-    /// Asks the last question once more if its answer is not as expected.
+    /// Sends the last request again if the response is not the expected one.
     async fn ask_again(&mut self, expect: &Expect) -> Result<(), String> {
         let wrong = |(_, answer): &&(Question, Answer)| !judge::answer(expect, Some(answer)).is_empty();
         if let Some((question, _)) = self.asked.as_ref().filter(wrong) {
@@ -181,8 +178,8 @@ impl Play<'_> {
             let late = began.elapsed() > expect.within;
             let seen = self.look(expect).await?;
             let wrong = judge(expect, &seen, &self.operator.log, self.operator.hook());
-            // Objects are read one after the other. What is the same when all were read once more was so
-            // at one time, in between.
+            // Objects are read one after the other. If a second read finds the same, they were in this state at the
+            // same time, between the two reads.
             if wrong.is_empty() && self.look(expect).await? == seen {
                 return Ok(());
             }
@@ -208,7 +205,7 @@ impl Play<'_> {
         Ok(found)
     }
 
-    /// Takes what was found for what is expected; false when that is not wanted, or not possible.
+    /// Accepts what was found. False if that is not configured, or not possible.
     fn accept(&mut self, expect: &Expect, wrong: &[Wrong]) -> bool {
         let edits = |wrong: &Wrong| {
             let (spot, differences) = wrong.differs.as_ref()?;

@@ -1,6 +1,5 @@
-//! The operator of one scenario, with one hook, in this process and on this thread.
-//!
-//! Never looks into it but by its log, its health and its metrics.
+//! The operator of one scenario, with one hook, in this process and on this thread. It is observed only through its
+//! log, its health and its metrics.
 
 use std::{
     path::Path,
@@ -18,11 +17,11 @@ use kube::Client;
 
 use super::{super::log::Log, Settings};
 
-/// The first second of 2026, in UTC: the time of schedules when a scenario begins.
+/// The first second of 2026 in UTC: the time of schedules at the beginning of a scenario.
 const BEGINNING: i64 = 1_767_225_600;
-/// Ticks that one passing of time may bring.
+/// Maximum number of ticks when time passes.
 const MAX_TICKS: usize = 1000;
-/// A hook synchronises within this time.
+/// Time limit for a hook's synchronization.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Operator {
@@ -30,12 +29,12 @@ pub struct Operator {
     options: Options,
     hook: HookName,
     pub log: Log,
-    /// By this, schedules strike when a scenario lets time pass.
+    /// The time of schedules, which advances when a scenario lets time pass.
     now: Timestamp,
 }
 
 impl Operator {
-    /// Starts it with the hook of a directory, and waits until that has synchronised or failed.
+    /// Starts the operator with the hook of a directory, and waits until the hook has synchronized or failed.
     pub async fn start(
         hook: &HookName,
         hooks: &Path,
@@ -55,8 +54,7 @@ impl Operator {
         Ok(operator)
     }
 
-    /// Ends it in good order, starts it again, and waits until the hook has synchronised. The log
-    /// begins anew.
+    /// Shuts the operator down, starts it again with an empty log, and waits until the hook has synchronized.
     pub async fn restarted(self) -> Result<Self, String> {
         self.app.shutdown().await;
         self.log.clear();
@@ -70,12 +68,12 @@ impl Operator {
         self.app.shutdown().await;
     }
 
-    /// How many schedules of this name there are; they strike.
+    /// Fires the schedules of this name, and returns their number.
     pub fn tick(&self, schedule: &str) -> usize {
         self.app.tick(&self.hook, schedule)
     }
 
-    /// Lets time pass for schedules and for what waits in queues, at once.
+    /// Lets time pass at once, for schedules and for triggers in queues.
     pub fn pass(&mut self, time: Duration) -> Result<(), String> {
         let until = self.now.checked_add(time).map_err(|error| error.to_string())?;
         let all = self.app.pass(&self.hook, self.now, until, MAX_TICKS);
@@ -88,7 +86,7 @@ impl Operator {
         self.app.hook(&self.hook)
     }
 
-    /// Who answers for it.
+    /// The part of the operator that answers requests of the API server.
     pub fn answerer(&self) -> Arc<dyn Answerer> {
         self.app.answerer()
     }
@@ -97,7 +95,7 @@ impl Operator {
         self.hook.as_str()
     }
 
-    /// Until the hook has synchronised, or a run of it has failed: its retry waits for time to pass.
+    /// Waits until the hook has synchronized or one of its runs has failed. A retry would wait for time to pass.
     async fn synchronised(&self) -> Result<(), String> {
         let began = Instant::now();
         loop {

@@ -1,8 +1,8 @@
-//! What a binding without synchronization knew when it was listed, and what changed until it goes
-//! live: it may have to wait for other bindings of its hook, and no change in between is lost. One that waits for
-//! long, as another replica tells of the changes, remembers the latest time only.
+//! What a binding without synchronization knew when it was listed, and what changed until it goes live. It may have to
+//! wait for other bindings of its hook, and no change in between is lost. On a standby, where another replica reports
+//! the changes, the baseline moves on, so that it remembers only the recent ones.
 //!
-//! Never outlives the start.
+//! A baseline exists only during the start.
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
@@ -12,12 +12,11 @@ use super::{
 };
 use crate::model::{Item, ObjectKey, Trigger, WatchEventKind};
 
-/// The objects that the hook is taken to know; none when the kind was not served at the start.
+/// The objects that the hook is assumed to know. There are none if the kind was not served at the start.
 #[derive(Debug, Default)]
 pub(super) struct Baseline(HashMap<ObjectKey, (u64, Arc<Item>)>);
 
 impl Binding {
-    /// What is known now.
     pub(super) fn baseline(&self) -> Baseline {
         let shown = self.known.iter().filter_map(|(key, known)| match known.state {
             State::Shown { fingerprint } => Some((key.clone(), (fingerprint, self.items.get(key)?.clone()))),
@@ -26,7 +25,7 @@ impl Binding {
         Baseline(shown.collect())
     }
 
-    /// What was known at the time of the call before has been told of elsewhere, or will be.
+    /// Another replica has reported everything that was known at the previous call of this function, or will report it.
     pub fn told_elsewhere(&mut self) {
         if !self.listed || self.live || self.baseline.is_none() {
             return;
@@ -35,8 +34,7 @@ impl Binding {
         self.baseline = self.recent.replace(now).or(self.baseline.take());
     }
 
-    /// The events that lead from the baseline to what is known now, by namespace and name; what is
-    /// gone comes first.
+    /// The events that lead from the baseline to the current state, by namespace and name. Deletions come first.
     pub(super) fn since(&mut self, baseline: Baseline, now: Instant) -> Vec<Trigger> {
         let mut before: Vec<_> = baseline.0.into_iter().collect();
         before.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -44,7 +42,7 @@ impl Binding {
         let mut same = HashMap::new();
         for (key, (fingerprint, item)) in before {
             match self.known.get_mut(&key) {
-                // It is not known to be another one; it will be compared when the filter works again.
+                // The uid is the same. The object is compared when the filter works again.
                 Some(Known { state: State::Hidden { uid, last, .. }, .. }) if **uid == *item.uid => {
                     *last = Some((fingerprint, item));
                 }

@@ -1,7 +1,7 @@
 //! One `kubernetes` binding of a hook: which objects it knows, and which changes are triggers.
 //!
-//! Pure. Never runs a filter, publishes or queues: it is given the filter's result and gives back
-//! what follows from it.
+//! Pure: it does not run the filter, publish or queue. It receives the filter's result and returns what follows from
+//! it.
 //!
 //! ```text
 //!             all sources listed              admitted
@@ -11,9 +11,9 @@
 //!           the kind is not served
 //! ```
 //!
-//! An object is *late* while its filter could not run on its newest state, for a reason that is not the object's. It is
-//! never taken out of the snapshot for that: what was known of it stays there. With a late object a binding does not
-//! become listed, and one that is listed is not complete.
+//! An object is *late* while its filter could not run on its newest state, for a reason that is not the object's. The
+//! object stays in the snapshot with the state that was known before. A binding with a late object does not become
+//! listed, and one that is already listed is not complete.
 
 mod baseline;
 mod objects;
@@ -30,39 +30,36 @@ use crate::model::{
 
 pub use self::sources::SourceId;
 
-/// What the filter gave for an upserted object.
+/// What the filter returned for an upserted object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projection {
     /// The binding has no filter, or [`Binding::wants_filter`] said that it need not run.
     None,
     /// The result as canonical JSON.
     Result(Box<str>),
-    /// It failed, with this text.
+    /// The filter failed with this text.
     Failed(String),
-    /// It could not run yet, for a reason that is not the object's.
+    /// The filter could not run yet, for a reason that is not the object's.
     Late,
 }
 
-/// What followed from a change.
+/// What follows from a change.
 #[derive(Debug, Default, PartialEq)]
 pub struct Applied {
-    /// To be queued, in this order, once the snapshot is published.
+    /// To queue, in this order, after the snapshot is published.
     pub triggers: Vec<Trigger>,
-    /// The snapshot is not what it was before.
+    /// The snapshot has changed.
     pub changed: bool,
     /// The filter failed on this object, with a text that is new for it.
     pub new_error: bool,
 }
 
-/// How often objects came, changed in what the binding sees of them, and went; those of lists among
-/// them, and whether the hook hears of such changes or not.
+/// How often objects came, changed in what the binding sees of them, and went. This includes changes that a list
+/// showed, and changes that the hook does not receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// Objects that came.
     pub added: u64,
-    /// Objects that changed.
     pub modified: u64,
-    /// Objects that went.
     pub deleted: u64,
 }
 
@@ -74,7 +71,7 @@ impl Applied {
         self
     }
 
-    /// The hook is not told of this object.
+    /// Without the events about this object.
     fn without(mut self, object: &Object) -> Self {
         self.triggers.retain(|trigger| match &trigger.cause {
             Cause::Event(event) => event.item.uid != object.uid,
@@ -102,19 +99,19 @@ pub struct Binding {
     admitted: bool,
     listed: bool,
     live: bool,
-    /// What the hook is taken to know when the binding goes live without a synchronization.
+    /// What the hook is assumed to know when the binding goes live without a synchronization.
     baseline: Option<Baseline>,
-    /// What it is taken to know later.
+    /// The later state that replaces `baseline` with the next call of [`Binding::told_elsewhere`].
     recent: Option<Baseline>,
-    /// Some known objects are of sources that were given up for others.
+    /// Some known objects belong to sources that were given up for others.
     moving: bool,
     fingerprints: Fingerprints,
     interner: Interner,
 }
 
 impl Binding {
-    /// A binding without sources, whose kind is not known yet. With `waitForSynchronization` it
-    /// stays silent until it is [admitted](Binding::admit).
+    /// A binding without sources, whose kind is not known yet. With `waitForSynchronization`, it stays silent until it
+    /// is [admitted](Binding::admit).
     pub fn new(hook: HookName, spec: KubernetesBinding) -> Self {
         let snapshots = spec.snapshots();
         let admitted = !spec.wait_for_synchronization;
@@ -142,12 +139,11 @@ impl Binding {
         }
     }
 
-    /// The same, and it stays silent until it is admitted whatever its document says.
+    /// The same binding, but silent until it is admitted, whatever its document says.
     pub fn held_back(self) -> Self {
         Self { admitted: false, ..self }
     }
 
-    /// Whose it is.
     pub fn hook(&self) -> &HookName {
         &self.hook
     }
@@ -162,7 +158,8 @@ impl Binding {
         &self.items
     }
 
-    /// Whether all sources of the start were listed, and no object of theirs was late then: the snapshot can be shown.
+    /// Whether all sources of the start were listed and none of their objects was late then. The snapshot can then be
+    /// shown.
     pub fn is_listed(&self) -> bool {
         self.listed
     }
@@ -172,44 +169,43 @@ impl Binding {
         self.listed && self.late == 0
     }
 
-    /// Objects on whose newest state the filter could not run yet.
+    /// The number of objects on whose newest state the filter could not run yet.
     pub fn late(&self) -> usize {
         self.late
     }
 
-    /// Whether changes are events: it was listed and admitted, and the synchronization was made.
+    /// Whether changes are events: the binding is listed and admitted, and its synchronization was made.
     pub fn is_live(&self) -> bool {
         self.live
     }
 
-    /// Whether what this source says now is part of a list.
+    /// Whether the source's next changes are part of a list.
     pub fn is_listing(&self, source: SourceId) -> bool {
         self.sources.is_listing(source)
     }
 
-    /// Bytes that the items hold; shared parts are counted for each.
+    /// The bytes that the items hold. Shared parts count for each item.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Of these, the bytes that nothing else holds.
+    /// The part of these bytes that nothing else holds.
     pub fn own_bytes(&self) -> usize {
         self.own_bytes
     }
 
-    /// Objects on which the filter fails.
+    /// The number of objects on which the filter fails.
     pub fn failing(&self) -> usize {
         self.failing
     }
 
-    /// What happened to its objects since it was made.
+    /// What happened to its objects since the binding was created.
     pub fn changes(&self) -> Changes {
         self.changes
     }
 
-    /// The kind was found. If it was another before, as when a version is no longer served, the
-    /// sources of that are given up: objects that the new ones do not name are gone once all of those
-    /// were listed.
+    /// The kind was found. If it was another kind before, for example because a version is no longer served, its
+    /// sources are given up. Objects that the new sources do not name are gone once all of these were listed.
     pub fn served(&mut self, resource: Arc<Resource>) {
         if self.resource.as_ref().is_some_and(|before| *before != resource) {
             self.sources.clear();
@@ -218,11 +214,10 @@ impl Binding {
         self.resource = Some(resource);
     }
 
-    /// The API server does not serve the kind: there are no objects of it, and the sources are given
-    /// up.
+    /// The API server does not serve the kind: there are no objects of it, and the sources are given up.
     ///
-    /// What a hook without synchronization then hears of, once the kind is served, is all that is
-    /// there: it came after the start.
+    /// Once the kind is served, a hook without synchronization receives all objects that are there, because they came
+    /// after the start.
     pub fn unserved(&mut self, now: Instant) -> Applied {
         self.sources.clear();
         self.listed = false;
@@ -233,7 +228,7 @@ impl Binding {
         applied
     }
 
-    /// Another source; its objects come with its first list.
+    /// Adds a source. Its objects come with its first list.
     pub fn add_source(&mut self, id: SourceId) {
         self.sources.add(id);
     }
@@ -247,21 +242,21 @@ impl Binding {
         removed.and(self.settle(now))
     }
 
-    /// All sources were added that belong to the start.
+    /// All sources that belong to the start were added.
     pub fn sources_complete(&mut self, now: Instant) -> Applied {
         self.sources.complete();
         self.settle(now)
     }
 
-    /// The binding goes live as soon as it is listed; before, its state just follows the cluster.
+    /// The binding goes live as soon as it is listed. Until then, its state only follows the cluster.
     pub fn admit(&mut self, now: Instant) -> Applied {
         self.admitted = true;
         self.settle(now)
     }
 
-    /// Takes a change of one source. `projection` belongs to an `Upsert`. Changes of sources that were
-    /// not added, or were removed, mean nothing. Nor does `Unserved`: whether the kind is gone is for
-    /// [`Binding::unserved`] to say, once for all sources.
+    /// Applies a change of one source. `projection` belongs to an `Upsert`. Changes of sources that were not added, or
+    /// were removed, are ignored. `Unserved` is ignored too, because [`Binding::unserved`] handles it once for all
+    /// sources.
     pub fn apply(&mut self, source: SourceId, change: &Change, projection: Projection, now: Instant) -> Applied {
         let Some(list) = self.sources.list(source) else { return Applied::default() };
         let late = self.late;
@@ -278,13 +273,13 @@ impl Binding {
         self.settle_after(late, applied, now)
     }
 
-    /// The last late object may have been what the binding waited for.
+    /// The binding may have waited for the last late object.
     fn settle_after(&mut self, late: usize, applied: Applied, now: Instant) -> Applied {
         if late > 0 && self.late == 0 { applied.and(self.settle(now)) } else { applied }
     }
 
-    /// The same for a change that the hook made itself: the binding's state follows, and the hook is
-    /// not told of this object.
+    /// Applies a change that the hook made itself: the binding's state follows, and the hook receives no event about
+    /// this object.
     pub fn apply_own(&mut self, source: SourceId, change: &Change, projection: Projection, now: Instant) -> Applied {
         let applied = self.apply(source, change, projection, now);
         match change {
@@ -299,7 +294,7 @@ impl Binding {
         gone.and(self.settle(now))
     }
 
-    /// What follows when it may have become listed, or admitted.
+    /// What follows when the binding may have become listed or admitted.
     fn settle(&mut self, now: Instant) -> Applied {
         let mut applied = Applied::default();
         if !self.sources.are_listed() {

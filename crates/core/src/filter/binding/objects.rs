@@ -1,7 +1,6 @@
-//! The objects of a binding: what is known of each, what the snapshot shows, and which event a
-//! change of one is.
+//! The objects of a binding: what is known of each, what the snapshot shows, and which event a change makes.
 //!
-//! Knows of lists only their number; [`super::Binding`] says which is over.
+//! It knows lists only by their number. [`super::Binding`] says which list is over.
 
 use std::{sync::Arc, time::Instant};
 
@@ -21,44 +20,44 @@ pub(super) struct Known {
     pub state: State,
     /// There is a newer state, on which the filter could not run yet.
     pub late: bool,
-    /// Of the text that the snapshot shares with others.
+    /// The charge for the text that the snapshot shares with others.
     pub charge: Option<Charge>,
 }
 
 #[derive(Debug)]
 pub(super) enum State {
-    /// It is in the snapshot.
+    /// The object is in the snapshot.
     Shown { fingerprint: u64 },
-    /// It is in no snapshot: the filter fails on it, with this error, or did not run on any state of it yet. `last` is
-    /// what the hook knows of it.
+    /// The object is not in the snapshot: the filter fails on it with this error, or did not run on any state of it
+    /// yet. `last` is what the hook knows of it.
     Hidden { uid: Box<str>, error: Option<String>, last: Option<(u64, Arc<Item>)> },
 }
 
 impl Binding {
-    /// Whether the filter has to run on this state of an object; not if it is the one that is known.
+    /// Whether the filter has to run on this state of an object. It need not run on the known state.
     pub fn wants_filter(&self, object: &Object) -> bool {
         self.spec.jq_filter.is_some() && !self.is_known(object)
     }
 
-    /// Whether this is the state of the object that is known already.
+    /// Whether this state of the object is already known.
     pub fn is_known(&self, object: &Object) -> bool {
         let shown = self.items.get(&object.key).is_some_and(|item| {
             item.uid == object.uid
                 && item.resource_version == object.resource_version
                 && !item.resource_version.is_empty()
         });
-        // Another version of the kind shows the same state differently.
+        // The source must still exist: another version of the kind shows the same state differently.
         shown && self.known.get(&object.key).is_some_and(|known| self.sources.contains(known.source))
     }
 
-    /// Whether the filter has still to run on this object, of which the caller has the newest state.
+    /// Whether the filter still has to run on this object. The caller passes the newest state.
     pub fn is_late(&self, object: &Object) -> bool {
         let known = self.known.get(&object.key);
         known.is_some_and(|known| known.late && self.uid(&object.key) == Some(&*object.uid))
     }
 
-    /// Takes the result of a filter that could not run before on this state of an object, which may be the hook's
-    /// own. Nothing happens unless the object [is late](Binding::is_late).
+    /// Applies the result of a filter that could not run before on this state of an object. `own` says that the state
+    /// is the hook's own. Nothing happens unless the object [is late](Binding::is_late).
     pub fn retry(&mut self, object: &Object, projection: Projection, own: bool, now: Instant) -> Applied {
         let Some(Known { source, list, .. }) = self.known.get(&object.key).filter(|_| self.is_late(object)) else {
             return Applied::default();
@@ -79,7 +78,7 @@ impl Binding {
         if self.is_known(object) {
             if let Some(known) = self.known.get_mut(&object.key) {
                 (known.source, known.list) = seen_in;
-                // It went back to the state that is shown.
+                // The object went back to the state that the snapshot shows.
                 self.late = self.late.saturating_sub(usize::from(std::mem::take(&mut known.late)));
             }
             return Applied::default();
@@ -130,14 +129,14 @@ impl Binding {
             }
         };
         applied.triggers.extend(event);
-        // The key of the new state, so that the old object's memory is released.
+        // This inserts the key of the new state, so that the old object's memory is released.
         let shared = self.spec.content == Content::Full && matches!(state, State::Shown { .. });
         let charge = shared.then(|| object.charge.clone());
         self.known.insert(object.key.clone(), Known { source, list, state, late: false, charge });
         applied
     }
 
-    /// An object of the same name with another uid is gone, even if nobody saw it go.
+    /// An object with the same name and another uid is gone, even if nobody saw it go.
     fn end_of_predecessor(&mut self, object: &Object, now: Instant) -> Applied {
         match self.uid(&object.key) {
             Some(uid) if *uid != *object.uid => self.remove(&object.key, now),
@@ -152,7 +151,7 @@ impl Binding {
         }
     }
 
-    /// Puts the item into the snapshot; the event, if the hook should hear of it.
+    /// Puts the item into the snapshot. Returns the event, if the hook should receive it.
     fn reappears(
         &mut self,
         previous: Option<State>,
@@ -185,8 +184,8 @@ impl Binding {
         }
     }
 
-    /// Takes the item out of the snapshot: a stale one would be a lie. Says also whether the text is
-    /// new for this object, and whether the snapshot changed.
+    /// Takes the item out of the snapshot, because a stale item would be wrong. Also returns whether the text is new
+    /// for this object, and whether the snapshot changed.
     fn fails(&mut self, object: &Object, previous: Option<State>, error: String) -> (State, bool, bool) {
         let uid = object.uid.clone();
         match previous {
@@ -197,7 +196,7 @@ impl Binding {
             }
             Some(State::Shown { fingerprint }) => {
                 self.failing += 1;
-                // Before the synchronisation the hook knows of nothing.
+                // Before the synchronization, the hook knows nothing.
                 let last = self.hide(&object.key).filter(|_| self.live).map(|item| (fingerprint, item));
                 (State::Hidden { uid, error: Some(error), last }, true, true)
             }
@@ -223,7 +222,7 @@ impl Binding {
         }
     }
 
-    /// Removes all objects of sources that are no more.
+    /// Removes all objects of sources that no longer exist.
     pub(super) fn remove_orphans(&mut self, now: Instant) -> Applied {
         let sources = std::mem::take(&mut self.sources);
         let applied = self.remove_where(|known| !sources.contains(known.source), now);
@@ -231,7 +230,7 @@ impl Binding {
         applied
     }
 
-    /// Removes objects, by namespace and name.
+    /// Removes objects in the order of their namespaces and names.
     pub(super) fn remove_where(&mut self, gone: impl Fn(&Known) -> bool, now: Instant) -> Applied {
         let mut keys: Vec<_> = self.known.iter().filter(|(_, known)| gone(known)).map(|(key, _)| key.clone()).collect();
         keys.sort();

@@ -1,24 +1,21 @@
-//! The watches that feed a binding: which list each is in, and whether all were listed.
-//!
-//! Knows no object.
+//! The watches that feed a binding: which list each one is in, and whether all were listed.
 
 use std::collections::HashMap;
 
-/// A watch of one selection, numbered by whoever feeds the binding; numbers are never used again.
+/// A watch of one selection. The feeder of the binding chooses the numbers, and never uses a number again.
 pub type SourceId = usize;
 
 #[derive(Debug, Default)]
 struct Source {
-    /// The number of the list that is or was last read.
+    /// The number of the list that is being read, or was read last.
     list: u32,
     /// That list is not complete.
     listing: bool,
     listed: bool,
-    /// It was there when the binding started: the synchronization waits for it.
+    /// The source was there when the binding started, so the synchronization waits for it.
     first: bool,
 }
 
-/// All sources of a binding.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     all: HashMap<SourceId, Source>,
@@ -32,12 +29,12 @@ impl Sources {
         self.all.entry(id).or_insert(Source { first, ..Source::default() });
     }
 
-    /// Whether it was there.
+    /// Returns whether the source was there.
     pub fn remove(&mut self, id: SourceId) -> bool {
         self.all.remove(&id).is_some()
     }
 
-    /// Forgets all; others may be added, as at the start.
+    /// Forgets all sources. Others may be added, as at the start.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -50,12 +47,12 @@ impl Sources {
         self.all.contains_key(&id)
     }
 
-    /// Whether what it says now is part of a list.
+    /// Whether the source's next changes are part of a list.
     pub fn is_listing(&self, id: SourceId) -> bool {
         self.all.get(&id).is_some_and(|source| source.listing || !source.listed)
     }
 
-    /// The number of its list.
+    /// The number of the source's list.
     pub fn list(&self, id: SourceId) -> Option<u32> {
         self.all.get(&id).map(|source| source.list)
     }
@@ -67,7 +64,7 @@ impl Sources {
         }
     }
 
-    /// The number of the list that is complete now.
+    /// Returns the number of the list that is now complete.
     pub fn list_done(&mut self, id: SourceId) -> Option<u32> {
         let source = self.all.get_mut(&id)?;
         (source.listing, source.listed) = (false, true);

@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-/// Failures in a row that are taken for bad luck.
+/// The filter has to wait from this many failures in a row on. Fewer may be bad luck.
 const PATIENCE: u32 = 3;
 /// The first wait, doubled with each further failure.
 const FIRST: Duration = Duration::from_secs(1);
-/// The longest wait.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The state of one filter.
+/// The back-off of one filter.
 #[derive(Debug, Default)]
 pub struct Backoff {
     failures: u32,
@@ -17,14 +16,13 @@ pub struct Backoff {
     last: String,
 }
 
-/// A refusal.
+/// The filter may not run yet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Until the next try.
+    /// The time until the next try.
     pub wait: Duration,
     /// Failures in a row.
     pub failures: u32,
-    /// The last one.
     pub last: String,
 }
 
@@ -37,12 +35,12 @@ impl Backoff {
         }
     }
 
-    /// It ended by itself.
+    /// The filter ended by itself.
     pub fn succeeded(&mut self) {
         *self = Self::default();
     }
 
-    /// It had to be stopped.
+    /// The filter had to be stopped.
     pub fn failed(&mut self, now: Instant, why: String) {
         self.failures = self.failures.saturating_add(1);
         self.last = why;

@@ -1,7 +1,7 @@
-//! Compiles programs beside the runtime, and evaluates them: here when they provably end soon, else in a worker of the
-//! program's own.
+//! Compiles programs outside of the runtime's threads, and evaluates them: in this process if they provably end soon,
+//! otherwise in a worker process of the program's own.
 //!
-//! Never lets an evaluation run beyond its limits, and never has more workers than it may.
+//! No evaluation runs beyond its limits, and there are never more workers than allowed.
 
 mod backoff;
 mod program;
@@ -28,45 +28,47 @@ use super::{
 };
 use crate::fair::{Pool, Share, Tenant};
 
-/// How often an evaluation that waits for a place looks for idle workers.
+/// How often an evaluation that waits for a place checks for idle workers.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Runs filters. One for the process.
+/// Runs filters. Each operator has one.
 #[derive(Debug)]
 pub struct Evaluator {
     config: WorkerConfig,
     places: Pool,
-    /// Programs that are compiled at the same time.
+    /// Limits how many programs are compiled at the same time.
     compiles: Pool,
-    /// Evaluations that wait for a place.
+    /// The number of evaluations that wait for a place.
     waiting: AtomicUsize,
     /// Slots that have, or had, a worker.
     slots: Mutex<Vec<Weak<Slot>>>,
 }
 
 impl Evaluator {
-    /// No process is started before a program needs one.
+    /// Starts no process. The first program that needs one does.
     pub fn new(config: WorkerConfig) -> Self {
         let places = Pool::new(config.max_workers as u64);
         Self { config, places, compiles: Pool::of_threads(), waiting: AtomicUsize::new(0), slots: Mutex::default() }
     }
 
-    /// Compiles a tenant's program on no thread of the runtime: a large one takes a while. Tenants take turns.
+    /// Compiles a tenant's program outside of the runtime's threads, because a large program takes a while. Tenants
+    /// take turns.
     pub async fn compile(&self, tenant: &Tenant, program: &str) -> Result<Program, CompileError> {
         let turn = self.compiles.take(tenant, 1).await;
         let (tenant, program) = (tenant.clone(), program.to_owned());
-        // The turn goes with the work, which nobody can end.
+        // The work keeps the turn, because nobody can end the work.
         let work = move || (program::compile_for(&tenant, &program), turn).0;
         let stopped = |error| Err(CompileError::whole(format!("it was not compiled to the end: {error}")));
         spawn_blocking(work).await.unwrap_or_else(stopped)
     }
 
-    /// The worker processes that exist.
+    /// The number of places in use: worker processes, and processes of other kinds that took a [place](Self::place).
     pub fn workers(&self) -> usize {
         usize::try_from(self.places.capacity() - self.places.free()).unwrap_or(usize::MAX)
     }
 
-    /// A worker's place, for a process of another kind. Tenants take turns; no idle worker is in their way.
+    /// A worker's place, also for a process of another kind. Tenants take turns. If there is no place, an idle worker
+    /// is stopped.
     pub async fn place(&self, tenant: &Tenant) -> Share {
         if let Some(place) = self.places.try_take(tenant, 1) {
             return place;
@@ -74,7 +76,7 @@ impl Evaluator {
         let _waiting = Waiting::new(&self.waiting);
         let mut place = std::pin::pin!(self.places.take(tenant, 1));
         loop {
-            // One that is busy now may be idle the next time.
+            // A worker that is busy now may be idle the next time.
             self.stop_an_idle_worker();
             match timeout(LOOK_AGAIN, &mut place).await {
                 Ok(Ok(taken)) => return taken,
@@ -95,7 +97,7 @@ impl Evaluator {
             failures,
             last,
         })?;
-        // Taken out for the time of the evaluation: if that is given up, the worker goes with it.
+        // Taken out during the evaluation, so that the worker ends if the evaluation is given up.
         let running = state.idle.take();
         let (result, running) = self.in_worker(program, json, running).await;
         match (&result, running) {
@@ -151,7 +153,7 @@ impl Evaluator {
     }
 }
 
-/// Counts one waiting evaluation, also when it is given up.
+/// Counts one waiting evaluation until it is dropped, also when the evaluation is given up.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {

@@ -1,4 +1,4 @@
-//! A compiled program, with the place for its worker.
+//! A compiled program, with the slot for its worker.
 
 use std::{fmt, sync::Arc};
 
@@ -11,8 +11,8 @@ use crate::{
     },
 };
 
-/// A compiled jq program. Cheap to clone; clones share one worker and one back-off, so compile it
-/// once for each binding.
+/// A compiled jq program. It is cheap to clone. Clones share one worker and one back-off, so compile it once for each
+/// binding.
 #[derive(Clone)]
 pub struct Program(Arc<Inner>);
 
@@ -25,13 +25,13 @@ struct Inner {
     slot: Arc<Slot>,
 }
 
-/// Compiles a program that is nobody's. The error says where it is wrong. A large program takes a while: a task of the
-/// runtime uses [`Evaluator::compile`](super::Evaluator::compile).
+/// Compiles a program of no tenant. The error says where the program is wrong. A large program takes a while, so a task
+/// of the runtime uses [`Evaluator::compile`](super::Evaluator::compile).
 pub fn compile(program: &str) -> Result<Program, CompileError> {
     compile_for(&Tenant::hook(""), program)
 }
 
-/// Compiles a tenant's program, which has its share of the workers.
+/// Compiles a tenant's program. Its worker counts as the tenant's.
 pub fn compile_for(tenant: &Tenant, program: &str) -> Result<Program, CompileError> {
     let (compiled, cost) = jq::compile(program)?;
     let reads_only_metadata = compiled.reads_only(&project::METADATA);
@@ -46,23 +46,23 @@ pub fn compile_for(tenant: &Tenant, program: &str) -> Result<Program, CompileErr
 }
 
 impl Program {
-    /// As it was written.
+    /// The program as it was written.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// Whether it provably ends soon, so that it runs in this process on all but very large objects.
+    /// Whether the program provably ends soon, so that it runs in this process on all but very large objects.
     pub fn is_native(&self) -> bool {
         self.0.linear.is_some()
     }
 
-    /// Whether it provably gives the same for an object of which only `apiVersion`, `kind` and
-    /// `metadata` are there.
+    /// Whether the program provably gives the same result for an object that has only `apiVersion`, `kind` and
+    /// `metadata`.
     pub fn reads_only_metadata(&self) -> bool {
         self.0.reads_only_metadata
     }
 
-    /// Runs it here, if it provably ends soon on an object of this size.
+    /// Runs the program in this process, if it provably ends soon on an object of this size.
     pub(super) fn run_here(&self, json: &str) -> Option<Result<Outputs, FilterError>> {
         let (compiled, cost) = self.0.linear.as_ref()?;
         cost.fits(json.len()).then(|| jq::run(compiled, json))

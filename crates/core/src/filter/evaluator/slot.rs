@@ -1,6 +1,6 @@
-//! Where one program's worker lives between evaluations.
+//! Keeps one program's worker between evaluations.
 //!
-//! Never shared between programs: a filter that hangs delays nobody but its own binding.
+//! Programs never share a worker, so a filter that hangs delays only its own binding.
 
 use std::{
     sync::{Arc, Weak},
@@ -12,35 +12,32 @@ use tokio::{sync::Mutex, time::Instant};
 use super::backoff::Backoff;
 use crate::{fair::Share, filter::worker::Worker};
 
-/// A running worker and its place among all.
+/// A running worker and its place among all workers.
 #[derive(Debug)]
 pub struct Running {
     /// Dropped first, so that the place is free only when the process is killed.
     pub worker: Worker,
-    /// Its place.
     pub _place: Share,
 }
 
-/// The place of a program's worker.
+/// The slot of a program's worker.
 #[derive(Debug, Default)]
 pub struct Slot {
-    /// Held for the time of an evaluation.
+    /// Locked during an evaluation.
     pub state: Mutex<State>,
 }
 
-/// What is in the place.
 #[derive(Debug, Default)]
 pub struct State {
     /// The worker, between evaluations.
     pub idle: Option<Running>,
-    /// Whether the program may run.
     pub backoff: Backoff,
     used: Option<Instant>,
     watched: bool,
 }
 
 impl State {
-    /// Keeps a worker for the next evaluation, until it was idle for `limit`.
+    /// Keeps a worker for the next evaluation, until it has been idle for `limit`.
     pub fn keep(&mut self, slot: &Arc<Slot>, running: Running, limit: Duration) {
         self.idle = Some(running);
         self.used = Some(Instant::now());

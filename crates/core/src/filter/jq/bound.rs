@@ -1,23 +1,23 @@
 //! An upper bound of what a filter gives and does, and how bounds combine.
 //!
-//! Knows no jq syntax. Sizes are lengths of compact JSON as jq writes it (`1e3` is `1000.0`), with
-//! `null` counted as 1, so that a missing field is never larger than the value it was looked up in.
+//! Sizes are lengths of compact JSON as jq writes it (`1e3` is `1000.0`). `null` counts as 1, so that a missing field
+//! is never larger than the value that it was looked up in.
 
 use super::form::Form;
 
-/// A number, as text.
+/// The size of a number, as text.
 pub(super) const NUMBER: u64 = 32;
-/// Merge sort and comparison of a text of at most 16 MiB.
+/// The factor for a merge sort or a comparison of a text of at most 16 MiB.
 pub(super) const LOG: u64 = 24;
 
 /// What a filter may give and do for an input, summed over all its outputs.
 #[derive(Debug, Clone)]
 pub(super) struct Bound {
-    /// Size of all outputs together.
+    /// The size of all outputs together.
     pub out: Form,
-    /// Steps.
+    /// The number of steps.
     pub work: Form,
-    /// How many outputs.
+    /// The number of outputs.
     pub count: Form,
     /// No output is an array or an object.
     pub scalar: bool,
@@ -26,7 +26,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// One output of constant size that is no container.
+    /// One output of constant size that is not a container.
     pub fn literal(size: u64) -> Self {
         Self { out: Form::constant(size), work: one(), count: one(), scalar: true, plain: true }
     }
@@ -36,7 +36,7 @@ impl Bound {
         Self { out: Form::input(1), work: one(), count: one(), scalar: false, plain }
     }
 
-    /// One output that is at most `times` the input and some constant, at the cost of reading it.
+    /// One output of at most `times` the input plus a constant, at the cost of reading it.
     pub fn reads(times: u64, constant: u64, scalar: bool) -> Self {
         Self {
             out: Form::input(times).plus(&Form::constant(constant)),
@@ -56,7 +56,7 @@ impl Bound {
         self.count.is_constant() && self.count.constant <= 1
     }
 
-    /// All outputs in an array.
+    /// All outputs in one array.
     pub fn collected(self) -> Self {
         Self {
             out: self.out.plus(&self.count).plus(&Form::constant(2)),
@@ -78,7 +78,7 @@ impl Bound {
         })
     }
 
-    /// Every output of one with every output of the other: an output as large as both.
+    /// Every output of one with every output of the other. Each resulting output is as large as both.
     pub fn pairs(&self, right: &Self) -> Option<Self> {
         let out = self.out.product(&right.count)?.plus(&right.out.product(&self.count)?);
         Some(Self {
@@ -112,17 +112,17 @@ impl Bound {
         }
     }
 
-    /// With an output of constant size in place of each.
+    /// With an output of constant size in place of each output.
     pub fn becoming(self, size: u64) -> Self {
         Self { out: self.count.times(size), scalar: true, plain: true, ..self }
     }
 
-    /// One output of constant size about all of them, or about there being none.
+    /// One output of constant size about all outputs, or about there being none.
     pub fn answering(self, size: u64) -> Self {
         Self { count: one(), out: Form::constant(size), scalar: true, plain: true, ..self }
     }
 
-    /// With numbers that may have become longer than what they were made of.
+    /// With numbers that may be longer than what they were computed from.
     pub fn grown(self) -> Self {
         Self { out: self.out.plus(&self.count.times(NUMBER)), ..self }
     }

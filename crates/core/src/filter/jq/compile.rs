@@ -1,7 +1,6 @@
-//! Compiles a jq program: checks its shape, has jaq parse and resolve it, and says where it is wrong.
+//! Compiles a jq program: checks its shape, lets jaq parse and resolve it, and reports where it is wrong.
 //!
-//! Never runs a program. Parsing recurses, so it happens on a thread with a stack for the deepest
-//! program that is let through.
+//! The parser recurses, so it runs on a thread with a stack for the deepest program that passes the check.
 
 use std::collections::BTreeSet;
 
@@ -21,17 +20,17 @@ use super::{
     syntax::{self, Refusal},
 };
 
-/// Enough for [`syntax::MAX_CHAIN`] levels with unoptimised frames; touched pages only are used.
+/// Enough for [`syntax::MAX_CHAIN`] levels with unoptimised frames. Only touched pages use memory.
 const STACK: usize = 64 * 1024 * 1024;
 
-/// What jaq runs.
+/// A program as jaq runs it.
 pub struct Compiled {
     filter: jaq_core::Filter<Data>,
-    /// The top-level fields that it can see, if not all.
+    /// The top-level fields that it can see. `None`: all of them.
     roots: Option<BTreeSet<Box<str>>>,
 }
 
-/// Compiles the program; with its cost if it is linear.
+/// Compiles the program. Also returns its cost, if it is linear.
 pub fn compile(program: &str) -> Result<(Compiled, Option<Cost>), CompileError> {
     syntax::check(program).map_err(|refusal| match refusal {
         Refusal::Size => CompileError::whole(format!("the program is longer than {} bytes", syntax::MAX_PROGRAM)),
@@ -54,7 +53,7 @@ fn parse(program: &str) -> Result<(Compiled, Option<Cost>), CompileError> {
     let term = load::parse(program, |parser| parser.term());
     let cost = term.as_ref().and_then(analysis::cost);
     let roots = term.as_ref().and_then(roots::roots);
-    // What was written compiles, so what stands for it does; its errors would show the wrong places.
+    // The written program compiles, so the rewritten one does too. Errors of the rewritten one would name wrong places.
     let instead = term.as_ref().and_then(|term| parents::rewrite(program, term)).and_then(|text| link(&text).ok());
     Ok((Compiled { filter: instead.unwrap_or(filter), roots }, cost))
 }
@@ -72,7 +71,7 @@ fn link(program: &str) -> Result<jaq_core::Filter<Data>, CompileError> {
         .map_err(|errors| undefined(program, errors))
 }
 
-/// jaq's natives, without the process's environment.
+/// jaq's native filters, without the process's environment.
 fn funs() -> impl Iterator<Item = native::Fun<Data>> {
     let env: native::Filter<jaq_core::RunPtr<Data>> = ("env", native::v(0), |_| native::bome(Ok(no_env())));
     let all = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
@@ -90,12 +89,12 @@ fn no_env() -> Val {
 }
 
 impl Compiled {
-    /// What it sees of an object.
+    /// The part of an object that the program sees.
     pub fn read(&self, json: &str) -> serde_json::Result<Val> {
         input::read(json, self.roots.as_ref())
     }
 
-    /// Whether it can see no other top-level fields than these.
+    /// Whether the program can see no other top-level fields than these.
     pub fn reads_only(&self, fields: &[&str]) -> bool {
         self.roots.as_ref().is_some_and(|roots| roots.iter().all(|root| fields.contains(&&**root)))
     }

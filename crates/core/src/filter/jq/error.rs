@@ -2,11 +2,11 @@
 
 use std::{io, time::Duration};
 
-/// A program that can't be used.
+/// A program that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}{message}")]
 pub struct CompileError {
-    /// `line 1, column 7: `, or empty when the whole program is meant.
+    /// `line 1, column 7: `, or empty if the error concerns the whole program.
     place: String,
     message: String,
 }
@@ -16,7 +16,7 @@ impl CompileError {
         Self { place: String::new(), message: message.into() }
     }
 
-    /// At a byte of the program.
+    /// An error at a byte of the program.
     pub(super) fn at(program: &str, offset: usize, message: impl Into<String>) -> Self {
         let before = program.get(..offset).unwrap_or(program);
         let line = before.matches('\n').count() + 1;
@@ -25,10 +25,10 @@ impl CompileError {
     }
 }
 
-/// A bound that an evaluation reached. The evaluation was ended; nothing else was harmed.
+/// A bound that an evaluation reached. The evaluation was ended, and nothing else was harmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterLimit {
-    /// It used so much time of the CPU.
+    /// It used this much CPU time.
     Time(Duration),
     /// It needed more than this many bytes of memory.
     Memory(u64),
@@ -57,20 +57,20 @@ impl std::fmt::Display for FilterLimit {
     }
 }
 
-/// Why an evaluation gave no result. Some errors are the machine's and pass; the others come again with the same
-/// program and the same object: see [`FilterError::is_transient`].
+/// Why an evaluation gave no result. Some errors are the machine's, and pass. The others occur again with the same
+/// program and the same object. See [`FilterError::is_transient`].
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
-    /// The program raised an error; jaq's text, shortened.
+    /// The program raised an error. The text is jaq's, shortened.
     #[error("the filter failed: {0}")]
     Program(String),
-    /// The object is no JSON that jq can read; more than 127 levels, for instance.
+    /// The object is not JSON that jq can read. It has more than 127 levels, for example.
     #[error("the filter cannot read the object: {0}")]
     Input(String),
     /// The result is larger than this many bytes.
     #[error("the filter's result is larger than {0} bytes")]
     TooLarge(usize),
-    /// The result can't be given to a hook.
+    /// The result cannot be given to a hook.
     #[error("the filter's result is no JSON: {0}")]
     NotJson(String),
     /// The evaluation reached a bound.
@@ -81,11 +81,10 @@ pub enum FilterError {
         "the filter was not run: it was stopped {failures} times in a row, last because {last}; next try in {wait:?}"
     )]
     BackingOff {
-        /// Until it is run again.
+        /// The time until the next try.
         wait: Duration,
         /// Failures in a row.
         failures: u32,
-        /// The last one.
         last: String,
     },
     /// jaq panicked.
@@ -94,25 +93,25 @@ pub enum FilterError {
     /// The filter's process died, and neither the program nor the object is known to be the reason.
     #[error("the filter could not run: {0}")]
     Killed(String),
-    /// The filter's process did not answer in this time, and used up no limit of its own: the machine is too busy.
+    /// The filter's process did not answer in this time, and reached no limit of its own: the machine is too busy.
     #[error("the filter's process did not answer within {0:?}")]
     Late(Duration),
     /// The operator may not keep the object.
     #[error("there is no room for the object: {0}")]
     NoRoom(String),
-    /// The process for the filter could not be started or talked to.
+    /// The filter's process could not be started, or the communication with it failed.
     #[error("the filter's process cannot be used")]
     Worker(#[source] io::Error),
 }
 
 impl FilterError {
-    /// Whether the process that it happened in is of no more use.
+    /// Whether the process in which the error happened cannot be used any more.
     pub fn ends_worker(&self) -> bool {
         matches!(self, Self::Limit(_) | Self::Crashed(_) | Self::Killed(_) | Self::Late(_) | Self::Worker(_))
     }
 
-    /// Whether the error says nothing of the program or the object: the same evaluation may succeed later. What is
-    /// unknown counts as transient, since a retry is harmless and a snapshot without the object is not.
+    /// Whether the error says nothing about the program or the object, so that the same evaluation may succeed later.
+    /// An unknown reason counts as transient, because a retry is harmless and a snapshot without the object is not.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::BackingOff { .. } | Self::Killed(_) | Self::Late(_) | Self::NoRoom(_) | Self::Worker(_) => true,

@@ -1,25 +1,23 @@
 //! Linear forms: `i·|.| + Σ v·|$x| + k`, where `|.|` is the size of a filter's input.
 //!
-//! Saturating, so that no program can wrap a bound around to a small number.
+//! They saturate, so that no program can wrap a bound around to a small number.
 
 /// An upper bound that grows linearly with the input and the variables in scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Form {
-    /// Times the size of the input.
+    /// The factor of the input's size.
     pub input: u64,
-    /// Times the size of each variable, by its place in the scope.
+    /// The factors of the variables' sizes, by the variables' places in the scope.
     pub vars: Vec<u64>,
-    /// Constant part.
     pub constant: u64,
 }
 
 impl Form {
-    /// A constant.
     pub fn constant(k: u64) -> Self {
         Self { constant: k, ..Self::default() }
     }
 
-    /// The size of the input, `times` over.
+    /// `times` the size of the input.
     pub fn input(times: u64) -> Self {
         Self { input: times, ..Self::default() }
     }
@@ -31,7 +29,7 @@ impl Form {
         Self { vars, ..Self::default() }
     }
 
-    /// Whether it depends on neither input nor variables.
+    /// Whether it depends on neither the input nor the variables.
     pub fn is_constant(&self) -> bool {
         self.input == 0 && self.is_free_of_vars()
     }
@@ -40,7 +38,7 @@ impl Form {
         self.vars.iter().all(|v| *v == 0)
     }
 
-    /// The same without the part that grows with the input.
+    /// The same form without the part that grows with the input.
     pub fn without_input(&self) -> Self {
         Self { input: 0, ..self.clone() }
     }
@@ -74,7 +72,7 @@ impl Form {
         }
     }
 
-    /// `self · other`, which is linear only when one of them is constant.
+    /// `self · other`, which is linear only if one of them is constant.
     pub fn product(&self, other: &Self) -> Option<Self> {
         match (self.is_constant(), other.is_constant()) {
             (true, _) => Some(other.times(self.constant)),
@@ -83,7 +81,7 @@ impl Form {
         }
     }
 
-    /// The sum of this bound over inputs of `total` size, `count` in number.
+    /// The sum of this bound over `count` inputs with a size of `total` together.
     pub fn over(&self, total: &Self, count: &Self) -> Option<Self> {
         Some(total.times(self.input).plus(&self.without_input().product(count)?))
     }

@@ -1,6 +1,5 @@
-//! Converts an object's JSON into jq's value: all of it, or only the fields that a program sees.
-//!
-//! Never accepts what is not JSON, in fields that are skipped neither.
+//! Converts an object's JSON into jq's value: all of it, or only the fields that a program sees. Text that is not JSON
+//! is an error, even in fields that are skipped.
 
 use std::{collections::BTreeSet, fmt};
 

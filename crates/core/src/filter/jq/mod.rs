@@ -1,7 +1,7 @@
-//! jq programs: compiling them, and running them so that none can hang or exhaust the host.
+//! jq programs: compiles them, and runs them so that none can hang or exhaust the host.
 //!
-//! Programs that provably end soon run in this process; all others run in a worker process that is
-//! killed when its CPU time is used up. Knows nothing of bindings.
+//! Programs that provably end soon run in this process. All others run in a worker process, which is killed when its
+//! CPU time is used up.
 
 mod analysis;
 mod bound;

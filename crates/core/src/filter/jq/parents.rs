@@ -1,10 +1,9 @@
-//! Makes assignments create the objects on the way, as jq does: `{} | .a.b = 1` is `{"a":{"b":1}}`.
+//! Makes assignments create missing parents, as jq does: `{} | .a.b = 1` is `{"a":{"b":1}}`.
 //!
-//! jaq refuses to index null in an update. So the program that runs is another one than was written:
-//! between the keys of an assignment's left side stands a filter that updates null as if it were an
-//! empty object: `.a.b = 1` becomes `(.a|__parent|.b) = 1`. In what `del` names, a filter stands there
-//! that leaves null alone. Never changes what a program does to objects that are there; a form that it
-//! does not know stays as it is.
+//! jaq refuses to index null in an update. Boathook therefore rewrites the program: between the keys of an assignment's
+//! left side, it inserts a filter that updates null as if it were an empty object. `.a.b = 1` becomes
+//! `(.a|__parent|.b) = 1`. In the arguments of `del`, it inserts a filter that leaves null alone. This never changes
+//! what a program does to objects that exist. A form that it does not know stays as it is.
 
 use jaq_core::{
     Native, RunPtr,
@@ -21,10 +20,10 @@ use jaq_json::Val;
 
 use super::walk::walk;
 
-/// What jaq's natives are made for.
+/// The type of data for jaq's native filters.
 pub(super) type Data = JustLut<Val>;
 
-/// The filters.
+/// The filters `__parent` and `__present`.
 pub(super) fn funs() -> [native::Fun<Data>; 2] {
     let run: RunPtr<Data> = |(_, value)| box_once(Ok(or_object(value)));
     let parent = Native::<Data>::new(run)
@@ -35,7 +34,7 @@ pub(super) fn funs() -> [native::Fun<Data>; 2] {
         .with_paths(|(_, (value, path))| Box::new(present(value).map(|value| Ok((value, path))).into_iter()))
         .with_update(|(_, value), update| match present(value) {
             Some(value) => update(value),
-            // Nothing in its place: the key above, which is not there, is deleted.
+            // No output. This deletes the key above, which does not exist.
             None => Box::new(std::iter::empty()),
         });
     [("__parent", native::v(0), parent), ("__present", native::v(0), present)]
@@ -49,7 +48,7 @@ fn or_object(value: Val) -> Val {
     if matches!(value, Val::Null) { Val::obj(jaq_json::Map::default()) } else { value }
 }
 
-/// The program that runs instead; `None` if it is the same one.
+/// The program that runs instead. `None`: the program is not changed.
 pub(super) fn rewrite(program: &str, term: &Term<&str>) -> Option<String> {
     let mut edits = Vec::new();
     walk(term, &mut |term| match term {
@@ -68,14 +67,14 @@ pub(super) fn rewrite(program: &str, term: &Term<&str>) -> Option<String> {
     (!edits.is_empty()).then(|| apply(program, &edits))
 }
 
-/// What stands between two keys: when the second begins with a dot, and when it needs one.
+/// The text between two keys: if the second begins with a dot, and if it needs one.
 const PARENT: [&str; 2] = ["|__parent|", "|__parent|."];
 const PRESENT: [&str; 2] = ["|__present|", "|__present|."];
 
 /// Texts to insert, each before the byte of the program with this number.
 type Edits = Vec<(usize, &'static str)>;
 
-/// For `.a.b.c`, whatever follows it.
+/// The edits of a path such as `.a.b.c`, whatever follows it.
 fn edit(program: &str, place: &Term<&str>, [before_dot, with_dot]: &[&'static str; 2]) -> Edits {
     let Term::Path(head, path) = place else { return Edits::new() };
     let keys: Vec<_> = path.0.iter().map_while(|(part, opt)| key(program, part, *opt)).collect();
@@ -106,7 +105,7 @@ fn key(program: &str, part: &Part<Term<&str>>, opt: Opt) -> Option<Key> {
     let forms = [("[\"", "\"]"), (".\"", "\""), (".", "")];
     let (open, close) = forms.into_iter().find(|(open, close)| before.ends_with(open) && after.starts_with(close))?;
     let start = before.len() - open.len();
-    // `.["a"]` at the beginning of a path: the dot is the path's.
+    // `.["a"]` at the beginning of a path: the dot belongs to the path.
     let with_dot = open.starts_with('[') && before.get(..start)?.ends_with('.');
     let start = if with_dot { start - 1 } else { start };
     Some(Key { start, end: at + name.len() + close.len(), dotted: with_dot || open.starts_with('.') })

@@ -1,7 +1,7 @@
 //! The part of jq's standard library that a program uses.
 //!
-//! A compiled program holds all definitions that it was compiled with: 100 kB for the whole library.
-//! Never leaves out what may be called: names count, whatever the number of arguments.
+//! A compiled program holds all definitions that it was compiled with: 100 kB for the whole library. No definition that
+//! may be called is left out: only names count, and not the number of arguments.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,10 @@ use super::walk::walk;
 
 type Names<'a> = HashSet<&'a str>;
 
-/// The definitions that a program needs, and the names of all that is called.
+/// The definitions that a program needs, and all names that it calls.
 pub fn needed(program: &str) -> (Vec<Def<&'static str>>, Option<Names<'_>>) {
     let all: Vec<_> = library().collect();
-    // What can't be parsed is for the loader to explain.
+    // The loader explains why a program cannot be parsed.
     let Some(term) = load::parse(program, |parser| parser.term()) else { return (all, None) };
     let mut names = Names::new();
     collect(&term, &mut names);
@@ -34,7 +34,7 @@ pub fn needed(program: &str) -> (Vec<Def<&'static str>>, Option<Names<'_>>) {
     (defs, Some(names))
 }
 
-/// All definitions: jaq's, and what jq has and jaq lacks.
+/// All definitions: those of jaq, and those of jq that are missing in jaq.
 fn library() -> impl Iterator<Item = Def<&'static str>> {
     let own = load::parse(include_str!("defs.jq"), |parser| parser.defs()).unwrap_or_default();
     jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(own)
@@ -76,7 +76,7 @@ mod tests {
         }
     }
 
-    /// Compiling finds every name that is missing.
+    /// The compiler finds every name that is missing.
     #[test]
     fn every_definition_finds_what_it_needs() {
         assert!(library().any(|def| def.name == "toarray"));

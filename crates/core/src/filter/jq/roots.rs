@@ -1,7 +1,7 @@
-//! Which top-level fields of an object a program can see at all, so that the others need not be
-//! converted for jq: most filters look at the metadata of objects that are mostly spec and status.
+//! Finds the top-level fields of an object that a program can see. The others need not be converted for jq: most
+//! filters read the metadata of objects that are mostly spec and status.
 //!
-//! Never leaves out a field that could be seen: what is not understood sees everything.
+//! No field that could be seen is left out: a term that is not understood sees everything.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use jaq_core::{
 /// Names of fields; `None` stands for all of them.
 type Roots = Option<BTreeSet<Box<str>>>;
 
-/// The top-level fields that a program reads, if they can be told.
+/// The top-level fields that a program reads, if this is known.
 pub fn roots(term: &Term<&str>) -> Roots {
     match term {
         Term::Num(_) | Term::Var(_) | Term::Arr(None) => Some(BTreeSet::new()),

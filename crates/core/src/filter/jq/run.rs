@@ -1,6 +1,6 @@
 //! Runs a compiled program on one object, in this thread, to the end.
 //!
-//! Never stops by itself: the caller knows that the program is linear, or can kill the process.
+//! It never stops by itself: the caller knows that the program is linear, or can kill the process.
 
 use std::{
     any::Any,
@@ -16,12 +16,12 @@ use super::{
     write::{self, Unwritable},
 };
 
-/// The most that an evaluation may give, in bytes of JSON.
+/// The largest result of an evaluation, in bytes of JSON.
 pub const MAX_RESULT: usize = 1024 * 1024;
 /// The longest text of jq's own errors.
 const MAX_MESSAGE: usize = 400;
 
-/// What a program gave for one input: any number of values, as compact JSON with sorted keys.
+/// The outputs of a program for one input: any number of values, as compact JSON with sorted keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outputs(Vec<Box<str>>);
 
@@ -31,7 +31,7 @@ impl Outputs {
         self.0.iter().map(AsRef::as_ref)
     }
 
-    /// As a `filterResult`: no value is null, one value is itself, several are an array.
+    /// The outputs as a `filterResult`: no value is null, one value is itself, several are an array.
     pub fn combined(mut self) -> Box<str> {
         match self.0.len() {
             0 => "null".into(),
@@ -40,12 +40,12 @@ impl Outputs {
         }
     }
 
-    /// One value a line; compact JSON has no line breaks.
+    /// One value on each line. Compact JSON has no line breaks.
     pub fn to_lines(&self) -> String {
         self.0.join("\n")
     }
 
-    /// From one value a line.
+    /// Reads one value from each line.
     pub fn from_lines(lines: &str) -> Self {
         Self(lines.lines().map(Box::from).collect())
     }
@@ -87,7 +87,7 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
     panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("?")
 }
 
-/// Errors show whole values; only their beginning is of use.
+/// Errors show whole values, but only their beginning is useful.
 fn message(error: &jaq_json::Error) -> String {
     let mut short = Short(String::new());
     let cut = write!(short, "{error}").is_err();

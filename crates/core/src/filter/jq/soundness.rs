@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{analysis::most_output, compile, run};
 
-/// Programs of what the analysis knows, linear or not.
+/// Programs that the analysis knows, linear or not.
 fn program() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just(".".to_owned()),
@@ -153,7 +153,7 @@ proptest! {
         if let Ok(outputs) = run(&compiled, &input) {
             let size: usize = outputs.values().map(str::len).sum();
             let term = jaq_core::load::parse(&program, |parser| parser.term()).unwrap();
-            // `null` is counted as one byte, and is four.
+            // `null` counts as one byte, but has four.
             let bound = most_output(&term, input.len() as u64).unwrap().saturating_mul(4);
             prop_assert!(size as u64 <= bound, "{size} > {bound}: {program} on {input}");
         }
@@ -163,7 +163,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// What `roots` leaves out is not missed. Naming the whole input makes a program see all of it.
+    /// A program does not miss the fields that `roots` leaves out. Naming the whole input makes a program see all of
+    /// it.
     #[test]
     fn fields_that_are_not_read_are_not_seen(program in program(), input in json()) {
         let program = format!(".a? as $v | {program}");
@@ -178,7 +179,7 @@ proptest! {
     }
 }
 
-/// `or` and `and` do not ask their right side when the left one decides.
+/// `or` and `and` do not evaluate their right side if the left one decides.
 // mutant: crates/core/src/filter/jq/analysis/mod.rs: `count: r.count.max(&one())` => `count: r.count.clone()`
 #[test]
 fn a_side_that_is_not_asked_makes_no_output_free() {
@@ -189,7 +190,7 @@ fn a_side_that_is_not_asked_makes_no_output_free() {
     }
 }
 
-/// A share of the random programs is linear; else the test above tests nothing.
+/// A share of the random programs is linear. Otherwise, the test above would test nothing.
 #[test]
 fn many_random_programs_are_linear() {
     use proptest::{strategy::ValueTree as _, test_runner::TestRunner};

@@ -1,6 +1,6 @@
 //! Bounds on the shape of a jq program, checked before jaq's recursive parser sees it.
 //!
-//! Never decides whether a program is valid jq; only whether parsing it can't overflow the stack.
+//! The check does not decide whether a program is valid jq, only whether parsing it can overflow the stack.
 
 use jaq_core::load::lex::{Lexer, StrPart, Tok, Token};
 
@@ -8,10 +8,10 @@ use jaq_core::load::lex::{Lexer, StrPart, Tok, Token};
 pub const MAX_PROGRAM: usize = 64 * 1024;
 /// The deepest nesting of brackets and of interpolated strings.
 pub const MAX_NESTING: usize = 100;
-/// The longest chain of operators and keywords, which parse to one level each.
+/// The longest chain of operators and keywords. Each of them is parsed to one level.
 pub const MAX_CHAIN: usize = 1_000;
 
-/// A program that is not handed to the parser.
+/// Why a program is not passed to the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// More than [`MAX_PROGRAM`] bytes.
@@ -30,7 +30,7 @@ pub fn check(program: &str) -> Result<(), Refusal> {
     check_nesting(program.as_bytes())?;
     match Lexer::new(program).lex() {
         Ok(tokens) if chain(&tokens, false) > MAX_CHAIN => Err(Refusal::Chain),
-        // Errors of the lexer are reported by the loader, with their place.
+        // The loader reports errors of the lexer, with their place.
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -67,8 +67,8 @@ fn check_nesting(program: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// How many bytes after the `#` belong to the comment: an odd number of backslashes before the
-/// line's end carries it on to the next line.
+/// How many bytes after the `#` belong to the comment. An odd number of backslashes before the end of the line
+/// continues the comment on the next line.
 fn comment(text: &[u8]) -> usize {
     let mut end = 0;
     for line in text.split_inclusive(|b| *b == b'\n') {
@@ -82,7 +82,7 @@ fn comment(text: &[u8]) -> usize {
     end.saturating_sub(1)
 }
 
-/// How deep the parse tree of these tokens can be, at most.
+/// The maximum depth of the parse tree of these tokens.
 fn chain(tokens: &[Token<&str>], entries: bool) -> usize {
     let mut own = 0;
     let mut below = 0;

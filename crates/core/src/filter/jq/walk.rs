@@ -1,4 +1,4 @@
-//! Visits all terms of a parsed jq program. Never changes one.
+//! Visits all terms of a parsed jq program.
 
 use jaq_core::{
     load::{
@@ -8,7 +8,7 @@ use jaq_core::{
     path::Part,
 };
 
-/// Calls `visit` with the term and with all terms inside, outer ones first.
+/// Calls `visit` with the term and with all terms inside it, outer ones first.
 pub(super) fn walk<'s>(term: &Term<&'s str>, visit: &mut impl FnMut(&Term<&'s str>)) {
     visit(term);
     match term {

@@ -1,21 +1,21 @@
-//! Writes jq's values as canonical JSON: compact, keys sorted, bounded in bytes and depth.
+//! Writes jq's values as canonical JSON: compact, with sorted keys, bounded in bytes and depth.
 //!
-//! Never allocates more than the bound, whatever the value: jq's values share their parts, so that
-//! a few bytes of memory can be exabytes of text.
+//! The memory is bounded whatever the value. jq's values share their parts, so a few bytes of memory can be exabytes of
+//! text.
 
 use jaq_json::{Num, Val};
 
 /// The deepest value that is written.
 pub const MAX_DEPTH: usize = 512;
 
-/// A value that can't be a result.
+/// A value that cannot be a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unwritable {
     /// Longer than the bound.
     TooLarge,
     /// Deeper than [`MAX_DEPTH`].
     TooDeep,
-    /// No JSON: an object key that is not a string, or a string of bytes.
+    /// Not JSON: an object key that is not a string, or a string of bytes.
     NotJson(&'static str),
 }
 
@@ -75,18 +75,18 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// As jq does: what JSON can't express is `null` or the largest number.
+    /// Writes a number as jq does: what JSON cannot express is `null` or the largest number.
     fn number(&mut self, number: &Num) -> Result<(), Unwritable> {
         match number {
             Num::Int(i) => self.push(&i.to_string()),
             Num::Float(f) => self.float(*f, || number.to_string()),
-            // Only long numbers are longer than the bound; they are printed before it is checked.
+            // The text of a long number may exceed the bound, because it is made before the check.
             Num::BigInt(_) | Num::Dec(_) => self.literal(&number.to_string()),
         }
     }
 
-    /// A number whose digits are kept. `tonumber` takes more forms than JSON has (`+1.5`, `01.5`), and numbers that no
-    /// reader accepts (`1e999`): a hook that gets one could not read its context, and would be tried for ever.
+    /// Writes a number with its digits. `tonumber` accepts more forms than JSON has (`+1.5`, `01.5`), and numbers that
+    /// no reader accepts (`1e999`). A hook that received one could not read its context, and would be retried forever.
     fn literal(&mut self, text: &str) -> Result<(), Unwritable> {
         if serde_json::from_str::<f64>(text).is_ok() {
             return self.push(text);

@@ -1,7 +1,7 @@
 //! The worker process itself: compiles one program, then answers objects until its input ends.
 //!
-//! Never opens a file or a connection, and never outlives its parent: the main thread only reads,
-//! and exits at the end of the input even while the other thread evaluates.
+//! After its bounds are set, it opens neither files nor connections. It never outlives its parent: the main thread only
+//! reads, and exits at the end of the input even while the other thread evaluates.
 
 use std::{
     io::{self, Write as _},
@@ -25,7 +25,7 @@ pub fn serve(bounds: Bounds) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => ExitCode::SUCCESS,
         Err(error) => {
-            // The host reads the end of this stream.
+            // The parent reads this stream when the process has ended.
             let _ = writeln!(io::stderr(), "filter worker: {error}");
             ExitCode::FAILURE
         }

@@ -1,6 +1,6 @@
 //! The frames that host and worker exchange: length, tag, payload.
 //!
-//! Never reads a payload that is longer than the reader allows.
+//! A payload that is longer than allowed is not read.
 
 use std::io::{self, Read, Write};
 
@@ -8,11 +8,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::filter::jq::{FilterError, MAX_RESULT, Outputs};
 
-/// The longest payload: a result and its error texts, or an object, which etcd bounds at 1.5 MiB
-/// unless told otherwise.
+/// The longest payload: a result and its error texts, or an object. etcd limits an object to 1.5 MiB unless it is
+/// configured otherwise.
 const MAX_PAYLOAD: usize = 16 * 1024 * 1024;
 
-/// What a frame is.
+/// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Tag {
@@ -22,15 +22,15 @@ pub enum Tag {
     Object = 2,
     /// Worker → host: the program is compiled.
     Ready = 3,
-    /// Worker → host: a result, one value a line.
+    /// Worker → host: a result, one value on each line.
     Outputs = 4,
     /// Worker → host: the program raised an error.
     ProgramError = 5,
-    /// Worker → host: the object can't be read.
+    /// Worker → host: the object cannot be read.
     InputError = 6,
     /// Worker → host: the result is too large.
     TooLarge = 7,
-    /// Worker → host: the result is no JSON.
+    /// Worker → host: the result is not JSON.
     NotJson = 8,
     /// Worker → host: jaq panicked.
     Crashed = 9,
@@ -54,24 +54,19 @@ impl Tag {
     }
 }
 
-/// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is.
     pub tag: Tag,
-    /// What it carries.
     pub payload: Vec<u8>,
 }
 
 const HEAD: usize = 5;
 
 impl Frame {
-    /// A frame of text.
     pub fn text(tag: Tag, text: &str) -> Self {
         Self { tag, payload: text.as_bytes().to_vec() }
     }
 
-    /// The payload as text.
     pub fn into_text(self) -> io::Result<String> {
         String::from_utf8(self.payload).map_err(|_| malformed("text that is not UTF-8"))
     }
@@ -92,14 +87,12 @@ impl Frame {
         Ok((tag, length))
     }
 
-    /// Writes it.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         to.write_all(&self.head()?)?;
         to.write_all(&self.payload)?;
         to.flush()
     }
 
-    /// Reads one.
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
         let mut head = [0; HEAD];
         from.read_exact(&mut head)?;
@@ -109,7 +102,6 @@ impl Frame {
         Ok(Self { tag, payload })
     }
 
-    /// Writes it.
     pub async fn send(&self, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(HEAD + self.payload.len());
         bytes.extend(self.head()?);
@@ -118,7 +110,6 @@ impl Frame {
         to.flush().await
     }
 
-    /// Reads one.
     pub async fn receive(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Self> {
         let mut head = [0; HEAD];
         from.read_exact(&mut head).await?;
@@ -141,7 +132,7 @@ impl Frame {
         }
     }
 
-    /// What the answer means.
+    /// The result that the answer stands for.
     pub fn into_result(self) -> Result<Outputs, FilterError> {
         let tag = self.tag;
         let text = self.into_text().map_err(FilterError::Worker)?;

@@ -12,19 +12,19 @@ use crate::{child::Bounds, memory};
 
 /// The stack of the thread that evaluates.
 pub const STACK: usize = 64 * 1024 * 1024;
-/// Code's own data, other threads' stacks, buffers for one object and one result.
+/// The code's own data, the stacks of other threads, and buffers for one object and one result.
 const BASE: u64 = 24 * 1024 * 1024;
 
 /// What a worker may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of memory for values, about.
+    /// The approximate bytes of memory for values.
     pub memory: u64,
-    /// CPU seconds of one evaluation, beyond which the kernel ends the process.
+    /// The CPU seconds of one evaluation. The kernel ends a process that uses more.
     pub cpu: u32,
 }
 
-/// Bytes for values in a worker of the usual size.
+/// The bytes for values in a worker of the usual size.
 pub const VALUES: u64 = memory::WORKER - STACK as u64 - BASE;
 
 impl Limits {
@@ -49,13 +49,13 @@ impl Limits {
         Ok((limits, String::from_utf8(program.to_vec()).map_err(|_| short())?))
     }
 
-    /// What its process may use. The CPU is bounded evaluation by evaluation.
+    /// What the worker's process may use. The CPU time is bounded for each evaluation separately.
     pub fn bounds(self) -> Bounds {
         Bounds { memory: self.memory.saturating_add(STACK as u64).saturating_add(BASE), cpu: None, time: None }
     }
 
-    /// Lets the process use the CPU for one more evaluation. The kernel counts in seconds: an evaluation may have up
-    /// to one more.
+    /// Lets the process use the CPU for one more evaluation. The kernel counts whole seconds, so an evaluation may use
+    /// up to one second more.
     pub fn allow_cpu(self) -> io::Result<()> {
         let used = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).map_err(io::Error::other)?;
         let limit = used.as_secs() + 1 + u64::from(self.cpu);

@@ -1,7 +1,4 @@
-//! A process of its own for filters that may not end: the child's side, the parent's side, and what
-//! they say to each other.
-//!
-//! Never decides which program needs one.
+//! A separate process for filters that may not end: the child's side, the parent's side, and their protocol.
 
 mod child;
 mod frame;

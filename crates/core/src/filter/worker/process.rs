@@ -1,6 +1,6 @@
-//! A worker process as its parent sees it: started, asked, killed.
+//! A worker process as its parent sees it: started, used, killed.
 //!
-//! Never waits beyond a deadline, and never leaves a process behind: dropping it kills it.
+//! No wait exceeds a deadline, and no process is left behind: dropping a worker kills its process.
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -19,29 +19,29 @@ use crate::{
     filter::jq::{FilterError, FilterLimit, Outputs},
 };
 
-/// Until the last words and the end of a process that was killed have to be there.
+/// How long to wait for the stderr, and for the end, of a process that was killed.
 const END: Duration = Duration::from_secs(15);
-/// What is read of a dead worker's last words.
+/// How many bytes of a dead worker's stderr are read.
 const LAST_WORDS: u64 = 4096;
 
 /// How workers are started, and what they may use.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
-    /// The program to start; it has to end in [`super::serve`].
+    /// The program to start. It must end in [`super::serve`].
     pub command: PathBuf,
-    /// Its arguments. Default `filter-worker`.
+    /// Its arguments. Default: `filter-worker`.
     pub args: Vec<String>,
-    /// Memory of one worker for values, in bytes. Default 168 MiB.
+    /// The memory of one worker for values, in bytes. Default: 168 MiB.
     pub memory: u64,
-    /// CPU time of one evaluation, in whole seconds, rounded up. Default 1 s.
+    /// The CPU time of one evaluation, in whole seconds, rounded up. Default: 1 s.
     pub cpu_time: Duration,
-    /// Until a process has to be ready, and until it has to answer, by the clock on the wall. Much longer than
-    /// `cpu_time`: a process that uses no CPU time waits for the machine, and that is not the filter's fault.
-    /// Default 30 s.
+    /// How long a process may take to be ready, and how long to answer, in wall-clock time. This is much longer than
+    /// `cpu_time`, because a process that uses no CPU time waits for the machine, and that is not the filter's fault.
+    /// Default: 30 s.
     pub patience: Duration,
-    /// Processes at a time, also of those that check settings; tenants share them. Default 4.
+    /// The most processes at a time, including those that check settings. Tenants share them. Default: 4.
     pub max_workers: usize,
-    /// A worker without work for so long is stopped. Default 30 s.
+    /// A worker that is idle for this long is stopped. Default: 30 s.
     pub idle: Duration,
 }
 
@@ -116,8 +116,8 @@ impl Worker {
         })
     }
 
-    /// Evaluates the program on an object. After an error that is not the program's own the worker
-    /// is of no more use. The process itself ends when its CPU time is used up.
+    /// Evaluates the program on an object. After an error that is not the program's own, the worker cannot be used any
+    /// more. The process itself ends when its CPU time is used up.
     pub async fn evaluate(&mut self, json: &str) -> Result<Outputs, FilterError> {
         let answer = timeout(self.patience, async {
             Frame::text(Tag::Object, json).send(&mut self.input).await?;
@@ -127,14 +127,14 @@ impl Worker {
             Ok(Ok(frame)) => frame.into_result(),
             Ok(Err(_)) => Err(self.failed().await),
             Err(_) => {
-                // Killing fails only if it is dead already.
+                // Killing fails only if the process is already dead.
                 let _ = self.child.start_kill();
                 Err(FilterError::Late(self.patience))
             }
         }
     }
 
-    /// Why the process ended.
+    /// Kills the process, if it is still there, and returns why it ended.
     async fn post_mortem(&mut self) -> Result<Cause, FilterError> {
         let _ = self.child.start_kill();
         let mut words = Vec::new();
@@ -146,7 +146,8 @@ impl Worker {
         }
     }
 
-    /// A limit of the process's own is the program's doing. Whoever else killed it had reasons of their own.
+    /// If the process reached a limit of its own, the program is the reason. If something else killed it, the program
+    /// is not.
     async fn failed(&mut self) -> FilterError {
         match self.post_mortem().await {
             Ok(Cause::Stack) => FilterError::Limit(FilterLimit::Stack),
@@ -157,7 +158,7 @@ impl Worker {
         }
     }
 
-    /// It has seen no object, and its program was compiled here before: whatever ended it, that did not.
+    /// The process has seen no object, and the program was compiled here before. So neither is the reason for its end.
     async fn not_started(&mut self) -> FilterError {
         match self.post_mortem().await {
             Ok(cause) => FilterError::Killed(format!("it did not start: {cause}")),

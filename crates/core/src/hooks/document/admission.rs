@@ -1,5 +1,6 @@
-//! `kubernetesValidating[]` and `kubernetesMutating[]`. What the API server would refuse when the
-//! webhook is registered is refused here, with its place. CEL is only read as text: whoever loads the hook compiles it.
+//! Reads `kubernetesValidating[]` and `kubernetesMutating[]`. What the API server would refuse when the webhook is
+//! registered is refused here, with its place. CEL is read only as text, because the code that loads the hook compiles
+//! it.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::model::{
 
 const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 const SCOPES: [(&str, &str); 3] = [("Cluster", "Cluster"), ("Namespaced", "Namespaced"), ("*", "*")];
-/// As many as the API server takes.
+/// The API server's limit.
 const MAX_CONDITIONS: usize = 64;
 
 pub(super) fn read(fields: &Fields<'_, '_>, kind: AdmissionKind) -> AdmissionBinding {
@@ -70,7 +71,7 @@ fn labels(fields: &Fields<'_, '_>) -> Option<Value> {
     selector::labels(fields).as_deref().map(label_selector)
 }
 
-/// `namespace`: the selector, and whether system namespaces are among them.
+/// `namespace`: the selector, and whether it includes system namespaces.
 fn namespaces(fields: &Fields<'_, '_>) -> (Option<Value>, bool) {
     let selector = fields.fields("labelSelector").and_then(|selector| labels(&selector));
     let include_system = fields.boolean("includeSystem").unwrap_or(false);
@@ -111,7 +112,7 @@ fn filled(fields: &Fields<'_, '_>, key: &'static str, texts: &[String]) {
     }
 }
 
-/// No resource may be named twice by wildcards.
+/// Wildcards must not name a resource a second time.
 fn resources(fields: &Fields<'_, '_>, resources: &[String]) {
     let has = |wanted: &str| resources.iter().any(|resource| resource == wanted);
     for (i, resource) in resources.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! `kubernetesCustomResourceConversion[]`. Knows no definition: whether it has these versions is seen
-//! when it is there.
+//! Reads `kubernetesCustomResourceConversion[]`. Whether the definition has these versions can be checked only when it
+//! exists.
 
 use std::{collections::HashSet, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! `kubernetes[]`, and `onKubernetesEvent[]` of documents without a version.
+//! Reads `kubernetes[]`, and `onKubernetesEvent[]` of documents without a version.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,9 +15,9 @@ use WatchEventKind::{Added, Deleted, Modified};
 const EVENTS: [(&str, WatchEventKind); 3] = [("Added", Added), ("Modified", Modified), ("Deleted", Deleted)];
 const EVENTS_V0: [(&str, WatchEventKind); 3] = [("add", Added), ("update", Modified), ("delete", Deleted)];
 
-/// All objects of a kind are listed anew: more often would be a load, not a safeguard.
+/// Each time, all objects of a kind are listed again. A shorter period would be a load, and not a safeguard.
 const LEAST_RESYNCHRONIZATION: Duration = Duration::from_secs(1);
-/// Each name in each namespace is followed by a watch of its own.
+/// Each name in each namespace needs a watch of its own.
 const MAX_WATCHES: usize = 1000;
 
 pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy) -> KubernetesBinding {
@@ -54,7 +54,7 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
     binding
 }
 
-/// Without a run for synchronization, and with no events but those named.
+/// Reads a binding that has no run for synchronization, and only the events that it names.
 pub(super) fn read_v0(fields: &Fields<'_, '_>, hook: &HookName) -> KubernetesBinding {
     if !fields.has("event") {
         fields.warn("event", "is missing, so that no event runs the hook; name some of add, update, delete");
@@ -102,7 +102,7 @@ fn check_watches(fields: &Fields<'_, '_>, key: &str, binding: &KubernetesBinding
     });
 }
 
-/// `apiVersion`, if it is there and right.
+/// `apiVersion`, if it is present and valid.
 pub(super) fn api_version(fields: &Fields<'_, '_>) -> Option<String> {
     let text = fields.string("apiVersion")?;
     let part =
@@ -117,7 +117,7 @@ pub(super) fn api_version(fields: &Fields<'_, '_>) -> Option<String> {
     None
 }
 
-/// `executeHookOnEvent`, or its older name `watchEvent`; all events when neither is there.
+/// `executeHookOnEvent`, or its older name `watchEvent`. All events if neither is present.
 fn events(fields: &Fields<'_, '_>) -> Vec<WatchEventKind> {
     let older = read_events(fields, "watchEvent", &EVENTS);
     let mut events = read_events(fields, "executeHookOnEvent", &EVENTS)

@@ -1,7 +1,7 @@
-//! From text to a tree of values: YAML, and JSON with it. Reads no meaning into it.
+//! Reads text into a tree of values: YAML, and therefore JSON. It does not interpret the values.
 //!
-//! Work and memory are bounded whatever the text is: nesting ends the reading early, and the tree
-//! is paid for by what it holds, as a few YAML aliases can stand for millions of values.
+//! Work and memory are bounded whatever the text is. Deep nesting ends the reading early. The tree's cost counts what
+//! it holds, because a few YAML aliases can stand for millions of values.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 
 use super::scalar;
 
-/// No document is longer.
+/// The longest document.
 pub(super) const MAX_BYTES: usize = 1024 * 1024;
-/// No value is nested deeper.
+/// The deepest nesting of values.
 const MAX_DEPTH: usize = 64;
-/// Bytes of a tree's keys and texts, and `VALUE` for each value.
+/// The most bytes of a tree's keys and texts, plus `VALUE` for each value.
 const MAX_COST: usize = 8 * MAX_BYTES;
 const VALUE: usize = 64;
 
-/// Reads a document, or says what is wrong with it.
+/// Reads a document. The error says what is wrong with it.
 pub(super) fn load(text: &str) -> Result<Value, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("is {} bytes long; at most {MAX_BYTES} are read", text.len()));
@@ -38,12 +38,12 @@ pub(super) fn load(text: &str) -> Result<Value, String> {
 
 struct Loader<'t> {
     parser: Parser<'t, StrInput<'t>>,
-    /// What an alias stands for, and what that costs.
+    /// What each alias stands for, and what that costs.
     anchors: HashMap<usize, (Value, usize)>,
     cost: usize,
     depth: usize,
-    /// The parser gave up. It may be JSON all the same: that writes a character beyond the 65 536th
-    /// as two escapes, which is no YAML.
+    /// The parser gave up. The text may still be JSON, which writes a character above U+FFFF as two escapes. That is
+    /// not valid YAML.
     unreadable: bool,
 }
 
@@ -177,7 +177,7 @@ impl<'t> Loader<'t> {
     }
 }
 
-/// The short name of a tag that changes nothing, or makes a text of a value.
+/// The short name of a tag that changes nothing, or that makes a value a text.
 fn known_tag(tag: Option<&Tag>, span: Span) -> Result<Option<&str>, String> {
     match tag {
         None => Ok(None),
@@ -188,7 +188,7 @@ fn known_tag(tag: Option<&Tag>, span: Span) -> Result<Option<&str>, String> {
     }
 }
 
-/// What stands at YAML's merge key: a mapping, or a list of these.
+/// The value of YAML's merge key: a mapping, or a list of mappings.
 fn mappings(value: Value, span: Span) -> Result<Vec<Map<String, Value>>, String> {
     let items = match value {
         Value::Array(items) => items,
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Each of these is at most a megabyte, and would be far more work or memory than that.
+    /// Each of these is at most a megabyte, and without bounds would take far more work or memory than that.
     #[test]
     fn hostile_texts_end_at_once() {
         let many = |text: &str| text.repeat(MAX_BYTES / text.len());
@@ -293,7 +293,7 @@ mod tests {
             any::<i64>().prop_map(Value::from),
             any::<u64>().prop_map(Value::from),
             (-1e9..1e9_f64).prop_map(Value::from),
-            // Line breaks of YAML 1.1 and a byte order mark are written unquoted, and read otherwise.
+            // Line breaks of YAML 1.1 and a byte order mark are written unquoted, and are read differently.
             "[^\u{85}\u{2028}\u{2029}\u{feff}]*".prop_map(Value::from),
         ];
         leaf.prop_recursive(4, 32, 4, |inner| {

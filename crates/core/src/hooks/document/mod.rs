@@ -1,7 +1,6 @@
 //! Reads a hook's configuration document (YAML or JSON) into a [`HookSpec`].
 //!
-//! Finds everything that is wrong with a document before it gives up; ignores nothing without a
-//! warning.
+//! It reports everything that is wrong with a document at once, and ignores nothing without a warning.
 
 mod admission;
 mod conversion;
@@ -27,9 +26,8 @@ pub use problem::{DocumentError, Problem, ProblemKind};
 use reader::{Fields, describe};
 pub use scalar::plain as plain_scalar;
 
-/// Reads the document that the hook's `config` returned. `check_filter` says what is wrong with
-/// a jq program, if anything is. What was accepted and should be changed is in
-/// [`HookSpec::warnings`].
+/// Reads the document that the hook's `config` returned. `check_filter` says what is wrong with a jq program, if
+/// anything is. [`HookSpec::warnings`] has what was accepted but should be changed.
 pub fn parse(
     hook: &HookName,
     text: &str,
@@ -38,7 +36,7 @@ pub fn parse(
     let reader = Reader::new(check_filter);
     let spec = read(hook, text, &reader);
     let warnings = reader.finish()?;
-    // Without a problem there is a spec.
+    // If there is no problem, there is a spec.
     spec.map(|spec| HookSpec { warnings, ..spec }).ok_or(DocumentError { problems: Vec::new(), more: 0 })
 }
 

@@ -1,5 +1,5 @@
-//! Tells the bindings of a document apart, and finds out which snapshots each may open: those that
-//! it names, and those of its group. Reads no document.
+//! Makes the names of a document's bindings unique, and finds the snapshots that each binding may open: those that it
+//! names, and those of its group.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -9,12 +9,12 @@ use std::{
 use super::problem::{Reader, short};
 use crate::model::{AdmissionKind, BindingName, HookSpec};
 
-/// Where the document has them.
+/// The keys of the document for admission.
 const ADMISSION: [(&str, AdmissionKind); 2] =
     [("kubernetesValidating", AdmissionKind::Validating), ("kubernetesMutating", AdmissionKind::Mutating)];
 const CONVERSION: &str = "kubernetesCustomResourceConversion";
 
-/// Gives each binding a name of its own, and resolves `includeSnapshotsFrom` and `group`.
+/// Gives each binding a unique name, and resolves `includeSnapshotsFrom` and `group`.
 pub(super) fn resolve(spec: &mut HookSpec, reader: &Reader<'_>) {
     make_unique(spec.schedules.iter_mut().map(|binding| &mut binding.name).collect());
     make_unique(spec.kubernetes.iter_mut().map(|binding| &mut binding.name).collect());
@@ -23,7 +23,7 @@ pub(super) fn resolve(spec: &mut HookSpec, reader: &Reader<'_>) {
     expand_groups(spec);
 }
 
-/// The first binding of a name has it for itself; the others get the first number that is free.
+/// The first binding with a name keeps it. Each of the others gets the next number that is free.
 fn make_unique(names: Vec<&mut BindingName>) {
     let mut taken: HashSet<Arc<str>> = names.iter().map(|name| name.as_str().into()).collect();
     let mut last: HashMap<Arc<str>, usize> = HashMap::new();
@@ -42,7 +42,7 @@ fn make_unique(names: Vec<&mut BindingName>) {
     }
 }
 
-/// The API server, and the paths of requests, know webhooks by their names.
+/// Webhooks need unique names, because the API server and the paths of requests identify them by name.
 fn check_unique(spec: &HookSpec, reader: &Reader<'_>) {
     let check = |key: &str, names: Vec<&BindingName>| {
         let mut known = HashSet::new();
@@ -62,7 +62,7 @@ fn check_unique(spec: &HookSpec, reader: &Reader<'_>) {
     check(CONVERSION, spec.conversions.iter().map(|binding| &binding.name).collect());
 }
 
-/// `includeSnapshotsFrom` must name one `kubernetes` binding each time.
+/// Each name in `includeSnapshotsFrom` must belong to exactly one `kubernetes` binding.
 fn check_snapshots(spec: &HookSpec, reader: &Reader<'_>) {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for binding in &spec.kubernetes {
@@ -83,7 +83,7 @@ fn check_snapshots(spec: &HookSpec, reader: &Reader<'_>) {
     }
 }
 
-/// Each binding's `includeSnapshotsFrom`, with its list and its place in that.
+/// Each binding's `includeSnapshotsFrom`, with the document's list of the binding and its place in that list.
 fn wanted(spec: &HookSpec) -> impl Iterator<Item = (&'static str, usize, &[BindingName])> {
     let schedules = spec.schedules.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
     let kubernetes = spec.kubernetes.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
@@ -97,8 +97,8 @@ fn wanted(spec: &HookSpec) -> impl Iterator<Item = (&'static str, usize, &[Bindi
     triggers.chain(admission).chain(conversions.map(under(CONVERSION)))
 }
 
-/// Every binding of a group may open the snapshots of all its `kubernetes` bindings, after those
-/// that it names itself.
+/// Every binding of a group may open the snapshots of all the group's `kubernetes` bindings. They come after those that
+/// it names itself.
 fn expand_groups(spec: &mut HookSpec) {
     let mut groups: HashMap<Arc<str>, Vec<BindingName>> = HashMap::new();
     for binding in &spec.kubernetes {

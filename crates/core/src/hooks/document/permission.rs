@@ -1,4 +1,4 @@
-//! `permissions`. Grants nothing: the admin does.
+//! Reads `permissions`, which a hook only requests. The admin grants them.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,6 @@ use crate::model::Permission;
 
 const VERBS: [&str; 7] = ["get", "list", "create", "update", "patch", "delete", "*"];
 
-/// The `permissions` of a document.
 pub(super) fn read(document: &Fields<'_, '_>) -> Vec<Permission> {
     let Some(fields) = document.fields("permissions") else { return Vec::new() };
     fields.not_yet("http", "outbound HTTP is");

@@ -1,4 +1,4 @@
-//! `limits`, `retry` and `settings`: how much, how long, how often.
+//! Reads `limits`, `retry` and `settings`: how much, how long, how often.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -31,7 +31,7 @@ pub(super) fn limits(fields: &Fields<'_, '_>) -> Limits {
     limits
 }
 
-/// The `retry` of a binding, or else the hook's.
+/// The `retry` of a binding, or the hook's if the binding has none.
 pub(super) fn binding_retry(fields: &Fields<'_, '_>, hook: RetryPolicy) -> RetryPolicy {
     fields.fields("retry").map_or(hook, |fields| retry(&fields))
 }

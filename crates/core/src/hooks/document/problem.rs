@@ -1,29 +1,27 @@
-//! Collects what is wrong with a document, and what only should be changed. Looks at no value.
+//! Collects what is wrong with a document, and what should be changed.
 
 use std::{cell::RefCell, fmt};
 
-/// More problems than these are counted and not kept.
+/// Further problems are only counted.
 const MAX_PROBLEMS: usize = 100;
 const MAX_PATH: usize = 200;
 const MAX_MESSAGE: usize = 2000;
 
-/// What sort of problem it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemKind {
     /// The document is wrong.
     Wrong,
-    /// The document is right, and this version of Boathook can't do it.
+    /// The document is right, but this version of Boathook does not support it.
     NotYet,
 }
 
 /// One thing that is wrong with a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// `kubernetes[0].jqFilter`; empty for the document itself.
+    /// For example `kubernetes[0].jqFilter`. Empty for the document itself.
     pub path: String,
     /// What is wrong there, and what is allowed.
     pub message: String,
-    /// What sort of problem.
     pub kind: ProblemKind,
 }
 
@@ -37,9 +35,9 @@ impl fmt::Display for Problem {
 /// Everything that is wrong with a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct DocumentError {
-    /// At least one, in the document's order; the first hundred.
+    /// The first hundred problems, in the document's order. There is at least one.
     pub problems: Vec<Problem>,
-    /// How many more there are.
+    /// How many more problems there are.
     pub more: usize,
 }
 
@@ -65,7 +63,7 @@ impl<'c> Reader<'c> {
         Self { problems: RefCell::default(), more: Default::default(), warnings: RefCell::default(), check_filter }
     }
 
-    /// The warnings, if nothing is wrong.
+    /// Returns the warnings, if nothing is wrong.
     pub fn finish(self) -> Result<Vec<String>, DocumentError> {
         let problems = self.problems.into_inner();
         if problems.is_empty() {
@@ -95,7 +93,7 @@ impl<'c> Reader<'c> {
         }
     }
 
-    /// Notes what was accepted and should be changed.
+    /// Records something that was accepted but should be changed.
     pub fn warn(&self, path: &str, message: impl fmt::Display) {
         let mut warnings = self.warnings.borrow_mut();
         if warnings.len() < MAX_PROBLEMS {

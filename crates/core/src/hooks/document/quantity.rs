@@ -1,4 +1,4 @@
-//! Amounts of bytes in Kubernetes' notation: `64Mi`, `1G`, `4096`.
+//! Reads amounts of bytes in Kubernetes' notation: `64Mi`, `1G`, `4096`.
 
 use serde_json::Value;
 

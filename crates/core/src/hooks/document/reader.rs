@@ -1,5 +1,4 @@
-//! The fields of a mapping, read by type; what is wrong is reported with its place, and keys that
-//! nobody asked for are refused. Knows no binding.
+//! Reads the fields of a mapping by type. It reports problems with their place, and refuses keys that are not known.
 
 use std::{cell::RefCell, collections::BTreeSet, fmt, time::Duration};
 
@@ -8,19 +7,19 @@ use serde_json::{Map, Value};
 use super::problem::{Reader, short};
 use crate::model::{format_duration, parse_duration};
 
-/// No duration is longer.
+/// The longest duration.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
-/// No list is longer.
+/// The longest list.
 const MAX_ITEMS: usize = 1000;
 
-/// The fields of one mapping. Every key must be taken by somebody before [`Fields::finish`].
+/// The fields of one mapping. Every known key must be taken before [`Fields::finish`].
 pub(super) struct Fields<'v, 'r> {
     map: &'v Map<String, Value>,
     path: String,
     reader: &'r Reader<'r>,
     /// Keys that are known here, present or not.
     known: RefCell<BTreeSet<&'static str>>,
-    /// Known only to be refused.
+    /// Keys that are known only to be refused.
     later: RefCell<BTreeSet<&'static str>>,
 }
 
@@ -35,12 +34,12 @@ impl<'v, 'r> Fields<'v, 'r> {
         Some(Self { map, path: path.to_owned(), reader, known, later })
     }
 
-    /// Whether the key is there, with whatever value.
+    /// Whether the key is present, with any value.
     pub fn has(&self, key: &str) -> bool {
         self.map.contains_key(key)
     }
 
-    /// The document's reader, for what is no key's.
+    /// The document's reader, for what does not concern a key.
     pub fn reader(&self) -> &'r Reader<'r> {
         self.reader
     }
@@ -49,12 +48,12 @@ impl<'v, 'r> Fields<'v, 'r> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Reports something about a key.
+    /// Reports a problem with a key.
     pub fn wrong(&self, key: &str, message: impl Into<String>) {
         self.reader.wrong(&self.child(key), message);
     }
 
-    /// The same unless a condition holds, which it gives back.
+    /// Reports a problem with a key unless `holds`. Returns `holds`.
     pub fn check(&self, holds: bool, key: &str, message: impl FnOnce() -> String) -> bool {
         if !holds {
             self.wrong(key, message());
@@ -62,12 +61,12 @@ impl<'v, 'r> Fields<'v, 'r> {
         holds
     }
 
-    /// Notes that something was accepted and should be changed.
+    /// Warns about something that was accepted but should be changed.
     pub fn warn(&self, key: &str, message: impl fmt::Display) {
         self.reader.warn(&self.child(key), message);
     }
 
-    /// The key's value. `null` is refused: the author meant something.
+    /// The key's value. `null` is refused, because the author must have meant something.
     pub fn take(&self, key: &'static str) -> Option<&'v Value> {
         let first = self.known.borrow_mut().insert(key);
         let value = self.map.get(key)?;
@@ -77,7 +76,7 @@ impl<'v, 'r> Fields<'v, 'r> {
         Some(value).filter(|value| !value.is_null())
     }
 
-    /// The same, and its absence is a problem.
+    /// Returns `value`. A missing key is a problem.
     pub fn need<T>(&self, key: &'static str, value: Option<T>) -> Option<T> {
         if !self.has(key) {
             self.wrong(key, "is missing");
@@ -85,7 +84,7 @@ impl<'v, 'r> Fields<'v, 'r> {
         value
     }
 
-    /// Refuses a key that a later version will know.
+    /// Refuses a key that a later version will support.
     pub fn not_yet(&self, key: &'static str, feature: &str) {
         self.later.borrow_mut().insert(key);
         if self.has(key) {
@@ -109,7 +108,7 @@ impl<'v, 'r> Fields<'v, 'r> {
         self.typed(key, "a string", Value::as_str)
     }
 
-    /// A string that is not empty.
+    /// A string that must not be empty.
     pub fn some_string(&self, key: &'static str) -> Option<&'v str> {
         let text = self.string(key)?;
         if text.is_empty() {
@@ -149,7 +148,7 @@ impl<'v, 'r> Fields<'v, 'r> {
         None
     }
 
-    /// A duration, as Go writes it: `300ms`, `1m30s`.
+    /// A duration in Go's format: `300ms`, `1m30s`.
     pub fn duration(&self, key: &'static str, least: Duration) -> Option<Duration> {
         let text = self.string(key)?;
         let bounds = || format!("from {} to {} is allowed", format_duration(least), format_duration(MAX_DURATION));
@@ -184,7 +183,7 @@ impl<'v, 'r> Fields<'v, 'r> {
         Fields::of(self.take(key)?, &self.child(key), self.reader)
     }
 
-    /// The mappings of a list; an empty list is a problem, as in shell-operator.
+    /// The mappings of a list. An empty list is a problem, as in shell-operator.
     pub fn items(&self, key: &'static str) -> impl Iterator<Item = Fields<'v, 'r>> {
         let items = self.any_items(key);
         if self.map.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty) {
@@ -193,7 +192,7 @@ impl<'v, 'r> Fields<'v, 'r> {
         items
     }
 
-    /// The mappings of a list that may be empty; at most `MAX_ITEMS`.
+    /// The mappings of a list that may be empty, at most `MAX_ITEMS`.
     pub fn any_items(&self, key: &'static str) -> impl Iterator<Item = Fields<'v, 'r>> {
         let items = self.typed(key, "a list", Value::as_array).map(Vec::as_slice);
         if let Some(count) = items.map(<[Value]>::len).filter(|count| *count > MAX_ITEMS) {
@@ -204,7 +203,7 @@ impl<'v, 'r> Fields<'v, 'r> {
         items.unwrap_or_default().iter().take(MAX_ITEMS).enumerate().filter_map(each)
     }
 
-    /// A list of strings; `None` when the key is absent.
+    /// A list of strings. `None` if the key is absent or its value cannot be used.
     pub fn strings(&self, key: &'static str) -> Option<Vec<String>> {
         let list = self.typed(key, "a list of strings", Value::as_array)?;
         if list.len() > MAX_ITEMS {
@@ -221,7 +220,7 @@ impl<'v, 'r> Fields<'v, 'r> {
         Some(strings)
     }
 
-    /// The same, and an empty list is a problem.
+    /// A list of strings that must not be empty.
     pub fn some_strings(&self, key: &'static str) -> Option<Vec<String>> {
         let strings = self.strings(key)?;
         if strings.is_empty() {
@@ -253,20 +252,20 @@ impl<'v, 'r> Fields<'v, 'r> {
         found
     }
 
-    /// Refuses keys that nobody asked for. Every mapping ends with it, or with `finish_loosely`.
+    /// Refuses keys that were not taken. The reading of every mapping ends with this, or with `finish_loosely`.
     pub fn finish(&self) {
         let allowed = self.allowed();
         self.unknown().iter().for_each(|key| self.wrong(key, format!("is not known here; allowed: {allowed}")));
     }
 
-    /// The same, as warnings.
+    /// Like `finish`, but only warns.
     pub fn finish_loosely(&self) {
         let allowed = self.allowed();
         let message = format!("is not known here and ignored; allowed: {allowed}");
         self.unknown().iter().for_each(|key| self.warn(key, &message));
     }
 
-    /// The keys that nobody asked for.
+    /// The keys that were not taken.
     pub fn unknown(&self) -> Vec<&'v str> {
         let (known, later) = (self.known.borrow(), self.later.borrow());
         let strange = |key: &&str| !known.contains(key) && !later.contains(key);
@@ -282,7 +281,7 @@ fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// JSON Schema counts `10.0` among the integers too.
+/// JSON Schema counts `10.0` as an integer, too.
 pub(super) fn whole(value: &Value) -> Option<i64> {
     let near = |number: &f64| number.fract() == 0.0 && number.abs() < 9e15;
     value.as_i64().or_else(|| value.as_f64().filter(near).map(|number| number as i64))

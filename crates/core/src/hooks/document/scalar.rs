@@ -1,11 +1,11 @@
-//! What a plain YAML scalar means: null, a boolean, a number or a text. Knows no quotes.
+//! The meaning of a plain YAML scalar, without quotes: null, a boolean, a number or a text.
 
 use std::borrow::Cow;
 
 use serde_json::{Number, Value};
 
-/// By YAML 1.2's core schema. Digits with leading zeros stay a text, as readers of YAML disagree
-/// about them, and so do numbers that JSON does not have.
+/// Follows YAML 1.2's core schema. Digits with leading zeros stay a text, because readers of YAML disagree about them.
+/// Numbers that JSON does not have stay a text, too.
 pub fn plain(text: Cow<'_, str>) -> Value {
     match text.as_ref() {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,

@@ -1,4 +1,4 @@
-//! `schedule[]`, and the keys that it shares with `kubernetes[]`.
+//! Reads `schedule[]`, and the keys that it shares with `kubernetes[]`.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
     binding
 }
 
-/// An entry of a document without a version: fewer keys, and others are ignored.
+/// Reads an entry of a document without a version. It has fewer keys, and others are ignored with a warning.
 pub(super) fn read_v0(fields: &Fields<'_, '_>, hook: &HookName) -> ScheduleBinding {
     let (time_zone, crontab) = when(fields, None);
     let binding = ScheduleBinding {
@@ -43,17 +43,16 @@ pub(super) fn read_v0(fields: &Fields<'_, '_>, hook: &HookName) -> ScheduleBindi
     binding
 }
 
-/// `name`; other bindings may have the same.
+/// `name`. Several bindings may have the same name.
 pub(super) fn name(fields: &Fields<'_, '_>, default: &str) -> BindingName {
     BindingName::new(fields.some_string("name").unwrap_or(default))
 }
 
-/// `group`.
 pub(super) fn group(fields: &Fields<'_, '_>) -> Option<Arc<str>> {
     fields.some_string("group").map(Into::into)
 }
 
-/// The queue of a binding: its own choice, or the hook's own.
+/// The queue that the binding names, or else the hook's own.
 pub(super) fn queue(fields: &Fields<'_, '_>, hook: &HookName) -> QueueName {
     let shared = fields.some_string("queue").map(|name| QueueName::Shared(name.into()));
     shared.unwrap_or_else(|| QueueName::Own(hook.clone()))
@@ -66,7 +65,7 @@ pub(super) fn include_snapshots_from(fields: &Fields<'_, '_>) -> Arc<[BindingNam
     names.into_iter().filter(|name| known.insert(name.clone())).map(BindingName::new).collect()
 }
 
-/// The zone and the crontab without it.
+/// The time zone, and the crontab without it.
 fn when<'v>(fields: &Fields<'v, '_>, by_key: Option<&'v str>) -> (Option<&'v str>, &'v str) {
     if let Some(Err(error)) = by_key.map(Crontab::zone) {
         fields.wrong("timeZone", error.to_string());

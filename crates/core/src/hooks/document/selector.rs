@@ -1,4 +1,4 @@
-//! Selectors: checked, and written as the API takes them in a query.
+//! Checks selectors, and writes them as the API takes them in a query.
 
 use super::reader::{Fields, quoted};
 
@@ -10,7 +10,7 @@ pub(super) fn names(fields: &Fields<'_, '_>) -> Vec<String> {
     names
 }
 
-/// `namespace`: the names, and the labels. A namespace must fit both.
+/// `namespace`: the names and the labels. A namespace must match both.
 pub(super) fn namespaces(fields: &Fields<'_, '_>) -> (Vec<String>, Option<String>) {
     let namespaces = fields.fields("nameSelector").map(|selector| names(&selector)).unwrap_or_default();
     let by_label = fields.fields("labelSelector").and_then(|selector| labels(&selector));
@@ -30,7 +30,7 @@ pub(super) fn namespaces_v0(fields: &Fields<'_, '_>) -> Vec<String> {
     if any { Vec::new() } else { names }
 }
 
-/// Names become a part of paths and of field selectors.
+/// Names become parts of paths and of field selectors.
 fn check_names(fields: &Fields<'_, '_>, names: &[String]) {
     for (i, name) in names.iter().enumerate() {
         let valid = !matches!(name.as_str(), "" | "." | "..") && name.len() <= 253 && !name.contains(['/', '%']);
@@ -40,7 +40,6 @@ fn check_names(fields: &Fields<'_, '_>, names: &[String]) {
     }
 }
 
-/// `labelSelector`.
 pub(super) fn labels(fields: &Fields<'_, '_>) -> Option<String> {
     let terms = label_terms(fields);
     if !fields.has("matchLabels") && !fields.has("matchExpressions") {
@@ -114,7 +113,7 @@ fn label_expression(fields: &Fields<'_, '_>) -> Option<String> {
     })
 }
 
-/// `fieldSelector`. `by_name` says that a nameSelector is there too.
+/// `fieldSelector`. `by_name`: there is a nameSelector, too.
 pub(super) fn fields(fields: &Fields<'_, '_>, by_name: bool) -> Option<String> {
     let terms: Vec<_> = fields.items("matchExpressions").filter_map(|item| field_expression(&item, by_name)).collect();
     fields.need("matchExpressions", Some(()));
@@ -134,7 +133,7 @@ fn field_expression(fields: &Fields<'_, '_>, by_name: bool) -> Option<String> {
     Some(format!("{}{}{}", field?, operator?, escape(value?)))
 }
 
-/// As `fields.EscapeValue` of apimachinery does it.
+/// Does the same as `fields.EscapeValue` of apimachinery.
 fn escape(value: &str) -> String {
     value.replace('\\', "\\\\").replace(',', "\\,").replace('=', "\\=")
 }
@@ -156,7 +155,7 @@ fn check_value(fields: &Fields<'_, '_>, path: &str, value: &str) -> bool {
     })
 }
 
-/// `app`, `example.com/app`
+/// For example `app` or `example.com/app`.
 pub(super) fn is_label_key(key: &str) -> bool {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -174,7 +173,7 @@ fn is_label_text(text: &str) -> bool {
     text.len() <= 63 && is_word(text, |c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-/// Only `inner` characters, with letters or digits at the ends. Empty text is a word.
+/// Only `inner` characters, with letters or digits at both ends. Empty text is a word.
 fn is_word(text: &str, inner: impl Fn(char) -> bool) -> bool {
     let end = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
     text.chars().all(inner) && end(text.chars().next()) && end(text.chars().last())

@@ -1,5 +1,5 @@
-//! Documents without `configVersion`: the form of shell-operator's first articles. Translated into
-//! what the same would be in v1, with a warning; its contexts are those of v1 too.
+//! Documents without `configVersion`: the form of shell-operator's first articles. They are translated into what the
+//! same would be in v1, with a warning. Their contexts are those of v1, too.
 
 use super::{kubernetes, permission, policy, reader::Fields, schedule};
 use crate::model::{HookName, HookSpec, QueueName, StartupBinding};
@@ -38,7 +38,7 @@ pub(super) fn read(document: &Fields<'_, '_>, hook: &HookName) -> Option<HookSpe
     Some(spec)
 }
 
-/// Whoever writes keys of v1 has forgotten the version.
+/// An author who writes keys of v1 has forgotten the version.
 fn is_newer(document: &Fields<'_, '_>) -> bool {
     let newer = document.unknown().into_iter().find(|key| super::v1::is_known(key));
     if let Some(key) = newer {

@@ -1,9 +1,9 @@
-//! Documents with `configVersion: v1`: the keys at the top.
+//! Documents with `configVersion: v1`: the top-level keys.
 
 use super::{admission, conversion, kubernetes, permission, policy, reader::Fields, schedule};
 use crate::model::{AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, StartupBinding};
 
-/// The keys that say what the hook is.
+/// The top-level keys other than `configVersion`.
 const KEYS: [&str; 12] = [
     "onStartup",
     "schedule",
@@ -19,7 +19,7 @@ const KEYS: [&str; 12] = [
     "failureEvents",
 ];
 
-/// Whether a key stands at the top of these documents.
+/// Whether these documents have this top-level key.
 pub(super) fn is_known(key: &str) -> bool {
     KEYS.contains(&key)
 }
@@ -56,7 +56,7 @@ fn admission(document: &Fields<'_, '_>) -> Vec<AdmissionBinding> {
     validating.chain(read("kubernetesMutating", AdmissionKind::Mutating)).collect()
 }
 
-/// As in shell-operator a document may do without bindings when it says something else.
+/// As in shell-operator, a document needs no bindings if it has another key.
 fn check_triggers(document: &Fields<'_, '_>, spec: &HookSpec) {
     let reader = document.reader();
     if !KEYS.iter().any(|key| document.has(key)) && reader.is_clean() {
@@ -66,7 +66,6 @@ fn check_triggers(document: &Fields<'_, '_>, spec: &HookSpec) {
     }
 }
 
-/// `failureEvents`.
 fn failure_events(fields: &Fields<'_, '_>) -> Option<ObjectRef> {
     let regarding = fields.need("regarding", fields.fields("regarding")).map(|object| {
         let text = |key| object.required_string(key).unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! `schedule[]` and `kubernetes[]`. Knows no selector.
+//! The schema of `schedule[]` and `kubernetes[]`.
 
 use serde_json::Value;
 
@@ -78,8 +78,8 @@ pub(super) fn kubernetes() -> Value {
             "debounce",
             reference(
                 "duration",
-                "An event waits until its object did not change for this time, at most ten times as long; changes that \
-                 come meanwhile are told as one.",
+                "An event waits until its object has not changed for this time, and at most ten times as long. Changes \
+                 within that time are delivered as one event.",
             )
             .default("0s"),
         )
@@ -112,7 +112,7 @@ fn namespace() -> Value {
         .build()
 }
 
-/// The keys that all bindings have.
+/// The keys that both have.
 fn shared(binding: Object) -> Object {
     binding
         .key(

@@ -1,11 +1,10 @@
-//! The JSON Schema (draft 2020-12) of the configuration document, version v1. Checks nothing: the
-//! reader of documents does, and a test holds the two against each other.
+//! The JSON Schema (draft 2020-12) of the configuration document, version v1. The reader of documents does the checks,
+//! and a test compares the two.
 //!
-//! What a schema can't say and the reader checks all the same: that crontabs, time zones and jq
-//! programs are right; the bounds of durations and amounts of bytes; that `includeSnapshotsFrom`
-//! names one binding; and keys that contradict each other (`content` and keepFullObjectsInMemory,
-//! `timeZone` and a TZ= prefix, `max` and `initial`, a nameSelector and a field selector of
-//! metadata.name).
+//! A schema cannot express some rules, which only the reader checks: that crontabs, time zones and jq programs are
+//! valid; the bounds of durations and amounts of bytes; that `includeSnapshotsFrom` names one binding; and keys that
+//! contradict each other (`content` and keepFullObjectsInMemory, `timeZone` and a TZ= prefix, `max` and `initial`, a
+//! nameSelector and a field selector of metadata.name).
 
 mod bindings;
 mod parts;

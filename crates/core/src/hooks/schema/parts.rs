@@ -1,18 +1,18 @@
-//! Building blocks of the schema. Knows no key of the document.
+//! Building blocks of the schema.
 
 use serde_json::{Map, Value, json};
 
 /// The longest list.
 const MAX_ITEMS: usize = 1000;
 
-/// A mapping that knows only its keys.
+/// A mapping that allows only its own keys.
 pub(super) struct Object {
     schema: Map<String, Value>,
     properties: Map<String, Value>,
     required: Vec<Value>,
 }
 
-/// A mapping, to be given its keys.
+/// A mapping that has no keys yet.
 pub(super) fn object(description: &str) -> Object {
     let mut schema = Map::new();
     schema.insert("description".to_owned(), description.into());
@@ -38,7 +38,7 @@ impl Object {
         self.with("minProperties", count.into())
     }
 
-    /// Any other keyword.
+    /// Sets any other keyword.
     pub fn with(mut self, keyword: &str, value: Value) -> Self {
         self.schema.insert(keyword.to_owned(), value);
         self
@@ -56,7 +56,7 @@ impl Object {
     }
 }
 
-/// A value that is no mapping.
+/// A value that is not a mapping.
 pub(super) struct Part(Map<String, Value>);
 
 impl From<Part> for Value {
@@ -83,18 +83,17 @@ impl Part {
         self.with("default", value)
     }
 
-    /// Not an empty list.
+    /// A list that is not empty.
     pub fn some(self) -> Self {
         self.with("minItems", 1)
     }
 
-    /// A list in which nothing is there twice.
+    /// A list without duplicates.
     pub fn unique(self) -> Self {
         self.with("uniqueItems", true)
     }
 }
 
-/// Any text.
 pub(super) fn text() -> Part {
     Part::new("string")
 }
@@ -128,7 +127,7 @@ pub(super) fn list(items: impl Into<Value>) -> Part {
     Part::new("array").with("items", items).with("maxItems", MAX_ITEMS)
 }
 
-/// What stands in `$defs`, with its meaning at this place.
+/// A reference to `$defs`, with its meaning at this place.
 pub(super) fn reference(name: &str, description: &str) -> Part {
     Part(Map::new()).with("$ref", format!("#/$defs/{name}")).about(description)
 }

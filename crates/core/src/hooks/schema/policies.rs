@@ -1,4 +1,4 @@
-//! What a hook may do, how much, how often, and what becomes of failures.
+//! The schema of what a hook may do, how much, how often, and what happens after failures.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Selectors by name, label and field. Evaluates none.
+//! The schema of selectors by name, label and field.
 
 use serde_json::{Value, json};
 

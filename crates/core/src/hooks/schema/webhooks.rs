@@ -1,4 +1,4 @@
-//! `kubernetesValidating[]`, `kubernetesMutating[]` and `kubernetesCustomResourceConversion[]`.
+//! The schema of `kubernetesValidating[]`, `kubernetesMutating[]` and `kubernetesCustomResourceConversion[]`.
 
 use serde_json::{Value, json};
 

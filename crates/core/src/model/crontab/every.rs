@@ -1,11 +1,11 @@
-//! The duration of `@every`. Knows no other descriptor.
+//! Reads the duration of `@every`.
 
 use super::CrontabError;
 use crate::model::parse_duration;
 
 const MAX_SECONDS: u64 = 100 * 366 * 24 * 3600;
 
-/// Whole seconds, at least one: parts of a second are cut off.
+/// Whole seconds, at least one. Parts of a second are cut off.
 pub(super) fn every(text: &str) -> Result<i64, CrontabError> {
     let duration = parse_duration(text).filter(|duration| !duration.is_zero());
     duration

@@ -1,8 +1,8 @@
-//! One field of a crontab as a set of numbers. Knows no time.
+//! One field of a crontab, as a set of numbers.
 
 use super::CrontabError;
 
-/// Which field: its bounds and names.
+/// The kind of a field, with its bounds and names.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FieldKind {
     Second,
@@ -13,11 +13,11 @@ pub(super) enum FieldKind {
     Weekday,
 }
 
-/// The numbers of a field; number n is bit n.
+/// The numbers of a field. Number n is bit n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
     pub set: u64,
-    /// A `*` or `?` is in it, with or without a step.
+    /// The field contains a `*` or `?`, with or without a step.
     pub star: bool,
 }
 
@@ -76,7 +76,7 @@ impl FieldKind {
         Ok(field)
     }
 
-    /// `range`, `range/step`.
+    /// Reads `range` or `range/step`.
     fn part(self, part: &str) -> Result<(u64, bool), CrontabError> {
         let (range, step) = match part.split_once('/') {
             Some((range, step)) => (range, Some(self.number(step, part)?)),

@@ -1,8 +1,8 @@
-//! Crontabs: reads one, and says when it strikes next. Reads no clock; of the system only its time
-//! zone database.
+//! Crontabs: reads one, and finds the next time when it fires. This reads no clock, and nothing of the system but its
+//! time zone database.
 //!
-//! The grammar is robfig/cron's, second version, which shell-operator documents are written for.
-//! Where that one hangs or takes nonsense, this one gives an error.
+//! The grammar is that of robfig/cron's second version, which shell-operator documents are written for. Where
+//! robfig/cron hangs or accepts nonsense, this gives an error.
 
 mod every;
 mod field;
@@ -17,76 +17,64 @@ use next::Fields;
 /// The longest text that is read, in bytes.
 const MAX_LENGTH: usize = 1000;
 
-/// A text that is no crontab, or one that never strikes.
+/// Why a text is not a crontab, or never fires.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CrontabError {
-    /// Longer than any crontab.
+    /// The text is longer than any crontab.
     #[error("a crontab has at most {MAX_LENGTH} bytes, this text has {0}")]
     TooLong(usize),
     /// Not 5 or 6 fields.
     #[error("a crontab has 5 fields (minute, hour, day of month, month, day of week) or 6 with seconds first, not {0}")]
     FieldCount(usize),
-    /// A part of a field that can't be read.
+    /// A part of a field that cannot be read.
     #[error("{field}: {part:?} is not a value, a range or a list of these; write for example {example}")]
     Syntax {
-        /// The field.
         field: &'static str,
-        /// The part.
         part: String,
-        /// What would do.
+        /// Valid examples.
         example: &'static str,
     },
     /// A value that the field does not have.
     #[error("{field}: {value} is not within {min} to {max}{}", if *.sunday { "; Sunday is 0" } else { "" })]
     OutOfRange {
-        /// The field.
         field: &'static str,
-        /// The value.
         value: u32,
-        /// The least.
         min: u32,
-        /// The greatest.
         max: u32,
-        /// Whether someone may have thought of another numbering.
+        /// Whether the author may have counted Sunday as 7.
         sunday: bool,
     },
     /// A range from a greater to a smaller value.
     #[error("{field}: the range {part:?} ends before it begins")]
-    ReversedRange {
-        /// The field.
-        field: &'static str,
-        /// The range.
-        part: String,
-    },
+    ReversedRange { field: &'static str, part: String },
     /// A step of 0.
     #[error("{field}: the step of {part:?} must be at least 1")]
     ZeroStep {
-        /// The field.
         field: &'static str,
-        /// Where it stands.
+        /// The part of the field that has the step.
         part: String,
     },
-    /// `@` and a word that means nothing.
+    /// `@` and an unknown word.
     #[error(
         "{0:?} is not known; there are @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly and @every with a duration like 1h30m"
     )]
     Descriptor(String),
-    /// The duration of `@every`.
+    /// The duration of `@every` is not valid.
     #[error("@every needs a duration over 0 and up to 100 years like 90s or 1h30m, not {0:?}")]
     Duration(String),
-    /// A time zone that the database lacks.
+    /// A time zone that is missing in the database.
     #[error("{0:?} is not a time zone of the IANA database; write for example Europe/Berlin")]
     Zone(String),
-    /// Like 30 February.
+    /// For example 30 February.
     #[error("no day matches: no such day of month in these months")]
     Never,
 }
 
-/// When something happens again and again.
+/// The times when something happens again and again.
 ///
-/// Clock changes: a time of day that is skipped does not strike. A time of day that comes twice
-/// strikes the first time only, unless the crontab names no hours: then it goes on in both, so that
-/// "every five minutes" has no hour-long gap.
+/// Clock changes: a time of day that is skipped does not fire. A time of day that occurs twice fires only the first
+/// time, unless the crontab names no hours. In that case it fires both times, so that "every five minutes" has no gap
+/// of an hour.
 #[derive(Debug, Clone)]
 pub struct Crontab {
     zone: Option<TimeZone>,
@@ -96,7 +84,7 @@ pub struct Crontab {
 #[derive(Debug, Clone)]
 enum When {
     Fields(Fields),
-    /// Seconds from one to the next.
+    /// Seconds from one time to the next.
     Every(i64),
 }
 
@@ -115,7 +103,7 @@ impl Crontab {
         Ok(Self { zone, when })
     }
 
-    /// The zone's name out of a leading `TZ=`, and what follows it.
+    /// The name of the zone in a leading `TZ=`, and the text after it.
     pub fn split_zone(text: &str) -> (Option<&str>, &str) {
         let text = text.trim();
         match text.strip_prefix("TZ=") {
@@ -127,7 +115,7 @@ impl Crontab {
         }
     }
 
-    /// Looks a time zone up by its IANA name. `Local` is the process's zone.
+    /// Finds a time zone by its IANA name. `Local` is the process's zone.
     pub fn zone(name: &str) -> Result<TimeZone, CrontabError> {
         if name == "Local" {
             return Ok(TimeZone::system());
@@ -136,8 +124,8 @@ impl Crontab {
         TimeZone::get(name).map_err(|_| unknown())
     }
 
-    /// The first time it strikes after `after`, on a whole second. `zone` is for crontabs without
-    /// one of their own. `None` when that is more than 40 years away.
+    /// The first time after `after`, on a whole second. `zone` is for crontabs that have no zone of their own. `None`
+    /// if the time is more than 40 years away.
     pub fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         match &self.when {
             When::Fields(fields) => fields.next_after(after, self.zone.as_ref().unwrap_or(zone)),

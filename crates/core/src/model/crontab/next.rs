@@ -1,5 +1,5 @@
-//! Finds the next time that fits a crontab's fields. Every search ends: it looks 40 years ahead at
-//! most, which is more than any weekday of 29 February needs.
+//! Finds the next time that matches a crontab's fields. Every search ends after at most 40 years, which is more than
+//! any weekday of 29 February needs.
 
 use jiff::{
     Timestamp, ToSpan,
@@ -27,8 +27,8 @@ impl Fields {
         start.checked_add(YEARS.years()).is_ok_and(|end| self.next_local(start, end).is_some())
     }
 
-    /// Walks from one change of the zone's offset to the next: in between, local time is even, so
-    /// that skipped and repeated hours need no special search.
+    /// Goes from one change of the zone's offset to the next. In between, local time is even, so that skipped and
+    /// repeated hours need no special search.
     pub fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut start = Timestamp::from_second(after.as_second().checked_add(1)?).ok()?;
         let limit = zone.to_datetime(start).checked_add(YEARS.years()).ok()?;
@@ -59,7 +59,7 @@ impl Fields {
         self.hours.count_ones() == 24
     }
 
-    /// The first fitting local time from `from` on and before `until`. Both on whole seconds.
+    /// The first matching local time from `from` on and before `until`. Both are on whole seconds.
     fn next_local(&self, from: DateTime, until: DateTime) -> Option<DateTime> {
         let mut day = from.date();
         let mut earliest = from.time();
@@ -92,7 +92,7 @@ impl Fields {
         this_minute().or_else(this_hour).or_else(later)
     }
 
-    /// The time, if its hour and minute fit.
+    /// The time, if its hour and minute match.
     fn time(&self, hour: i8, minute: i8, second: i8) -> Option<Time> {
         let fits = has(self.hours, hour) && has(self.minutes, minute);
         fits.then(|| Time::new(hour, minute, second, 0).ok()).flatten()

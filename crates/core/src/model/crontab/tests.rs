@@ -1,4 +1,4 @@
-//! Tables: what is read and what is refused, and when it strikes.
+//! Tables of crontabs: what is read, what is refused, and when they fire.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use jiff::{SignedDuration, Timestamp, Zoned, tz::TimeZone};
@@ -46,10 +46,10 @@ fn what_is_read() {
         ("0 0 31 * *", "2026-01-31 00:00:00"),
         ("0 0 31 2,4 1", "2026-02-02 00:00:00"),
         ("0 0 29 2 *", "2028-02-29 00:00:00"),
-        // A day by either, when neither is a star.
+        // If neither is a star, a day matches by either.
         ("0 0 5 * mon", "2026-02-02 00:00:00"),
         ("0 0 1 * mon", "2026-02-01 00:00:00"),
-        // A day by both, when one is a star, also one with a step.
+        // If one is a star, also one with a step, a day must match both.
         ("0 0 */2 * mon", "2026-02-09 00:00:00"),
         ("0 0 13 * */5", "2026-02-13 00:00:00"),
         ("0 0 1,* * mon", "2026-02-02 00:00:00"),
@@ -153,7 +153,7 @@ fn a_long_text_is_refused_at_once() {
 
 #[test]
 fn rare_days_are_found() {
-    // 29 February on a Sunday; 2100 has none.
+    // 29 February on a Sunday. 2100 has no 29 February.
     assert_eq!(
         times("0 0 29 2 */7", "UTC", "2092-03-01T00:00:00Z", 2),
         ["2128-02-29 00:00:00 +00:00", "2156-02-29 00:00:00 +00:00"]
@@ -175,7 +175,7 @@ fn a_skipped_hour_does_not_strike() {
         times("0 3 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", 2),
         ["2026-03-29 03:00:00 +02:00", "2026-03-30 03:00:00 +02:00"]
     );
-    // The last Sunday of March is that day in every year.
+    // The last Sunday of March is the day of the clock change in every year, so this time never exists.
     assert!(times("30 2 25-31 3 */7", "Europe/Berlin", "2026-03-28T00:00:00Z", 1).is_empty());
 }
 
@@ -186,7 +186,7 @@ fn a_named_hour_that_comes_twice_strikes_once() {
         times("0,30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", 3),
         ["2026-10-25 02:00:00 +02:00", "2026-10-25 02:30:00 +02:00", "2026-10-26 02:00:00 +01:00"]
     );
-    // Also when asked within the second one.
+    // Also if the search starts within the second of these hours.
     assert_eq!(times("30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00Z", 1), ["2026-10-26 02:30:00 +01:00"]);
     assert_eq!(
         times("0 1-4 * * *", "Europe/Berlin", "2026-10-24T22:00:00Z", 4),
@@ -219,12 +219,12 @@ fn without_named_hours_there_is_no_gap() {
 
 #[test]
 fn odd_zones() {
-    // Half an hour of daylight saving.
+    // Daylight saving of half an hour.
     assert_eq!(
         times("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00:00Z", 2),
         ["2026-10-05 02:15:00 +11:00", "2026-10-06 02:15:00 +11:00"]
     );
-    // A day that never was.
+    // A day that never existed.
     assert_eq!(
         times("0 12 * * *", "Pacific/Apia", "2011-12-29T00:00:00Z", 2),
         ["2011-12-29 12:00:00 -10:00", "2011-12-31 12:00:00 +14:00"]
@@ -239,7 +239,7 @@ fn the_end_of_time_is_none() {
     assert_eq!(every.next_after(Timestamp::MAX, &TimeZone::UTC), None);
 }
 
-/// A field's numbers; `None` is a star.
+/// A field's numbers. `None` is a star.
 type Numbers = Option<Vec<i8>>;
 
 fn numbers(min: i8, max: i8) -> impl Strategy<Value = Numbers> {
@@ -255,7 +255,7 @@ fn holds(numbers: &Numbers, number: i8) -> bool {
     numbers.as_ref().is_none_or(|numbers| numbers.contains(&number))
 }
 
-/// Whether a minute strikes, by looking at that minute alone.
+/// Whether the crontab fires at a minute, decided from that minute alone.
 fn strikes(at: &Zoned, [minutes, hours, days, weekdays]: &[Numbers; 4]) -> bool {
     let by_day = holds(days, at.day());
     let by_weekday = holds(weekdays, at.weekday().to_sunday_zero_offset());
@@ -276,7 +276,7 @@ proptest! {
         }
     }
 
-    /// Around both changes of the clock.
+    /// Around both clock changes.
     #[test]
     fn the_next_time_is_the_first_minute_that_strikes(
         fields in (numbers(0, 59), numbers(0, 23), numbers(1, 31), numbers(0, 6)).prop_map(<[_; 4]>::from),

@@ -1,5 +1,5 @@
-//! A hook's own queue with `concurrency`: order is kept for each object, not between objects. Never
-//! has two jobs at work on one object, and a trigger without an object never runs beside another.
+//! A hook's own queue with `concurrency`: order is kept for each object, and not between objects. No two jobs have the
+//! same object, and a trigger without an object never runs next to another.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -20,7 +20,7 @@ use super::{
 struct Lane {
     /// Sorted by number.
     items: VecDeque<Item>,
-    /// A job, running or waiting for its next try, has the object.
+    /// A job that runs or waits for its next try has the object.
     busy: bool,
 }
 
@@ -29,17 +29,17 @@ struct Lane {
 pub struct Keyed {
     slots: usize,
     running: usize,
-    /// Running or waiting for their next try.
+    /// Jobs that run or wait for their next try.
     jobs: usize,
     /// Jobs whose next try may begin.
     due: VecDeque<JobId>,
-    /// Objects with events before the first barrier, and those that a job has.
+    /// Objects with events before the first barrier, and objects that a job has.
     lanes: HashMap<ObjectId, Lane>,
     /// The first event of every lane that no job has, by number.
     ready: BTreeMap<u64, ObjectId>,
-    /// The first barrier and all after it.
+    /// The first barrier and everything after it.
     behind: VecDeque<Item>,
-    /// The job at hand is a barrier.
+    /// The current job is a barrier.
     barrier: bool,
     /// The greatest number that was pushed.
     newest: u64,
@@ -74,7 +74,7 @@ impl Keyed {
         }
     }
 
-    /// Puts what came later behind the barrier that gets this place, a synchronization's. O(n log n).
+    /// Puts what came later behind the barrier that gets this place, which is a synchronization. O(n log n).
     fn make_way(&mut self, seq: u64) {
         let mut later = Vec::new();
         self.lanes.retain(|_, lane| {
@@ -142,7 +142,7 @@ impl Keyed {
         Taken::New(taken)
     }
 
-    /// What waits for the objects of the job joins its retry; other objects go on without it.
+    /// What waits for the objects of the job joins its retry. Other objects continue without it.
     fn retry(&mut self, id: JobId, view: View<'_>) -> Taken {
         let Some((batch, first)) = view.batches.get(&id).and_then(|batch| Some((batch, batch.items.first()?))) else {
             return Taken::Nothing;
@@ -163,8 +163,8 @@ impl Keyed {
         objects.filter_map(|object| Some((self.lanes.get(&object)?.items.front()?.seq, object))).collect()
     }
 
-    /// Takes events out of these lanes in the order of their numbers. A lane is left at the first
-    /// event that can't join.
+    /// Takes events out of these lanes in the order of their numbers. It leaves a lane at the first event that cannot
+    /// join.
     fn gather(&mut self, mut heads: BTreeMap<u64, ObjectId>, mut gathering: Gathering<'_>) -> Vec<Item> {
         let mut taken = Vec::new();
         while let Some((seq, object)) = heads.pop_first()
@@ -200,7 +200,7 @@ impl Keyed {
         self.due.push_back(id);
     }
 
-    /// The job, stopped before, is done with.
+    /// The job, which was stopped before, is done.
     pub fn ended(&mut self, id: JobId, batch: &Batch) {
         self.jobs = self.jobs.saturating_sub(1);
         self.due.retain(|due| *due != id);
@@ -246,7 +246,7 @@ impl Keyed {
         gone
     }
 
-    /// Takes out the triggers that are not to be kept. Jobs keep their objects.
+    /// Takes out the triggers that are not kept. Jobs keep their objects.
     pub fn retain(&mut self, keep: &mut Keep<'_>) -> Vec<Item> {
         let mut gone = retained(&mut self.behind, |item| keep(&mut item.trigger));
         self.ready.clear();
@@ -283,12 +283,12 @@ impl Keyed {
         gone
     }
 
-    /// All that wait for their first run, object by object and then the barriers.
+    /// Everything that waits for its first run: object by object, and then the barriers.
     pub fn items(&self) -> impl Iterator<Item = &Item> {
         self.lanes.values().flat_map(|lane| &lane.items).chain(&self.behind)
     }
 
-    /// The first that could run; what waits for a job's objects is younger than the job.
+    /// The first trigger that could run. What waits for a job's objects is younger than the job.
     pub fn next(&self) -> Option<&Item> {
         self.first_ready().or_else(|| self.behind.front())
     }

@@ -1,4 +1,4 @@
-//! One queue of either kind, and its length. Never decides between queues.
+//! One queue of either kind, and its length.
 
 mod keyed;
 mod serial;
@@ -24,7 +24,7 @@ use super::{
 use keyed::Keyed;
 use serial::Serial;
 
-/// What a line looks at when it is asked for a job.
+/// What a line needs when it is asked for a job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) hooks: &'a Hooks,
@@ -47,7 +47,7 @@ impl View<'_> {
         gated.or_else(|| self.too_early(name, hook))
     }
 
-    /// Why this job's next try can't begin.
+    /// Why this job's next try cannot begin.
     pub(super) fn hinders_again(&self, batch: &Batch) -> Option<Taken> {
         let hook = self.hooks.get(&batch.hook)?;
         let gated = hook.lacks(&batch.items).map(|_| Taken::Gated(batch.hook.clone()));
@@ -60,13 +60,13 @@ impl View<'_> {
         early.or_else(no_share)
     }
 
-    /// Whether others pass this trigger in a queue that they share.
+    /// Whether others pass this trigger in a shared queue.
     pub(super) fn is_passed(&self, item: &Item) -> bool {
         let waits = |hook: &Hook| hook.stands_still() || hook.hold(item, &[]).is_some_and(Hold::is_outside);
         self.hooks.get(&item.trigger.hook).is_some_and(waits)
     }
 
-    /// Whether others pass this failed job in a queue that they share; `due`: its next try may begin.
+    /// Whether others pass this failed job in a shared queue. `due`: its next try may begin.
     pub(super) fn is_job_passed(&self, id: JobId, due: bool) -> bool {
         let Some(batch) = self.batches.get(&id) else { return false };
         let waits = |hook: &Hook| hook.stands_still() || due && hook.lacks(&batch.items).is_some();
@@ -77,28 +77,28 @@ impl View<'_> {
 /// A line's answer.
 #[derive(Debug)]
 pub(super) enum Taken {
-    /// Nothing can run before something else happens in this line.
+    /// Nothing can run until something else happens in this line.
     Nothing,
     /// The first trigger waits for this hook's gate, or for the end of its pause.
     Gated(HookName),
-    /// The first trigger, or job, waits for this hook's next token.
+    /// The first trigger or job waits for this hook's next token.
     TooEarly(HookName, Instant),
-    /// The first trigger, or job, is of this tenant, which has its share of the run slots.
+    /// The first trigger or job belongs to this tenant, which has its share of the run slots.
     NoShare(Tenant),
     /// A new job.
     New(Vec<Item>),
-    /// A job's next try, with those that join it.
+    /// A job's next try, with the triggers that join it.
     Retry(JobId, Vec<Item>),
 }
 
-/// What became of a pushed item.
+/// What happened to a pushed item.
 #[derive(Debug)]
 pub(super) struct Placed {
-    /// Folded into one that waits.
+    /// It was folded into one that waits.
     pub(super) folded: bool,
-    /// It waits beyond the bound, because it folds with nothing.
+    /// It waits beyond the bound because it folds with nothing, or there is no room for its texts.
     pub(super) beyond: bool,
-    /// Those that were folded into others on this occasion.
+    /// Items that were folded into others on this occasion.
     pub(super) gone: Vec<Item>,
 }
 
@@ -112,29 +112,29 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) name: QueueName,
-    /// Whose turn it is when the line is asked. A line of several tenants has turns of its own, and each job takes its
-    /// hook's share all the same.
+    /// The tenant whose turn it is when the line is asked. A line with triggers of several tenants has turns of its
+    /// own, but each job still uses its hook's share.
     tenant: Tenant,
     mixed: bool,
-    /// It is to be asked again when this tenant may begin a job.
+    /// The line is asked again when this tenant may begin a job.
     pub(super) unshared: Option<Tenant>,
     pub(super) concurrency: usize,
-    /// It stands in the round of lines to ask.
+    /// The line is in the round of lines to ask.
     pub(super) asked_for: bool,
-    /// Waiting for their first run.
+    /// Triggers that wait for their first run.
     pub(super) length: usize,
-    /// Payload of those.
+    /// The payload of these triggers.
     pub(super) bytes: usize,
-    /// Jobs running, or waiting for their next try.
+    /// Jobs that run or wait for their next try.
     pub(super) jobs: usize,
-    /// Triggers folded into others since the line exists.
+    /// Triggers that were folded into others since the line exists.
     pub(super) folded: u64,
-    /// Triggers let in beyond the bound since the line exists.
+    /// Triggers that were accepted beyond the bound since the line exists.
     pub(super) beyond: u64,
     pub(super) kind: Kind,
-    /// Of what is folded.
+    /// The index of the triggers that are folded.
     pub(super) index: Option<Index>,
-    /// All is folded: the line is over its bound, or has not fallen to half of it.
+    /// All triggers are folded: the line is over its bound, or has not fallen to half of it since.
     pub(super) whole: bool,
     /// Tenants whose triggers are folded.
     pub(super) pressed: BTreeSet<Tenant>,
@@ -170,7 +170,7 @@ impl Line {
         &self.tenant
     }
 
-    /// A trigger of this tenant's comes.
+    /// A trigger of this tenant arrives.
     pub(super) fn belongs_to(&mut self, tenant: &Tenant) {
         if self.tenant != *tenant && !self.mixed {
             self.mixed = true;
@@ -180,7 +180,7 @@ impl Line {
         }
     }
 
-    /// Whether triggers of this tenant's may be here.
+    /// Whether triggers of this tenant may be here.
     pub(super) fn has_triggers_of(&self, tenant: &Tenant) -> bool {
         self.mixed || self.tenant == *tenant
     }
@@ -210,14 +210,14 @@ impl Line {
         taken
     }
 
-    /// The job is no longer running; it waits, or is about to end.
+    /// The job no longer runs. It waits, or is about to end.
     pub(super) fn stopped(&mut self) {
         if let Kind::Keyed(line) = &mut self.kind {
             line.stopped();
         }
     }
 
-    /// These are no longer the business of the stopped job, which holds `kept` all the same.
+    /// The stopped job no longer has the objects of `gone`, except those that `kept` has, too.
     pub(super) fn released(&mut self, gone: &[Item], kept: &[Item]) {
         if let Kind::Keyed(line) = &mut self.kind {
             let kept: HashSet<ObjectId> = kept.iter().filter_map(Item::object).collect();
@@ -254,7 +254,7 @@ impl Line {
         }
     }
 
-    /// The stopped job is done with.
+    /// The stopped job is done.
     pub(super) fn ended(&mut self, id: JobId, batch: &Batch) {
         self.jobs -= 1;
         match &mut self.kind {
@@ -263,7 +263,7 @@ impl Line {
         }
     }
 
-    /// Takes out what waits for its first run and is of this hook. O(n).
+    /// Takes out the triggers of this hook that wait for their first run. O(n).
     pub(super) fn remove_hook(&mut self, hook: &HookName, config: &QueueConfig) -> Vec<Item> {
         let gone = match &mut self.kind {
             Kind::Serial(line) => line.remove_hook(hook),
@@ -274,7 +274,7 @@ impl Line {
         gone
     }
 
-    /// Takes out what waits for its first run, is of this hook and is not to be kept. O(n log n).
+    /// Takes out the triggers of this hook that wait for their first run and are not kept. O(n log n).
     pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>, config: &QueueConfig) -> Vec<Item> {
         let gone = match &mut self.kind {
             Kind::Serial(line) => line.retain(hook, keep),
@@ -285,8 +285,8 @@ impl Line {
         gone
     }
 
-    /// All that wait for their first run. In order, with those of paused hooks in front; where
-    /// order is kept for each object, object by object.
+    /// Everything that waits for its first run, in order, with the triggers of paused hooks in front. If order is kept
+    /// for each object, this is object by object.
     pub(super) fn items(&self) -> Box<dyn Iterator<Item = &Item> + '_> {
         match &self.kind {
             Kind::Serial(line) => Box::new(line.items()),
@@ -294,7 +294,7 @@ impl Line {
         }
     }
 
-    /// The oldest that waits for its first run.
+    /// The oldest trigger that waits for its first run.
     pub(super) fn oldest(&self) -> Option<&Item> {
         match &self.kind {
             Kind::Serial(line) => line.oldest(),
@@ -302,7 +302,7 @@ impl Line {
         }
     }
 
-    /// What would be taken next, if no job is in the way.
+    /// What would be taken next if no job were in the way.
     pub(super) fn next(&self) -> Option<&Item> {
         match &self.kind {
             Kind::Serial(line) => line.next(),

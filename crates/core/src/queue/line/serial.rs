@@ -1,6 +1,7 @@
-//! A plain line: one job at a time, head first. Never skips its head, except in a shared queue: what is of a hook that
-//! is paused, or waits for a list or a complete snapshot of its hook, is put aside there, with all that is behind it of
-//! the same hook, and gets its place back when that is over. One hook's trouble with what it watches is not the others'.
+//! A plain line: one job at a time, head first. It never skips its head, except in a shared queue. There, a trigger
+//! whose hook is paused, or that waits for a list or a complete snapshot, is put aside with everything behind it of the
+//! same hook, and gets its place back when that is over. A problem of one hook with what it watches must not affect the
+//! others.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -16,12 +17,12 @@ use super::{
     Taken, View,
 };
 
-/// What stands before the first waiting trigger.
+/// What is before the first waiting trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Head {
     /// Nothing.
     Free,
-    /// A job that runs, or waits for its next try.
+    /// A job that runs or waits for its next try.
     Busy,
     /// A job whose next try may begin.
     Due(JobId),
@@ -35,11 +36,11 @@ pub struct Serial {
     head: Head,
     /// Several hooks have their triggers here.
     shared: bool,
-    /// Triggers that would be in front and that others pass, each sorted by number.
+    /// Triggers that would be in front and that others pass, for each hook sorted by number.
     aside: HashMap<HookName, VecDeque<Item>>,
-    /// Failed jobs that others pass; whether their next try may begin.
+    /// Failed jobs that others pass, and whether their next try may begin.
     jobs_aside: BTreeMap<JobId, (HookName, bool)>,
-    /// Failed jobs that others pass no longer: they go first, when the job at hand is done.
+    /// Failed jobs that others no longer pass. They go first when the current job is done.
     back: BTreeMap<JobId, bool>,
 }
 
@@ -85,7 +86,7 @@ impl Serial {
         }
     }
 
-    /// What others pass no longer gets its place back. O(n log n) when there is something.
+    /// What others no longer pass gets its place back. O(n log n) if there is anything.
     fn bring_back(&mut self, view: View<'_>) {
         let ready = self.jobs_aside.extract_if(.., |id, (_, due)| !view.is_job_passed(*id, *due));
         self.back.extend(ready.map(|(id, (_, due))| (id, due)));
@@ -124,7 +125,7 @@ impl Serial {
     }
 
     fn gather(&mut self, mut gathering: Gathering<'_>) -> Vec<Item> {
-        // Most batches are small, and all of them wait here.
+        // Most batches are small, and all their triggers wait here.
         let mut taken = Vec::with_capacity(self.items.len().min(64));
         let (aside, jobs) = (&self.aside, &self.jobs_aside);
         while let Some(item) = self.items.pop_front_if(|item| !is_behind(item, aside, jobs) && gathering.joins(item)) {
@@ -141,7 +142,7 @@ impl Serial {
         }
     }
 
-    /// The job is done with.
+    /// The job is done.
     pub fn ended(&mut self, id: JobId) {
         if self.jobs_aside.remove(&id).is_none() && self.back.remove(&id).is_none() {
             self.head = Head::Free;
@@ -158,7 +159,7 @@ impl Serial {
         self.aside.contains_key(hook) || self.jobs_aside.values().any(|(of, _)| of == hook)
     }
 
-    /// The first of each hook that others pass.
+    /// The first trigger of each hook that others pass.
     pub fn first_aside(&self) -> impl Iterator<Item = &Item> {
         self.aside.values().filter_map(VecDeque::front)
     }
@@ -171,7 +172,7 @@ impl Serial {
         Vec::from(gone)
     }
 
-    /// Takes out those of the hook's triggers that are not to be kept.
+    /// Takes out the hook's triggers that are not kept.
     pub fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>) -> Vec<Item> {
         let mut gone = retained(&mut self.items, |item| item.trigger.hook != *hook || keep(&mut item.trigger));
         if let Some(aside) = self.aside.get_mut(hook) {
@@ -197,12 +198,12 @@ impl Serial {
         gone
     }
 
-    /// All that wait for their first run: what others pass, then in order.
+    /// Everything that waits for its first run: what others pass, and then the rest in order.
     pub fn items(&self) -> impl Iterator<Item = &Item> {
         self.aside.values().flatten().chain(&self.items)
     }
 
-    /// The first, passed by others or not.
+    /// The first trigger, whether others pass it or not.
     pub fn oldest(&self) -> Option<&Item> {
         self.first_aside().chain(self.items.front()).min_by_key(|item| item.seq)
     }
@@ -220,7 +221,7 @@ fn is_behind(item: &Item, aside: &HashMap<HookName, VecDeque<Item>>, jobs: &BTre
     first.is_some_and(|first| first.seq < item.seq) || jobs.values().any(|(of, _)| of == hook)
 }
 
-/// Nearly always at the end; a synchronization goes to the place that was kept for it.
+/// Nearly always at the end. A synchronization goes to the place that was kept for it.
 fn put(items: &mut VecDeque<Item>, item: Item) {
     if items.back().is_none_or(|last| last.seq < item.seq) {
         return items.push_back(item);

@@ -1,4 +1,4 @@
-//! Does what may happen, to the queues and to the model. Never asks whether it was right: `checks` does.
+//! Applies operations to the queues and to the model. `checks` decides whether the result is right.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::*;
@@ -183,7 +183,7 @@ impl World {
         let Self { jobs, entries, now, .. } = self;
         for job in jobs.values_mut().filter(|job| job.hook == *name) {
             job.ids.retain(|id| entries[*id].life != Life::Dropped);
-            // What is kept is due at once, and its attempts are the new version's.
+            // What is kept is due at once, and its attempts are those of the new version.
             job.ids.iter().for_each(|id| entries[*id].tries = 0);
             job.attempt = 1;
             job.due = job.due.map(|due| due.min(*now));
@@ -210,7 +210,7 @@ impl World {
         self.jobs.values().filter(|job| job.due.is_none()).count()
     }
 
-    /// Whether a job of the hook may begin, by a bucket that is filled anew for every question.
+    /// Whether a job of the hook may begin, by a bucket that is filled again for every question.
     pub(super) fn has_token(&self, name: &HookName) -> bool {
         let Some((interval, burst)) = of_hook(name).2 else { return true };
         let interval = Duration::from_millis(interval);
@@ -347,7 +347,7 @@ impl World {
         self.incomplete.retain(|(hook, _)| hook != name);
     }
 
-    /// All is lost, and every binding tells of all its objects.
+    /// Everything is lost, and every binding reports all its objects.
     pub(super) fn restart(&mut self) {
         self.state = State::new(self.config);
         self.jobs.clear();

@@ -1,5 +1,4 @@
-//! What must hold of every job that the queues hand out, of what they say of themselves, and of the end.
-//! Never changes the queues.
+//! What must hold for every job that the queues hand out, for what they report about themselves, and at the end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::*;
@@ -68,7 +67,7 @@ impl World {
         assert!(self.running() <= MAX_RUNS);
     }
 
-    /// Of neighbours of one group, the last.
+    /// Of neighbours of one group, only the last one is delivered.
     fn check_told(&self, job: &Job, ids: &[usize]) {
         let group = |id: usize| Some(&self.entries[id]).filter(|entry| entry.what != What::Startup)?.group();
         let mut told: Vec<usize> = Vec::new();
@@ -81,7 +80,7 @@ impl World {
         assert_eq!(job.triggers.iter().map(id_of).collect::<Vec<_>>(), told);
     }
 
-    /// Nothing newer of the object was told before, unless it is in this very job.
+    /// Nothing newer about the object was delivered before, unless it is in this very job.
     fn check_news(&self, id: usize, ids: &[usize]) {
         let entry = &self.entries[id];
         for (newer, other) in self.entries.iter().enumerate().skip(id + 1) {
@@ -112,7 +111,7 @@ impl World {
             })
     }
 
-    /// Its snapshot is not there, or not complete.
+    /// Whether its snapshot is missing or incomplete.
     fn lacks(&self, id: usize) -> bool {
         let entry = &self.entries[id];
         let key = (entry.hook.clone(), entry.binding);
@@ -127,7 +126,7 @@ impl World {
         self.lacks(id) || matches!(entry.what, What::Tick | What::Event(_)) && self.expected.iter().any(place)
     }
 
-    /// It waits for a list, and for nothing that comes before that.
+    /// Whether it waits for a list, and for nothing that comes before that.
     fn waits_outside(&self, id: usize) -> bool {
         let entry = &self.entries[id];
         let starts = |other: &Entry| other.open() && other.what == What::Startup && other.place < entry.place;
@@ -135,7 +134,7 @@ impl World {
         !starting && self.waits_for_a_list(id)
     }
 
-    /// Others pass it in a queue that they share.
+    /// Whether others pass it in a shared queue.
     fn is_passed(&self, job: &ModelJob) -> bool {
         let is_due = job.due.is_some_and(|due| due <= self.now);
         let shared = matches!(job.queue, QueueName::Shared(_));
@@ -146,7 +145,7 @@ impl World {
         job.ids.iter().any(|id| self.lacks(*id))
     }
 
-    /// By number.
+    /// What waits in a queue, by number.
     fn pending(&self, queue: &QueueName) -> Vec<usize> {
         let here = |entry: &Entry| entry.life == Life::Pending && entry.queue == *queue;
         let mut ids: Vec<_> = (0..self.entries.len()).filter(|id| here(&self.entries[*id])).collect();
@@ -158,7 +157,7 @@ impl World {
         self.paused.contains(name) || self.held.contains(name)
     }
 
-    /// Those that others do not pass.
+    /// What waits in a queue and others do not pass.
     fn pending_in_front(&self, queue: &QueueName) -> Vec<usize> {
         let shared = matches!(queue, QueueName::Shared(_));
         let jobs = self.jobs_of(queue).filter(|(_, job)| shared && self.is_passed(job));
@@ -201,7 +200,7 @@ impl World {
         assert!(fresh.is_sorted_by_key(|id| place(*id)));
     }
 
-    /// One job in a plain line, no object in two jobs of one queue; waiting jobs count.
+    /// One job in a plain line, and no object in two jobs of one queue. Waiting jobs count.
     fn check_exclusive(&self, job: &Job, ids: &[usize], new: bool) {
         let others: Vec<_> =
             self.jobs_of(&job.queue).filter(|(id, _)| **id != job.id).map(|(_, other)| other).collect();
@@ -227,7 +226,7 @@ impl World {
             }
             let waiting: Vec<_> = jobs.iter().filter(|job| !self.is_passed(job)).collect();
             let is_due = |job: &ModelJob| job.due.is_some_and(|due| due <= self.now);
-            // A job that others passed waits behind the one that has the line.
+            // A job that others passed waits behind the job that has the line.
             let runs = |name: &HookName| self.has_token(name) && self.has_share(name);
             let may = |job: &ModelJob| is_due(job) && runs(&job.hook) && !self.job_lacks(job);
             let held_back = waiting.iter().filter(|job| may(job)).count();
@@ -239,7 +238,7 @@ impl World {
                 let object = |id: &usize| self.entries[*id].object();
                 let taken: BTreeSet<_> = jobs.iter().flat_map(|job| &job.ids).map(object).collect();
                 let in_front = pending.into_iter().take_while(|id| object(id).is_some());
-                // A due job that lacks a token is asked before all others, which lack it too.
+                // A due job without a token is asked before all others, which have no token either.
                 in_front.into_iter().find(|id| !taken.contains(&object(id)) && !taken.contains(&None))
             };
             let next = next.filter(|id| runs(&self.entries[*id].hook));
@@ -247,7 +246,7 @@ impl World {
         }
     }
 
-    /// What the state says of itself.
+    /// What the state reports about itself.
     pub(super) fn compare(&self) {
         self.state.check_index();
         let waiting = self.state.lines.values().map(|line| line.bytes);
@@ -264,7 +263,7 @@ impl World {
             assert_eq!(queue.retrying, waiting.clone().count());
             let first_runs = queue.length - waiting.map(|job| job.ids.len()).sum::<usize>();
             if self.config.max_pending < 1_000 {
-                // All hooks may share it: each binding has three causes without an object, and two for each object.
+                // All hooks may share it. Each binding has three causes without an object, and two for each object.
                 let objects: usize = self.generations.values().map(|generations| generations + 1).sum();
                 assert!(first_runs <= HOOKS.len() * BINDINGS.len() * 3 + 2 * objects, "{queue:?}");
             } else if !self.folding {
@@ -293,7 +292,7 @@ impl World {
         }
     }
 
-    /// The newest state of every object was told, and not only to be given up.
+    /// The newest state of every object was delivered, and not only to be given up.
     pub(super) fn check_final_states(&self) {
         let mut newest = HashMap::new();
         for (id, entry) in self.entries.iter().enumerate() {
@@ -312,7 +311,7 @@ impl World {
         }
     }
 
-    /// A run had the deletion of each object that was deleted.
+    /// A run received the deletion of each object that was deleted.
     pub(super) fn check_deletions(&self) {
         for (id, entry) in self.entries.iter().enumerate() {
             let lost = self.since.get(&entry.hook).is_some_and(|since| id < *since);

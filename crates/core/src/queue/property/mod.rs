@@ -1,5 +1,5 @@
-//! Random interleavings of everything that can happen to the queues, against a slow and simple model
-//! of the rules. The model keeps every trigger in one list and looks at all of it for every question.
+//! Random interleavings of everything that can happen to the queues, compared with a slow and simple model of the
+//! rules. The model keeps every trigger in one list, and searches all of it for every question.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod acts;
@@ -26,13 +26,13 @@ use crate::{
     },
 };
 
-/// Name, concurrency, interval in ms and burst, whether it combines.
+/// Name, concurrency, interval in ms and burst, and whether it combines.
 type Hook = (&'static str, usize, Option<(u64, u32)>, bool);
 
 const HOOKS: [Hook; 4] =
     [("plain", 1, None, true), ("wide", 3, None, true), ("two", 2, Some((700, 3)), true), ("single", 1, None, false)];
 
-/// Of every hook: name, whether its queue is a shared one, whether it is in the background, group.
+/// For every hook: name, whether its queue is a shared one, whether it is in the background, and group.
 const BINDINGS: [(&str, bool, bool, Option<&str>); 6] = [
     ("o", false, false, None),
     ("s", true, false, None),
@@ -46,7 +46,7 @@ const MAX_RUNS: usize = 5;
 const BATCH: usize = 4;
 const ATTEMPTS: u32 = 2;
 
-/// A trigger as the model keeps it; its place in the list is its age.
+/// A trigger as the model keeps it. Its place in the list is its age.
 #[derive(Debug, Clone)]
 struct Entry {
     hook: HookName,
@@ -56,14 +56,14 @@ struct Entry {
     allow_failure: bool,
     attempts: Option<u32>,
     tries: u32,
-    /// Its number among all.
+    /// Its number among all triggers.
     place: u64,
-    /// The first one that it had.
+    /// The first number that it had.
     born: u64,
     life: Life,
-    /// In a letter that is kept for others, and of a binding that its hook no longer has.
+    /// It is in a letter that is kept for others, and belongs to a binding that its hook no longer has.
     unbound: bool,
-    /// Of an event: the object's `uid`, and whether it tells of the object's end.
+    /// For an event: the object's `uid`, and whether it is about the object's end.
     uid: Option<Box<str>>,
     deleted: bool,
 }
@@ -93,7 +93,7 @@ impl Entry {
         matches!(self.life, Life::Pending | Life::InJob(_))
     }
 
-    /// The object that a run is told of.
+    /// The object that a run receives.
     fn object(&self) -> Option<u8> {
         match self.what {
             What::Event(object) if self.group().is_none() => Some(object),
@@ -105,7 +105,7 @@ impl Entry {
         self.hook == other.hook && self.binding == other.binding
     }
 
-    /// Whether an older `other` would be an old story once this was told.
+    /// Whether an older `other` is out of date after this was delivered.
     fn supersedes(&self, other: &Self) -> bool {
         self.of(other) && other.object().is_some() && (self.what == What::Sync || self.what == other.what)
     }
@@ -117,7 +117,7 @@ struct ModelJob {
     queue: QueueName,
     ids: Vec<usize>,
     attempt: u32,
-    /// Absent while it runs.
+    /// `None` while it runs.
     due: Option<Instant>,
     orphan: bool,
 }
@@ -132,15 +132,15 @@ struct World {
     jobs: BTreeMap<JobId, ModelJob>,
     paused: BTreeSet<HookName>,
     held: BTreeSet<HookName>,
-    /// Bindings to be listed, with the places that are kept.
+    /// Bindings that will be listed, with the places that are kept.
     expected: BTreeMap<(HookName, usize), Option<u64>>,
-    /// Bindings whose snapshots lack objects.
+    /// Bindings whose snapshots are missing objects.
     incomplete: BTreeSet<(HookName, usize)>,
     /// When jobs of a hook began.
     starts: BTreeMap<HookName, Vec<Instant>>,
-    /// How many objects of one name were there before, for each hook and binding.
+    /// How many objects with one name existed before, for each hook and binding.
     generations: BTreeMap<(HookName, usize, u8), usize>,
-    /// Deletions that a run had.
+    /// Deletions that a run received.
     ended: BTreeSet<(HookName, usize, Box<str>)>,
     /// Entries before this one were lost in a restart, or went with their hook.
     since: HashMap<HookName, usize>,
@@ -173,7 +173,7 @@ fn terms(name: &HookName) -> HookTerms {
     HookTerms { concurrency, rate, combine, in_background, tenant }
 }
 
-/// Two of the hooks share one.
+/// Two of the hooks share a tenant.
 fn tenant(name: &HookName) -> Tenant {
     match name.as_str() {
         "plain" | "wide" => Tenant::namespace("n"),
@@ -215,8 +215,7 @@ impl World {
         }
     }
 
-    /// With nothing held back from outside, runs that succeed, and time that passes, everything gets
-    /// its turn.
+    /// If nothing outside holds anything back, runs succeed and time passes, then everything gets its turn.
     fn settle(&mut self) {
         for (name, ..) in HOOKS {
             self.resume(&hook(name));
@@ -237,7 +236,7 @@ impl World {
     }
 }
 
-/// Does all that, and then lets everything end.
+/// Applies all operations, and then lets everything end.
 fn play(max_pending: usize, max_held_bytes: u64, ops: Vec<Op>) -> World {
     let mut world = World::new(max_pending, max_held_bytes);
     ops.into_iter().for_each(|op| world.apply(op));

@@ -1,4 +1,4 @@
-//! What may happen to the queues, and how often. Never does it.
+//! What may happen to the queues, and how often.
 
 use proptest::{collection::vec, prelude::*};
 
@@ -21,7 +21,7 @@ pub(super) struct Push {
     pub(super) allow_failure: bool,
     pub(super) bounded: bool,
     pub(super) deleted: bool,
-    /// The object has the `uid` of the one before, even if that was deleted.
+    /// The object has the `uid` of the previous one, even if that was deleted.
     pub(super) returns: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Op {
     Resume(usize),
     Hold(usize),
     Release(usize),
-    /// Another version of the hook has no such binding.
+    /// Another version of the hook does not have this binding.
     Revise(usize, usize),
     Expect(usize, usize),
     Listed(usize, usize),

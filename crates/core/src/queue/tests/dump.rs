@@ -1,4 +1,4 @@
-//! What the dump says of queues that do not move.
+//! What the dump says about queues that do not move.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Groups: what a run is told, and what it still counts.
+//! Groups: what a run receives, and what still counts.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn of_group(group: &str, binding: &str, cause: Cause) -> Trigger {
     Trigger { group: Some(group.into()), ..trigger("h", own("h"), binding, cause) }
 }
 
-/// Groups in brackets.
+/// Groups are shown as `GROUP(TRIGGER)`.
 fn told(job: &Job) -> Vec<String> {
     let told = |trigger: &Trigger| match &trigger.group {
         Some(group) => format!("{group}({})", label(trigger)),

@@ -1,4 +1,4 @@
-//! What queues hold of the memory that tenants share: what one tenant may hold, and what becomes of the rest.
+//! What queues hold of the memory that tenants share: what one tenant may hold, and what happens to the rest.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,7 +13,7 @@ use crate::{
 
 const KIB: usize = 1024;
 
-/// Objects as the snapshots of bindings show them, and all texts that there ever were.
+/// Objects as the snapshots of bindings show them, and all texts that ever existed.
 #[derive(Default)]
 struct Shown {
     items: HashMap<(HookName, String), Arc<Item>>,
@@ -21,7 +21,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// A change of an object of 1 KiB, each time another text.
+    /// A change of an object of 1 KiB, each time with another text.
     fn change(&mut self, of: &str, object: &str, kind: WatchEventKind, version: u64) -> Cause {
         let Cause::Event(mut event) = event_of(kind, object, version) else { panic!() };
         let key = (hook(of), object.to_owned());
@@ -36,7 +36,7 @@ impl Shown {
         Cause::Event(event)
     }
 
-    /// Bytes of texts that somebody holds and no snapshot.
+    /// Bytes of texts that something holds, but no snapshot.
     fn held(&self) -> usize {
         let shown: HashSet<_> = self.items.values().filter_map(|item| Some(item.object.as_ref()?.as_ptr())).collect();
         let held = self.texts.iter().filter_map(Weak::upgrade).filter(|text| !shown.contains(&text.as_ptr()));
@@ -54,7 +54,7 @@ fn bench(max_held_bytes: usize, hooks: &[String], others: &[(&str, usize)]) -> B
     q
 }
 
-/// What hooks are told last of each object: kind, version, and whether with its text.
+/// What hooks receive last about each object: kind, version, and whether with its text.
 fn told(q: &mut Bench) -> HashMap<(HookName, String), (WatchEventKind, String, bool)> {
     let mut told = HashMap::new();
     q.end_all();
@@ -152,7 +152,7 @@ fn what_had_no_room_is_told_without_text_once_nobody_keeps_it() {
     for n in 0..6 {
         q.push("h", &own("h"), shown.change("h", &format!("o{n}"), Added, n));
     }
-    // Its later state is nothing that the hook is told of.
+    // The hook does not receive the later state.
     shown.change("h", "o5", Modified, 9);
     let told = told(&mut q);
     for n in 0..6 {

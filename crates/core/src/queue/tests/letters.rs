@@ -10,7 +10,7 @@ fn with_attempts(attempts: u32, binding: &str, cause: Cause) -> Trigger {
     Trigger { retry, ..base }
 }
 
-/// Pushes, runs and gives up.
+/// Pushes a trigger, runs it and gives it up.
 fn kill(q: &mut Bench, trigger: Trigger) {
     q.state.push(trigger);
     let (id, _) = q.next();
@@ -86,7 +86,7 @@ fn the_objects_of_given_up_triggers_are_free_while_the_rest_waits() {
     let first = |object, version| with_attempts(2, "b", modified(object, version));
     q.state.push(first("a", 1));
     q.state.push(first("b", 2));
-    // One slot's share is one object; so that both are in one job, the other slot is busy.
+    // A slot's share is one object. For both objects to be in one job, the other slot is busy.
     let (blocker, _) = q.next();
     q.state.push(first("a", 3));
     let (job, what) = q.next();

@@ -1,4 +1,4 @@
-//! Triggers that wait for a list or for a complete snapshot, and who passes them.
+//! Triggers that wait for a list or for a complete snapshot, and what passes them.
 
 use super::*;
 
@@ -114,7 +114,7 @@ fn the_synchronizations_of_a_group_wait_for_each_other_and_run_as_one() {
     for name in &names {
         q.state.expect_list(&hook("h"), name.clone());
     }
-    // Both snapshots are complete; the synchronizations come one after the other.
+    // Both snapshots are complete. The synchronizations come one after the other.
     for name in &names {
         q.state.complete(&hook("h"), name);
     }

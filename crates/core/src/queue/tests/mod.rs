@@ -44,7 +44,7 @@ impl Bench {
         self.state.take(self.now)
     }
 
-    /// Takes a job that has to be there, and says what is in it.
+    /// Takes a job, which must exist, and says what is in it.
     fn next(&mut self) -> (JobId, Vec<String>) {
         let job = self.take().expect("a job may run");
         (job.id, labels(&job))
@@ -68,7 +68,7 @@ impl Bench {
         self.now += time;
     }
 
-    /// What runs when all starts that may, sorted.
+    /// What runs when everything that may start has started, sorted.
     fn together(&mut self, jobs: usize) -> Vec<String> {
         let mut what: Vec<_> = std::iter::from_fn(|| self.take()).map(|job| labels(&job).join(" ")).collect();
         what.sort();
@@ -81,7 +81,7 @@ impl Bench {
         running.into_iter().for_each(|id| self.done(id));
     }
 
-    /// Lets everything run to its end; what each job had, in order.
+    /// Lets everything run to its end. Returns what each job had, in order.
     fn rest(&mut self) -> Vec<Vec<String>> {
         let mut all = Vec::new();
         loop {
@@ -140,7 +140,7 @@ fn different_failure_policies_never_combine() {
 fn a_batch_has_bounds_in_triggers_and_bytes() {
     let config = QueueConfig { batch_triggers: 3, batch_bytes: 4, ..QueueConfig::default() };
     let mut q = Bench::with(config, &[("h", 1)]);
-    // An event of the tests carries two bytes, a tick none.
+    // An event of these tests carries two bytes, and a tick none.
     for cause in [modified("a", 1), modified("b", 2), modified("c", 3), tick(4), tick(5), tick(6)] {
         q.push("h", &own("h"), cause);
     }
@@ -220,7 +220,7 @@ fn each_outcome_has_its_verdict() {
     q.pass(secs(5));
     let job = q.take().unwrap();
     assert_eq!((job.id, job.attempt), (id, 1), "an interrupted attempt does not count");
-    // For another version of the hook: that one runs it at once.
+    // Interrupted for another version of the hook, which runs it at once.
     q.state.hold(&hook("h"));
     assert_eq!(q.finish(id, failed(K::Interrupted)), Verdict::Interrupted);
     q.nothing();
@@ -387,7 +387,7 @@ fn queues_are_served_in_turn_within_the_global_limit() {
 }
 
 /// What an overfull queue makes of these events of `a`, one after the other: kind, object and version, and the filter
-/// result of before.
+/// result before.
 fn folded(concurrency: usize, events: &[(&str, WatchEventKind)]) -> Vec<String> {
     let config = QueueConfig { max_pending: 1, ..QueueConfig::default() };
     let mut q = Bench::with(config, &[("h", concurrency)]);
@@ -418,7 +418,7 @@ fn an_overfull_queue_folds_events_of_the_same_object() {
         (&[Modified, Deleted], &["Deleted a2 after p1"]),
         (&[Added, Added], &["Added a2 after none"]),
         (&[Deleted, Deleted], &["Deleted a2 after p1"]),
-        // It stopped matching, and matches again.
+        // The object stopped matching, and matches again.
         (&[Deleted, Added], &["Deleted a1 after p1", "Added a2 after none"]),
         (&[Modified, Deleted, Added, Modified], &["Deleted a2 after p1", "Added a4 after none"]),
         (&[Deleted, Added, Deleted, Added, Deleted, Added], &["Deleted a1 after p1", "Added a6 after none"]),
@@ -569,7 +569,7 @@ fn stats_say_where_everything_is() {
     assert!(stats.hooks.iter().all(|hook| !hook.idle));
 }
 
-/// Would not end in reasonable time if pushing, taking or folding walked the queue.
+/// This would not end in reasonable time if pushing, taking or folding walked the queue.
 #[test]
 fn a_long_queue_is_not_quadratic() {
     const N: u64 = 50_000;

@@ -39,8 +39,8 @@ fn only_its_own_events_wait_for_a_synchronization_in_the_background() {
     }
 }
 
-/// `main` in shell-operator's order: start-ups by number, then each hook's synchronizations, then
-/// its ticks and events, whenever those came.
+/// `main` in shell-operator's order: start-ups by number, then each hook's synchronizations, then its ticks and events,
+/// whenever they came.
 #[test]
 fn synchronizations_go_to_the_places_that_were_kept_for_them() {
     for (concurrency, queue) in [(1, own("h")), (3, own("h")), (1, QueueName::main())] {
@@ -86,8 +86,8 @@ fn a_binding_without_a_list_lets_the_hook_go_on() {
     assert_eq!(q.rest(), ["t2", "sync"].map(words), "its kind came later, and no place was kept");
 }
 
-/// shell-operator's start: all start-ups by their order, then hook by hook its synchronizations, then
-/// what waited for those.
+/// shell-operator's start: all start-ups by their order, then hook by hook its synchronizations, then what waited for
+/// them.
 #[test]
 fn everything_in_main_starts_in_the_documented_order() {
     let mut q = Bench::new(&[("b", 1), ("a", 1), ("c", 1)]);

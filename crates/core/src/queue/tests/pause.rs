@@ -1,4 +1,4 @@
-//! Paused hooks: what waits, what passes, what comes back where.
+//! Paused hooks: what waits, what passes, and what comes back where.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Rate limits, told by tokens.
+//! Rate limits, observed through tokens.
 
 use std::num::NonZeroU32;
 

@@ -1,4 +1,4 @@
-//! A hook whose next version takes over: it is held, and what waits of it is looked through.
+//! A hook whose next version takes over: it is held, and what waits of it is checked.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::*;
@@ -7,7 +7,7 @@ fn bound(binding: &str, queue: &QueueName, cause: Cause) -> Trigger {
     trigger("h", queue.clone(), binding, cause)
 }
 
-/// Only triggers of these bindings are kept.
+/// Keeps only triggers of these bindings.
 fn revise(q: &mut Bench, concurrency: usize, bindings: &[&str]) -> usize {
     let keep = &mut |trigger: &mut Trigger| bindings.contains(&trigger.binding.as_str());
     q.state.revise(&hook("h"), wide(concurrency), keep)
@@ -68,7 +68,7 @@ fn a_job_that_waits_for_its_next_try_loses_what_is_not_kept() {
         let again = q.take().unwrap();
         assert_eq!((again.attempt, labels(&again)), (1, words("t2")));
         q.finish(again.id, failed(K::Retry));
-        // Nothing of it is left now: the line is free.
+        // Nothing of it is left now, so the line is free.
         assert_eq!(revise(&mut q, concurrency, &[]), 1);
         q.state.push(bound("new", &own("h"), tick(3)));
         assert_eq!(q.rest(), [words("t3")]);
@@ -115,14 +115,14 @@ fn kept_triggers_have_the_terms_that_they_are_given() {
     assert_eq!(q.state.revise(&hook("h"), wide(1), keep), 0);
     let (job, _) = q.next();
     assert!(matches!(q.finish(job, failed(K::Retry)), Verdict::GivenUp { .. }));
-    // Letters of bindings that are gone go with them.
+    // Letters of removed bindings go with them.
     assert_eq!(revise(&mut q, 1, &["b"]), 0);
     assert_eq!(q.state.dead_letters().len(), 1);
     revise(&mut q, 1, &[]);
     assert_eq!(q.state.dead_letters(), []);
 }
 
-/// The other version failed, and not this one: it waits for nothing, and has all its attempts.
+/// The other version failed, and not this one. It waits for nothing, and has all its attempts.
 #[test]
 fn a_new_version_is_tried_at_once_and_begins_to_count_anew() {
     for concurrency in [1, 3] {

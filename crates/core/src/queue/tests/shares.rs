@@ -13,7 +13,7 @@ fn take_all(q: &mut Bench) -> Vec<Job> {
     std::iter::from_fn(|| q.take()).collect()
 }
 
-/// A hook with the greatest `concurrency` there is, whose runs do not end, and one job for each object.
+/// A hook with the greatest possible `concurrency`, whose runs do not end, and one job for each object.
 fn greedy(others: &[(&str, usize)]) -> Bench {
     let config = QueueConfig { max_parallel_runs: SLOTS, batch_triggers: 1, ..QueueConfig::default() };
     let mut q = Bench::with(config, others);
@@ -30,7 +30,7 @@ fn one_hook_never_has_all_slots() {
     let mut q = greedy(&[("a", 1), ("b", 1)]);
     let taken = take_all(&mut q);
     assert_eq!((taken.len(), running(&q, "greedy")), (48, 48));
-    // Others begin at once, again and again, while none of those ends.
+    // Others begin at once, again and again, while none of these jobs ends.
     for at in 0..50 {
         for name in ["a", "b"] {
             q.push(name, &own(name), tick(at));
@@ -50,7 +50,7 @@ fn all_hooks_of_a_namespace_have_one_share() {
     let names: Vec<String> = (0..100).map(|n| format!("h{n}")).collect();
     for name in &names {
         q.state.add_hook(hook(name), HookTerms { tenant: Some(Tenant::namespace("team-a")), ..wide(1) });
-        // Neither do many queues of one hook help.
+        // Many queues of one hook do not help either.
         for queue in [own(name), shared(name)] {
             q.push(name, &queue, tick(1));
         }
@@ -59,7 +59,7 @@ fn all_hooks_of_a_namespace_have_one_share() {
     q.push("alone", &own("alone"), tick(1));
     let began = take_all(&mut q);
     assert_eq!(began.iter().map(|job| job.hook.as_str()).collect::<Vec<_>>(), ["alone"]);
-    // What ends makes room for the namespace's next one, and all of it gets its turn.
+    // A job that ends makes room for the namespace's next one, and all of them get their turn.
     q.done(began[0].id);
     let mut left = 200 - 48;
     while left > 0 {
@@ -105,7 +105,7 @@ fn a_shared_queue_counts_for_the_hook_whose_trigger_is_first() {
     let (a, what) = q.next();
     assert_eq!(what, words("t1"));
     q.done(a);
-    // Its own jobs have the whole share.
+    // The hook's own jobs have the whole share.
     q.nothing();
     let id = q.state.running().next().unwrap();
     q.done(id);

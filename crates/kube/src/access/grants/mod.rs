@@ -1,39 +1,38 @@
-//! Whether a hook's permissions allow a request: RBAC's rules, and namespaces. Pure.
+//! Whether a hook's permissions allow a request, by the rules of RBAC and by namespaces. Pure.
 //!
-//! It never guesses: what no permission names is refused.
+//! What no permission names is refused.
 //!
-//! Differences from RBAC, all of them narrower or more explicit:
-//! - `namespaces` restricts a permission to objects in these namespaces. It then allows neither
+//! The differences from RBAC are all narrower or more explicit:
+//! - `namespaces` restricts a permission to objects in these namespaces. The permission then allows neither
 //!   cluster-scoped objects nor lists over all namespaces. `*` has no special meaning there.
-//! - `pods/*` allows every subresource of pods, but not pods; `*` allows all, subresources included.
-//! - A create is checked by the name in its body, so `resourceNames` can allow it; with
-//!   `generateName` there is no name, and a permission with `resourceNames` does not apply.
+//! - `pods/*` allows every subresource of pods, but not pods. `*` allows everything, including subresources.
+//! - A create is checked by the name in its body, so `resourceNames` can allow it. With `generateName` there is no
+//!   name, and a permission with `resourceNames` does not apply.
 
 use boathook_core::model::{HookName, Permission};
 
 use super::text::quoted;
 
-/// Where a request reaches.
+/// The place that a request reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach<'a> {
     /// A cluster-scoped object, or a list of them.
     Cluster,
     /// A list over all namespaces.
     AllNamespaces,
-    /// One namespace.
     Namespace(&'a str),
 }
 
-/// What a request asks for, apart from its verb.
+/// What a request needs, apart from its verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Subject<'a> {
     /// Empty for the core group.
     pub group: &'a str,
-    /// Plural.
+    /// The plural.
     pub resource: &'a str,
     pub subresource: Option<&'a str>,
     pub reach: Reach<'a>,
-    /// Absent for lists and for names that the server generates.
+    /// Absent for lists, and for names that the server generates.
     pub name: Option<&'a str>,
 }
 
@@ -78,7 +77,7 @@ fn reaches(rules: &[String], reach: Reach<'_>) -> bool {
     }
 }
 
-/// The text of a refusal: hook, verbs, object, and the permission that would allow it.
+/// The message of a refusal: the hook, the verbs, the object, and the permission that would allow the request.
 pub(super) fn refusal(hook: &HookName, verbs: &[&str], subject: &Subject<'_>) -> String {
     let name = subject.name.map(|name| format!(" {name:?}")).unwrap_or_default();
     let place = match subject.reach {

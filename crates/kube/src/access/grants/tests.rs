@@ -1,4 +1,4 @@
-//! The grants as tables, and what must hold for any permissions.
+//! Tables of grants, and properties that hold for any permissions.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use boathook_core::model::{HookName, Permission, confine, missing};
@@ -28,7 +28,7 @@ fn named(names: &[&str], permission: Permission) -> Permission {
     Permission { resource_names: list(names), ..permission }
 }
 
-/// `group/resource/subresource`, then where, then the name; `-` for nothing.
+/// `what` is group, resource and subresource. `-` means none.
 fn subject<'a>(what: (&'a str, &'a str, &'a str), reach: Reach<'a>, name: &'a str) -> Subject<'a> {
     let (group, resource, subresource) = what;
     let given = |text: &'a str| Some(text).filter(|text| *text != "-");
@@ -95,7 +95,7 @@ fn refused() {
         (Permission { api_groups: vec![], ..all.clone() }, "get", subject(SECRETS, A, "x")),
         (Permission { resources: vec![], ..all.clone() }, "get", subject(SECRETS, A, "x")),
         (Permission { verbs: vec![], ..all.clone() }, "get", subject(SECRETS, A, "x")),
-        // A subresource is a resource of its own.
+        // A subresource is a separate resource.
         (permission(&[""], &["pods"], &["*"]), "create", subject(EVICTION, A, "x")),
         (permission(&[""], &["pods/eviction"], &["*"]), "get", subject(PODS, A, "x")),
         (permission(&[""], &["pods/log"], &["*"]), "create", subject(EVICTION, A, "x")),
@@ -157,7 +157,7 @@ fn a_refusal_names_everything_and_the_permission_that_helps() {
     );
 }
 
-/// As it stands in a hook's document.
+/// A permission as it is written in a hook's document.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written {
@@ -323,7 +323,7 @@ fn just_what_is_missing_is_told() {
         lacks(&[named], &[within(&["a"], permission(&[""], &["secrets"], &["*"]))]),
         ["get secrets named x in b", "get secrets named y in b"]
     );
-    // A wildcard is covered by no list, however long.
+    // No list covers a wildcard, however long it is.
     for (asked, granted) in
         [("*", "pods"), ("pods/*", "pods/log"), ("pods", "pods/*"), ("*/log", "pods/*"), ("*/*", "pods/*")]
     {
@@ -362,7 +362,7 @@ fn any_permission() -> impl Strategy<Value = Permission> {
     )
 }
 
-/// Every request that the words of these tests can make, and a few that they can't.
+/// Every request that the values of these tests can make, and a few that they cannot make.
 fn requests() -> Vec<(&'static str, Subject<'static>)> {
     let mut found = Vec::new();
     for verb in ["a", "b", "z"] {
@@ -383,7 +383,7 @@ fn requests() -> Vec<(&'static str, Subject<'static>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What is asked for and not missing is granted, and nothing is missing that was not asked for.
+    /// What a hook requests is granted or missing, and nothing is missing that was not requested.
     #[test]
     fn a_hook_may_do_what_it_asks_for_and_is_granted(
         asked in proptest::collection::vec(any_permission(), 0..3),
@@ -397,7 +397,7 @@ proptest! {
         }
     }
 
-    /// Confined permissions allow nothing outside of their namespace, and all that was allowed inside.
+    /// Confined permissions allow nothing outside of their namespace. Inside, they allow what was allowed before.
     #[test]
     fn nothing_confined_reaches_out(asked in proptest::collection::vec(any_permission(), 0..3)) {
         let confined = confine(&asked, "a");

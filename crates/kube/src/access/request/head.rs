@@ -1,4 +1,4 @@
-//! The identity of an object in a body: all that is read of it before it is sent. Pure.
+//! The identity of an object in a body. Nothing else of a body is parsed before it is sent. Pure.
 
 use boathook_core::model::{CallError, ObjectRef};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{super::text::clipped, Named};
 use crate::access::errors;
 
-/// What a body says it is. Empty texts count as absent, as they do in Kubernetes.
+/// The identity that a body states. Empty texts count as absent, as they do in Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(in crate::access) struct Head {
@@ -30,8 +30,7 @@ fn filled(text: &Option<String>) -> Option<&str> {
 }
 
 impl Head {
-    /// Reads a body. A key that stands twice where the identity is makes it invalid, so that
-    /// nothing else can be sent than what was checked.
+    /// Parses a body. A duplicate key in the identity makes the body invalid, so that what is sent is what was checked.
     pub fn read(body: &str) -> Result<Self, CallError> {
         if !body.trim_ascii_start().starts_with('{') {
             return Err(errors::invalid("the body is not a JSON object"));
@@ -40,7 +39,7 @@ impl Head {
             .map_err(|error| errors::invalid(format!("the body is not a Kubernetes object: {error}")))
     }
 
-    /// The object, or its collection when it has no name.
+    /// The object, or its collection if it has no name.
     pub fn named<'a>(&'a self, subresource: Option<&'a str>) -> Result<Named<'a>, CallError> {
         let needed = |field: &'static str, value: &'a Option<String>| {
             filled(value).ok_or_else(|| errors::invalid(format!("the object has no {field}")))
@@ -54,7 +53,7 @@ impl Head {
         })
     }
 
-    /// For log lines, where the parts may be missing.
+    /// The object's name for log lines, in which parts may be missing.
     pub fn describe(&self) -> String {
         let named = Named {
             api_version: filled(&self.api_version).unwrap_or("?"),
@@ -69,7 +68,7 @@ impl Head {
         }
     }
 
-    /// The object, with `?` for what is missing.
+    /// The object, with `?` for missing parts.
     pub fn reference(&self) -> ObjectRef {
         let or_unknown = |text: &Option<String>| filled(text).unwrap_or("?").to_owned();
         ObjectRef {
@@ -88,7 +87,7 @@ impl Head {
         filled(&self.metadata.as_ref()?.name)
     }
 
-    /// `metadata.generateName`, where there is no name.
+    /// `metadata.generateName`, if there is no name.
     pub fn generate_name(&self) -> Option<&str> {
         filled(&self.metadata.as_ref()?.generate_name).filter(|_| self.name().is_none())
     }
@@ -105,8 +104,8 @@ impl Head {
         filled(&self.metadata.as_ref()?.uid)
     }
 
-    /// Refuses a body that says it is something else than the target. What it leaves out, the
-    /// server takes from the URL.
+    /// Rejects a body that names another object than the target. The server takes what is missing in the body from the
+    /// URL.
     pub fn agree(&self, target: &ObjectRef) -> Result<(), CallError> {
         let kind = [
             ("apiVersion", filled(&self.api_version), Some(target.api_version.as_str())),
@@ -116,7 +115,7 @@ impl Head {
         self.agree_in_place(target)
     }
 
-    /// The same for the body of a subresource, which has a kind of its own.
+    /// The same check for the body of a subresource, which has a kind of its own.
     pub fn agree_in_place(&self, target: &ObjectRef) -> Result<(), CallError> {
         same("metadata.namespace", self.namespace(), target.namespace.as_deref(), target)?;
         same("metadata.name", self.name(), Some(&target.name), target)

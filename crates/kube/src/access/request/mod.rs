@@ -1,6 +1,6 @@
-//! From what a hook wrote to a checked request: names, kind, place and the grants.
+//! Turns a hook's call into a checked request: names, kind, place and grants.
 //!
-//! What is checked here is what is sent. Of a body, only the identity is read.
+//! What is checked here is what is sent. Only the identity of a body is parsed.
 
 mod head;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::discovery::DiscoveryError;
 
-/// Names an object, or a collection when there is no name, as the hook wrote it.
+/// An object, or a collection if there is no name, as the hook named it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Named<'a> {
     pub api_version: &'a str,
@@ -32,14 +32,14 @@ impl<'a> Named<'a> {
         Self {
             api_version: &target.api_version,
             kind: &target.kind,
-            // An absent namespace arrives as an empty text from some languages.
+            // Some languages pass an absent namespace as an empty text.
             namespace: target.namespace.as_deref().filter(|namespace| !namespace.is_empty()),
             name: Some(&target.name),
             subresource,
         }
     }
 
-    /// Refuses names that Kubernetes can't have.
+    /// Rejects names that are not possible in Kubernetes.
     pub fn check(&self) -> Result<(), CallError> {
         text::check("apiVersion", self.api_version)?;
         text::check("kind", self.kind)?;
@@ -63,7 +63,7 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-/// A place in the API: of an object, its subresource, or a collection.
+/// A place in the API: an object, its subresource, or a collection.
 #[derive(Debug, Clone)]
 pub(super) struct Place<'a> {
     pub resource: Arc<Resource>,
@@ -71,12 +71,12 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The path, with `query` (already encoded) where it is not empty.
+    /// The path with `query`, which is already encoded and may be empty.
     pub fn uri(&self, query: &str) -> String {
         self.with_query(self.named.name, query)
     }
 
-    /// The path of the collection the object is in.
+    /// The path of the collection that contains the object.
     pub fn collection_uri(&self, query: &str) -> String {
         self.with_query(None, query)
     }
@@ -104,19 +104,19 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Refuses unless every verb is granted.
+    /// Refuses the request unless every verb is granted.
     pub fn require(&self, caller: &Caller, verbs: &[&str]) -> Result<(), CallError> {
         require(caller, verbs, &self.subject())
     }
 
-    /// The same for a list: a field selector can narrow it to one name.
+    /// The same for a list, which a field selector can narrow to one name.
     pub fn require_list(&self, caller: &Caller, field_selector: Option<&str>) -> Result<(), CallError> {
         let name = field_selector.and_then(text::selected_name);
         require(caller, &["list"], &Subject { name, ..self.subject() })
     }
 }
 
-/// Refuses unless every verb is granted; the message names those that are not.
+/// Refuses the request unless every verb is granted. The message names the verbs that are not.
 pub(super) fn require(caller: &Caller, verbs: &[&str], subject: &Subject<'_>) -> Result<(), CallError> {
     let missing: Vec<&str> =
         verbs.iter().copied().filter(|verb| !grants::allows(&caller.permissions, verb, subject)).collect();
@@ -127,7 +127,7 @@ pub(super) fn require(caller: &Caller, verbs: &[&str], subject: &Subject<'_>) ->
 }
 
 impl Access {
-    /// The place of one object, which has a namespace exactly when its kind has.
+    /// The place of one object. It has a namespace exactly if its kind is namespaced.
     pub(super) async fn place<'a>(&self, named: Named<'a>) -> Result<Place<'a>, CallError> {
         let place = self.collection(named).await?;
         if place.resource.namespaced && named.namespace.is_none() {
@@ -136,7 +136,7 @@ impl Access {
         Ok(place)
     }
 
-    /// The place of a collection, where no namespace means all of them.
+    /// The place of a collection. Without a namespace, it covers all namespaces.
     pub(super) async fn collection<'a>(&self, named: Named<'a>) -> Result<Place<'a>, CallError> {
         named.check()?;
         let place = Place { resource: self.resource(&named).await?, named };

@@ -1,5 +1,5 @@
-//! Notices that the wall clock was set, or that the machine slept: whoever waits for a time of day looks anew.
-//! Changes no time.
+//! Notices that the wall clock was set or that the machine slept, so that whatever waits for a time of day checks the
+//! time again.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Between two looks.
+/// The time between two checks.
 const LOOK: Duration = Duration::from_secs(1);
-/// A clock that is kept right by small steps is none that was set.
+/// Smaller differences are the small steps that keep a clock right, not a clock that was set.
 const JUMP: SignedDuration = SignedDuration::from_secs(2);
 
-/// Tells until it is dropped.
+/// Reports jumps until it is dropped.
 pub async fn tell_jumps(clock: impl Fn() -> Timestamp + Send, told: watch::Sender<()>) {
     let (mut wall, mut steady) = (clock(), Instant::now());
     loop {

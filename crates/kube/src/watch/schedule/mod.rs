@@ -1,5 +1,4 @@
-//! When the clock strikes: the ticks of one crontab. Keeps nothing over a restart, and never makes
-//! up for more than one tick at a time.
+//! The ticks of one crontab. They do not survive a restart, and never make up for more than one missed tick at a time.
 
 mod jumps;
 mod plan;
@@ -13,10 +12,10 @@ pub use jumps::tell_jumps;
 use plan::{Plan, Step};
 use tokio::sync::watch;
 
-/// Missed ticks are counted up to this: a week of minutes.
+/// The most missed ticks that are counted: a week of minutes.
 const MAX_MISSED: u32 = 10_080;
 
-/// A crontab with its zone.
+/// A crontab with its time zone.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     crontab: Crontab,
@@ -25,7 +24,7 @@ pub struct Schedule {
     jitter: Duration,
 }
 
-/// A tick, and when it is given.
+/// A tick: when it is planned, and when it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Due {
     at: Timestamp,
@@ -33,9 +32,9 @@ struct Due {
 }
 
 impl Schedule {
-    /// From the texts of a document. Without `zone` and without a `TZ=` in the crontab, the
-    /// process's zone. Each tick is given later than planned by a random time up to `jitter`, and in any
-    /// case before the next one is due.
+    /// Creates a schedule from the texts of a document. Without `zone` and without a `TZ=` in the crontab, it uses the
+    /// process's time zone. Each tick is given later than planned by a random time up to `jitter`, but always before
+    /// the next tick is due.
     pub fn new(
         crontab: &str,
         zone: Option<&str>,
@@ -46,17 +45,17 @@ impl Schedule {
         Ok(Self { crontab: Crontab::parse(crontab)?, zone, missed_runs, jitter })
     }
 
-    /// Ticks, as they come, by `clock`. The stream ends only if there will never be another.
+    /// The ticks, at the times of `clock`. The stream ends only if there will never be another tick.
     ///
-    /// Ticks that could not be given in time (the machine slept, the clock was set forward, or
-    /// nobody asked the stream) are counted in the next one's `missed`, up to 10 080. With
-    /// [`MissedRuns::Once`] the last of them is given at once, however late. What was missed before the
-    /// stream was made, as while the operator was down, is not known to it.
+    /// Some ticks cannot be given in time: the machine slept, the clock was set forward, or nothing polled the stream.
+    /// They are counted in the next tick's `missed`, up to 10 080. With [`MissedRuns::Once`], the last of them is given
+    /// at once, however late. The stream does not know about ticks that were missed before it was created, for example
+    /// while the operator was down.
     ///
-    /// A tick comes whether or not the run of the one before is over: it waits in the binding's queue, where
-    /// runs of a hook never overlap, and neighbours become one run.
+    /// A tick does not wait for the run of the previous one. It waits in the binding's queue, where runs of a hook
+    /// never overlap and neighbors become one run.
     ///
-    /// `jumps` says that `clock` was set; without that, it is noticed within a minute.
+    /// `jumps` reports that `clock` was set. Without it, the stream notices that within a minute.
     pub fn ticks(
         self,
         clock: impl Fn() -> Timestamp + Send + 'static,
@@ -65,7 +64,7 @@ impl Schedule {
         self.ticks_by(clock, jumps, || rand::random_range(0.0..1.0))
     }
 
-    /// `chance` gives numbers out of 0..1.
+    /// `chance` returns numbers from 0 to 1.
     fn ticks_by(
         self,
         clock: impl Fn() -> Timestamp + Send + 'static,
@@ -91,7 +90,8 @@ impl Schedule {
         self.crontab.next_after(at, &self.zone)
     }
 
-    /// The next tick after `at`. With a jitter longer than the time between ticks, it is anywhere in that.
+    /// The next tick after `at`. If the jitter is longer than the time between two ticks, the tick is given at any
+    /// moment between them.
     fn due_after(&self, at: Timestamp, chance: f64) -> Option<Due> {
         let at = self.next_after(at)?;
         if self.jitter.is_zero() {
@@ -102,7 +102,7 @@ impl Schedule {
         Some(Due { at, given: at.checked_add(delay).unwrap_or(at) })
     }
 
-    /// The last tick up to `now`, of which `first` is one, and how many there are from `first` on.
+    /// Returns the last tick up to `now`, and the number of ticks from `first`, which is one of them.
     fn due(&self, first: Timestamp, now: Timestamp) -> (Timestamp, u32) {
         let (mut last, mut count) = (first, 1);
         while let Some(next) = self.next_after(last).filter(|next| *next <= now) {
@@ -115,7 +115,7 @@ impl Schedule {
         (last, count)
     }
 
-    /// The last tick up to `now`, by halves: `tick` may be years back.
+    /// Finds the last tick up to `now` by bisection, because `tick` may be years back.
     fn last_between(&self, mut tick: Timestamp, now: Timestamp) -> Timestamp {
         let mut none_after = now;
         while none_after.as_second() - tick.as_second() > 1 {

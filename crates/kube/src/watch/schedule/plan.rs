@@ -1,4 +1,4 @@
-//! What a schedule does next. Pure: time and chance are arguments.
+//! What a schedule does next. Pure: the time and the random number are arguments.
 
 use std::time::Duration;
 
@@ -7,11 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Due, MAX_MISSED, Schedule};
 
-/// The longest sleep: a clock that was set, or a machine that was suspended, is noticed after it at the latest.
+/// The longest sleep. A clock that was set, or a machine that was suspended, is noticed after this time at the latest.
 pub(super) const MAX_SLEEP: Duration = Duration::from_secs(60);
-/// A tick that is given so much later than meant was missed. Longer than the longest sleep.
+/// A tick that is this much later than planned was missed. This is longer than the longest sleep.
 const LATE: SignedDuration = SignedDuration::from_secs(90);
-/// A clock that is set back by more makes its ticks come again; by less, it is waited for.
+/// If the clock is set back by more than this, its ticks come again. If by less, the schedule waits for the clock to
+/// catch up.
 const SET_BACK: SignedDuration = SignedDuration::from_mins(5);
 
 #[derive(Debug, PartialEq, Eq)]
@@ -21,12 +22,11 @@ pub(super) enum Step {
     End,
 }
 
-/// What comes next.
 pub(super) struct Plan {
     schedule: Schedule,
     next: Option<Due>,
     missed: u32,
-    /// The last time that it was told.
+    /// The time at the last step.
     seen: Timestamp,
 }
 

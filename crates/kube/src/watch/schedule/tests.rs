@@ -21,7 +21,7 @@ fn schedule(crontab: &str, missed_runs: MissedRuns) -> Schedule {
     Schedule::new(crontab, Some("UTC"), missed_runs, Duration::ZERO).unwrap()
 }
 
-/// A wall clock on tokio's paused one, which can be set.
+/// A wall clock on top of tokio's paused clock. Tests can set it.
 #[derive(Clone)]
 struct Wall {
     start: Timestamp,
@@ -45,11 +45,11 @@ impl Wall {
 
     fn ticks(&self, schedule: Schedule) -> std::pin::Pin<Box<dyn Stream<Item = Tick> + Send>> {
         let clock = self.clone();
-        // A channel that was closed tells nothing.
+        // A closed channel reports nothing.
         Box::pin(schedule.ticks(move || clock.now(), watch::channel(()).1))
     }
 
-    /// When the tick was planned, what it missed, and how late it is.
+    /// Returns when the tick was planned, what it missed, and how late it is.
     fn read(&self, tick: Tick) -> (String, u32, i64) {
         let planned = Timestamp::from_millisecond(i64::try_from(tick.scheduled_at).unwrap()).unwrap();
         (planned.to_string(), tick.missed, self.now().duration_since(planned).as_secs())
@@ -79,7 +79,7 @@ async fn ticks_that_nobody_asked_for_are_counted() {
     assert_eq!(wall.read(ticks.next().await.unwrap()), tick("2026-01-30T12:00:12Z", 0, 0));
 }
 
-/// The clock goes forward by half a day in the first sleep, as after a suspension.
+/// The clock goes forward by half a day during the first sleep, as after a suspension.
 async fn after_suspension(missed_runs: MissedRuns) -> (String, u32, i64) {
     let wall = Wall::new("2026-01-30T01:59:00Z");
     let mut ticks = wall.ticks(schedule("0 */5 * * *", missed_runs));
@@ -144,7 +144,7 @@ fn zones_are_looked_up() {
     assert!(new("* * * * *", None).is_ok());
 }
 
-/// The first ticks after `start`, in the zone's time. All of them come when they are planned.
+/// Returns the first ticks after `start`, in the zone's time, and checks that each comes when it is planned.
 async fn local(crontab: &str, zone: &str, start: &str, count: usize) -> Vec<String> {
     let wall = Wall::new(start);
     let schedule = Schedule::new(crontab, Some(zone), MissedRuns::Skip, Duration::ZERO)
@@ -161,7 +161,7 @@ async fn local(crontab: &str, zone: &str, start: &str, count: usize) -> Vec<Stri
 #[tokio::test(start_paused = true)]
 async fn clock_changes_are_kept_as_the_clock_on_the_wall_shows_them() {
     for (crontab, zone, start, expected) in [
-        // The hour from two to three is left out, then comes twice.
+        // The hour from two to three is left out, and later comes twice.
         (
             "30 2 * * *",
             "Europe/Berlin",
@@ -205,14 +205,14 @@ async fn clock_changes_are_kept_as_the_clock_on_the_wall_shows_them() {
             "2026-04-03T20:00:00Z",
             ["04-05 01:45:00 +11:00", "04-06 01:45:00 +10:30", "04-07 01:45:00 +10:30"],
         ),
-        // 30 December never was.
+        // 30 December did not exist.
         (
             "0 12 * * *",
             "Pacific/Apia",
             "2011-12-29T00:00:00Z",
             ["12-29 12:00:00 -10:00", "12-31 12:00:00 +14:00", "01-01 12:00:00 +14:00"],
         ),
-        // Intervals know no zone: three hours are three hours.
+        // Intervals know no time zone: three hours are three hours.
         (
             "@every 3h",
             "Europe/Berlin",
@@ -241,7 +241,7 @@ async fn all_forms_strike() {
     }
 }
 
-/// Ticks that are given by chance: when each was planned, and how late it came.
+/// Returns ticks with a given jitter: when each was planned, and how late it came.
 async fn jittered(crontab: &str, jitter: u64, chances: &'static [f64]) -> Vec<(String, u32, i64)> {
     let wall = Wall::new("2026-01-30T11:59:30Z");
     let schedule = Schedule::new(crontab, Some("UTC"), MissedRuns::Skip, Duration::from_secs(jitter)).unwrap();
@@ -261,7 +261,7 @@ async fn jitter_delays_each_tick_by_chance() {
             tick("2026-01-30T14:00:00Z", 0, 540)
         ]
     );
-    // Later than what counts as missed, and not missed.
+    // Later than what counts as missed, but not missed.
     assert_eq!(jittered("0 * * * *", 3600, &[0.9]).await, [tick("2026-01-30T12:00:00Z", 0, 3240)]);
 }
 
@@ -273,7 +273,7 @@ async fn jitter_never_reaches_the_next_tick() {
     );
 }
 
-/// What was missed while nobody ran is not made up for, whatever the policy.
+/// What was missed while nothing ran is not made up for, whatever the policy.
 #[tokio::test(start_paused = true)]
 async fn a_restart_starts_with_the_next_tick() {
     for missed_runs in [MissedRuns::Skip, MissedRuns::Once] {
@@ -290,7 +290,7 @@ async fn a_restart_starts_with_the_next_tick() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However long the jitter: each tick is given after it is due, before the next is due, and once.
+    /// However long the jitter is, each tick is given once, after it is due and before the next one is due.
     #[test]
     fn jitter_keeps_the_order(
         crontab in prop::sample::select(vec!["* * * * * *", "*/7 * * * *", "0 2 * * *", "@every 90s", "0 0 1 * *"]),
@@ -320,7 +320,7 @@ async fn a_jump_of_the_clock_is_noticed_at_once() {
     let _telling = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(tell_jumps(move || other.now(), told)));
     let mut ticks = Box::pin(schedule("0 * * * *", MissedRuns::Once).ticks(move || clock.now(), jumps));
     let set = async {
-        // In the middle of a sleep, which would notice it in the end.
+        // In the middle of a sleep, which would notice the jump only at its end.
         tokio::time::sleep(Duration::from_secs(630)).await;
         wall.set_by(2 * 3600);
         tokio::time::Instant::now()

@@ -1,5 +1,5 @@
-//! What the watch says, to all who are on it. A slow subscriber is left behind; none is waited for
-//! for long.
+//! Delivers the changes of the watch to all active subscribers. A subscriber that is too slow falls behind, and never
+//! holds up the others for long.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ impl Stream {
         version.clone_into(&mut self.position);
     }
 
-    /// Sends nothing more until everything sent was taken; then a list makes good what was missed.
+    /// Sends nothing more until the subscriber has taken everything that was sent. A list then replaces what it missed.
     pub(super) fn leave_behind(&mut self, mut outlet: Outlet) {
         self.context.observer.on_lagging(&self.context.selection);
         outlet.slow = true;

@@ -1,4 +1,4 @@
-//! Who gets a list, and how the stream goes on when it is complete. Asks for nothing itself.
+//! Decides which subscribers get a list, and how the stream continues when it is complete.
 
 use std::{mem, time::Duration};
 
@@ -14,11 +14,12 @@ use crate::watch::{
 };
 
 impl Stream {
-    /// Gives a list to those who wait, and to those for whom one is due: to all of them but the slow, or to
-    /// one of the slow.
+    /// Gives a list to the subscribers that wait for one and to those for which one is due: either to all of them
+    /// except the slow ones, or to one of the slow ones.
     pub(super) fn deliver(&mut self, opened: Opened) {
         self.waiting.retain(|outlet| !outlet.is_gone());
-        // Not before the list is there: while the server gives none, they stay on the watch.
+        // Subscribers that are due leave the watch only now that the list is there. If the server gives no list, they
+        // stay on the watch.
         let now = Instant::now();
         self.waiting.extend(self.active.extract_if(.., |outlet| outlet.is_due(now)));
         let (slow, mut outlets): (Vec<_>, Vec<_>) = mem::take(&mut self.waiting).into_iter().partition(|o| o.slow);
@@ -70,7 +71,7 @@ impl Stream {
         }
         if resume != Resume::Keep {
             self.watch_off(Duration::ZERO);
-            // Whatever was known before, this is true now.
+            // Whatever was known before, the list is the truth now.
             (self.doubt, self.missing, self.witness) = (false, None, list.witness);
             self.position = list.version;
             if let Some(lines) = list.watch {
@@ -95,7 +96,7 @@ impl Stream {
         }
     }
 
-    /// Once to each; to those who are on a watch only when that has ended too.
+    /// Notifies each subscriber once. Subscribers on a watch are notified only when the watch has ended too.
     async fn tell_unserved(&mut self) {
         if !mem::replace(&mut self.unserved, true) {
             self.context.observer.on_unserved(&self.context.selection);

@@ -1,8 +1,8 @@
-//! One stream: a list for those who need one, a watch for all. Holds no object.
+//! One stream: a list for the subscribers that need one, and a watch for all. It holds no object.
 //!
-//! Each subscriber is in one place: `waiting` for a list, in a task that delivers one or waits until
-//! it has caught up, or `active` on the watch. Lists are delivered by tasks of their own, so that
-//! the watch goes on beside them. Errors never end a stream; only its last subscriber does.
+//! Each subscriber is in one place: in `waiting` for a list, in a task that delivers a list or waits until the
+//! subscriber has caught up, or in `active` on the watch. Separate tasks deliver lists, so that the watch continues in
+//! the meantime. Errors never end a stream. Only its last subscriber does.
 
 mod changes;
 mod lists;
@@ -31,8 +31,7 @@ use super::{
     stats::StreamState,
 };
 
-/// Runs a stream until it is aborted. New subscribers come through `joins`. Panics if one of its tasks
-/// did.
+/// Runs a stream until it is aborted. New subscribers arrive through `joins`. Panics if one of its tasks panicked.
 pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Outlet>) {
     let mut stream = Stream::new(context, joins);
     loop {
@@ -46,7 +45,7 @@ pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Outlet>)
             },
             Some(done) = stream.tasks.join_next() => match done {
                 Ok(done) => stream.done(done).await,
-                // What it held is lost: the whole stream begins anew.
+                // The subscribers that the task held are lost, so the whole stream restarts.
                 Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
                 Err(_) => {}
             },
@@ -62,7 +61,7 @@ struct Stream {
     tasks: JoinSet<Done>,
     waiting: Vec<Outlet>,
     active: Vec<Outlet>,
-    /// A list is being asked for; those who join share it.
+    /// A list is being requested. Subscribers that join now share it.
     opening: bool,
     /// Lists on their way.
     delivering: usize,
@@ -71,9 +70,9 @@ struct Stream {
     watch: Watch,
     watch_backoff: Backoff,
     watch_not_before: Instant,
-    /// Tells the latest try to connect from those before.
+    /// Distinguishes the latest try to connect from earlier ones.
     attempt: u64,
-    /// The version that the watch goes on from.
+    /// The version from which the watch continues.
     position: String,
     /// History was lost, and no watch has worked since.
     expired: bool,
@@ -81,12 +80,12 @@ struct Stream {
     unserved: bool,
     /// Watches in a row that were silent from beginning to end.
     silences: u32,
-    /// So many of them mean a list.
+    /// After this many silent watches, the stream is listed again.
     patience: u32,
-    /// A watch ended, and nobody knows to which server the next one leads.
+    /// A watch ended, and it is unknown to which server the next one leads.
     doubt: bool,
     witness: Option<Witness>,
-    /// What the watch has to tell, or the server went back in time.
+    /// The deletion that the watch must send. If it does not, the server went back in time.
     missing: Option<Missing>,
 }
 
@@ -157,7 +156,7 @@ impl Stream {
     fn joined(&mut self, outlet: Outlet) {
         self.waiting.push(outlet);
         if self.unserved {
-            // Who comes now has a reason to believe that it is served again.
+            // A new subscriber probably knows that the kind is served again.
             self.context.hurry.notify_one();
         }
     }
@@ -169,7 +168,7 @@ impl Stream {
             self.opening = true;
             let (context, at) = (self.context.clone(), self.list_not_before);
             let (asked_at, tenants) = (self.position.clone(), self.tenants(now));
-            // However much hurry there is, no faster than this.
+            // However often the stream is hurried, it lists no sooner than this.
             let earliest = at.min(Instant::now() + context.config.backoff_initial);
             self.tasks.spawn(async move {
                 sleep_until(earliest).await;
@@ -186,14 +185,14 @@ impl Stream {
         }
     }
 
-    /// Those who need a list now.
+    /// The tenants whose subscribers need a list now.
     fn tenants(&self, now: Instant) -> Vec<Tenant> {
         let due = self.active.iter().filter(|outlet| outlet.is_due(now));
         let tenants: BTreeSet<_> = self.waiting.iter().chain(due).map(|outlet| outlet.tenant.clone()).collect();
         tenants.into_iter().collect()
     }
 
-    /// When the next list is due for someone who needs none yet.
+    /// When the next list is due for a subscriber that does not need one yet.
     fn next_due(&self) -> Option<Instant> {
         if self.opening { None } else { self.active.iter().filter_map(|outlet| outlet.due).min() }
     }

@@ -1,4 +1,4 @@
-//! How a stream goes on after an error: when, and with what. Never gives up.
+//! How a stream continues after an error: when, and with what. A stream never gives up.
 
 use std::{mem, time::Duration};
 
@@ -11,16 +11,16 @@ use crate::watch::{
     position,
 };
 
-/// Silent watches in a row after which the stream is listed again.
+/// The number of silent watches in a row after which the stream is listed again.
 pub(super) const FIRST_PATIENCE: u32 = 2;
-/// The same, for a server that has no bookmarks, as a few aggregated ones: each list that led to nothing
-/// but silence doubles the number, up to this.
+/// The upper bound of that number. Some aggregated servers send no bookmarks. Each list that is followed only by
+/// silence doubles the number, up to this.
 const MAX_PATIENCE: u32 = 32;
 
 impl Stream {
-    /// Neither a change nor a bookmark came in time. A watch goes on where it stood, in case the connection
-    /// was dead. If that one is as silent, the version may be one that the server never had, or not yet, as
-    /// after it was restored from an older state: it does not say so, and sends nothing.
+    /// Neither a change nor a bookmark arrived in time. The stream opens a new watch at the same position, in case the
+    /// connection was dead. If that watch is as silent, the server may never have had this version, or may not have it
+    /// yet, for example after it was restored from an older state. A server does not report that, and sends nothing.
     pub(super) fn fell_silent(&mut self, silence: Duration) {
         self.context.board.failed(WatchErrorKind::Silent);
         self.context.observer.on_rebuilt(&self.context.selection, silence);
@@ -37,7 +37,7 @@ impl Stream {
         let chance = rand::random_range(0.0..1.0);
         let delay = self.delay(error, |stream| stream.watch_backoff.next(chance));
         if let RequestError::WentBack { .. } = error {
-            // What they know has never happened.
+            // What the subscribers know never happened.
             self.list_not_before = Instant::now() + delay;
             self.waiting.append(&mut self.active);
         } else if error.kind() == WatchErrorKind::Expired {
@@ -51,7 +51,7 @@ impl Stream {
         self.watch_off(delay);
     }
 
-    /// Reports an error and says how long to wait.
+    /// Reports an error, and returns how long to wait.
     pub(super) fn delay(&mut self, error: &RequestError, backoff: impl FnOnce(&mut Self) -> Duration) -> Duration {
         let config = self.context.config.clone();
         let delay = match error.kind() {
@@ -65,8 +65,8 @@ impl Stream {
         delay
     }
 
-    /// The server has no history after `position`. Who has seen more than that goes on from there,
-    /// the others need a list.
+    /// The server has no history after `position`. Subscribers that have seen more continue from there. The others need
+    /// a list.
     pub(super) fn forget_history(&mut self) {
         let at = position::number(&self.position);
         let (ahead, lost): (Vec<_>, Vec<_>) =
@@ -78,10 +78,10 @@ impl Stream {
         self.active = ahead;
     }
 
-    /// How the watch ended says nothing about the server that the next one leads to. A server ends its watches properly
-    /// when it stops, and when it has lost etcd for a moment. When the time that was asked for is over, a load balancer
-    /// may lead to another server. So the next watch looks in every case, which costs one small request for each watch
-    /// and five minutes.
+    /// Closes the watch, and has the next one check the server (`past.rs`). How a watch ended says nothing about the
+    /// server that the next one leads to. A server ends its watches properly when it stops, and when it has lost etcd
+    /// for a moment. After a watch's timeout, a load balancer may lead to another server. The check costs one small
+    /// request for each watch, which is one in five minutes.
     pub(super) fn watch_off(&mut self, delay: Duration) {
         if let Watch::Connecting(task) = mem::replace(&mut self.watch, Watch::Off) {
             task.abort();

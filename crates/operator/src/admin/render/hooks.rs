@@ -1,4 +1,4 @@
-//! Hooks as text: a table of all, or one in full. Never computes anything.
+//! Hooks as text: a table of all hooks, or one hook with all details.
 
 use std::fmt::Write as _;
 
@@ -36,11 +36,11 @@ impl Text for HooksView {
     }
 }
 
-/// One hook in full.
+/// One hook with all details.
 pub fn hook(hook: &HookView, style: Style) -> String {
     let mut out = String::new();
     let mut line = |title: &str, text: &str| {
-        // Writing to a String can't fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(out, "{:<13} {text}", format!("{title}:"));
     };
     let (word, tone) = (hook.state.as_str(), tone(hook.state));

@@ -1,7 +1,7 @@
 //! Views as text for people: aligned tables, and blocks where a table is too narrow.
 //!
-//! Never passes on control characters: names and messages come from hooks, and the text goes to a
-//! terminal.
+//! Names and messages come from hooks, and the text goes to a terminal. The text therefore never contains control
+//! characters.
 
 mod hooks;
 mod others;
@@ -13,13 +13,12 @@ mod table;
 pub use hooks::hook;
 pub use table::{Style, clean};
 
-/// A view that can be shown as text.
 pub trait Text {
-    /// The text, with a line feed at the end.
+    /// The text. It ends with a line feed.
     fn text(&self, style: Style) -> String;
 }
 
-/// A size in bytes, short: `12 KiB`.
+/// A size in bytes, in short form: `12 KiB`.
 fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
     let mut unit = UNITS.iter();
@@ -31,7 +30,7 @@ fn bytes(bytes: u64) -> String {
     if size < 10.0 && name != "B" { format!("{size:.1} {name}") } else { format!("{size:.0} {name}") }
 }
 
-/// Milliseconds, short: `0.12 ms`, `1.5 s`.
+/// Milliseconds, in short form: `0.12 ms`, `1.5 s`.
 fn millis(ms: f64) -> String {
     if ms < 10.0 {
         format!("{ms:.2} ms")
@@ -42,7 +41,7 @@ fn millis(ms: f64) -> String {
     }
 }
 
-/// Seconds, short: `1.5 s`, `12 min`, `3 h`.
+/// Seconds, in short form: `1.5 s`, `12 min`, `3 h`.
 fn seconds(seconds: f64) -> String {
     if seconds < 10.0 {
         format!("{seconds:.1} s")

@@ -1,4 +1,4 @@
-//! Dead letters and the log level as text. Never computes anything.
+//! Dead letters and the log level as text.
 
 use super::{
     Text,

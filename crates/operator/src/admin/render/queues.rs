@@ -1,4 +1,4 @@
-//! Queues as text: one block a queue, one line a task. Never computes anything.
+//! Queues as text: one block for each queue, and one line for each task.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ impl Text for QueuesView {
         }
         let summary = &self.summary;
         let (others, main) = (&summary.other_queues, summary.main_queue_tasks);
-        // Writing to a String can't fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(
             out,
             "{} tasks: {main} in main, {} in {} other queues; {} other queues are empty",

@@ -1,4 +1,4 @@
-//! Runs as text: a line for each, and below it what a failed one said. Never computes anything.
+//! Runs as text: a line for each run, and below the table the messages of those that failed.
 
 use std::fmt::Write as _;
 
@@ -72,7 +72,7 @@ fn trigger(trigger: &TriggerView) -> String {
 
 fn failure(out: &mut String, run: &RunView, style: Style) {
     let message = clean(run.outcome.message.as_deref().unwrap_or_default());
-    // Writing to a String can't fail.
+    // Writing to a String cannot fail.
     let _ = writeln!(out, "\n{} {}: {}", clean(&run.id), clean(&run.hook), style.paint(&message, Tone::Bad));
     for frame in run.outcome.backtrace.iter().flat_map(|trace| trace.lines()) {
         let _ = writeln!(out, "    {}", clean(frame));

@@ -1,4 +1,4 @@
-//! Snapshots as text: one table a binding. Whole objects are for JSON and YAML. Never computes anything.
+//! Snapshots as text: one table for each binding. Only JSON and YAML show whole objects.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ impl Text for SnapshotsView {
 
 fn block(name: &str, binding: &BindingSnapshot, style: Style) -> String {
     let mut out = format!("Binding {}: {} objects", clean(name), binding.count);
-    // Writing to a String can't fail.
+    // Writing to a String cannot fail.
     if let Some(operations) = &binding.operations {
         let since = operations.since_start;
         let _ = write!(out, ", {} added, {} modified, {} deleted", since.added, since.modified, since.deleted);

@@ -1,16 +1,14 @@
-//! Aligned columns, coloured words, text without control characters. Knows no view.
+//! Aligned columns, coloured words, and text without control characters.
 
-/// How text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {
-    /// Without colours.
     #[default]
     Plain,
     /// With ANSI colours.
     Colours,
 }
 
-/// What a word means to its reader.
+/// What a word means to the person who reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -21,7 +19,7 @@ pub(super) enum Tone {
 }
 
 impl Style {
-    /// The text in a tone's colour.
+    /// Returns the text in the tone's colour.
     pub(super) fn paint(self, text: &str, tone: Tone) -> String {
         let code = match tone {
             _ if self == Self::Plain || text.is_empty() => return text.to_owned(),
@@ -35,7 +33,6 @@ impl Style {
     }
 }
 
-/// One field of a table.
 pub(super) struct Cell {
     text: String,
     tone: Tone,
@@ -53,7 +50,7 @@ impl<T: AsRef<str>> From<T> for Cell {
     }
 }
 
-/// Columns that are as wide as what they hold.
+/// A table whose columns are as wide as their widest cell.
 pub(super) struct Table {
     rows: Vec<Vec<Cell>>,
 }
@@ -67,12 +64,12 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// No row but the titles.
+    /// Whether the table has only its title row.
     pub fn is_empty(&self) -> bool {
         self.rows.len() < 2
     }
 
-    /// Each row on a line, after this indent.
+    /// Writes each row on a line, after the indent.
     pub fn text(&self, style: Style, indent: &str) -> String {
         let widths: Vec<usize> = self.widths();
         let mut out = String::new();
@@ -98,7 +95,7 @@ impl Table {
     }
 }
 
-/// Text on one line, without anything that a terminal would obey.
+/// Returns the text on one line, without characters that a terminal would obey.
 pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_whitespace() || c.is_control() || is_format(c) { plain(c) } else { c }).collect()
 }
@@ -107,12 +104,12 @@ fn plain(c: char) -> char {
     if c.is_whitespace() { ' ' } else { '\u{fffd}' }
 }
 
-/// Characters that turn the direction of what follows, or hide.
+/// Whether a character is invisible or changes the direction of the text after it.
 fn is_format(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// The beginning of a text, as long as a table bears.
+/// The beginning of a text, at most `most` characters of it.
 pub(super) fn short(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! Triggers that were given up, as shown.
+//! The view of dead letters: triggers that were given up.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,6 @@ use super::TriggerView;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLettersView {
-    /// The letters.
     pub dead_letters: Vec<DeadLetterView>,
 }
 
@@ -16,48 +15,45 @@ pub struct DeadLettersView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetterView {
-    /// For retrying and dropping it.
+    /// The ID to retry or drop the dead letter by.
     pub id: u64,
-    /// The hook.
     pub hook: String,
-    /// The queue.
     pub queue: String,
     /// The binding of the first trigger.
     pub binding: String,
-    /// Triggers in number.
+    /// The number of triggers.
     pub triggers_count: usize,
-    /// The first of them.
+    /// The first triggers.
     #[serde(default)]
     pub triggers: Vec<TriggerView>,
-    /// How many of the triggers will not run again, because the hook was told of a newer state.
+    /// The number of triggers that will not run again, because the hook received a newer state.
     #[serde(default)]
     pub superseded: usize,
-    /// Runs that failed.
+    /// The number of runs that failed.
     pub attempts: u32,
-    /// When they were given up, RFC 3339.
+    /// When the triggers were given up, in RFC 3339.
     pub since: String,
-    /// What kind of failure was the last.
+    /// The kind of the last failure.
     pub kind: String,
-    /// What it said.
+    /// The message of the last failure.
     pub message: String,
 }
 
-/// What became of dead letters that were to be tried again.
+/// The result of a retry of dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetriedView {
-    /// Dead letters that are no longer there.
+    /// The number of dead letters that were removed.
     pub letters: usize,
-    /// Triggers that are in their queues again.
+    /// The number of triggers that are in their queues again.
     pub triggers: usize,
-    /// Triggers left out, because the hook was or will be told of a newer state.
+    /// The number of triggers that were left out, because the hook received or will receive a newer state.
     pub superseded: usize,
 }
 
-/// How many were dropped.
+/// The number of dead letters that were dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Count {
-    /// Dead letters.
     pub count: usize,
 }

@@ -1,34 +1,33 @@
-//! Hooks and their bindings, as shown.
+//! The view of hooks and their bindings.
 
 use serde::{Deserialize, Serialize};
 
 use super::RunResult;
 
-/// All hooks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HooksView {
-    /// Another replica runs them, this one is ready to.
+    /// Whether another replica runs the hooks, and this one is ready to.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub standby: bool,
     /// What is wrong with the API server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_server: Option<String>,
-    /// By name.
+    /// The hooks, sorted by name.
     pub hooks: Vec<HookView>,
 }
 
-/// How a hook is doing.
+/// The state of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookState {
-    /// It waits for nothing.
+    /// The hook waits for nothing.
     Ready,
-    /// It waits for what `reasons` say.
+    /// The hook waits for what `reasons` says.
     Pending,
-    /// An admin paused it.
+    /// An admin paused the hook.
     Paused,
-    /// It does not run, for what `reasons` say.
+    /// The hook does not run; `reasons` says why.
     Quarantined,
 }
 
@@ -44,49 +43,42 @@ impl HookState {
     }
 }
 
-/// One hook.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookView {
-    /// Its name.
     pub name: String,
-    /// Digest of the component, `sha256:…`. Absent when it could not be loaded.
+    /// The digest of the component, `sha256:…`. Absent if the component could not be loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// What runs it, if it is a script: name, version and digest.
+    /// The interpreter that runs the hook, if it is a script: name, version and digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interpreter: Option<String>,
-    /// How it is doing.
     pub state: HookState,
-    /// What it waits for, or why it does not run.
+    /// What the hook waits for, or why it does not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// What its author should change.
+    /// What the hook's author should change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What it may call, watch and answer: a line for each rule.
+    /// What the hook may call, watch and answer, with a line for each rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub may: Vec<String>,
-    /// In the document's order: start-up, schedules, objects.
+    /// The bindings in the document's order: start-up, schedules, objects.
     #[serde(default)]
     pub bindings: Vec<BindingView>,
-    /// Triggers that are not done.
+    /// The number of triggers that are not done.
     #[serde(default)]
     pub outstanding: usize,
-    /// Since the operator started.
+    /// The runs since the operator started.
     #[serde(default)]
     pub runs: RunCounts,
 }
 
-/// A kind of binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum BindingKind {
-    /// `onStartup`
     OnStartup,
-    /// `schedule`
     Schedule,
-    /// `kubernetes`
     Kubernetes,
 }
 
@@ -101,70 +93,62 @@ impl BindingKind {
     }
 }
 
-/// One binding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingView {
-    /// Its name.
     pub name: String,
-    /// Its kind.
     pub kind: BindingKind,
-    /// What it selects, in words: a kind with its selectors, a crontab, an order.
+    /// What the binding selects, in words: a kind with its selectors, a crontab, an order.
     pub selection: String,
-    /// Where its triggers wait.
+    /// The queue in which its triggers wait.
     pub queue: String,
-    /// Its group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Why its kind can't be watched yet.
+    /// Why its kind cannot be watched yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<String>,
-    /// All its objects were listed once. This and all below: only of `kubernetes` bindings.
+    /// Whether all its objects were listed once. Only `kubernetes` bindings have this field and those below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synchronised: Option<bool>,
-    /// Objects in its snapshot.
+    /// The number of objects in its snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<usize>,
-    /// Bytes that the snapshot holds; parts that objects share are counted for each.
+    /// The bytes that the snapshot holds. Parts that objects share are counted for each object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<usize>,
-    /// Objects that are missing in the snapshot, because the filter fails on them.
+    /// The number of objects that are missing in the snapshot because the filter fails on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<usize>,
-    /// Objects whose newest state is missing in the snapshot, because the filter could not run on it yet.
+    /// The number of objects whose newest state is missing in the snapshot because the filter could not run on it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<usize>,
-    /// Failed evaluations of the filter since the operator started.
+    /// The number of failed evaluations of the filter since the operator started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_errors: Option<u64>,
-    /// The last of these.
+    /// The error of the last failed evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
 
-/// How often a hook ran since the operator started.
+/// The runs of a hook since the operator started.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunCounts {
-    /// All runs.
+    /// The number of runs.
     pub total: u64,
-    /// Those that failed, allowed failures among them.
+    /// The number of runs that failed, including allowed failures.
     pub failed: u64,
-    /// The last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastRun>,
 }
 
-/// A hook's last run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastRun {
-    /// The run's id, as in the log.
+    /// The run's ID, as in the log.
     pub id: String,
-    /// RFC 3339.
+    /// When the run began, in RFC 3339.
     pub started: String,
-    /// Milliseconds.
     pub duration_ms: f64,
-    /// How it ended.
     pub result: RunResult,
 }

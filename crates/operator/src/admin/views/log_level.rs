@@ -1,16 +1,15 @@
-//! What is logged, as shown and as changed.
+//! The view of what is logged, and how it is changed.
 
 use serde::{Deserialize, Serialize};
 
-/// What is logged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogLevelView {
     /// A level, or a list of `target=level`.
     pub level: String,
-    /// The one that holds for good: at first that of the operator's start.
+    /// The permanent setting. Initially that of the operator's start.
     pub default: String,
-    /// Until when `level` holds, RFC 3339. Absent: for good.
+    /// When `level` ends, in RFC 3339. Absent if `level` is permanent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
@@ -21,24 +20,24 @@ pub struct LogLevelView {
 pub struct SetLogLevel {
     /// A level, or a list of `target=level`.
     pub level: String,
-    /// How long it holds: `10m`. Absent: for good, except that `debug` and `trace` go back after 30 minutes.
+    /// How long the change lasts, for example `10m`. If absent, the change is permanent, except that `debug` and
+    /// `trace` end after 30 minutes.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
 }
 
-/// A runtime parameter, in shell-operator's words.
+/// A runtime parameter, in shell-operator's format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Parameter {
-    /// `log.level`
+    /// Always `log.level`.
     pub name: String,
-    /// What it is.
     pub description: String,
-    /// The value that holds for good.
+    /// The permanent value.
     pub default: String,
-    /// The value now.
+    /// The current value.
     pub value: String,
-    /// Until when, RFC 3339.
+    /// When the current value ends, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expire_at: Option<String>,
 }

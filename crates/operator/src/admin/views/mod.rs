@@ -1,5 +1,5 @@
-//! What the operator shows of itself, as JSON in the style of the Kubernetes API: camelCase, absent
-//! fields left out, times in RFC 3339. Never computes anything.
+//! What the operator shows about itself, as JSON in the style of the Kubernetes API: camelCase, absent fields left out,
+//! times in RFC 3339.
 
 mod dead_letters;
 mod hooks;

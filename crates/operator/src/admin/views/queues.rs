@@ -1,44 +1,42 @@
-//! Queues and what waits in them, as shown. The fields `name`, `tasksCount`, `status`, `tasks`, `index`
-//! and `description` are shell-operator's.
+//! The view of queues and their tasks. The fields `name`, `tasksCount`, `status`, `tasks`, `index` and `description`
+//! are shell-operator's.
 
 use serde::{Deserialize, Serialize};
 
-/// All queues.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuesView {
-    /// Those with tasks, `main` first.
+    /// Queues with tasks, `main` first.
     pub active: Vec<QueueView>,
-    /// Those without.
+    /// Queues without tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub empty: Vec<QueueView>,
-    /// All of them in numbers.
+    /// Totals over all queues.
     pub summary: Summary,
 }
 
-/// One queue.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueView {
     /// `main`, a shared name, or `hook/NAME` for a hook's own queue.
     pub name: String,
-    /// Triggers that are not done; more than `tasks` when these are cut off.
+    /// The number of triggers that are not done. It is larger than the length of `tasks` if that list is cut off.
     pub tasks_count: usize,
-    /// What it does or waits for, in words; empty when there is nothing to do.
+    /// What the queue does or waits for, in words. Empty if there is nothing to do.
     pub status: String,
-    /// Runs under way.
+    /// The number of runs under way.
     #[serde(default)]
     pub running: usize,
-    /// Failed runs that wait for their next try.
+    /// The number of failed runs that wait for their retry.
     #[serde(default)]
     pub retrying: usize,
-    /// Bytes of objects and filter results that wait.
+    /// The bytes of objects and filter results that wait.
     #[serde(default)]
     pub bytes: usize,
-    /// Age of its oldest trigger.
+    /// The age of the oldest trigger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_seconds: Option<f64>,
-    /// In the order in which they run, as far as that is known.
+    /// The triggers in the order in which they run, as far as it is known.
     #[serde(default)]
     pub tasks: Vec<TaskView>,
 }
@@ -47,57 +45,53 @@ pub struct QueueView {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskView {
-    /// From 1.
+    /// The position, counted from 1.
     pub index: usize,
-    /// In one line.
+    /// The trigger in one line.
     pub description: String,
-    /// Its hook.
     pub hook: String,
-    /// Its binding.
     pub binding: String,
-    /// `Startup`, `Schedule`, `Synchronization`, `Added`, `Modified`, `Deleted`.
+    /// `Startup`, `Schedule`, `Synchronization`, `Added`, `Modified` or `Deleted`.
     pub cause: String,
-    /// Its group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// `NAMESPACE/NAME` of its object.
+    /// `NAMESPACE/NAME` of the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// Seconds since it was made.
+    /// The age of the trigger in seconds.
     pub age_seconds: f64,
-    /// Runs that failed with it.
+    /// The number of runs that failed with the trigger.
     pub failures: u32,
-    /// What the last of them said.
+    /// The message of the last failed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<String>,
 }
 
-/// Numbers over all queues.
+/// Totals over all queues.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// Tasks of `main`.
+    /// The number of tasks in `main`.
     pub main_queue_tasks: usize,
-    /// The others.
     pub other_queues: OtherQueues,
-    /// Tasks of all.
+    /// The number of tasks in all queues.
     pub total_tasks: usize,
 }
 
-/// Numbers of all queues but `main`.
+/// Totals over all queues except `main`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OtherQueues {
-    /// Queues with tasks.
+    /// The number of queues with tasks.
     pub active: usize,
-    /// Queues without.
+    /// The number of queues without tasks.
     pub empty: usize,
-    /// Their tasks.
+    /// The number of tasks in these queues.
     pub tasks: usize,
 }
 
 impl QueuesView {
-    /// Sorts queues into those with and without tasks, `main` first, and counts.
+    /// Divides queues into those with and without tasks, `main` first, and counts them.
     pub fn of(mut queues: Vec<QueueView>) -> Self {
         queues.sort_by(|a, b| (a.name != "main", &a.name).cmp(&(b.name != "main", &b.name)));
         let is_main = |queue: &&QueueView| queue.name == "main";
@@ -116,7 +110,6 @@ impl QueuesView {
         Self { active, empty, summary }
     }
 
-    /// The queue of this name.
     pub fn queue(&self, name: &str) -> Option<&QueueView> {
         self.active.iter().chain(&self.empty).find(|queue| queue.name == name)
     }

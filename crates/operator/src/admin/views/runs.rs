@@ -1,4 +1,4 @@
-//! The last runs of hooks, as shown.
+//! The view of the last runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunsView {
-    /// The runs.
     pub runs: Vec<RunView>,
 }
 
@@ -14,29 +13,26 @@ pub struct RunsView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunView {
-    /// As in the log and in audit records.
+    /// The ID, as in the log and in audit records.
     pub id: String,
-    /// The hook.
     pub hook: String,
-    /// The queue it came from.
+    /// The queue that the run's triggers came from.
     pub queue: String,
-    /// 1 for the first try.
+    /// The attempt, counted from 1.
     pub attempt: u32,
-    /// Triggers that it took, in number.
+    /// The number of triggers that the run took.
     pub triggers_count: usize,
-    /// The first of them.
+    /// The first triggers.
     pub triggers: Vec<TriggerView>,
-    /// When it began, RFC 3339.
+    /// When the run began, in RFC 3339.
     pub started: String,
-    /// Milliseconds.
     pub duration_ms: f64,
-    /// The most bytes of memories and tables at a time.
+    /// The maximum of memories and tables in use at one time, in bytes.
     pub memory_peak_bytes: u64,
-    /// Calls of imported functions.
+    /// The number of calls of imported functions.
     pub host_calls: u64,
-    /// How it ended.
     pub outcome: RunOutcome,
-    /// What the API server asked and was told.
+    /// The request of the API server and the answer to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerView>,
 }
@@ -45,37 +41,35 @@ pub struct RunView {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerView {
-    /// `allowed`, `denied`, `mutated`, `converted`, `refused`; `failed`: there was none.
+    /// `allowed`, `denied`, `mutated`, `converted` or `refused`; `failed` if there was no answer.
     pub decision: String,
-    /// `CREATE`, `UPDATE`, `DELETE`, `CONNECT`; of a conversion `v1 to v2`.
+    /// `CREATE`, `UPDATE`, `DELETE` or `CONNECT`; for a conversion `v1 to v2`.
     pub operation: String,
-    /// `ConfigMap default/settings`; of a conversion how many objects.
+    /// `ConfigMap default/settings`; for a conversion the number of objects.
     pub object: String,
-    /// Whose request it was.
+    /// The user who made the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The request was a dry run.
+    /// Whether the request was a dry run.
     pub dry_run: bool,
-    /// Why not, as the hook says it.
+    /// The reason for a denial, in the hook's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// For the person whose request it was.
+    /// Warnings for the user who made the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// Why a run was.
+/// A trigger of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TriggerView {
-    /// The binding.
     pub binding: String,
-    /// `Startup`, `Schedule`, `Synchronization`, `Added`, `Modified`, `Deleted`.
+    /// `Startup`, `Schedule`, `Synchronization`, `Added`, `Modified` or `Deleted`.
     pub cause: String,
-    /// The binding's group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Kind of the object.
+    /// The object's kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// `NAMESPACE/NAME` of the object.
@@ -83,20 +77,17 @@ pub struct TriggerView {
     pub object: Option<String>,
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RunResult {
-    /// It did its work.
     Succeeded,
-    /// It failed, and that counts as done.
+    /// The run failed, and its binding allows failures, so its triggers count as done.
     AllowedFailure,
-    /// It failed.
     Failed,
 }
 
 impl RunResult {
-    /// For people.
+    /// The result in words for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -110,15 +101,14 @@ impl RunResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunOutcome {
-    /// The result.
     pub result: RunResult,
-    /// What kind of failure: `retry`, `permanent`, `trap`, `limit-time`, …
+    /// The kind of failure: `retry`, `permanent`, `trap`, `limit-time`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What went wrong.
+    /// The error message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Where in the hook's code, one frame a line.
+    /// The frames in the hook's code, one on each line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backtrace: Option<String>,
 }

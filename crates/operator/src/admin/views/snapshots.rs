@@ -1,4 +1,4 @@
-//! What hooks' bindings match, as shown. `snapshot` and `operations.sinceStart` are shell-operator's names.
+//! The view of what hooks' bindings match. `snapshot` and `operations.sinceStart` are shell-operator's names.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotsView {
-    /// The hook.
     pub hook: String,
-    /// By the bindings' names.
+    /// The snapshots by the bindings' names.
     pub bindings: BTreeMap<String, BindingSnapshot>,
 }
 
@@ -19,37 +18,36 @@ pub struct SnapshotsView {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingSnapshot {
-    /// In namespace and name order.
+    /// The objects of the page, sorted by namespace and name.
     pub snapshot: Vec<SnapshotItem>,
-    /// Objects in the whole snapshot.
+    /// The number of objects in the whole snapshot.
     pub count: usize,
-    /// Present when there are more: asks for the next page of this binding.
+    /// The token for the next page of this binding. Present only if there are more objects.
     #[serde(default, rename = "continue", skip_serializing_if = "Option::is_none")]
     pub continue_token: Option<String>,
-    /// What happened to the snapshot.
+    /// Counts of the snapshot's changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<Operations>,
 }
 
-/// Changes of a snapshot.
+/// The changes of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Operations {
-    /// Since the operator started.
+    /// The changes since the operator started.
     pub since_start: OperationCounts,
 }
 
-/// Changes in number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationCounts {
-    /// Objects now.
+    /// The number of objects now.
     pub count: usize,
-    /// Objects that came.
+    /// The number of objects that were added.
     pub added: u64,
-    /// Objects that changed in what the binding sees of them.
+    /// The number of objects that changed in the part that the binding sees.
     pub modified: u64,
-    /// Objects that went.
+    /// The number of objects that were deleted.
     pub deleted: u64,
 }
 
@@ -60,16 +58,13 @@ pub struct SnapshotItem {
     /// Absent for cluster-scoped objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// `metadata.name`
     pub name: String,
-    /// `metadata.uid`
     pub uid: String,
-    /// `metadata.resourceVersion`
     pub resource_version: String,
-    /// What the `jqFilter` gave.
+    /// The result of the `jqFilter`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_result: Option<Value>,
-    /// The object, as far as the binding keeps it.
+    /// The part of the object that the binding keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<Value>,
 }

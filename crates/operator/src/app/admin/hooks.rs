@@ -1,4 +1,4 @@
-//! A hook, and what is known of it, as a view. Pure.
+//! A hook, and what is known about it, as a view. Pure.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -13,17 +13,17 @@ use crate::{
     app::hooks::Hook,
 };
 
-/// What is known of a hook that runs.
+/// What is known about a hook that runs.
 pub(super) struct Facts<'a> {
-    /// What it waits for.
+    /// What the hook waits for.
     pub missing: Vec<String>,
-    /// Of its `kubernetes` bindings, in the document's order.
+    /// For each `kubernetes` binding, in the document's order: its status, and why its kind cannot be watched yet.
     pub bindings: Vec<(Arc<BindingStatus>, Option<String>)>,
     pub stats: Option<&'a HookStats>,
     pub runs: RunCounts,
 }
 
-/// A hook that runs.
+/// The view of a hook that runs.
 pub(super) fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
     let state = match facts.stats {
         Some(stats) if stats.paused => HookState::Paused,
@@ -49,7 +49,7 @@ pub(super) fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
     }
 }
 
-/// A hook that does not run.
+/// The view of a hook that does not run.
 pub(super) fn quarantined(name: String, reason: String, runs: RunCounts) -> HookView {
     HookView {
         name,
@@ -128,14 +128,14 @@ fn selection(spec: &KubernetesBinding) -> String {
     ];
     for (word, value) in parts {
         if let Some(value) = value {
-            // Writing to a String can't fail.
+            // Writing to a String cannot fail.
             let _ = write!(out, " {word} {value}");
         }
     }
     out
 }
 
-/// What happened to a binding's objects.
+/// Counts what happened to a binding's objects.
 pub(super) fn operations(status: &BindingStatus) -> Operations {
     let Changes { added, modified, deleted } = status.changes();
     Operations { since_start: OperationCounts { count: status.objects(), added, modified, deleted } }

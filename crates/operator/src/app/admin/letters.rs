@@ -10,7 +10,7 @@ use crate::{
     app::history::{first, stamp},
 };
 
-/// One letter. `now` is what both clocks show.
+/// The view of one dead letter. `now` is the current time of both clocks.
 pub(super) fn view(letter: &DeadLetter, (now, wall): (Instant, SystemTime)) -> DeadLetterView {
     DeadLetterView {
         id: letter.id,

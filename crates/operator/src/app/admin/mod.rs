@@ -1,5 +1,5 @@
-//! The operator as admins see it: takes views from where the facts are, and hands commands on. Holds no
-//! rule of its own.
+//! The operator as admins see it. This module makes views of the facts and passes commands on. It has no rules of its
+//! own.
 
 mod hooks;
 mod letters;
@@ -29,10 +29,10 @@ use crate::{
     telemetry::{LogControl, Role, log::Setting},
 };
 
-/// Triggers of each queue that are shown.
+/// The maximum number of triggers to show for each queue.
 const SHOWN_TASKS: usize = 100;
 
-/// Takes the socket, before hooks are loaded: another operator there is a reason not to start.
+/// Takes the socket before hooks are loaded, because the operator must not start if another one serves it.
 pub(super) fn listen(socket: &Socket, tasks: &Tasks) -> Result<Option<Server>, SocketError> {
     let (server, errors) = Server::start(socket, tasks)?;
     if server.is_none() {
@@ -42,7 +42,7 @@ pub(super) fn listen(socket: &Socket, tasks: &Tasks) -> Result<Option<Server>, S
     Ok(server)
 }
 
-/// Answers admins.
+/// Answers requests of admins.
 pub(super) struct Admin {
     roster: Arc<Roster>,
     fleet: Arc<Fleet>,
@@ -59,7 +59,7 @@ impl Admin {
         self.log.as_ref().ok_or(Refused::Unsupported("tell or change what is logged: it did not set up its log"))
     }
 
-    /// A hook that runs.
+    /// Finds a hook that runs.
     fn live(&self, name: &str) -> Result<Arc<Hook>, Refused> {
         let hook = HookName::new(name).ok().and_then(|name| self.roster.hook(&name));
         match hook {
@@ -71,7 +71,7 @@ impl Admin {
         }
     }
 
-    /// That it runs or is in quarantine.
+    /// Checks that the hook runs or is in quarantine.
     fn known(&self, name: &str) -> Result<(), Refused> {
         if self.names().any(|known| known == name) { Ok(()) } else { Err(self.unknown(name)) }
     }
@@ -80,7 +80,7 @@ impl Admin {
         Refused::UnknownHook { name: name.to_owned(), known: self.names().collect() }
     }
 
-    /// Letters that are there, of a hook that is there.
+    /// Checks that the letters or their hook exist.
     fn which(&self, letters: &Letters) -> Result<queue::Letters, Refused> {
         letters.check()?;
         if let Some(hook) = &letters.hook {
@@ -104,7 +104,7 @@ impl Admin {
     }
 }
 
-/// Whether a binding's objects are Secrets, by the kind as its author wrote it.
+/// Whether a binding's objects are Secrets, judged by the kind as its author wrote it.
 fn of_secrets(binding: &KubernetesBinding) -> bool {
     ["secret", "secrets"].iter().any(|name| binding.kind.eq_ignore_ascii_case(name))
 }
@@ -113,7 +113,7 @@ fn log_level(setting: Setting) -> LogLevelView {
     let Some((left, default)) = setting.until else {
         return LogLevelView { default: setting.filter.clone(), level: setting.filter, until: None };
     };
-    // A time that the calendar does not have is never.
+    // A time that the calendar cannot represent counts as permanent.
     let until = Timestamp::now().checked_add(left).map(stamp).ok();
     LogLevelView { level: setting.filter, default, until }
 }
@@ -234,7 +234,7 @@ impl Operator for Admin {
             if self.fleet.quarantine(&found.spec.name, "an admin put it there") {
                 return Ok(());
             }
-            // Somebody was faster.
+            // Another command was faster.
             Err(Refused::Conflict(format!("hook {hook} is in quarantine already")))
         }
         .boxed()

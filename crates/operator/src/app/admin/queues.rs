@@ -6,7 +6,8 @@ use boathook_core::queue::{QueueDump, QueueState, QueueStats, TriggerDump};
 
 use crate::admin::views::{QueueView, QueuesView, TaskView};
 
-/// Queues by what waits in them, and their numbers. A queue that came in between has none yet.
+/// Makes the view of queues from their dumps and their statistics. A queue that was added between the two has no
+/// statistics yet.
 pub(super) fn queues(dumps: Vec<QueueDump>, stats: &[QueueStats]) -> QueuesView {
     let stats: HashMap<_, _> = stats.iter().map(|stats| (&stats.queue, stats)).collect();
     QueuesView::of(dumps.into_iter().map(|dump| queue(&dump, stats.get(&dump.queue).copied())).collect())
@@ -27,7 +28,7 @@ fn queue(dump: &QueueDump, stats: Option<&QueueStats>) -> QueueView {
     }
 }
 
-/// In shell-operator's words where it has some.
+/// Uses shell-operator's words where it has some.
 fn status(state: &QueueState) -> String {
     let left = |left: &Duration| format!("{:.1}s left", left.as_secs_f64());
     match state {
@@ -59,7 +60,8 @@ fn task(index: usize, queue: &str, trigger: &TriggerDump) -> TaskView {
     }
 }
 
-/// shell-operator's: task, queue, kind of binding, hook, group, binding, failures. Ours: the event.
+/// The task, queue, kind of binding, hook, group, binding and failures are in shell-operator's format. The event is our
+/// addition.
 fn description(queue: &str, trigger: &TriggerDump) -> String {
     let kind = match trigger.cause {
         "startup" => "onStartup",
@@ -67,7 +69,7 @@ fn description(queue: &str, trigger: &TriggerDump) -> String {
         _ => "kubernetes",
     };
     let mut out = format!("HookRun:{queue}:{kind}:{}", trigger.hook);
-    // Writing to a String can't fail.
+    // Writing to a String cannot fail.
     if let Some(group) = &trigger.group {
         let _ = write!(out, ":group={group}");
     }
@@ -87,7 +89,7 @@ fn description(queue: &str, trigger: &TriggerDump) -> String {
     out
 }
 
-/// As in binding contexts.
+/// Writes causes as in binding contexts.
 fn capital(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()

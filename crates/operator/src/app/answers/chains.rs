@@ -1,8 +1,8 @@
 //! Which steps lead from one version of a custom resource to another, over the conversions of all hooks.
 //!
-//! The shortest way is taken; among ways of the same length the one whose versions come first as text, version by
-//! version. A step that several bindings can do is done by the first hook by name, and there by the first binding
-//! of its document. Pure; never converts anything.
+//! The shortest path is taken. Among paths of the same length, it is the one whose versions come first as text, version
+//! by version. If several bindings can do a step, the first hook by name does it, with the first such binding of its
+//! document. Pure.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -11,7 +11,7 @@ use std::{
 
 use boathook_core::model::{BindingName, ConversionRule, HookName, HookSpec};
 
-/// One step of a way, and who does it.
+/// One step of a path, and the binding that does it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
     pub hook: HookName,
@@ -19,7 +19,7 @@ pub(super) struct Step {
     pub rule: ConversionRule,
 }
 
-/// No rules lead from one version to the other.
+/// No conversions lead from one version to the other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no conversions lead from version {from} of {crd} to {to}: hooks convert {rules}")]
 pub(super) struct NoWay {
@@ -33,12 +33,12 @@ pub(super) struct NoWay {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chains {
     crd: Arc<str>,
-    /// By the version before and the version after.
+    /// The steps by source version and target version.
     steps: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Step>>,
 }
 
 impl Chains {
-    /// `None` when no hook binds the definition. Hooks are taken in the order given.
+    /// Returns `None` if no hook has a binding for the definition. The order of the hooks is their priority.
     pub fn new<'a>(crd: &str, hooks: impl IntoIterator<Item = &'a HookSpec>) -> Option<Self> {
         let mut steps: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Step>> = BTreeMap::new();
         for spec in hooks {
@@ -52,9 +52,9 @@ impl Chains {
         (!steps.is_empty()).then(|| Self { crd: crd.into(), steps })
     }
 
-    /// The way; empty when both versions are the same.
+    /// Finds the path between two versions. It is empty if both are the same.
     pub fn way(&self, from: &str, to: &str) -> Result<Vec<Step>, NoWay> {
-        // Neighbours are looked at in order, so each version is first met over the way that comes first.
+        // The search visits neighbours in order, so it reaches each version first by the path that comes first.
         let mut met: BTreeSet<&str> = BTreeSet::from([from]);
         let mut over: BTreeMap<&str, &Step> = BTreeMap::new();
         let mut next = VecDeque::from([from]);
@@ -163,7 +163,7 @@ mod tests {
         assert!(Chains::new("others.example.com", [&spec("a", &[(CRD, &[("v1", "v2")])])]).is_none());
     }
 
-    /// All lengths of shortest ways, by Floyd and Warshall.
+    /// The lengths of all shortest paths, by the Floyd-Warshall algorithm.
     fn lengths(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<Option<usize>>> {
         let mut length = vec![vec![None; count]; count];
         (0..count).for_each(|at| length[at][at] = Some(0));

@@ -1,6 +1,7 @@
-//! One conversion: its objects by version, each version over its own way of steps, all ways at the same time.
+//! One conversion. Its objects are divided by version. Each version takes its own path of steps, and all paths run at
+//! the same time.
 //!
-//! Conversions have no permissions: a hook that wants to know more of the cluster has its snapshots.
+//! Conversions have no permissions. A hook that needs to know more about the cluster has its snapshots.
 
 use std::{
     collections::BTreeMap,
@@ -22,14 +23,13 @@ use super::{
 };
 use crate::webhook::{ConversionRequest, Converted, Unanswered, Versioned, conversion_problems};
 
-/// Why objects are not converted.
 enum Failed {
-    /// There is no way, or a hook said no: the person who needs the objects is told.
+    /// There is no path, or a hook refused. The user who needs the objects receives the reason.
     Refused(String),
     Unanswered(Unanswered),
 }
 
-/// Objects of one version, and their places in the request.
+/// Objects of one version, and their positions in the request.
 #[derive(Default)]
 struct Share {
     places: Vec<usize>,
@@ -46,7 +46,7 @@ impl Answers {
         let Some(chains) = self.chains(&crd) else {
             return Err(Unanswered::Unknown(format!("no hook converts {crd}")));
         };
-        // A definition is named after its group.
+        // The name of a definition contains its group.
         if crd.split_once('.').map(|(_, of)| of) != Some(group(&desired)) {
             return Err(Unanswered::OutOfScope(format!("conversion of {crd}: {desired} is no version of it")));
         }
@@ -72,7 +72,7 @@ impl Answers {
         Ok(Converted::Objects(objects))
     }
 
-    /// Objects of one version, step by step.
+    /// Converts the objects of one version, step by step.
     async fn share(
         &self,
         chains: &Chains,
@@ -112,7 +112,7 @@ impl Answers {
         let call = |question, host| self.parts.sandbox.convert(&hook.component, question, host);
         let report = self.asked(&hook, &binding.name, question, patience, call).await;
         let report = report.inspect_err(|error| self.late(&asked, error)).map_err(Failed::Unanswered)?;
-        // What the hook says itself comes as this kind, and nothing else does.
+        // Only the hook's own refusal has this kind.
         let refusal = report.outcome.as_ref().err().filter(|failure| failure.kind == FailureKind::Permanent);
         let outcome = match (&report.outcome, refusal) {
             (Ok(_), _) => "converted",
@@ -129,7 +129,7 @@ impl Answers {
         let at = format!("hook {name}, binding {}, {}", binding.name, step.rule);
         match report.outcome {
             Ok(objects) => {
-                // A hook that breaks the rules is told of as one that failed; the first problem says enough.
+                // A hook that breaks the rules is reported as one that failed. The first problem is enough.
                 match conversion_problems(&format!("{group}/{}", step.rule.to), &sources, &objects).first() {
                     None => Ok(objects),
                     Some(problem) => Err(Failed::Unanswered(Unanswered::Failed(format!("{at}: {problem}")))),
@@ -140,7 +140,7 @@ impl Answers {
         }
     }
 
-    /// Who does a step. It may be gone since the way was found.
+    /// Finds the binding that does a step. It may have been removed since the path was found.
     fn converter(&self, step: &Step) -> Result<(Arc<Hook>, ConversionBinding), Unanswered> {
         let hook = self.hook(step.hook.as_str())?;
         let binding = hook.spec.conversions.iter().find(|binding| binding.name == step.binding).cloned();
@@ -150,7 +150,7 @@ impl Answers {
     }
 }
 
-/// By version; all must be of the group that is wanted.
+/// Divides objects by version. All must be in the group of the desired version.
 fn split(objects: Vec<Versioned>, desired: &str) -> Result<BTreeMap<String, Share>, String> {
     let mut shares: BTreeMap<String, Share> = BTreeMap::new();
     for (place, Versioned { api_version, json }) in objects.into_iter().enumerate() {

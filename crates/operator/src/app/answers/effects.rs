@@ -1,5 +1,5 @@
-//! What an answer does to objects, for those who watch: told like a write, as `mutate` and `convert`. Never changes an
-//! answer; what can't be compared is told as unknown.
+//! What an answer does to objects, as effects. They are reported like writes, with the verbs `mutate` and `convert`.
+//! Objects that cannot be compared are reported as unknown.
 
 use boathook_core::{
     effect::{Effect, Ending, State},
@@ -8,7 +8,7 @@ use boathook_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Objects of a conversion that are told of.
+/// The maximum number of objects of a conversion that are reported.
 const SHOWN: usize = 3;
 
 #[derive(Deserialize)]
@@ -20,7 +20,7 @@ struct Request {
     name: Option<String>,
 }
 
-/// What a mutating hook makes of the object of an AdmissionRequest. None when that has no object.
+/// The effect of a mutating hook on the object of an AdmissionRequest. `None` if the request has no object.
 pub(super) fn mutation(
     (hook, run): (&HookName, &RunId),
     request: &str,
@@ -32,7 +32,7 @@ pub(super) fn mutation(
     let mut object = reference(&before);
     object.namespace = object.namespace.or(namespace.filter(|text| !text.is_empty()));
     if object.name.is_empty() {
-        // Of `generateName`: the API server makes it up later on.
+        // The object has a `generateName`. The API server generates the name later.
         object.name = name.filter(|text| !text.is_empty()).unwrap_or_else(|| "?".to_owned());
     }
     let after = mutated(&before, mutation).map_or_else(State::Unknown, State::Present);
@@ -40,7 +40,7 @@ pub(super) fn mutation(
     Some(Effect { subresource, dry_run, ..effect((hook, run), "mutate", object, State::Present(before), after) })
 }
 
-/// The first objects of a conversion.
+/// The effects on the first objects of a conversion.
 pub(super) fn conversions(of: (&HookName, &RunId), before: &[String], after: &[String]) -> Vec<Effect> {
     let pairs = before.iter().zip(after).take(SHOWN);
     let effects = pairs.map(|(before, after)| {

@@ -1,4 +1,4 @@
-//! What is told of an answer: log line, metrics, the memory of runs. Decides nothing.
+//! How an answer is reported: in the log, in metrics, and in the memory of runs. It decides nothing.
 
 use std::time::Instant;
 
@@ -13,33 +13,33 @@ use super::{
 };
 use crate::{admin::views::AnswerView, telemetry::metrics::AnswerLabels, webhook::Unanswered};
 
-/// Warnings of an answer that are remembered.
+/// The maximum number of warnings of an answer that are remembered.
 const WARNINGS: usize = 8;
-/// Bytes of a message that are remembered.
+/// The maximum length of a message that is remembered, in bytes.
 const TEXT: usize = 1024;
 
-/// What a hook is asked.
+/// The request to a hook.
 pub(super) struct Asked<'a> {
     pub hook: &'a HookName,
     pub run: &'a RunId,
     pub binding: &'a BindingName,
-    /// `validating`, `mutating`, `conversion`
+    /// `validating`, `mutating` or `conversion`.
     pub kind: &'static str,
     pub started: Instant,
 }
 
-/// What became of it.
+/// The result of the request.
 pub(super) struct Entry<'a> {
-    /// A word of the metric.
+    /// The value of the metric's label.
     pub outcome: &'static str,
-    /// The hook's own no.
+    /// The reason for the hook's refusal, in its own words.
     pub refusal: Option<&'a str>,
     pub question: Question<'a>,
-    /// For the person whose request it was.
+    /// Warnings for the user who made the request.
     pub warnings: &'a [String],
 }
 
-/// What the hook was asked.
+/// The question in the request.
 #[derive(Clone, Copy)]
 pub(super) enum Question<'a> {
     /// The AdmissionRequest.
@@ -60,26 +60,26 @@ impl Asked<'_> {
 }
 
 impl Answers {
-    /// The hook was not asked.
+    /// Reports that the hook was not called.
     pub(super) fn not_ready(&self, asked: &Asked<'_>, error: &Unanswered) {
         let Asked { hook, run, binding, kind, started } = asked;
         self.parts.metrics.answers().ended(asked.labels(), "not-ready", started.elapsed());
         warn!(%hook, %run, %binding, kind, %error, "no answer");
     }
 
-    /// The hook was asked, and its time was over.
+    /// Reports that the hook was called, and did not answer in time.
     pub(super) fn late(&self, asked: &Asked<'_>, error: &Unanswered) {
         let Asked { hook, run, binding, kind, started } = asked;
         self.parts.metrics.answers().ended(asked.labels(), "failed", started.elapsed());
         warn!(%hook, %run, %binding, kind, %error, "no answer");
     }
 
-    /// The hook came to its end.
+    /// Reports that the hook's run ended.
     pub(super) fn ended<T>(&self, asked: &Asked<'_>, begun: Begun, report: &RunReport<T>, entry: Entry<'_>) {
         let Asked { hook, run, binding, kind, started } = asked;
         let Entry { outcome, refusal, question, .. } = entry;
         self.parts.metrics.answers().ended(asked.labels(), outcome, started.elapsed());
-        // Reading the request takes its time: only for those who will look at it.
+        // Reading the request takes time, so the code does it only if somebody uses the result.
         let looked_at = refusal.is_some() || report.outcome.is_err() || self.parts.history.listens();
         let answer = looked_at.then(|| view(&entry));
         self.parts.history.ended(begun.with_answer(answer), report, false);
@@ -101,7 +101,7 @@ impl Answers {
         }
     }
 
-    /// A hook that was taken out meanwhile reports nothing more.
+    /// A hook that was removed in the meantime reports nothing more.
     fn report_metrics<T>(&self, asked: &Asked<'_>, report: &RunReport<T>) {
         let Asked { hook, run, binding, .. } = asked;
         if report.metrics.is_empty() || self.parts.roster.hook(hook).is_none() {
@@ -116,7 +116,7 @@ impl Answers {
     }
 }
 
-/// As people see it; its texts are bounded, since it is remembered.
+/// The answer as people see it. Its texts are bounded, because it is remembered.
 fn view(entry: &Entry<'_>) -> AnswerView {
     let About { operation, object, user } = About::of(entry.question);
     AnswerView {
@@ -134,7 +134,7 @@ fn short(text: &str) -> String {
     text.get(..text.floor_char_boundary(TEXT)).unwrap_or_default().to_owned()
 }
 
-/// What a log line says of a request.
+/// What a log line says about a request.
 #[derive(Default)]
 struct About {
     operation: Option<String>,
@@ -174,7 +174,7 @@ impl About {
         let Ok(request) = serde_json::from_str::<Request>(request) else { return Self::default() };
         let Request { kind, operation, namespace, name, user_info } = request;
         let kind = kind.map(|kind| kind.kind).unwrap_or_default();
-        // Its name may be made up by the API server later on.
+        // The API server may generate the name later.
         let place = [namespace, name].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>();
         let object = format!("{kind} {}", place.join("/")).trim().to_owned();
         Self { operation, object: Some(object), user: user_info.and_then(|user| user.username) }

@@ -1,9 +1,9 @@
-//! Answers the API server's questions by hooks: who is asked, within which time, and what is told of it.
+//! Answers the API server's requests with hooks: which hook answers, within which time, and how the answer is reported.
 //!
-//! An answer waits in no queue. A denial is only ever the hook's own: whatever else goes wrong has no answer, and
+//! An answer waits in no queue. A denial is always the hook's own. If anything else goes wrong there is no answer, and
 //! the webhook's `failurePolicy` decides.
 //!
-//! Writes of a hook under review are its grants' business, as in a run. In a dry run they are dry runs, too; with
+//! The grants of a hook limit its writes during a review, as in a run. In a dry run they are dry runs, too. With
 //! `sideEffects: None`, the hook's author has promised that there are none.
 
 mod chains;
@@ -39,7 +39,6 @@ use crate::{
 };
 use chains::Chains;
 
-/// What answers are made with, and who is told of them.
 pub(super) struct Parts {
     pub roster: Arc<Roster>,
     pub sandbox: Arc<Sandbox>,
@@ -48,24 +47,23 @@ pub(super) struct Parts {
     pub metrics: Arc<Metrics>,
     pub history: Arc<History>,
     pub recorder: Option<Arc<Recorder>>,
-    /// Writes are dry runs.
+    /// Whether writes are dry runs.
     pub plan: bool,
-    /// Namespaces that webhooks leave out.
+    /// The namespaces that webhooks leave out.
     pub left_out: Vec<String>,
-    /// Is told what answers do to objects.
+    /// Receives what answers do to objects.
     pub effects: Option<Arc<dyn Sink>>,
 }
 
-/// Answers by hooks.
 pub(super) struct Answers {
     parts: Parts,
-    /// Distinguishes this process's run ids from those of others.
+    /// Distinguishes the run IDs of this process from those of others.
     process: String,
     number: AtomicU64,
     chains: Mutex<Known>,
 }
 
-/// The conversions of definitions, as long as the hooks are the same.
+/// The conversions of definitions. They are valid while the hooks stay the same.
 #[derive(Default)]
 struct Known {
     generation: u64,
@@ -78,7 +76,7 @@ impl Answers {
         Self { parts, process, number: AtomicU64::new(1), chains: Mutex::default() }
     }
 
-    /// Those who watch, if any, are told.
+    /// Passes effects to the sink, if there is one.
     fn tell<E: IntoIterator<Item = Effect>>(&self, effects: impl FnOnce() -> E) {
         if let Some(sink) = &self.parts.effects {
             effects().into_iter().for_each(|effect| sink.effect(effect));
@@ -89,7 +87,7 @@ impl Answers {
         RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The hook, unless it does not answer at the moment.
+    /// Finds the hook, unless it cannot answer at the moment.
     fn hook(&self, name: &str) -> Result<Arc<Hook>, Unanswered> {
         self.parts.roster.hook_at(name).ok_or_else(|| {
             if self.parts.roster.is_quarantined_at(name) {
@@ -102,7 +100,7 @@ impl Answers {
         })
     }
 
-    /// A hook that does not know the objects of its snapshots yet would answer out of nothing, so it is waited for.
+    /// Waits until the hook knows the objects of its snapshots, because it would otherwise answer from incomplete ones.
     async fn listed(
         &self,
         hook: &HookName,
@@ -118,7 +116,7 @@ impl Answers {
                 }
             }
         };
-        // Half of the time is left for the answer.
+        // The other half of the time is for the answer.
         let _ = timeout(patience / 2, wait).await;
         let incomplete = self.parts.health.incomplete(hook, needs);
         let Some(first) = incomplete.first() else { return Ok(()) };
@@ -127,7 +125,7 @@ impl Answers {
         Err(Unanswered::NotReady(text))
     }
 
-    /// Asks the hook within its time, and has that recorded if it is to be.
+    /// Calls the hook within its time, and records the call if there is a recorder.
     async fn asked<Q, T, F>(
         &self,
         hook: &Hook,
@@ -157,7 +155,7 @@ impl Answers {
     /// The conversions of a definition, over all hooks.
     fn chains(&self, crd: &str) -> Option<Arc<Chains>> {
         let mut known = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
-        // First: hooks that come later than this make it old.
+        // Read the generation first: hooks that are added after this make the result out of date.
         let generation = self.parts.roster.generation();
         if known.generation != generation {
             *known = Known { generation, chains: HashMap::new() };
@@ -201,8 +199,8 @@ impl Answerer for Answers {
     }
 }
 
-/// Until the time is over; the run ends with it. A new version of the hook ends no answer of the old one: these are
-/// short, and whoever asked waits.
+/// Runs until the time is over, and then ends the run. A new version of the hook does not interrupt answers of the old
+/// one, because they are short and the API server waits for them.
 async fn bounded<T>(
     (hook, binding): (&HookName, &BindingName),
     patience: Duration,

@@ -1,4 +1,4 @@
-//! One review: from the path to the hook's decision.
+//! One review, from the path to the hook's decision.
 
 use std::{
     sync::Arc,
@@ -18,7 +18,7 @@ use super::{
 use crate::webhook::{AdmissionRequest, Unanswered};
 
 impl Answers {
-    /// The hook and its binding at a path.
+    /// Finds the hook and the binding of a path.
     pub(super) fn bound(
         &self,
         kind: AdmissionKind,
@@ -34,7 +34,7 @@ impl Answers {
         Ok((found, binding))
     }
 
-    /// A question that the API server would not ask is not the hook's to answer.
+    /// A hook does not answer a request that the API server would not send to its binding.
     pub(super) fn in_scope(
         &self,
         hook: &Hook,
@@ -48,7 +48,7 @@ impl Answers {
         })
     }
 
-    /// The hook's decision.
+    /// Gets the hook's decision.
     pub(super) async fn decided(
         &self,
         hook: &Arc<Hook>,
@@ -103,7 +103,7 @@ fn word(kind: AdmissionKind) -> &'static str {
     }
 }
 
-/// The document's annotations; those of the answer come first.
+/// Adds the document's annotations. Those of the answer take precedence.
 fn annotate(reviewed: &mut Reviewed, document: &[(String, String)]) {
     let own = &mut reviewed.verdict.audit_annotations;
     for annotation in document {

@@ -1,14 +1,15 @@
-//! Whether the API server would ask a binding such a question, by all that can be known without the namespace's labels:
-//! rules, the namespace's name, and that the request speaks of the object that it has. Pure.
+//! Whether the API server would send such a request to a binding. This checks everything that can be checked without
+//! the namespace's labels: the rules, the namespace's name, and that the request names the object that it contains.
+//! Pure.
 //!
-//! What the API server sends is always within it. A question that is not was made up, or is of a registration of
-//! before; a hook that answered it could be made to write on behalf of objects that are none of its business.
+//! Requests that the API server sends are always in scope. A request out of scope was made up, or comes from an earlier
+//! registration. A hook that answered it could be made to write on behalf of objects that it has nothing to do with.
 
 use boathook_core::model::{AdmissionBinding, Requested};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Every namespace has this label with its own name.
+/// Kubernetes gives every namespace this label, with the namespace's name as its value.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
 #[derive(Default, Deserialize)]
@@ -52,8 +53,8 @@ struct Metadata {
     namespace: Option<String>,
 }
 
-/// `left_out` are the namespaces that a binding is not asked about unless it includes those of the system. The error
-/// says what is out of scope.
+/// `left_out` are the namespaces that a binding does not receive requests about, unless it includes those of the
+/// system. The error says what is out of scope.
 pub(super) fn check(binding: &AdmissionBinding, left_out: &[String], request: &str) -> Result<(), String> {
     let request: Request = serde_json::from_str(request).map_err(|error| format!("can't be read: {error}"))?;
     let (sub, own_namespace) = (text(&request.sub_resource), text(&request.namespace));
@@ -84,14 +85,14 @@ impl Request {
         [&self.object, &self.old_object].into_iter().flatten()
     }
 
-    /// Of a namespace that is being created, the object alone may have the name.
+    /// While a namespace is created, its name may be only in the object.
     fn name(&self) -> &str {
         let own = self.objects().filter_map(|object| Some(text(&object.metadata.as_ref()?.name)));
         [text(&self.name)].into_iter().chain(own).find(|name| !name.is_empty()).unwrap_or_default()
     }
 
-    /// The hook looks at the object, and the rules at the request. Objects of subresources are of another kind, and
-    /// some have no name.
+    /// Hooks read the object, and the rules apply to the request, so both must agree. Objects of subresources have
+    /// another kind, and some have no name.
     fn is_of_one_object(&self, whole: bool, is_namespace: bool) -> Result<(), String> {
         let differs = |said: &str, has: &str| !has.is_empty() && said != has;
         for Object { kind, metadata } in self.objects().filter(|_| whole) {
@@ -108,7 +109,7 @@ impl Request {
     }
 }
 
-/// As far as the namespace's name decides.
+/// Checks the namespace, as far as its name decides.
 fn in_namespace(binding: &AdmissionBinding, left_out: &[String], namespace: &str) -> bool {
     if !binding.include_system && left_out.iter().any(|name| name == namespace) {
         return false;
@@ -212,7 +213,7 @@ mod tests {
         ] {
             assert_eq!(in_namespace(&binding(&all, &more), namespace), expected, "{more} {namespace}");
         }
-        // A namespace is in none, and is known by its own name.
+        // A namespace is in no namespace. It is selected by its own name.
         let of = |name: &str| {
             let kind = json!({"group": "", "version": "v1", "kind": "Namespace"});
             let object = json!({"kind": "Namespace", "metadata": {"name": name}});
@@ -239,10 +240,10 @@ mod tests {
         for object in [json!({"kind": "ConfigMap"}), json!({"metadata": null}), json!({"metadata": {"name": "x"}})] {
             assert!(asked(&of, &with(object.clone())), "{object}");
         }
-        // Its name is made up later.
+        // The API server generates the name later.
         let generated = json!({"kind": "ConfigMap", "metadata": {"generateName": "x-", "namespace": "team"}});
         assert!(asked(&of, &request("configmaps", json!({"name": null, "object": generated}))));
-        // A scale is no Deployment.
+        // A Scale is not a Deployment.
         let scale = json!({"kind": "Scale", "metadata": {"name": "y"}});
         assert!(asked(&of, &request("configmaps", json!({"subResource": "scale", "object": scale}))));
     }

@@ -1,7 +1,7 @@
-//! What one binding is told, in order: that its kind was found, what its streams say, that its turn
-//! to go live has come, that its kind is gone.
+//! The inputs of one binding, in order: its kind was found, its streams report changes, its turn to go live has come,
+//! its kind is gone.
 //!
-//! Never looks at an object; [`filter::Binding`](boathook_core::filter::Binding) decides what a change means.
+//! This module never reads an object. [`filter::Binding`](boathook_core::filter::Binding) decides what a change means.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -38,23 +38,24 @@ use super::{
     follow::{Following, Heard, Subscriber},
 };
 
-/// Between two looks for a kind that is not there, or for an API server that does not answer.
+/// Between two lookups of a kind that was not found, or of an API server that does not answer.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// Between two looks whether the API server refuses the binding its objects, until they were listed.
+/// Between two checks whether the API server refuses to list the binding's objects. The checks end when they are
+/// listed.
 const LOOK_FOR_REFUSAL: Duration = Duration::from_secs(1);
-/// What a standby sees is taken to be told of by the leader after once or twice this time: twice the longest time for
-/// which a leader may be gone without anybody knowing.
+/// A standby assumes that the leader has reported a change after one to two times this duration. It is twice the
+/// longest time for which a leader may be gone without anybody knowing.
 const TOLD_ELSEWHERE: Duration = Duration::from_secs(600);
 
-/// The binding, and what it lives among.
+/// The binding, and what it works with.
 pub(super) struct Place {
     pub stages: Arc<Stages>,
     pub hook: HookName,
     pub tenant: Tenant,
     pub spec: Arc<KubernetesBinding>,
     pub barrier: Arc<Barrier>,
-    /// The binding needs another list.
+    /// Notified when the binding needs another list.
     pub relist: Arc<Notify>,
 }
 
@@ -64,7 +65,7 @@ impl Place {
     }
 }
 
-/// When to ask for the kind again.
+/// When to look up the kind again.
 struct Pace {
     at: Instant,
     wait: Duration,
@@ -81,28 +82,28 @@ impl Pace {
     }
 }
 
-/// Makes a binding's inputs.
+/// Produces a binding's inputs.
 pub(super) struct Feed {
     place: Place,
     subscriber: Subscriber,
     ready: VecDeque<Input>,
-    /// None: the kind is looked for.
+    /// `None` while the kind is looked up.
     following: Option<Following>,
     pace: Pace,
-    /// Says that the kind may be served by now.
+    /// Changes of discovery, after which the kind may be served.
     news: Option<Changes>,
-    /// Why the kind is not there, as was said last.
+    /// The last reason that was logged for a missing kind.
     said: String,
-    /// The binding was told that its kind is not served.
+    /// Whether the binding received that its kind is not served.
     unserved: bool,
-    /// Sources that were told so by the API server, which perhaps serves the kind again by now.
+    /// Sources for which the API server said that the kind is not served. It may be served again by now.
     doubtful: HashSet<SourceId>,
     next_source: SourceId,
     turn: BoxFuture<'static, ()>,
     elsewhere: Interval,
     status: Arc<BindingStatus>,
     refusal: Interval,
-    /// The others of its hook go on without it, for this reason.
+    /// Why the hook's other bindings continue without this one.
     refused: Option<String>,
 }
 
@@ -130,7 +131,7 @@ impl Feed {
         }
     }
 
-    /// The inputs, without end.
+    /// The inputs, as a stream that does not end.
     pub fn into_stream(self) -> impl Stream<Item = Input> + Send {
         stream::unfold(self, |mut feed| async {
             let input = feed.next().await;
@@ -184,7 +185,7 @@ impl Feed {
         self.ready.push_back(Input::Change(source, change));
     }
 
-    /// Looks for the kind once, in time; says once what it waits for.
+    /// Waits until it is time, looks up the kind once, and logs a new reason for waiting once.
     async fn look(&mut self) {
         self.time_to_look().await;
         let _turn = self.place.stages.streams.turn(&self.place.tenant).await;
@@ -209,13 +210,13 @@ impl Feed {
         }
     }
 
-    /// The API server said of a source that there is no such kind. Discovery says whether that is so,
-    /// or whether the kind is elsewhere now.
+    /// For one of the sources, the API server said that there is no such kind. Discovery shows whether that is true, or
+    /// whether the kind is served in another place now.
     async fn look_again(&mut self) {
         let Some(before) = self.following.as_ref().map(|following| following.resource().clone()) else { return };
         self.place.stages.discovery.doubt(&before.api_version());
         match self.place.find().await {
-            // Perhaps it is about to come, or to go: the streams try on, and we ask again.
+            // The kind may be about to be added or removed. The streams retry, and this code checks again.
             Ok(resource) if resource == before => {
                 self.place.stages.streams.retry_unserved();
                 self.pace.put_off();
@@ -240,7 +241,7 @@ impl Feed {
     }
 
     fn follow(&mut self, resource: Arc<Resource>) {
-        // Numbers are never used again.
+        // Numbers are never reused.
         let first = self.following.as_ref().map_or(self.next_source, Following::next);
         let (following, inputs) = Following::start(self.subscriber.clone(), resource, first);
         self.following = Some(following);
@@ -253,8 +254,8 @@ impl Feed {
         self.place.stages.health.enabled(&self.place.hook, &self.place.spec.name);
     }
 
-    /// A kind that the operator may not list: that is this hook's affair. Its other bindings go on without this one,
-    /// as without a kind that is not served. But there may be objects, so that nothing runs with an empty snapshot.
+    /// The operator may not list the kind. This concerns only this hook. Its other bindings continue without this one,
+    /// as with a kind that is not served. But objects may exist, so nothing runs with an empty snapshot.
     fn look_for_refusal(&mut self) {
         let refused = self.following.as_ref().and_then(Following::refused);
         let Place { stages, hook, spec, .. } = &self.place;
@@ -273,7 +274,7 @@ impl Feed {
         }
     }
 
-    /// Nobody knows when it is listed: only what includes its snapshot waits.
+    /// Nobody knows when the binding will be listed. Only triggers that include its snapshot wait.
     fn give_up_waiting(&self, reason: &str) {
         let Place { stages, hook, spec, barrier, .. } = &self.place;
         stages.health.pending(hook, &spec.name, reason);
@@ -281,7 +282,7 @@ impl Feed {
         barrier.excused(&spec.name);
     }
 
-    /// Its bundle's bounds keep it from watching; that may change.
+    /// The bundle's bounds do not allow the binding to watch. That may change.
     fn kept_out(&mut self, why: &NotWatched) {
         self.pace.put_off();
         let reason = error_chain(why);
@@ -309,12 +310,12 @@ impl Feed {
             DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) => {
                 stages.health.pending(hook, &spec.name, &reason);
             }
-            // As with a kind that may not be watched.
+            // The same as for a kind that may not be watched.
             DiscoveryError::Partial { .. } => self.give_up_waiting(&reason),
         }
         if matches!(error, DiscoveryError::Unknown { .. }) && !std::mem::replace(&mut self.unserved, true) {
             self.news = Some(stages.discovery.changes());
-            // There are no objects of a kind that is not served.
+            // A kind that is not served has no objects.
             self.ready.push_back(Input::Unserved);
             stages.queue.listed(hook, &spec.name);
             stages.queue.complete(hook, &spec.name);
@@ -327,7 +328,8 @@ impl Feed {
     }
 }
 
-/// A standby's bindings know their objects and tell nothing of them. When it leads, they go live as at a start.
+/// A standby's bindings know their objects and report nothing about them. When the standby becomes the leader, they go
+/// live as at a start.
 fn turn(leadership: Leadership, barrier: Arc<Barrier>, spec: &KubernetesBinding) -> impl Future<Output = ()> + use<> {
     let (binding, waits) = (spec.name.clone(), spec.wait_for_synchronization);
     async move {

@@ -1,6 +1,6 @@
-//! The streams that feed one binding, opened and closed as namespaces come and go.
+//! The streams that feed one binding. They open and close as namespaces are added and removed.
 //!
-//! Decides nothing about objects, and looks for no kind: it is given one.
+//! This module receives a kind that was found, and decides nothing about objects.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -18,26 +18,25 @@ use futures::{
 
 use super::namespaces::{self, Namespaces, Step};
 
-/// What the streams said.
 pub(super) enum Heard {
-    /// Namespaces came or went.
+    /// Namespaces were added or removed.
     Sources(Vec<Input>),
     /// A source saw a change.
     Change(SourceId, Change),
 }
 
-/// What all bindings are followed with.
+/// What a binding needs to subscribe.
 #[derive(Clone)]
 pub(super) struct Subscriber {
     pub streams: Streams,
     pub tenant: Tenant,
     pub spec: Arc<KubernetesBinding>,
-    /// Of the objects, only metadata is used.
+    /// Whether only the metadata of objects is used.
     pub metadata_only: bool,
 }
 
 impl Subscriber {
-    /// One for each name, in one namespace or in those of the binding.
+    /// Returns one selection for each name, in one namespace or in those of the binding.
     fn selections(&self, resource: &Arc<Resource>, namespace: Option<&str>) -> Vec<Selection> {
         let mut selections = match namespace {
             None => selections_for(&self.spec, resource),
@@ -67,7 +66,7 @@ pub(super) struct Following {
     resource: Arc<Resource>,
     namespaces: Option<(Subscription, Namespaces)>,
     changes: SelectAll<BoxStream<'static, (SourceId, Change)>>,
-    /// What the sources follow.
+    /// What each source follows.
     sources: HashMap<SourceId, (Selection, AbortHandle)>,
     /// The sources of each namespace that was chosen by label.
     open: HashMap<Arc<str>, Vec<SourceId>>,
@@ -75,8 +74,8 @@ pub(super) struct Following {
 }
 
 impl Following {
-    /// Opens what is open from the start; what the binding is to be told of it comes second. Sources
-    /// are numbered from `first`.
+    /// Opens the streams that are open from the start. Returns also the binding's first inputs. The numbers of sources
+    /// begin at `first`.
     pub fn start(subscriber: Subscriber, resource: Arc<Resource>, first: SourceId) -> (Self, Vec<Input>) {
         let by_labels = subscriber.spec.namespace_labels.as_deref().filter(|_| resource.namespaced);
         let namespaces = by_labels.map(|labels| (subscriber.namespaces(labels), Namespaces::of(&subscriber.spec)));
@@ -99,17 +98,16 @@ impl Following {
         (following, inputs)
     }
 
-    /// The kind.
     pub fn resource(&self) -> &Arc<Resource> {
         &self.resource
     }
 
-    /// The number after that of its last source.
+    /// The number for the next source.
     pub fn next(&self) -> SourceId {
         self.next
     }
 
-    /// A selection whose stream the API server refuses, as it said last; also that of the namespaces.
+    /// A selection whose stream the API server refused last. It may be that of the namespaces.
     pub fn refused(&self) -> Option<&Selection> {
         let namespaces = self.namespaces.iter().map(|(stream, _)| stream.selection());
         let refused =
@@ -117,7 +115,7 @@ impl Following {
         self.sources.values().map(|(selection, _)| selection).chain(namespaces).find(refused)
     }
 
-    /// What happens next. Cancel-safe.
+    /// Waits for the next message. Cancel-safe.
     pub async fn hear(&mut self) -> Heard {
         tokio::select! {
             change = next_namespace(&mut self.namespaces) => Heard::Sources(self.namespace_changed(&change)),
@@ -172,7 +170,7 @@ impl Following {
         }
     }
 
-    /// Has every source listed again, for this binding alone.
+    /// Lists every source again, for this binding only.
     pub fn relist(&mut self) {
         let sources: Vec<_> =
             self.sources.iter().map(|(source, (selection, _))| (*source, selection.clone())).collect();
@@ -259,7 +257,7 @@ mod tests {
         let Change::Upsert(gone) = namespace("n") else { panic!() };
         let left = following.namespace_changed(&Change::Delete(gone));
         assert_eq!(left, [Input::SourceRemoved(7), Input::SourceRemoved(8)]);
-        // Closed with the next look.
+        // The streams close when they are polled next.
         assert!(tokio::time::timeout(Duration::from_millis(10), following.hear()).await.is_err());
         assert_eq!(followed(&streams), [labels]);
         assert_eq!(following.namespace_changed(&namespace("m")), [Input::SourceAdded(9), Input::SourceAdded(10)]);

@@ -1,14 +1,12 @@
-//! Keeps one `kubernetes` binding going: lets the filter stage make triggers of what the feed tells
-//! it, and tells queue and barrier how far it is.
+//! Runs one `kubernetes` binding. The filter stage makes triggers of the feed's inputs, and this module reports the
+//! binding's progress to the queue and the barrier.
 //!
-//! | file | its job |
+//! | file | content |
 //! | --- | --- |
-//! | `feed` | the binding's inputs: finding its kind, its streams, its turn |
-//! | `follow` | the streams, namespace by namespace |
+//! | `feed` | the binding's inputs: its kind, its streams, its turn |
+//! | `follow` | the streams, by namespace |
 //! | `namespaces` | which namespaces have the labels; pure |
 //! | `own` | what the hook itself wrote |
-//!
-//! Never decides what is a trigger.
 
 mod feed;
 mod follow;
@@ -34,8 +32,8 @@ use self::{
 use super::{Stages, barrier::Barrier, observers::Times, swap};
 use crate::telemetry::metrics::RunLabels;
 
-/// Runs until it is dropped. Its triggers are on the terms that its entry in the document has at that time;
-/// nothing else of the entry may change.
+/// Runs until it is dropped. Each trigger gets the terms that the binding's entry in the document has at that time.
+/// Nothing else in the entry may change.
 pub(super) async fn keep(
     stages: Arc<Stages>,
     hook: HookName,
@@ -44,12 +42,12 @@ pub(super) async fn keep(
     barrier: Arc<Barrier>,
 ) {
     let spec = terms.borrow().clone();
-    // From the beginning, so that a pending binding has an empty snapshot.
+    // Create the publisher first, so that a pending binding has an empty snapshot.
     let publisher = stages.snapshots.publisher(&hook, &spec.name);
     let compiled = spec.jq_filter.as_deref().map(|text| stages.evaluator.compile(&tenant, text));
     let filter = match OptionFuture::from(compiled).await.transpose() {
         Ok(filter) => filter,
-        // The document's check lets no such filter through.
+        // The check of the document rejects such a filter.
         Err(error) => return stages.health.pending(&hook, &spec.name, &error.to_string()),
     };
     let Some(room) = room(&stages, &hook, &tenant, &spec, &barrier).await else { return };
@@ -66,7 +64,7 @@ pub(super) async fn keep(
             health.listed(&hook, &binding);
             barrier.listed(&binding);
             status.synchronised().await;
-            // Not before: the synchronizations of a group, which all wait for this, would run one by one.
+            // If this came earlier, the synchronizations of a group would run one by one. They all wait for this call.
             queue.listed(&hook, &binding);
             barrier.live(&binding);
         }
@@ -88,7 +86,7 @@ pub(super) async fn keep(
         timings: Some(Box::new(timings)),
         out: {
             let (hook, binding, health) = (hook.clone(), spec.name.clone(), stages.health.clone());
-            // In this order, so that no run that begins now includes what it should have waited for.
+            // The order matters: a run that begins now must not include a snapshot that it should have waited for.
             move |output| match output {
                 Output::Complete => {
                     queue.complete(&hook, &binding);
@@ -112,15 +110,15 @@ pub(super) async fn keep(
     drop(own);
 }
 
-/// What this binding counts as, in watches: those that it has, and as much as it takes itself. Namespaces that come by
-/// label are not counted: only a bundle that its admin trusts beyond its own namespace sees more than one.
+/// The binding's size in watches: those that it has, and what the binding itself takes. Namespaces that are added by
+/// label do not count, because only a bundle that its admin trusts beyond its own namespace sees more than one.
 fn watches(spec: &KubernetesBinding) -> u64 {
     let namespaces = if spec.namespace_labels.is_some() { 1 } else { spec.namespaces.len().max(1) };
     BINDING / WATCH + (spec.names.len().max(1) as u64).saturating_mul(namespaces as u64)
 }
 
-/// Waits until the tenant has room for what this binding takes without an object. Others of its hook go on meanwhile, as
-/// without a kind that is not served. `None`: there never is room.
+/// Waits until the tenant has room for what this binding takes without any object. In the meantime the hook's other
+/// bindings continue, as with a kind that is not served. Returns `None` if there is never enough room.
 async fn room(
     stages: &Stages,
     hook: &HookName,

@@ -1,40 +1,37 @@
-//! Which namespaces a binding follows when it chooses them by label.
-//!
-//! Pure: it is told what the watch of namespaces sees. Never opens a stream.
+//! Which namespaces a binding follows if it chooses them by label. Pure: it receives what the watch of namespaces sees.
 
 use std::{collections::HashMap, sync::Arc};
 
 use boathook_core::model::{Change, KubernetesBinding, Object, Resource};
 
-/// What follows from a change of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     /// Follow this namespace.
     Enter(Arc<str>),
-    /// Do so no longer.
+    /// Stop following it.
     Leave(Arc<str>),
-    /// All namespaces that matched at the start were entered. Once.
+    /// All namespaces that matched at the start were entered. Sent once.
     Complete,
 }
 
 /// The namespaces that match.
 #[derive(Debug, Default)]
 pub(super) struct Namespaces {
-    /// Only these; none: all that have the labels.
+    /// Only these names match. If empty, all namespaces with the labels match.
     only: Vec<String>,
-    /// By name, the list in which each was last seen.
+    /// For each name, the last list that contained it.
     known: HashMap<Arc<str>, u32>,
     list: u32,
     complete: bool,
 }
 
 impl Namespaces {
-    /// With names in the binding too, a namespace must be among them and have the labels.
+    /// If the binding has names, too, a namespace must be among them and have the labels.
     pub fn of(spec: &KubernetesBinding) -> Self {
         Self { only: spec.namespaces.clone(), ..Self::default() }
     }
 
-    /// Takes a change of the stream that selects by the labels.
+    /// Applies a change from the stream that selects by the labels.
     pub fn apply(&mut self, change: &Change) -> Vec<Step> {
         match change {
             Change::ListStarted => {
@@ -44,7 +41,7 @@ impl Namespaces {
             Change::Upsert(namespace) => self.seen(namespace),
             Change::Delete(namespace) => self.leave(&namespace.key.name).into_iter().collect(),
             Change::ListDone => self.listed(),
-            // Every API server serves namespaces; a proxy in trouble is no reason to leave them.
+            // Every API server serves namespaces. If a proxy does not, that is no reason to leave them.
             Change::Unserved => Vec::new(),
         }
     }
@@ -120,7 +117,7 @@ mod tests {
         assert_eq!(namespaces.apply(&Change::Delete(namespace("a"))), [leave("a")]);
         assert_eq!(namespaces.apply(&Change::Delete(namespace("a"))), []);
         assert_eq!(namespaces.apply(&Change::Upsert(namespace("c"))), [enter("c")]);
-        // Complete once only; what a list does not name is gone.
+        // `Complete` is sent only once, and a namespace that a list does not contain is gone.
         assert_eq!(list(&mut namespaces, &["a", "c"]), [enter("a"), leave("b")]);
         assert_eq!(namespaces.apply(&Change::Unserved), []);
     }

@@ -1,5 +1,5 @@
-//! Answers the filter stage, which must not wake a hook for its own writes, from the access stage,
-//! which has made them. Decides nothing.
+//! Reports to the filter stage which changes are a hook's own writes, so that it does not wake the hook for them. The
+//! access stage made the writes and knows them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use boathook_core::{
 use boathook_kube::access::OwnWrites;
 use futures::{FutureExt as _, future::BoxFuture};
 
-/// The access stage's writes, as the filter stage asks for them.
+/// The access stage's writes, in the form that the filter stage needs.
 pub(super) struct Own(pub Arc<OwnWrites>);
 
 impl OwnChanges for Own {

@@ -1,5 +1,5 @@
-//! What an installation does to which hook: one takes over, one begins, one goes on, one is held, one goes. A further
-//! version takes over whole, or the one before is put back. Judges nothing itself.
+//! What an installation does to each hook: it replaces it, starts it, keeps it, holds it or removes it. A new version
+//! is installed as a whole, or the previous one is restored. The checks of hooks are elsewhere.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,16 +15,16 @@ use crate::app::{
     watching::NotWatched,
 };
 
-/// What is to become of a hook.
+/// What to do with a hook.
 enum Next {
-    /// It is as it should be.
+    /// It is already as it should be.
     Keep,
-    /// It takes over, or begins.
+    /// It replaces the hook that runs, or starts.
     Take(Box<Hook>),
     Hold(Held),
 }
 
-/// A hook on its way.
+/// What to do with one hook of the bundle.
 struct Step {
     name: HookName,
     origin: Arc<Origin>,
@@ -106,7 +106,7 @@ impl Bundles {
         self.act(slot, members, steps).await
     }
 
-    /// A hook of the directory may have the name.
+    /// A hook of the directory may have the same name.
     fn check_free(&self, name: &HookName, origin: &Origin, member: Option<&Member>) -> Result<(), InstallError> {
         let roster = &self.0.fleet.roster;
         let taken = roster.hook(&origin.name).is_some() || roster.is_quarantined(origin.name.as_str());
@@ -120,10 +120,10 @@ impl Bundles {
     async fn next(&self, origin: &Origin, member: Option<&Member>) -> Next {
         if let Some(member) = member.filter(|member| same(&member.origin, origin) && member.held.is_none()) {
             let Some(hook) = self.0.fleet.roster.hook(&member.origin.name) else {
-                // An admin took it out, and an admin releases it.
+                // An admin took the hook out, and only an admin releases it.
                 return Next::Keep;
             };
-            // Rights may have gone since it began. An API server that does not say takes none away.
+            // The hook may have lost rights since it started. If the API server does not answer, it loses none.
             return match self.0.fleet.check_rights(&hook.spec, &origin.terms).await {
                 Err(held) if held.phase() != HookPhase::Pending => Next::Hold(held),
                 _ => Next::Keep,
@@ -188,7 +188,7 @@ impl Bundles {
         Ok(installed)
     }
 
-    /// The last one first.
+    /// Restores the previous versions, the last one first.
     async fn put_back(&self, before: Vec<Arc<Hook>>) {
         for old in before.into_iter().rev() {
             if let Err(error) = self.0.fleet.take_over(old.again()).await {
@@ -198,12 +198,12 @@ impl Bundles {
     }
 }
 
-/// Whether the same file runs on the same terms. A file whose digest nobody knows may have changed.
+/// Whether the same file runs on the same terms. A file whose digest is not known may have changed.
 fn same(known: &Origin, wanted: &Origin) -> bool {
     known.source.digest.is_some() && known.source.digest == wanted.source.digest && known.terms == wanted.terms
 }
 
-/// A new version takes over whole.
+/// Refuses a new version if any of its hooks is held, because a new version is installed as a whole.
 fn refuse_held(steps: &[Step]) -> Result<(), InstallError> {
     let held: Vec<(&HookName, &Held)> = steps
         .iter()
@@ -236,7 +236,7 @@ fn refuse_held(steps: &[Step]) -> Result<(), InstallError> {
     }
 }
 
-/// A reason that is all told.
+/// A reason whose text includes its causes.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Told(String);

@@ -1,12 +1,12 @@
-//! Bundles in the operator: each a set of hooks that comes, changes and goes as one.
+//! Bundles in the operator. Each is a set of hooks that is installed, changed and removed as a unit.
 //!
-//! | file | its job |
+//! | file | content |
 //! | --- | --- |
-//! | `settings` | whether settings are an object, and what the bundle's schema says, in a process of its own |
-//! | `install` | what an installation does to which hook, and the way back |
-//! | `states` | how far each hook is |
+//! | `settings` | whether settings are an object and fit the bundle's schema, checked in a separate process |
+//! | `install` | what an installation does to each hook, and the rollback |
+//! | `states` | the state of each hook |
 //!
-//! Knows neither registries nor who wants a bundle, and starts nothing that was not judged.
+//! This module knows neither registries nor HookBundles, and it starts only hooks that were checked.
 
 mod install;
 mod settings;
@@ -41,27 +41,26 @@ struct Inner {
     slots: Mutex<BTreeMap<BundleId, Arc<Slot>>>,
 }
 
-/// The place of one bundle.
+/// The slot of one bundle.
 #[derive(Default)]
 struct Slot {
-    /// One change of it at a time.
+    /// Allows one change of the bundle at a time.
     changing: Arc<tokio::sync::Mutex<()>>,
     known: Mutex<Known>,
 }
 
-/// What is at work of a bundle. Absent: nothing yet.
+/// What runs of a bundle. `installation` is `None` if nothing does yet.
 #[derive(Default)]
 struct Known {
     installation: Option<Installation>,
-    /// By their names in the bundle.
+    /// The bundle's hooks by their names in the bundle.
     members: BTreeMap<HookName, Member>,
 }
 
-/// A hook of a bundle.
 #[derive(Clone)]
 struct Member {
     origin: Arc<Origin>,
-    /// Why it may not run.
+    /// Why the hook may not run.
     held: Option<Arc<Held>>,
 }
 
@@ -95,7 +94,7 @@ impl Bundles {
             self.0.fleet.forget(&member.origin.name).await;
         }
         let mut slots = self.0.slots();
-        // Whoever waited for its turn installs into this place: then it stays.
+        // A caller that waits for its turn installs into this slot. The slot then stays.
         if slots.get(id).is_some_and(|known| Arc::ptr_eq(known, &slot)) && Arc::strong_count(&slot) <= 2 {
             slots.remove(id);
         }
@@ -112,7 +111,7 @@ impl Bundles {
         let Some(installation) = installation else { return false };
         let id = id.clone();
         if let Err(error) = self.install_now(Installation { suspended, ..installation }).await {
-            // The states of its hooks say so, too.
+            // The states of the hooks show the error, too.
             tracing::warn!(bundle = %id, error = error_chain(&error), "bundle not resumed");
         }
         true

@@ -1,4 +1,4 @@
-//! How far a bundle's hook is, out of what the operator knows of it. Changes nothing.
+//! The state of a bundle's hook, from what the operator knows about it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     telemetry::Readiness,
 };
 
-/// `readiness` is the operator's, taken once for all of a bundle's hooks.
+/// `readiness` is that of the operator, taken once for all of a bundle's hooks.
 pub(super) fn state(
     fleet: &Fleet,
     readiness: &Readiness,

@@ -1,4 +1,4 @@
-//! What somebody asks a hook to run for, and which of its bindings that is about. Pure.
+//! The event that a hook is to run for, and which of its bindings it concerns. Pure.
 
 use boathook_core::model::{BindingName, HookSpec, KubernetesBinding, ScheduleBinding, StartupBinding, WatchEventKind};
 use serde_json::Value;
@@ -8,20 +8,18 @@ use super::OnceError;
 /// One reason to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// The binding's name; absent: the only one that it can be.
+    /// The binding's name. If absent, it is the only binding that fits.
     pub binding: Option<String>,
-    /// What happens.
     pub occasion: Occasion,
 }
 
-/// What happens.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Occasion {
-    /// Whatever comes first in the binding's life: a start-up, a tick, or a synchronization.
+    /// The first event in the binding's life: a start-up, a tick, or a synchronization.
     Any,
     /// The operator starts.
     Startup,
-    /// A schedule strikes.
+    /// A schedule fires.
     Schedule,
     /// A binding knows all its objects.
     Synchronization,
@@ -29,25 +27,22 @@ pub enum Occasion {
     Group(String),
     /// An object changes.
     Event {
-        /// How.
         kind: WatchEventKind,
-        /// Which.
         object: Wanted,
-        /// What the filter gave, if that is known; else it is asked.
+        /// The result of the filter, if it is known. Otherwise the filter runs.
         filter_result: Option<Value>,
     },
 }
 
-/// An object.
+/// The object of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wanted {
-    /// This one.
+    /// This object.
     Given(Value),
-    /// One that the cluster has.
+    /// An object in the cluster.
     Named {
-        /// Absent for cluster-scoped objects; `default` for others.
+        /// Absent for cluster-scoped objects. Otherwise it defaults to `default`.
         namespace: Option<String>,
-        /// Its name.
         name: String,
     },
 }
@@ -60,7 +55,7 @@ pub(super) enum Bound<'s> {
     Kubernetes(&'s KubernetesBinding),
 }
 
-/// The name under which a start-up is asked for.
+/// The name of the start-up binding.
 pub(super) const STARTUP: &str = "onStartup";
 
 impl Bound<'_> {
@@ -81,7 +76,7 @@ impl Bound<'_> {
         }
     }
 
-    /// It wakes the hook for nothing, and is there for its snapshot.
+    /// Whether the binding never triggers a run, and exists only for its snapshot.
     fn is_silent(&self) -> bool {
         let silent = |binding: &KubernetesBinding| binding.events.is_empty() && !binding.on_synchronization;
         matches!(self, Self::Kubernetes(binding) if silent(binding))
@@ -120,7 +115,7 @@ impl Occasion {
 }
 
 impl Asked {
-    /// Whether the hook has such a binding; the error names those that it has.
+    /// Checks that the hook has such a binding. The error names those that it has.
     pub fn check(&self, spec: &HookSpec) -> Result<(), OnceError> {
         self.bound(spec).map(drop)
     }
@@ -137,7 +132,7 @@ impl Asked {
             return match fitting.as_slice() {
                 [] => Err(OnceError::None { hook, what, has: list(&all) }),
                 [bound] => Ok(*bound),
-                // Any binding of a group stands for it.
+                // Any binding of a group can stand for the group.
                 [.., last] if matches!(self.occasion, Occasion::Group(_)) => Ok(*last),
                 several => Err(OnceError::Several { hook, has: list(several) }),
             };

@@ -1,7 +1,7 @@
-//! The objects of events that are asked for: found in the cluster, or on a local one put there, so that snapshots and
-//! calls show what the event tells.
+//! The objects of the events to run for. They are found in the cluster, or created in a local one, so that snapshots
+//! and calls agree with the event.
 //!
-//! It never writes to a cluster that is not its own to change.
+//! This module never writes to a cluster that it does not own.
 
 use boathook_core::model::{HookSpec, KubernetesBinding, ObjectRef, Resource, WatchEventKind};
 use boathook_kube::discovery::Discovery;
@@ -13,11 +13,11 @@ use super::{
     asked::{Asked, Bound, Occasion, Wanted},
 };
 
-/// What is asked for, with the objects that it is about.
+/// The request, with the objects that it concerns.
 #[derive(Debug, Clone)]
 pub struct Set {
     pub(super) asked: Asked,
-    /// Of an event: the object, and what was there before it.
+    /// For an event: the object, and its state before.
     pub(super) object: Option<(Value, Option<Value>)>,
 }
 
@@ -29,16 +29,16 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// `own`: objects may be changed.
+    /// `own` says whether objects may be changed.
     pub fn new(client: Client, own: bool) -> Self {
         Self { discovery: Discovery::new(client.clone()), client, own }
     }
 
-    /// Creates an object that is not there.
+    /// Creates an object if it does not exist.
     pub async fn add(&self, object: &Value) -> Result<(), OnceError> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let Ok(resource) = self.discovery.resolve(text("/apiVersion"), text("/kind")).await else {
-            // Its snapshot would be empty in a cluster that does not serve the kind.
+            // The cluster does not serve the kind, so the snapshot would be empty in any case.
             return Ok(());
         };
         match self.live(&resource, namespace(&resource, object), text("/metadata/name")).await? {
@@ -47,7 +47,7 @@ impl Ground {
         }
     }
 
-    /// Finds the objects that are asked for; on an own cluster, also makes the event happen.
+    /// Finds the objects of the event. On its own cluster, it also makes the event happen.
     pub async fn set(&self, spec: &HookSpec, asked: Asked) -> Result<Set, OnceError> {
         let (Bound::Kubernetes(binding), Occasion::Event { kind, object, .. }) = (asked.bound(spec)?, &asked.occasion)
         else {
@@ -82,7 +82,7 @@ impl Ground {
         })
     }
 
-    /// The object with the identity that it has in the cluster, and its state before.
+    /// Returns the object with the identity that it has in the cluster, and its state before.
     async fn given(
         &self,
         binding: &KubernetesBinding,
@@ -139,7 +139,7 @@ impl Ground {
         sent.map(drop).map_err(|source| OnceError::Refused { object, source })
     }
 
-    /// Contexts seldom tell of the namespaces that their objects are in.
+    /// Creates the namespace, because contexts rarely contain the namespaces of their objects.
     async fn add_namespace(&self, name: &str) -> Result<(), OnceError> {
         let namespace = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         match self.send("POST", "/api/v1/namespaces", namespace.to_string().into_bytes()).await {
@@ -166,7 +166,7 @@ impl Ground {
     }
 }
 
-/// Where the object is; none is `default`.
+/// The object's namespace. If it has none, it is `default`.
 fn namespace<'o>(resource: &Resource, object: &'o Value) -> Option<&'o str> {
     let given = object.pointer("/metadata/namespace").and_then(Value::as_str).filter(|name| !name.is_empty());
     resource.namespaced.then(|| given.unwrap_or("default"))

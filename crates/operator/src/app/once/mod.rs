@@ -1,14 +1,12 @@
-//! One run by hand: of an operator whose hooks are held, the run that somebody asks for, with the snapshots that the
-//! hook's bindings really have.
+//! One run by hand. The operator's hooks are held, and the requested run gets the snapshots that the hook's bindings
+//! really have. A run is never repeated, and nothing starts by itself.
 //!
-//! | file | its job |
+//! | file | content |
 //! | --- | --- |
-//! | `asked` | what is asked for, and the binding that it is about; pure |
-//! | `ground` | the objects that it is about, in the cluster |
-//! | `triggers` | what the hook is told |
-//! | `question` | what the API server would ask it |
-//!
-//! It never tries a run again, and starts nothing by itself.
+//! | `asked` | the request, and the binding that it concerns; pure |
+//! | `ground` | the objects in the cluster |
+//! | `triggers` | what the hook receives |
+//! | `question` | the requests that the API server would send |
 
 mod asked;
 mod ground;
@@ -33,107 +31,95 @@ pub use asked::{Asked, Occasion, Wanted};
 pub use ground::{Ground, Set};
 pub use question::{Answered, Question};
 
-/// Why a run that was asked for can't be made.
+/// Why a requested run is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum OnceError {
-    /// The hook has no such binding, or none that this happens to.
+    /// The hook has no such binding, or the event cannot happen to it.
     #[error("hook {hook} has no binding {name:?} for {what}; it has {has}")]
     NoBinding {
-        /// The hook.
         hook: HookName,
-        /// What was asked for.
+        /// The requested binding.
         name: String,
-        /// `a schedule`, …
+        /// For example `a schedule`.
         what: &'static str,
-        /// Its bindings, in words.
+        /// The hook's bindings, in words.
         has: String,
     },
-    /// It has none that this happens to.
+    /// The event cannot happen to any binding of the hook.
     #[error("hook {hook} has no binding for {what}; it has {has}")]
     None {
-        /// The hook.
         hook: HookName,
-        /// `a schedule`, …
+        /// For example `a schedule`.
         what: &'static str,
-        /// Its bindings, in words.
+        /// The hook's bindings, in words.
         has: String,
     },
-    /// It could be one of several.
+    /// Several bindings fit.
     #[error("hook {hook} has several bindings; name one of them: {has}")]
     Several {
-        /// The hook.
         hook: HookName,
-        /// Those that it could be.
+        /// The bindings that fit.
         has: String,
     },
-    /// Nothing to run for.
+    /// There is nothing to run for.
     #[error("there is nothing to run for: the context is an empty list")]
     Nothing,
-    /// The binding's kind.
+    /// The binding's kind was not found.
     #[error("binding {binding}")]
     Kind {
-        /// The binding.
         binding: BindingName,
-        /// Why.
         #[source]
         source: DiscoveryError,
     },
     /// The object is of another kind.
     #[error("binding {binding} is about {wanted}, and the object is a {found}")]
     OtherKind {
-        /// The binding.
         binding: BindingName,
-        /// `v1 Secret`
+        /// For example `v1 Secret`.
         wanted: String,
-        /// The object's.
+        /// The object's kind.
         found: String,
     },
-    /// No such object.
+    /// The object does not exist.
     #[error("binding {binding}: there is no {object}; give it with the cluster's state, or the whole object")]
     NoObject {
-        /// The binding.
         binding: BindingName,
-        /// `v1 Secret a/b`
+        /// For example `v1 Secret a/b`.
         object: String,
     },
-    /// The object can't be used.
+    /// The object cannot be used.
     #[error("binding {binding}: the object can't be used")]
     Object {
-        /// The binding.
         binding: BindingName,
-        /// Why.
         #[source]
         source: InvalidObject,
     },
     /// The cluster refused the object.
     #[error("the cluster does not take {object}")]
     Refused {
-        /// `v1 Secret a/b`
+        /// For example `v1 Secret a/b`.
         object: String,
-        /// What it said.
         #[source]
         source: kube::Error,
     },
     /// The filter failed on the object.
     #[error("binding {binding}: no filterResult for the object")]
     Filter {
-        /// The binding.
         binding: BindingName,
-        /// Why.
         #[source]
         source: FilterError,
     },
-    /// It is not at work.
+    /// The hook does not run.
     #[error("hook {0} is not loaded")]
     NotLoaded(HookName),
-    /// The host could not run it.
+    /// The host could not run the hook.
     #[error("the hook can't be run: {0}")]
     Run(Failure),
 }
 
 impl App {
-    /// Waits until the hook's bindings know their objects; gives back what is not known after `patience`, and kinds
-    /// that are not served.
+    /// Waits until the hook's bindings know their objects. Returns a text for each binding that does not after
+    /// `patience`, and for each kind that is not served.
     pub async fn settled(&self, hook: &HookName, patience: Duration) -> Vec<String> {
         let deadline = Instant::now() + patience;
         loop {
@@ -147,7 +133,7 @@ impl App {
         }
     }
 
-    /// Runs the hook once, for all that is asked for together. Nothing of it is queued or tried again.
+    /// Runs the hook once for all of these events together. Nothing is queued or repeated.
     pub async fn run_once(&self, hook: &HookName, sets: &[Set]) -> Result<RunReport, OnceError> {
         let missing =
             || Failure { kind: FailureKind::Host, message: format!("hook {hook} is not loaded"), backtrace: None };

@@ -1,5 +1,5 @@
-//! One question of the API server, asked by hand: a review or a conversion, answered as the webhook server would have
-//! it answered. Registers nothing, and no webhook is called.
+//! One request of the API server, made by hand: a review or a conversion. It is answered as the webhook server would
+//! answer it. Nothing is registered, and no webhook is called.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,49 +9,47 @@ use serde_json::Value;
 use super::{super::App, OnceError};
 use crate::webhook::{AdmissionRequest, ConversionRequest, Converted, Versioned};
 
-/// What an API server waits for a conversion.
+/// How long an API server waits for a conversion.
 const CONVERSION: Duration = Duration::from_secs(30);
-/// Stands in for the uid of a question that has none.
+/// The uid of a request that has none.
 const UID: &str = "by-hand";
 
-/// What a hook is asked.
+/// A request to a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Question {
-    /// To review an `AdmissionRequest`.
+    /// The review of an `AdmissionRequest`.
     Review {
-        /// Which of its exports answers.
+        /// The kind of binding that answers.
         kind: AdmissionKind,
-        /// The binding's name.
         binding: String,
-        /// The request: at least with its `operation`.
+        /// The request. It has at least an `operation`.
         request: Value,
     },
-    /// For objects in another version.
+    /// The conversion of objects to another version.
     Conversion {
-        /// The binding's name.
         binding: String,
-        /// `v1` or `stable.example.com/v1`
+        /// `v1` or `stable.example.com/v1`.
         to: String,
         /// The objects, in any versions.
         objects: Vec<Value>,
     },
 }
 
-/// What came of a question.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answered {
-    /// The hook's decision.
     Reviewed(Reviewed),
     /// The objects, in order.
     Converted(Vec<String>),
-    /// The hook says that a conversion is not possible.
+    /// The hook says that the conversion is not possible.
     Refused(String),
-    /// None: the hook failed, or was too late. For a review, the binding's `failurePolicy` would decide.
+    /// There is no answer, because the hook failed or took too long. For a review, the binding's `failurePolicy` would
+    /// decide.
     Failed(String),
 }
 
 impl Question {
-    /// Whether the hook has such a binding; the error names those that it has.
+    /// Checks that the hook has such a binding. The error names those that it has.
     pub fn check(&self, spec: &HookSpec) -> Result<(), OnceError> {
         match self {
             Self::Review { kind, binding, .. } => review(spec, *kind, binding).map(drop),
@@ -61,7 +59,7 @@ impl Question {
 }
 
 impl App {
-    /// Asks the hook. It waits until the hook knows the objects of its snapshots.
+    /// Gets the hook's answer. It waits until the hook knows the objects of its snapshots.
     pub async fn answer_once(&self, hook: &HookName, question: &Question) -> Result<Answered, OnceError> {
         let loaded = self.roster.hook(hook).ok_or_else(|| OnceError::NotLoaded(hook.clone()))?;
         let (spec, answerer) = (&loaded.spec, self.answerer());

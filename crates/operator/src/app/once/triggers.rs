@@ -1,4 +1,4 @@
-//! What a hook is told of what somebody asked for: the same that its bindings would make of it. Runs nothing but
+//! What a hook receives for a requested event: the same trigger that its binding would make. It runs nothing but
 //! filters.
 
 use std::{
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::app::Stages;
 
-/// The trigger for one thing that is asked for.
+/// Makes the trigger for one requested event.
 pub(super) async fn trigger(stages: &Stages, spec: &HookSpec, set: &Set) -> Result<Trigger, OnceError> {
     match set.asked.bound(spec)? {
         Bound::Startup(binding) => Ok(plain(spec, BindingName::new(STARTUP), Cause::Startup, binding.retry)),
@@ -40,7 +40,6 @@ pub(super) async fn trigger(stages: &Stages, spec: &HookSpec, set: &Set) -> Resu
             snapshots.extend(more.cloned());
             Ok(Trigger {
                 queue: binding.queue.clone(),
-                // The group is told only if it is asked for, or if that is how the hook is told of everything.
                 group: binding.group.clone(),
                 snapshots: snapshots.into(),
                 allow_failure: binding.allow_failure,

@@ -1,4 +1,4 @@
-//! The CustomResourceDefinition, out of the types. Never sent to a cluster from here.
+//! The CustomResourceDefinition, generated from the types.
 
 use kube::CustomResourceExt as _;
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub fn definition() -> Value {
     definition
 }
 
-/// `null` is refused everywhere, as in hooks' documents; and formats that only Rust knows tell nobody anything.
+/// Rejects `null` everywhere, as in hooks' documents, and replaces formats that only Rust knows.
 fn tidy(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! The HookBundle resource: its types, and its definition. Acts on nothing.
+//! The HookBundle resource: its types, and its CustomResourceDefinition.
 
 mod definition;
 mod grant;

@@ -1,5 +1,5 @@
-//! What a HookBundle asks for: the fields of `spec`, their bounds and what must hold between them. The doc comments
-//! are what `kubectl explain` prints. Never reads a registry.
+//! The `spec` of a HookBundle: its fields, their limits, and the rules between them. `kubectl explain` prints the doc
+//! comments.
 
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{grant::Grant, status::HookBundleStatus};
 
-/// What to run, why to trust it, what it may do, and as whom.
+/// The desired state of a HookBundle: what to run, why to trust it, what it may do, and which ServiceAccount it acts
+/// as.
 #[derive(CustomResource, KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "boathook.dev",
@@ -43,26 +44,26 @@ use super::{grant::Grant, status::HookBundleStatus};
     .field_path(".approval"),
 )]
 pub struct HookBundleSpec {
-    /// Where the bundle is: exactly one kind of source.
+    /// The source of the bundle. Exactly one kind of source must be set.
     pub source: Source,
 
-    /// Why a version is trusted. May be left out where the reference is pinned by a digest.
+    /// How versions are verified. Optional if the reference has a digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
 
-    /// Whether a new version takes over by itself. Automatic: it does, unless it asks for more than is granted.
-    /// Manual: only the version that approvedDigest names runs.
+    /// Whether a new version takes over by itself. With Automatic, it does, unless it requests more than is granted.
+    /// With Manual, only the version in approvedDigest runs.
     #[serde(default)]
     pub approval: Approval,
 
-    /// With approval: Manual, the digest of the version that is to run, as status.available.digest shows it. An
-    /// earlier one rolls back.
+    /// The digest of the version to run if approval is Manual. status.available.digest shows the digest that the source
+    /// points to. The digest of an earlier version rolls back to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^sha256:[0-9a-f]{64}$"))]
     pub approved_digest: Option<String>,
 
-    /// The ServiceAccount of this namespace that the hooks act as; it must exist. What it may do is RBAC's decision; what
-    /// is granted here limits it further.
+    /// The name of the ServiceAccount in this namespace that the hooks act as. It must exist. RBAC decides what it may
+    /// do, and the grants limit that further.
     #[serde(default = "default_service_account")]
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(validation = Rule::new(
@@ -71,33 +72,33 @@ pub struct HookBundleSpec {
     .message("must be the name of a ServiceAccount of this namespace: lower-case letters, digits, '-' and '.', without a namespace before it"))]
     pub service_account_name: String,
 
-    /// What the hooks may call, watch and answer, in the words of RBAC. A hook may do what it asks for and what is
-    /// granted; one that asks for more than is granted does not start, and a new version that does so waits.
+    /// What the hooks may call, watch and answer, as RBAC-style rules. A hook may do what it requests and what is
+    /// granted. A hook that requests more than is granted does not start, and a new version with such a hook waits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub grants: Vec<Grant>,
 
-    /// The bundle's settings, which its hooks read. Checked against the schema that the bundle brings.
+    /// The settings that the bundle's hooks read. They are checked against the bundle's schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
     pub settings: Option<Map<String, Value>>,
 
-    /// Bounds of each run, which no hook of the bundle gets over whatever it asks for.
+    /// The limits of each run. They cap what the bundle's hooks request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
 
-    /// Nothing of the bundle runs, no new version is looked for, and its webhooks are taken back. What is in status
-    /// stays.
+    /// Whether the bundle is suspended. If true, nothing of the bundle runs, no new version is looked up, and its
+    /// webhooks are removed. The status keeps its content.
     #[serde(default)]
     pub suspend: bool,
 }
 
-/// Where a bundle is.
+/// The source of a bundle.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.oci)").message("name exactly one source: oci"))]
 pub struct Source {
-    /// An artifact in an OCI registry, as `boathook bundle push` makes it, or a single component's.
+    /// An artifact in an OCI registry: a bundle that `boathook bundle push` made, or a single component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oci: Option<OciSource>,
 }
@@ -111,21 +112,23 @@ pub struct Source {
         .field_path(".interval"),
 )]
 pub struct OciSource {
-    /// HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…; without both, the tag is latest.
+    /// The reference of the artifact: HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…. Without both, the tag is latest.
     #[schemars(length(min = 1, max = 512))]
     #[x_kube(validation = Rule::new(REFERENCE).message(
         "must be HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…, and HOST must have a dot or a port"
     ))]
     pub reference: String,
 
-    /// How often the tag is looked up: 10s to 24h, as 30s or 1h30m. Default 5m. Not for a reference with a digest.
+    /// How often the tag is looked up, for example 30s or 1h30m. Must be between 10s and 24h. Defaults to 5m. Not
+    /// allowed if the reference has a digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 32), regex(pattern = DURATION))]
     #[x_kube(validation = Rule::new("duration(self) >= duration('10s') && duration(self) <= duration('24h')")
         .message("must be between 10s and 24h"))]
     pub interval: Option<String>,
 
-    /// Secrets of this namespace, of type kubernetes.io/dockerconfigjson, with logins to the registry.
+    /// The Secrets in this namespace with logins to the registry. They must have the type
+    /// kubernetes.io/dockerconfigjson.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 8),
@@ -133,42 +136,43 @@ pub struct OciSource {
     )]
     pub pull_secrets: Vec<SecretName>,
 
-    /// A Secret of this namespace with the certificates of the registry's own authority.
+    /// The key of a Secret in this namespace that contains the certificates of the registry's own authority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_secret: Option<SecretKey>,
 
-    /// Speak HTTP without TLS. Only with registries that the operator's admin allows it for (--insecure-registry).
+    /// Whether to use HTTP without TLS. Only possible for registries that the operator's admin allows
+    /// (--insecure-registry).
     #[serde(default)]
     pub insecure: bool,
 }
 
-/// What a reference looks like; `bundle::Reference` decides.
+/// A rough check of a reference. `bundle::Reference` has the exact rules.
 const REFERENCE: &str = "self.matches('^(oci://)?(localhost|[^/@ ]*[.:][^/@ ]*)\
     (/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$')";
 const DURATION: &str = "^([0-9]+([.][0-9]+)?(ms|s|m|h))+$";
 const BYTES: &str = "^[1-9][0-9]{0,14}(Ki|Mi|Gi|k|M|G)?$";
 
-/// A Secret of the HookBundle's namespace.
+/// The name of a Secret in the HookBundle's namespace.
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretName {
-    /// Its name.
+    /// The name of the Secret.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 }
 
-/// A key of a Secret of the HookBundle's namespace.
+/// A key of a Secret in the HookBundle's namespace.
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretKey {
-    /// The Secret's name.
+    /// The name of the Secret.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// The key in its data.
+    /// The key in the Secret's data.
     #[schemars(length(min = 1, max = 253))]
     pub key: String,
 }
 
-/// Why a version is trusted: its digest is listed, or enough of the keys have signed it.
+/// How versions are verified. A version is trusted if its digest is listed, or if enough of the keys have signed it.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -184,7 +188,7 @@ pub struct SecretKey {
         .field_path(".tagMustMatch"),
 )]
 pub struct Verification {
-    /// Public keys of signers: ECDSA on P-256, as cosign makes them, or Ed25519.
+    /// The public keys of signers: ECDSA on P-256, as cosign makes them, or Ed25519.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 16),
@@ -192,41 +196,41 @@ pub struct Verification {
     )]
     pub keys: Vec<Key>,
 
-    /// How many of the keys must have signed. Default 1.
+    /// The number of keys that must have signed a version. Defaults to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16))]
     pub minimum: Option<u32>,
 
-    /// A signature counts only for the tag that it was made for.
+    /// Whether a signature counts only for the tag that it was made for.
     #[serde(default)]
     pub tag_must_match: bool,
 
-    /// Digests of versions that are trusted without a signature.
+    /// The digests of versions that are trusted without a signature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 64), inner(regex(pattern = "^sha256:[0-9a-f]{64}$")), extend("x-kubernetes-list-type" = "set"))]
     pub digests: Vec<String>,
 
-    /// Every version is trusted: whoever may push to the repository decides what runs.
+    /// Whether every version is trusted. If true, anyone who may push to the repository decides what runs.
     #[serde(default)]
     pub unsigned: bool,
 }
 
-/// A signer's public key.
+/// The public key of a signer.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.publicKey) != has(self.secret)")
     .message("needs exactly one of publicKey and secret"))]
 pub struct Key {
-    /// What texts call it by.
+    /// The name of the key in messages.
     #[schemars(length(min = 1, max = 63))]
     pub name: String,
 
-    /// The key in PEM, beginning with -----BEGIN PUBLIC KEY-----.
+    /// The key in PEM. It begins with -----BEGIN PUBLIC KEY-----.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub public_key: Option<String>,
 
-    /// A Secret of this namespace that has the key in PEM.
+    /// The key of a Secret in this namespace that contains the public key in PEM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretKey>,
 }
@@ -234,52 +238,52 @@ pub struct Key {
 /// Whether a new version takes over by itself.
 #[derive(JsonSchema, Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Approval {
-    /// When it is trusted and asks for no more than is granted.
+    /// A new version takes over if it is trusted and requests no more than is granted.
     #[default]
     Automatic,
-    /// When approvedDigest names it.
+    /// A new version takes over if approvedDigest names it.
     Manual,
 }
 
-/// Bounds of each run. What is left out is what the hook asks for, within the operator's own bounds.
+/// The limits of each run. Where a limit is not set, the hook's request counts, within the operator's own limits.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// Memory, as 64Mi.
+    /// The maximum memory, for example 64Mi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = BYTES))]
     pub memory: Option<String>,
 
-    /// Time from start to end, as 10s; at least 1ms.
+    /// The maximum time from start to end, for example 10s. Must be at least 1ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 32), regex(pattern = DURATION))]
     #[x_kube(validation = Rule::new("duration(self) >= duration('1ms') && duration(self) <= duration('1h')")
         .message("must be between 1ms and 1h"))]
     pub time: Option<String>,
 
-    /// Calls of the host.
+    /// The maximum number of host calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub host_calls: Option<i64>,
 
-    /// Bytes that calls of the host pass, as 64Mi.
+    /// The maximum number of bytes that host calls pass, for example 64Mi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = BYTES))]
     pub host_bytes: Option<String>,
 
-    /// Bytes of log lines, as 1Mi.
+    /// The maximum number of bytes of log lines, for example 1Mi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = BYTES))]
     pub log_bytes: Option<String>,
 
-    /// Runs of one hook at the same time.
+    /// The maximum number of runs of one hook at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub concurrency: Option<i64>,
 }
 
 impl HookBundleSpec {
-    /// Whether the source names one version and never another.
+    /// Whether the source names one version that never changes.
     pub fn reference_is_pinned(&self) -> bool {
         self.source.oci.as_ref().is_some_and(|oci| oci.reference.contains('@'))
     }

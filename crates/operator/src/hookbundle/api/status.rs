@@ -1,73 +1,73 @@
-//! What the controller says of a HookBundle: the fields of `status`. The doc comments are what `kubectl explain`
-//! prints. Never decides anything.
+//! The `status` of a HookBundle. `kubectl explain` prints the doc comments.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::grant::Grant;
 
-/// What became of it.
+/// The observed state of a HookBundle.
 #[derive(JsonSchema, Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HookBundleStatus {
-    /// The generation of spec that this is about.
+    /// The generation of the spec that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// The digest of the version that is at work, or suspended.
+    /// The digest of the version that runs, or that is suspended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 
-    /// The same version for people: its tag, and the beginning of its digest.
+    /// The same version in readable form: its tag, and the beginning of its digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 
-    /// What the source points to, where that is not what is at work.
+    /// The version that the source points to, if another one runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available: Option<Available>,
 
-    /// A version that waits for an admin; the one before goes on.
+    /// A version that waits for an admin. The previous version continues to run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
 
-    /// Hooks at work, of all: 2/3.
+    /// The number of ready hooks and of all hooks, for example 2/3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hooks_ready: Option<String>,
 
-    /// The hooks of the version that is at work.
+    /// The hooks of the version that runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub hooks: Vec<HookStatus>,
 
-    /// Ready: the hooks of the version at work are. Verified and Granted: of the version that spec asks for.
-    /// Progressing: something is under way. Suspended: as spec.suspend says.
+    /// The conditions. Ready: whether the hooks of the running version are ready. Verified and Granted: the state of
+    /// the version that the spec selects. Progressing: whether something is under way. Suspended: whether spec.suspend
+    /// is set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 }
 
-/// A version.
+/// A version of the bundle.
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Available {
-    /// Its digest.
+    /// The digest of the version.
     pub digest: String,
 
-    /// For people: its tag, and the beginning of its digest.
+    /// The version in readable form: its tag, and the beginning of its digest.
     pub version: String,
 }
 
-/// A version that waits.
+/// A version that waits for an admin.
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pending {
-    /// Its digest.
+    /// The digest of the version.
     pub digest: String,
 
-    /// For people: its tag, and the beginning of its digest.
+    /// The version in readable form: its tag, and the beginning of its digest.
     pub version: String,
 
-    /// What it waits for: AwaitingApproval, or MissingGrants.
+    /// What the version waits for: AwaitingApproval or MissingGrants.
     pub reason: String,
 
     /// The rules to add to spec.grants.
@@ -76,76 +76,77 @@ pub struct Pending {
     pub missing: Vec<Grant>,
 }
 
-/// One hook.
+/// The state of one hook.
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookStatus {
-    /// Its name in the bundle.
+    /// The name of the hook in the bundle.
     pub name: String,
 
-    /// Its name in the operator: in logs, metrics, field managers, and for `boathook hooks`.
+    /// The name of the hook in the operator, as in logs, metrics, field managers and `boathook hooks`.
     pub hook: String,
 
-    /// Ready, Pending, Quarantined, Ungranted, Forbidden or Suspended.
+    /// The state: Ready, Pending, Quarantined, Ungranted, Forbidden or Suspended.
     pub state: String,
 
-    /// Why it is no further.
+    /// Why the hook is not ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 
-    /// What runs it, if it is a script: its name, version and digest.
+    /// The interpreter that runs the hook, if it is a script: its name, version and digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interpreter: Option<String>,
 
-    /// When its last run ended; may be half a minute old.
+    /// When the last run ended. May be half a minute old.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub last_run: Option<String>,
 
-    /// What its last failed run said; absent when the last run succeeded.
+    /// The error of the last failed run. Absent if the last run succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 
-    /// Failed runs since it began; may be half a minute old.
+    /// The number of failed runs since the operator started. May be half a minute old.
     pub failures: i64,
 
-    /// What it asks for.
+    /// The permissions that the hook requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub permissions: Vec<Grant>,
 
-    /// The rules that it lacks: of spec.grants when it is Ungranted, of its ServiceAccount's when it is Forbidden.
+    /// The missing rules: in spec.grants if the hook is Ungranted, or in the roles of its ServiceAccount if it is
+    /// Forbidden.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub missing: Vec<Grant>,
 }
 
-/// A condition, as Kubernetes has them.
+/// A condition, in the usual form of Kubernetes.
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// Ready, Verified, Granted, Progressing or Suspended.
+    /// The type: Ready, Verified, Granted, Progressing or Suspended.
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 316))]
     pub type_: String,
 
-    /// Whether it holds.
+    /// Whether the condition holds.
     #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
     pub status: String,
 
-    /// The generation of spec that it is about.
+    /// The generation of the spec that the condition describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// When status changed last.
+    /// When the status last changed.
     #[schemars(extend("format" = "date-time"))]
     pub last_transition_time: String,
 
-    /// One word for programs.
+    /// The reason, as one word for programs.
     #[schemars(length(min = 1, max = 1024), regex(pattern = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"))]
     pub reason: String,
 
-    /// Words for people.
+    /// The message for people.
     #[schemars(length(max = 32_768))]
     pub message: String,
 }

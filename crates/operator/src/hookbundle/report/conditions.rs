@@ -1,4 +1,4 @@
-//! The conditions of a HookBundle. Pure: a transition's time is the caller's.
+//! The conditions of a HookBundle. Pure: the caller supplies the time of transitions.
 
 use boathook_core::model::{HookPhase, HookState, Permission};
 
@@ -17,10 +17,10 @@ const TRUE: &str = "True";
 const FALSE: &str = "False";
 const UNKNOWN: &str = "Unknown";
 
-/// What one condition says.
+/// The status, reason and message of one condition.
 struct Says(&'static str, &'static str, String);
 
-/// All conditions; a time changes only with its status.
+/// Returns all conditions. A transition time changes only with its status.
 pub fn all(facts: &Facts<'_>, old: &[Condition]) -> Vec<Condition> {
     let said = [
         (READY, Some(ready(facts))),
@@ -32,7 +32,7 @@ pub fn all(facts: &Facts<'_>, old: &[Condition]) -> Vec<Condition> {
     said.into_iter().filter_map(|(type_, says)| made(type_, says, facts, condition(old, type_))).collect()
 }
 
-/// Without anything to say, what was said stays.
+/// If there is nothing to say, the previous condition stays.
 fn made(type_: &str, says: Option<Says>, facts: &Facts<'_>, old: Option<&Condition>) -> Option<Condition> {
     let Some(Says(status, reason, message)) = says else { return old.cloned() };
     let since = old.filter(|old| old.status == status).map(|old| old.last_transition_time.clone());
@@ -81,7 +81,7 @@ fn not_running(facts: &Facts<'_>) -> Says {
     }
 }
 
-/// What else there is to know while a version is at work.
+/// Additional facts while a version runs.
 fn aside(facts: &Facts<'_>) -> Option<String> {
     if let Some(waiting) = facts.waiting {
         return Some(waits(&waiting.label, &waiting.why));
@@ -98,7 +98,7 @@ fn waits(label: &str, why: &Why) -> String {
     }
 }
 
-/// Of the version that the source points to. Nothing while it is not looked at.
+/// Describes the version that the source points to. Returns `None` until the source was looked up.
 fn verified(facts: &Facts<'_>) -> Option<Says> {
     if let Some(problem) = facts.refused {
         let status = if problem.refused { FALSE } else { UNKNOWN };
@@ -113,7 +113,7 @@ fn verified(facts: &Facts<'_>) -> Option<Says> {
     Some(Says(TRUE, reason, format!("{}: {why}", version.label)))
 }
 
-/// Nothing was asked of it but, maybe, its digest.
+/// A version whose signature was not checked. At most its digest was.
 fn unchecked(version: &Version) -> Says {
     if version.pinned {
         return Says(TRUE, "Pinned", format!("{}: spec.source names its digest", version.label));
@@ -150,7 +150,7 @@ fn granted(facts: &Facts<'_>) -> Option<Says> {
     }
 }
 
-/// Each as a line of YAML, without repeats.
+/// Writes each rule as a line of YAML, without repetitions.
 fn rules(missing: &[Permission]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for grant in convert::grants(missing) {

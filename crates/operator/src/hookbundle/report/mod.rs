@@ -1,4 +1,4 @@
-//! What a HookBundle's status says, out of what is known. Pure.
+//! The status of a HookBundle, from what is known about it. Pure.
 
 pub(super) mod conditions;
 
@@ -11,23 +11,23 @@ use super::{
     version::Version,
 };
 
-/// All that a status is made of.
+/// Everything that a status is made of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Facts<'a> {
     pub generation: i64,
     pub suspended: bool,
-    /// At work in this process, or suspended in it.
+    /// The version that runs in this process, or is suspended in it.
     pub running: Option<&'a Version>,
-    /// What the source points to, if it is trusted.
+    /// The version that the source points to, if it is trusted.
     pub found: Option<&'a Version>,
-    /// Why nothing is known of what the source points to, or why that is refused.
+    /// Why the version that the source points to is unknown or refused.
     pub refused: Option<&'a Problem>,
-    /// The version that waits, and what for.
+    /// The version that waits, and what it waits for.
     pub waiting: Option<&'a Waiting>,
-    /// Why the version that was to take over did not.
+    /// Why the version that should have taken over did not.
     pub failed: Option<&'a Problem>,
     pub states: &'a [HookState],
-    /// RFC 3339.
+    /// In RFC 3339.
     pub now: &'a str,
 }
 
@@ -39,11 +39,11 @@ pub(super) struct Waiting {
     pub why: Why,
 }
 
-/// What it waits for.
+/// What the version waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Why {
     Approval,
-    /// These rules are to be granted.
+    /// These rules have to be granted.
     Grants(Vec<Permission>),
 }
 
@@ -57,17 +57,17 @@ impl Why {
 }
 
 impl Facts<'_> {
-    /// The hooks of the version at work that are not.
+    /// The hooks of the running version that are not ready.
     pub fn unready(&self) -> impl Iterator<Item = &HookState> {
         self.states.iter().filter(|state| state.phase != HookPhase::Ready)
     }
 }
 
-/// The status that follows.
+/// Makes the new status.
 pub(super) fn status(facts: &Facts<'_>, old: &HookBundleStatus) -> HookBundleStatus {
     let mut status = match facts.running {
         Some(version) => running(facts, version),
-        // Nothing of it is in this process, and nothing is said to be gone that may come back.
+        // The version does not run in this process. It may be restored, so the status keeps it.
         None => HookBundleStatus {
             digest: old.digest.clone(),
             version: old.version.clone(),
@@ -129,7 +129,7 @@ fn suspended(hooks: &[HookStatus]) -> Vec<HookStatus> {
     each.map(|hook| HookStatus { state: phase(HookPhase::Suspended).to_owned(), reason: None, ..hook }).collect()
 }
 
-/// Milliseconds since the Unix epoch, in the API's form of whole seconds.
+/// Converts milliseconds since the Unix epoch to the API's form with whole seconds.
 fn time(milliseconds: u64) -> Option<String> {
     let time = jiff::Timestamp::from_second(i64::try_from(milliseconds / 1000).ok()?).ok()?;
     Some(time.to_string())
@@ -146,7 +146,7 @@ pub(super) fn phase(phase: HookPhase) -> &'static str {
     }
 }
 
-/// The same but for what each run changes.
+/// Whether two statuses differ only in fields that change with each run.
 pub(super) fn same_but_for_runs(a: &HookBundleStatus, b: &HookBundleStatus) -> bool {
     let plain = |status: &HookBundleStatus| {
         let mut status = status.clone();
@@ -158,7 +158,7 @@ pub(super) fn same_but_for_runs(a: &HookBundleStatus, b: &HookBundleStatus) -> b
     plain(a) == plain(b)
 }
 
-/// A condition by its type.
+/// Finds a condition by its type.
 pub(super) fn condition<'a>(all: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     all.iter().find(|condition| condition.type_ == type_)
 }

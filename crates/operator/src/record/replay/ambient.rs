@@ -1,6 +1,5 @@
-//! Gives a run the time and the random numbers that it had.
-//!
-//! Never asks the system: what a record does not have is made up, and always alike.
+//! Gives a run the time and the random numbers of the record. It never queries the system: values that the record does
+//! not have are made up, and always the same.
 
 use std::{
     collections::VecDeque,
@@ -12,7 +11,7 @@ use boathook_sandbox::Ambient;
 
 use crate::record::AmbientValues;
 
-/// What clocks go on by, once the record has no more readings.
+/// The step of the clocks when the record has no more readings.
 const STEP: u64 = 1_000_000;
 
 pub(super) struct Replayed {
@@ -28,7 +27,7 @@ struct Left {
 }
 
 impl Replayed {
-    /// `None` if the values are not what a recorder writes.
+    /// Returns `None` if the values are not in a recorder's format.
     pub fn new(values: &AmbientValues, started: u64) -> Option<Self> {
         let started = started.saturating_mul(1_000_000);
         let left = Left {
@@ -85,7 +84,7 @@ impl Clock {
 
 struct Bytes {
     recorded: std::vec::IntoIter<u8>,
-    /// Of a generator for the rest; never zero.
+    /// The state of the generator for further bytes. Never zero.
     state: u64,
 }
 
@@ -105,7 +104,7 @@ impl Bytes {
         }
     }
 
-    /// xorshift64.
+    /// The xorshift64 generator.
     fn next(&mut self) -> u8 {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;

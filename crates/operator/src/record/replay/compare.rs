@@ -1,6 +1,4 @@
-//! What is different between what was recorded and what is done now: calls, writes, fields.
-//!
-//! Never runs anything.
+//! The differences between a record and a replay: calls, writes, fields.
 
 use std::collections::BTreeMap;
 
@@ -16,102 +14,103 @@ use crate::record::{
 /// A field that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// Where, as a JSON pointer.
+    /// The position of the field, as a JSON pointer.
     pub path: String,
-    /// Absent: it was not there.
+    /// The recorded value. Absent if the field was not there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Value>,
-    /// Absent: it is not there.
+    /// The value now. Absent if the field is not there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<Value>,
 }
 
-/// Something that a run did otherwise than it did when it was recorded.
+/// Something that a run did differently from the recorded run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "difference", rename_all = "kebab-case")]
 pub enum Difference {
-    /// Another call, one too many, or one too few.
+    /// A call that differs, is new, or is missing.
     Call {
-        /// Counted from 1.
+        /// The number of the call, counted from 1.
         number: usize,
-        /// Absent: the run had made all its calls.
+        /// The recorded call. Absent if the recorded run had no more calls.
         recorded: Option<Box<Request>>,
-        /// Absent: the run ended.
+        /// The call now. Absent if the run ended.
         now: Option<Box<Request>>,
-        /// Where two calls of one kind differ.
+        /// The fields in which two calls of one kind differ.
         fields: Vec<Change>,
     },
-    /// Another write of an object.
+    /// A write of the same object with another content.
     Changed {
-        /// `v1 Secret a/b`
+        /// For example `v1 Secret a/b`.
         object: String,
-        /// `create`, `update`, `patch`, `delete`, `emit-event`.
+        /// `create`, `update`, `patch`, `delete` or `emit-event`.
         verb: String,
-        /// How.
+        /// The fields that differ.
         fields: Vec<Change>,
     },
-    /// A write that is not done any more.
+    /// A write that is missing now.
     Missing {
-        /// `v1 Secret a/b`
+        /// For example `v1 Secret a/b`.
         object: String,
-        /// As above.
+        /// As in `Changed`.
         verb: String,
-        /// What was written.
+        /// The recorded write.
         recorded: Value,
     },
-    /// A write that was not done.
+    /// A write that is new.
     Added {
-        /// `v1 Secret a/b`
+        /// For example `v1 Secret a/b`.
         object: String,
-        /// As above.
+        /// As in `Changed`.
         verb: String,
-        /// What is written.
+        /// The write now.
         now: Value,
     },
-    /// A write that the hook's permissions have in one version only.
+    /// A write that the hook's permissions allow in only one version.
     Permission {
-        /// `v1 Secret a/b`
+        /// For example `v1 Secret a/b`.
         object: String,
-        /// As above.
+        /// As in `Changed`.
         verb: String,
-        /// What the hook was told. Absent: it was allowed.
+        /// The recorded error. Absent if the write was allowed.
         #[serde(skip_serializing_if = "Option::is_none")]
         recorded: Option<String>,
-        /// As above.
+        /// The error now. Absent if the write is allowed.
         #[serde(skip_serializing_if = "Option::is_none")]
         now: Option<String>,
     },
-    /// Another end.
+    /// The run ended differently.
     Outcome {
         /// `success`, or the failure.
         recorded: String,
-        /// As above.
+        /// `success`, or the failure.
         now: String,
     },
-    /// Another answer.
+    /// The answer differs.
     Answer {
-        /// How.
+        /// The fields that differ.
         fields: Vec<Change>,
     },
-    /// Other metrics.
+    /// The metrics differ.
     Metrics {
-        /// Lines that are not reported any more.
+        /// Lines that are missing now.
         recorded: Vec<String>,
-        /// Lines that were not reported.
+        /// Lines that are new.
         now: Vec<String>,
     },
 }
 
-/// What values of Secrets may be that were replaced when the run was recorded.
+/// How to compare values of Secrets that were replaced in the record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Secrets<'a> {
     /// The key of the placeholders.
     pub key: Option<&'a Key>,
-    /// The run made values itself, of random numbers that were not recorded.
+    /// Whether the run made values from random numbers that were not recorded.
     pub made: bool,
 }
 
-/// Whether a call is the recorded one: the same text, or JSON that means the same. If not, where not.
+/// Checks that a call is the recorded one: the same text, or JSON with the same meaning. The error contains the fields
+/// that differ.
 pub(super) fn same_call(recorded: &Request, now: &Request, secrets: Secrets<'_>) -> Result<(), Vec<Change>> {
     if recorded == now {
         return Ok(());
@@ -120,7 +119,7 @@ pub(super) fn same_call(recorded: &Request, now: &Request, secrets: Secrets<'_>)
     if changes.is_empty() { Ok(()) } else { Err(changes) }
 }
 
-/// How two answers differ. One that is missing differs in its outcome.
+/// Compares two answers. If one is missing, the difference is in the outcome.
 pub(super) fn answers(
     recorded: Option<&RecordedAnswer>,
     now: Option<&RecordedAnswer>,
@@ -130,7 +129,7 @@ pub(super) fn answers(
     (!fields.is_empty()).then_some(Difference::Answer { fields })
 }
 
-/// How writes differ, object by object. The order of writes counts among those of one object.
+/// Compares the writes of each object. The order matters only among the writes of one object.
 pub(super) fn writes(recorded: &[Written], now: &[Written], secrets: Secrets<'_>) -> Vec<Difference> {
     let mut differences = Vec::new();
     let (mut before, mut after) = (by_object(recorded), by_object(now));
@@ -182,7 +181,7 @@ fn of_object(object: &str, recorded: &[&Written], now: &[&Written], secrets: Sec
     }
 }
 
-/// Lines that only one of both has, however often.
+/// Compares two lists of lines, including how often each line occurs.
 pub(super) fn lines(recorded: &[String], now: &[String]) -> Option<Difference> {
     if recorded == now {
         return None;
@@ -270,7 +269,7 @@ mod tests {
         assert_eq!(of(&refused, &refused), None);
         assert_eq!(of(&allowed, &refused), Some((None, Some("no".into()))));
         assert_eq!(of(&refused, &allowed), Some((Some("no".into()), None)));
-        // A write that is new and refused is both.
+        // The write is both new and refused.
         assert_eq!(writes(&[], &[refused], PLAIN).len(), 2);
     }
 

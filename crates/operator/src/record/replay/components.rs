@@ -1,6 +1,4 @@
-//! Finds the component of a record by its digest.
-//!
-//! Never takes one whose content is another.
+//! Finds the component of a record by its digest. A file with other content is never used.
 
 use std::{
     collections::HashMap,
@@ -12,27 +10,24 @@ use sha2::{Digest as _, Sha256};
 
 use crate::record::{directory::COMPONENTS, directory::component_file, tape::hex};
 
-/// There is no such component.
+/// Why there is no component.
 #[derive(Debug, thiserror::Error)]
 pub enum ComponentError {
-    /// Nowhere.
+    /// The component is in none of the places.
     #[error(
         "the component {digest} of hook {hook} is not in {places}: name a directory that has it with --component-dir, or another component with --with"
     )]
     Missing {
-        /// `sha256:…`
+        /// The digest, `sha256:…`.
         digest: String,
-        /// Whose.
         hook: String,
-        /// Where it was looked for.
+        /// The directories that were searched.
         places: String,
     },
-    /// The file, or a directory.
+    /// A file or a directory cannot be read.
     #[error("can't read {path}")]
     File {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -42,12 +37,12 @@ pub enum ComponentError {
 #[derive(Debug, Default)]
 pub struct Components {
     directories: Vec<PathBuf>,
-    /// By digest, files that are called otherwise.
+    /// Files with other names, by digest.
     named: HashMap<String, PathBuf>,
 }
 
 impl Components {
-    /// Looks into these directories, besides those beside records.
+    /// Searches these directories, in addition to the folders next to records.
     pub fn new(directories: &[PathBuf]) -> Result<Self, ComponentError> {
         let mut named = HashMap::new();
         for directory in directories {
@@ -62,7 +57,7 @@ impl Components {
         Ok(Self { directories: directories.to_vec(), named })
     }
 
-    /// The component of a record in this directory.
+    /// Finds the component of a record in this directory.
     pub fn find(&self, records: &Path, wanted: &str, hook: &str) -> Result<Vec<u8>, ComponentError> {
         let beside = records.join(COMPONENTS);
         let kept = beside.join(component_file(wanted));

@@ -1,6 +1,4 @@
-//! Finds the answer to a call among a record's, in whatever order calls come.
-//!
-//! Never answers a read that was not recorded.
+//! Finds the answer to a call in a record, in whatever order calls come. A read that was not recorded gets an error.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,17 +11,17 @@ use super::{
 };
 use crate::record::{Answer, Call, Record, Request};
 
-/// Answers of a record, each given once; those of reads as often as they are asked for. Refusals by permissions are
-/// none: those of the component that is tried decide.
+/// The answers of a record. The answer to a write is given once, and the last answer to a read is repeated. Refusals by
+/// permissions are left out, because the permissions of the new component decide.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Reads, Events and the like, by the request.
+    /// Answers to reads, Events and the like, by request.
     answers: HashMap<String, VecDeque<Answer>>,
-    /// Writes, by the operation.
+    /// Writes by operation.
     exact: HashMap<String, VecDeque<usize>>,
-    /// Writes, by verb and object.
+    /// Writes by verb and object.
     alike: HashMap<String, VecDeque<usize>>,
-    /// Writes, until they are used.
+    /// Writes that were not used yet.
     writes: Vec<Option<Written>>,
 }
 
@@ -57,7 +55,8 @@ impl Found {
         self.alike.entry(place(operation)).or_default().push_back(index);
     }
 
-    /// The answer, or what comes nearest to the truth. `refuses` says what the host would refuse.
+    /// Returns the recorded answer, or one that is as close to it as possible. `refuses` says what the host would
+    /// refuse.
     pub fn answer(&mut self, request: &Request, refuses: &Refuses) -> Answer {
         match request {
             Request::Write { operation } => Answer::Written(self.written(operation, refuses)),
@@ -84,7 +83,7 @@ impl Found {
 
     fn other(&mut self, request: &Request) -> Answer {
         if let Some(answers) = self.answers.get_mut(&canonical(request)) {
-            // The last one holds for all further reads.
+            // The last answer also serves all further reads.
             let next = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };
             if let Some(answer) = next {
                 return answer;
@@ -121,7 +120,7 @@ fn take(index: &mut HashMap<String, VecDeque<usize>>, key: &str, writes: &mut [O
     None
 }
 
-/// As if the server had taken the object as it was sent.
+/// The answer as if the server had stored the object that was sent.
 fn sent(operation: &Operation) -> Option<String> {
     match operation {
         Operation::Create(create) => Some(create.object.clone()),

@@ -1,6 +1,5 @@
-//! Answers a run out of a record.
-//!
-//! Never asks anybody, and never makes up an object that nobody wrote.
+//! A host that answers a run from a record. It never contacts a cluster, and never makes up an object that nobody
+//! wrote.
 
 use std::{
     collections::HashMap,
@@ -27,9 +26,9 @@ use crate::record::{Answer, Call, Record, Request, secrets::Key, tape::sample_li
 /// How calls are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// In the recorded order: the first other call ends the run.
+    /// In the recorded order. The first call that differs ends the run.
     Exact,
-    /// In any order: each call by its like.
+    /// In any order. Each call gets the answer to a similar one.
     Matching,
 }
 
@@ -37,7 +36,7 @@ pub(super) enum Mode {
 pub(super) struct ReplayHost {
     record: Arc<Record>,
     key: Option<Key>,
-    /// What is refused to the component that is tried, where one is.
+    /// What is refused to the new component, if there is one.
     refuses: Option<Arc<Refuses>>,
     moment: Moment,
     ambient: Arc<Replayed>,
@@ -46,15 +45,15 @@ pub(super) struct ReplayHost {
 }
 
 struct State {
-    /// Calls that were made.
+    /// The calls that were made.
     made: Vec<Call>,
     found: Found,
     difference: Option<Difference>,
-    /// The run has come as far as the recorded one.
+    /// Whether the run came as far as the recorded one.
     over: bool,
 }
 
-/// What became of the run.
+/// What the run did.
 pub(super) struct Seen {
     pub made: Vec<Call>,
     pub difference: Option<Difference>,
@@ -76,7 +75,7 @@ impl ReplayHost {
         }
     }
 
-    /// Comes when nothing the run does can matter any more.
+    /// Returns when nothing that the run does can matter any more.
     pub async fn stopped(&self) {
         self.stop.notified().await;
     }
@@ -113,7 +112,7 @@ impl ReplayHost {
         let fields = match call.map(|call| same_call(&call.request, request, secrets)) {
             Some(Ok(())) => {
                 let answer = call.and_then(|call| call.answer.clone());
-                // Nobody knows what an interrupted run would have done next.
+                // It is not known what an interrupted run would have done next.
                 let last = number + 1 == self.record.calls.len();
                 state.over = answer.is_none() || (last && interrupted(&self.record));
                 return answer;
@@ -130,7 +129,8 @@ impl ReplayHost {
         None
     }
 
-    /// An answer of the kind that `take` knows; else the run waits, and is ended meanwhile.
+    /// Returns the answer if it has the kind that `take` expects. Otherwise the run waits, and is ended in the
+    /// meantime.
     async fn ask<T>(&self, request: Request, take: impl FnOnce(Answer) -> Option<T>) -> T {
         match self.answer(request).and_then(take) {
             Some(answer) => answer,

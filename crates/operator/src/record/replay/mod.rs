@@ -1,7 +1,5 @@
-//! A recorded run once more: the same component, which must do the same again, or another one, whose
-//! writes are compared.
-//!
-//! Never talks to a cluster.
+//! Runs a recorded run again: the same component, which must do the same, or another one, whose writes are compared. It
+//! never contacts a cluster.
 
 mod ambient;
 mod compare;
@@ -24,42 +22,42 @@ use ambient::Replayed;
 use compare::Secrets;
 use host::{Mode, ReplayHost, Seen};
 
-/// The time that a replayed run has at least: this machine may be slower than the recorded one.
+/// The minimum time limit of a replayed run, because this machine may be slower than the one that recorded it.
 const TIME: Duration = Duration::from_secs(60);
 
-/// A record that can be read, and can't be replayed.
+/// Why a valid record cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
     /// Something is missing.
     #[error("the record is incomplete: {0}")]
     Incomplete(String),
-    /// The name.
+    /// The name of the hook is invalid.
     #[error("the record names no hook")]
     Hook(#[from] InvalidName),
-    /// The id.
+    /// The ID of the run is invalid.
     #[error("the record's run id {0:?} is no id of a run")]
     Run(String),
-    /// Seeds and random bytes.
+    /// Seeds and random bytes are invalid.
     #[error("the record's random values are no hexadecimal numbers")]
     Random,
 }
 
-/// What the host refuses by a hook's permissions: the error that the hook is told. A batch is asked about write by write.
+/// What the host refuses by a hook's permissions, as the error that the hook receives. It is called separately for each
+/// write of a batch.
 pub type Refuses = dyn Fn(&Request) -> Option<CallError> + Send + Sync;
 
-/// What the document of another component says, which then holds in place of what was recorded.
+/// The document of another component, which replaces the recorded one.
 #[derive(Clone)]
 pub struct Tried {
-    /// What it asks for.
+    /// The permissions that the document requests.
     pub permissions: Arc<[Permission]>,
-    /// Its limits.
     pub limits: Limits,
-    /// What these permissions come to.
+    /// What these permissions refuse.
     pub refuses: Arc<Refuses>,
 }
 
-/// Replays a run. Nothing differs: it was the same. `tried` is there when the component is another than the recorded
-/// one; `key` is that of the record's placeholders.
+/// Replays a run. If nothing differs, the result is empty. `tried` is set if the component is not the recorded one.
+/// `key` is the key of the record's placeholders.
 pub async fn replay(
     sandbox: &Sandbox,
     component: &LoadedHook,
@@ -96,7 +94,7 @@ pub async fn replay(
     Ok(report.map(|report| differences(&record, &seen, &report, mode, secrets)).unwrap_or_default())
 }
 
-/// Of a run that came to its end.
+/// The differences of a run that ended.
 fn differences(
     record: &Record,
     seen: &Seen,
@@ -130,7 +128,7 @@ fn unmade(record: &Record, made: usize) -> Option<Difference> {
     })
 }
 
-/// Nobody knows what such a run would have done next.
+/// It is not known what such a run would have done next.
 fn interrupted(record: &Record) -> bool {
     record.end.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Interrupted)
 }
@@ -150,7 +148,7 @@ fn ends(record: &Record, report: &RunReport<Given>, mode: Mode) -> Vec<Differenc
     differences
 }
 
-/// Another component may put a failure into other words.
+/// Another component may describe a failure in other words.
 fn said(failure: Option<&RecordedFailure>, mode: Mode) -> String {
     match failure {
         None => "success".to_owned(),

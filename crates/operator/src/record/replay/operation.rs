@@ -1,24 +1,22 @@
-//! Requests and operations as JSON that can be compared, and what they write to.
-//!
-//! Never judges what differs.
+//! Requests and operations as JSON that can be compared, and the objects that they write.
 
 use boathook_core::model::{CallError, CallReason, EmitEvent, ObjectRef, Operation, PatchBody};
 use serde_json::Value;
 
 use crate::record::{Answer, Call, RecordedAnswer, Request};
 
-/// Fields of operations that hold JSON as text.
+/// Fields of operations that contain JSON as text.
 const TEXTS: [&str; 5] = ["object", "json", "merge", "strategic", "patch"];
 
-/// One write, as it is compared.
+/// One write in the form that is compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Written {
-    /// `v1 Secret a/b`
+    /// For example `v1 Secret a/b`.
     pub object: String,
     pub verb: &'static str,
     /// The operation, with its object as JSON.
     pub body: Value,
-    /// The hook's permissions do not have it: what the hook was told.
+    /// The error that the hook received, if its permissions do not allow the write.
     pub refused: Option<String>,
 }
 
@@ -38,7 +36,7 @@ fn refusal(error: Option<&CallError>) -> Option<String> {
     error.filter(|error| error.reason == CallReason::ForbiddenByGrant).map(|error| error.message.clone())
 }
 
-/// All writes among the calls, in order.
+/// Lists all writes among the calls, in order.
 pub(super) fn writes(calls: &[Call]) -> Vec<Written> {
     calls.iter().flat_map(of_call).collect()
 }
@@ -74,14 +72,14 @@ pub(super) fn answer(answer: &RecordedAnswer) -> Value {
     }
 }
 
-/// A text that is equal for equal requests, however their JSON is written.
+/// A text that is equal for equal requests, however their JSON is formatted.
 pub(super) fn canonical(value: &impl serde::Serialize) -> String {
     let mut value = readable(value);
     value.sort_all_objects();
     value.to_string()
 }
 
-/// Verb and object: writes that share them are taken for the same write with another content.
+/// The verb and the object. Writes that share them count as the same write with other content.
 pub(super) fn place(operation: &Operation) -> String {
     format!("{} {}", verb(operation), object(operation))
 }

@@ -1,6 +1,5 @@
-//! Differences as text for people.
-//!
-//! Never passes on control characters: what hooks write is theirs, the terminal is not.
+//! Differences as text for people. The text contains no control characters, because hooks wrote the values and the text
+//! goes to a terminal.
 
 use std::fmt;
 
@@ -12,7 +11,7 @@ use super::{
 };
 use crate::record::Request;
 
-/// The longest value that is shown whole.
+/// The maximum length of a value that is shown completely.
 const LONGEST: usize = 400;
 
 impl fmt::Display for Difference {

@@ -1,7 +1,5 @@
-//! Takes the values of Secrets out of a record, so that it can be replayed all the same: each becomes
-//! a placeholder, and the same value the same one wherever it stands.
-//!
-//! Never decides whether that is wanted.
+//! Removes the values of Secrets from a record in such a way that it can still be replayed. Each value becomes a
+//! placeholder, and the same value becomes the same placeholder everywhere.
 
 mod placeholder;
 mod reconcile;
@@ -23,15 +21,15 @@ use super::{
 use scrub::Scrubber;
 use walk::Pass;
 
-/// Bindings of a hook that match Secrets.
+/// The bindings of a hook that match Secrets.
 pub fn bindings_of_secrets(spec: &HookSpec) -> Vec<BindingName> {
     let of_secrets =
         |binding: &&KubernetesBinding| matches!(binding.kind.to_lowercase().as_str(), "secret" | "secrets");
     spec.kubernetes.iter().filter(of_secrets).map(|binding| binding.name.clone()).collect()
 }
 
-/// Replaces the values of Secrets. `bindings` match Secrets: what their filters give is replaced too,
-/// save what is known to be public.
+/// Replaces the values of Secrets. `bindings` match Secrets, so the results of their filters are replaced, too, except
+/// for what is known to be public.
 pub fn redact(mut record: Record, key: &Key, bindings: &[BindingName]) -> Result<Record, serde_json::Error> {
     let mut pass = Pass::new(key);
     inputs(&mut record, &mut pass, bindings);
@@ -75,7 +73,7 @@ fn item(item: &mut RecordedItem, pass: &mut Pass<'_>, secret: bool) {
     }
 }
 
-/// Whether the run wrote a value into a Secret that it had not read.
+/// Replaces values in calls. Returns whether the run wrote a value into a Secret that it had not read.
 fn calls(record: &mut Record, pass: &mut Pass<'_>) -> bool {
     let mut made = false;
     for call in &mut record.calls {
@@ -109,7 +107,7 @@ fn calls(record: &mut Record, pass: &mut Pass<'_>) -> bool {
     made
 }
 
-/// Whether the answer holds a value of a Secret that was not in the question.
+/// Replaces values in the answer. Returns whether it contains a value of a Secret that was not in the question.
 fn answer(record: &mut Record, pass: &mut Pass<'_>) -> bool {
     pass.found_new = false;
     let of_secret = record.question.as_ref().is_some_and(about_secret);
@@ -124,15 +122,15 @@ fn answer(record: &mut Record, pass: &mut Pass<'_>) -> bool {
     pass.found_new
 }
 
-/// Whether a review is about a Secret: its patch does not say so itself.
+/// Whether a review is about a Secret. Its patch alone does not show that.
 fn about_secret(question: &RecordedQuestion) -> bool {
     let (Asks::Validating { request } | Asks::Mutating { request }) = &question.asks else { return false };
     let kind = serde_json::from_str::<Value>(request).map(|request| request.pointer("/kind/kind").cloned());
-    // What can't be read is taken for the worst.
+    // If the kind cannot be read, assume a Secret.
     kind.map_or(true, |kind| kind.as_ref().and_then(Value::as_str) == Some("Secret"))
 }
 
-/// What it makes of a Secret is seen in its answer only.
+/// What the program makes of a Secret is only in the answer.
 fn is_program(operation: &Operation) -> bool {
     matches!(operation, Operation::Patch(patch) if patch.target.kind == "Secret" && matches!(patch.body, PatchBody::Jq(_)))
 }
@@ -153,7 +151,7 @@ fn operation(operation: &mut Operation, pass: &mut Pass<'_>) {
                 }
                 PatchBody::Json(body) | PatchBody::Merge(body) | PatchBody::Strategic(body) => pass.json(body),
                 PatchBody::Apply { object, .. } => pass.json(object),
-                // Its values are in the answer, and are found here then.
+                // The values are in the answer, and are replaced there.
                 PatchBody::Jq(_) => {}
             }
         }

@@ -1,37 +1,36 @@
-//! What stands for the value of a Secret: letters of the same length, the same for the same value.
-//!
-//! Never reversible: a keyed hash, of which each byte becomes one of 36 letters.
+//! The placeholder for the value of a Secret: letters of the same length, and the same letters for the same value. It
+//! cannot be reversed: it is a keyed hash, of which each byte becomes one of 36 letters.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};
 
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// What makes placeholders differ from those of other records.
+/// The key that makes placeholders differ from those of other records.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// Bytes of a key.
+    /// The length of a key in bytes.
     pub const LEN: usize = 32;
 
-    /// A key that was kept.
+    /// A key that was stored.
     pub fn new(bytes: [u8; Self::LEN]) -> Self {
         Self(bytes)
     }
 
-    /// A new one.
+    /// A new key.
     pub fn random() -> Self {
         Self(rand::random())
     }
 
-    /// To keep it.
+    /// The bytes to store.
     pub fn bytes(&self) -> &[u8; Self::LEN] {
         &self.0
     }
 
-    /// Of a value of `data`: base64 of letters, so that whoever decodes it finds as many bytes as there
-    /// were. What is no base64 is replaced as text.
+    /// The placeholder for a value of `data`: letters in base64, which decode to the same number of bytes as before. A
+    /// value that is not base64 is replaced as text.
     pub(super) fn data(&self, value: &str) -> String {
         match STANDARD.decode(value) {
             Ok(bytes) => STANDARD.encode(self.letters(&bytes)),
@@ -39,7 +38,7 @@ impl Key {
         }
     }
 
-    /// Of a value of `stringData`.
+    /// The placeholder for a value of `stringData`.
     pub(super) fn text(&self, value: &str) -> String {
         self.letters(value.as_bytes())
     }
@@ -64,7 +63,7 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// What a value of `data` says, where that is text.
+/// Decodes a value of `data`, if it is text.
 pub(super) fn decoded(value: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(value).ok()?).ok()
 }

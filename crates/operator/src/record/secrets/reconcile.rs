@@ -1,13 +1,11 @@
-//! Takes a value of a Secret for the recorded one where only its placeholder is known.
-//!
-//! Never looks outside of Secrets and of tokens.
+//! Treats a value of a Secret as the recorded one if only its placeholder is known. It changes only Secrets and tokens.
 
 use serde_json::Value;
 
 use super::placeholder::Key;
 
-/// Puts the recorded placeholder in the place of each value of a Secret that it stands for: by its key, or,
-/// where the run `made` values of random numbers that nobody has any more, for any value.
+/// Replaces each value of a Secret with the recorded placeholder if the placeholder stands for it. The key decides
+/// that. If the run `made` values from random numbers that were not recorded, any value matches.
 pub(in crate::record) fn reconcile(recorded: &Value, now: &mut Value, key: Option<&Key>, made: bool) {
     match (recorded, now) {
         (Value::Object(before), Value::Object(after)) => {

@@ -1,23 +1,22 @@
-//! Replaces values of Secrets wherever else they stand in a record: logs, names, other objects.
-//!
-//! Never replaces short ones: they would be found in words that have nothing to do with them.
+//! Replaces values of Secrets in the rest of a record: logs, names, other objects. It leaves short values, because they
+//! would occur in unrelated words.
 
 use std::collections::HashMap;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
-/// Shorter values are replaced in Secrets only.
+/// Shorter values are replaced only in Secrets.
 pub const SHORTEST: usize = 8;
 
-/// Knows what is to be replaced.
+/// Knows what to replace.
 pub(super) struct Scrubber {
     patterns: AhoCorasick,
     replacements: Vec<String>,
 }
 
 impl Scrubber {
-    /// `None` if there is nothing to look for.
+    /// Returns `None` if there is nothing to replace.
     pub fn new(replaced: &HashMap<String, String>) -> Option<Self> {
         let (mut patterns, mut replacements) = (Vec::new(), Vec::new());
         for (value, placeholder) in replaced.iter().filter(|(value, _)| value.len() >= SHORTEST) {
@@ -37,7 +36,7 @@ impl Scrubber {
         Some(Self { patterns, replacements })
     }
 
-    /// All texts of a JSON value.
+    /// Replaces in all texts of a JSON value.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) if self.patterns.is_match(text.as_str()) => {

@@ -1,6 +1,4 @@
-//! Finds Secrets in JSON, and replaces their values.
-//!
-//! Never looks for a value in other text; that is `scrub.rs`.
+//! Finds Secrets in JSON, and replaces their values. `scrub.rs` replaces values in other texts.
 
 use std::collections::HashMap;
 
@@ -8,21 +6,21 @@ use serde_json::{Map, Value};
 
 use super::placeholder::{Key, decoded};
 
-/// Keys whose texts in a filter's result are taken for what they say.
+/// Keys in a filter's result whose texts are not values of Secrets.
 const PUBLIC: [&str; 8] = ["name", "namespace", "uid", "resourceVersion", "type", "kind", "apiVersion", "phase"];
 
-/// Keys whose maps in a filter's result are taken for what they say.
+/// Keys in a filter's result whose maps contain no values of Secrets.
 const PUBLIC_MAPS: [&str; 3] = ["labels", "annotations", "metadata"];
 
-/// Kinds that are no Secrets and hold a credential, and where.
+/// Kinds other than Secret that contain a credential, and its position.
 const TOKENS: [(&str, [&str; 2]); 2] = [("TokenRequest", ["status", "token"]), ("TokenReview", ["spec", "token"])];
 
-/// What replaces, and what was replaced.
+/// The key of the placeholders, and what was replaced.
 pub(super) struct Pass<'k> {
     key: &'k Key,
-    /// From each text that was replaced to what replaced it.
+    /// The placeholder for each text that was replaced.
     pub replaced: HashMap<String, String>,
-    /// A value was replaced that was not replaced before.
+    /// Whether a value was replaced for the first time.
     pub found_new: bool,
 }
 
@@ -31,7 +29,7 @@ impl<'k> Pass<'k> {
         Self { key, replaced: HashMap::new(), found_new: false }
     }
 
-    /// A JSON text in which Secrets may be, or tokens.
+    /// Replaces values in a JSON text that may contain Secrets or tokens.
     pub fn json(&mut self, text: &mut String) {
         // A hook may write the letters of a kind as escapes.
         if ["Secret", "TokenRe", "\\u"].iter().any(|part| text.contains(part)) {
@@ -39,7 +37,7 @@ impl<'k> Pass<'k> {
         }
     }
 
-    /// A JSON text that is a part of a Secret: the body of a patch.
+    /// Replaces values in a JSON text that is a part of a Secret: the body of a patch.
     pub fn secret(&mut self, text: &mut String) {
         self.parsed(text, |pass, value| match value {
             Value::Array(operations) => operations.iter_mut().for_each(|operation| pass.patch(operation)),
@@ -48,7 +46,7 @@ impl<'k> Pass<'k> {
         });
     }
 
-    /// What a `jqFilter` made of a Secret.
+    /// Replaces values in the result of a `jqFilter` on a Secret.
     pub fn filter_result(&mut self, text: &mut String, known: &[&str]) {
         self.parsed(text, |pass, value| pass.leaf(value, known));
     }
@@ -62,7 +60,7 @@ impl<'k> Pass<'k> {
                     *text = value.to_string();
                 }
             }
-            // It may be a Secret all the same.
+            // The text may be a Secret despite that.
             Err(_) => *text = self.text(text),
         }
     }
@@ -82,13 +80,13 @@ impl<'k> Pass<'k> {
                 fields.values_mut().for_each(|value| self.value(value));
             }
             Value::Array(values) => values.iter_mut().for_each(|value| self.value(value)),
-            // As in kubectl's annotation of what was applied last.
+            // As in kubectl's last-applied-configuration annotation.
             Value::String(text) if text.trim_start().starts_with(['{', '[']) => self.json(text),
             _ => {}
         }
     }
 
-    /// The fields of a Secret.
+    /// Replaces values in the fields of a Secret.
     fn fields(&mut self, fields: &mut Map<String, Value>) {
         for (key, replace) in [("data", Self::data as fn(&mut Self, &str) -> String), ("stringData", Self::text)] {
             if let Some(Value::Object(values)) = fields.get_mut(key) {
@@ -102,7 +100,7 @@ impl<'k> Pass<'k> {
         }
     }
 
-    /// One operation of a JSON Patch of a Secret.
+    /// Replaces values in one operation of a JSON Patch of a Secret.
     fn patch(&mut self, operation: &mut Value) {
         let path = operation.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
         let Some(value) = operation.get_mut("value") else { return };
@@ -128,7 +126,7 @@ impl<'k> Pass<'k> {
         }
     }
 
-    /// A text in a filter's result, unless it is known to be public.
+    /// Replaces a text in a filter's result, unless it is known to be public.
     fn leaf(&mut self, value: &mut Value, known: &[&str]) {
         match value {
             Value::Object(fields) => {
@@ -173,7 +171,7 @@ impl<'k> Pass<'k> {
         placeholder
     }
 
-    /// Parts of a value that a hook may take out of it: its lines, and credentials in a JSON document.
+    /// Remembers parts of a value that a hook may extract: its lines, and credentials in a JSON document.
     fn parts(&mut self, value: &str, placeholder: &str) {
         const LONG_LINE: usize = 16;
         let mut start = 0;

@@ -1,7 +1,7 @@
-//! Metrics that hooks report, each with the label `hook`: applied run by run, served as text.
+//! Metrics that hooks report, each with the label `hook`. They are applied run by run and served as text.
 //!
-//! Never mixes with the operator's own metrics, and never lets a hook touch another's series. What a hook may report
-//! does not depend on what others report: a name has a type for each hook, and `text` shows them together.
+//! They are separate from the operator's own metrics, and no hook can change another hook's series. What a hook may
+//! report does not depend on what others report: a name has a type for each hook, and `text` shows them together.
 
 mod series;
 #[cfg(test)]
@@ -20,69 +20,59 @@ use boathook_core::{
 
 use series::HookSeries;
 
-/// A metric operation that can't be applied to what is there.
+/// Why a metric operation cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookMetricError {
-    /// The hook reports it as another type.
+    /// The hook already reports the metric with another type.
     #[error("metric {name} of this hook is a {is}, and can't be a {wanted} too: choose another name")]
     Kind {
-        /// The metric.
         name: String,
-        /// What it is.
+        /// The type of the metric.
         is: MetricKind,
-        /// What it was to be.
+        /// The requested type.
         wanted: MetricKind,
     },
-    /// The name is one of the lines of a histogram.
+    /// The name is that of a line of a histogram.
     #[error("metric {name} and histogram {histogram} would share the line {line}: choose another name")]
     Line {
-        /// The metric.
         name: String,
-        /// The histogram.
         histogram: String,
-        /// What both would show.
+        /// The line that both would show.
         line: String,
     },
-    /// A histogram with other buckets than before.
+    /// The histogram has other buckets than before.
     #[error("histogram {name} of this hook has the buckets {are:?}: observe with the same ones")]
     Buckets {
-        /// The metric.
         name: String,
-        /// What it has.
+        /// The buckets of the metric.
         are: String,
     },
-    /// The hook has as many series as it may.
+    /// The hook already has the maximum number of series.
     #[error(
         "metric {name}: this hook would have more than {max} series (a histogram counts as its buckets and three more): use fewer label values, expire groups, or raise --hook-metrics-series"
     )]
     Full {
-        /// The metric.
         name: String,
-        /// How many there may be.
+        /// The maximum number of series.
         max: usize,
     },
-    /// The hook's tenant keeps as much as it may.
+    /// The hook's tenant already keeps its maximum.
     #[error(
         "metric {name}: the bindings and metrics of {tenant} keep as much as their share is: use fewer label values and shorter ones, expire groups, or give the operator more memory (--memory-limit)"
     )]
-    Room {
-        /// The metric.
-        name: String,
-        /// Whose hook it is.
-        tenant: String,
-    },
+    Room { name: String, tenant: String },
 }
 
-/// What became of a run's operations.
+/// The result of a run's operations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Applied {
-    /// Operations that were left out.
+    /// The number of operations that were left out.
     pub refused: usize,
-    /// Why the first of them was.
+    /// Why the first of them was left out.
     pub first: Option<HookMetricError>,
 }
 
-/// All hooks' metrics.
+/// The metrics of all hooks.
 #[derive(Debug)]
 pub struct HookMetrics {
     max_series: usize,
@@ -90,15 +80,16 @@ pub struct HookMetrics {
 }
 
 impl HookMetrics {
-    /// Series that a hook may have, unless the admin chooses otherwise.
+    /// The maximum number of series of a hook, unless the admin chooses another one.
     pub const DEFAULT_MAX_SERIES: usize = 1_000;
 
-    /// None yet; each hook may have so many series.
+    /// Creates an empty value. Each hook may have up to `max_series` series.
     pub fn new(max_series: usize) -> Self {
         Self { max_series, hooks: Mutex::default() }
     }
 
-    /// What a hook reports takes of this room, which its tenant shares with others; otherwise only their number is bounded.
+    /// Makes the hook's series take their memory from this room, which its tenant shares. Without a room only the
+    /// number of series is limited.
     pub fn settle(&self, hook: &HookName, room: Share) {
         self.hooks().entry(hook.clone()).or_insert_with(|| HookSeries::of(hook)).settle(room);
     }
@@ -107,8 +98,8 @@ impl HookMetrics {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a sample could be applied now. `in_run` is the number of series that its run has
-    /// reported so far, with this one.
+    /// Checks whether a sample could be applied now. `in_run` is the number of series that its run has reported so far,
+    /// including this one.
     pub fn check(&self, hook: &HookName, sample: &MetricSample, in_run: usize) -> Result<(), HookMetricError> {
         if in_run > self.max_series {
             return Err(self.full(sample));
@@ -117,7 +108,7 @@ impl HookMetrics {
         let Some(own) = hooks.get(hook) else { return Ok(()) };
         own.check_name(sample)?;
         own.check_buckets(sample)?;
-        // A group's series are replaced: whether they fit is known when the run has ended.
+        // The series of a group are replaced, so it is not known whether they fit until the run has ended.
         if sample.group().is_none() && own.growth(sample) + own.used() > self.max_series {
             return Err(self.full(sample));
         }
@@ -128,8 +119,8 @@ impl HookMetrics {
         HookMetricError::Full { name: sample.name().to_string(), max: self.max_series }
     }
 
-    /// Applies the operations of a run that succeeded, all at once for who reads: those for a group
-    /// replace the hook's series of that group.
+    /// Applies the operations of a run that succeeded. Readers see all of them at once. Operations for a group replace
+    /// the hook's series of that group.
     pub fn apply(&self, hook: &HookName, ops: &[MetricOp]) -> Applied {
         let mut applied = Applied::default();
         if ops.is_empty() {
@@ -168,12 +159,12 @@ impl HookMetrics {
         Ok(())
     }
 
-    /// Drops everything of a hook that is gone.
+    /// Drops everything of a hook that was removed.
     pub fn forget(&self, hook: &HookName) {
         self.hooks().remove(hook);
     }
 
-    /// Series that a hook reports now.
+    /// The number of series that a hook reports now.
     pub fn series(&self, hook: &HookName) -> usize {
         self.hooks().get(hook).map_or(0, HookSeries::used)
     }

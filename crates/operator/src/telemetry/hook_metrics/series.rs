@@ -1,5 +1,4 @@
-//! One hook's series: what `add`, `set`, `observe` and `expire` do to them, and the memory that they take. Never knows of
-//! other hooks.
+//! One hook's series: what `add`, `set`, `observe` and `expire` do to them, and the memory that they take.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,9 +10,9 @@ use boathook_core::{
 
 use super::HookMetricError;
 
-/// Bytes of a line besides names, labels and the hook.
+/// The bytes of a line, not counting names, labels and the hook.
 const LINE: usize = 64;
-/// How often a line is there: in what is kept, and on the pages that are being read.
+/// How many copies of a line exist: in the stored series, and on the pages that are being read.
 const TIMES: usize = 4;
 
 /// The series of one hook.
@@ -21,32 +20,32 @@ const TIMES: usize = 4;
 pub(super) struct HookSeries {
     metrics: BTreeMap<Arc<str>, Metric>,
     used: usize,
-    /// Of all lines.
+    /// The bytes of all lines.
     bytes: usize,
-    /// Of the hook's name.
+    /// The length of the hook's name.
     hook: usize,
-    /// What its tenant shares with others. Absent: as much as its series need.
+    /// The memory that the tenant shares. `None`: the series may take as much as they need.
     room: Option<Share>,
 }
 
-/// The series of one name. The name is free again when there are none.
+/// The series of one name. When there are none, another type may use the name.
 #[derive(Debug)]
 pub(super) struct Metric {
     pub kind: MetricKind,
     pub series: BTreeMap<MetricLabels, Series>,
 }
 
-/// A histogram shows as lines with these names.
+/// A histogram is shown as lines with these suffixes.
 pub(super) const SUFFIXES: [&str; 3] = ["_bucket", "_sum", "_count"];
 
-/// One series, which belongs to the group that reported it last.
+/// One series. It belongs to the group that reported it last.
 #[derive(Debug)]
 pub(super) struct Series {
     group: Option<Arc<str>>,
     pub(super) value: Value,
 }
 
-/// What a series shows.
+/// The value of a series.
 #[derive(Debug)]
 pub(super) enum Value {
     /// A counter or a gauge.
@@ -54,7 +53,7 @@ pub(super) enum Value {
     /// A histogram.
     Histogram {
         bounds: Arc<[f64]>,
-        /// One for each bound, not cumulated.
+        /// One count for each bound, not cumulative.
         counts: Box<[u64]>,
         sum: f64,
         count: u64,
@@ -62,7 +61,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Series that Prometheus gets of it.
+    /// The number of series that Prometheus gets from this one.
     fn series(&self) -> usize {
         match self {
             Self::Number(_) => 1,
@@ -91,7 +90,7 @@ impl Value {
                 *sum += value;
                 *count += 1;
             }
-            // A name has one type.
+            // A name has only one type, so this cannot occur.
             (Self::Number(_), MetricValue::Observe { .. })
             | (Self::Histogram { .. }, MetricValue::Add(_) | MetricValue::Set(_)) => {}
         }
@@ -103,12 +102,12 @@ impl HookSeries {
         Self { metrics: BTreeMap::new(), used: 0, bytes: 0, hook: hook.as_str().len(), room: None }
     }
 
-    /// From now on its series take this room.
+    /// Makes the series take their memory from this room.
     pub fn settle(&mut self, room: Share) {
         self.room.get_or_insert(room);
     }
 
-    /// Takes the room that a sample needs. The tenant that has none.
+    /// Takes the room that a sample needs. The error is the tenant that has none.
     pub fn make_room(&mut self, sample: &MetricSample) -> Result<(), String> {
         if self.growth(sample) == 0 {
             return Ok(());
@@ -119,25 +118,25 @@ impl HookSeries {
         if more == 0 || room.grow(more) { Ok(()) } else { Err(room.tenant().to_string()) }
     }
 
-    /// Gives back the room that is not needed any more.
+    /// Gives back room that is no longer needed.
     pub fn give_back(&mut self) {
         if let Some(room) = &mut self.room {
             room.shrink(room.units().saturating_sub(units(self.bytes)));
         }
     }
 
-    /// Series that Prometheus gets of this hook.
+    /// The number of series that Prometheus gets from this hook.
     pub fn used(&self) -> usize {
         self.used
     }
 
-    /// Series that a sample would add.
+    /// The number of series that a sample would add.
     pub fn growth(&self, sample: &MetricSample) -> usize {
         let known = self.metrics.get(sample.name()).is_some_and(|metric| metric.series.contains_key(sample.labels()));
         if known { 0 } else { sample.series() }
     }
 
-    /// A name has one type, and no line two meanings.
+    /// Checks that the name has no other type, and that no line would have two meanings.
     pub fn check_name(&self, sample: &MetricSample) -> Result<(), HookMetricError> {
         let (name, wanted) = (sample.name(), sample.kind());
         match self.metrics.get(name) {
@@ -166,7 +165,7 @@ impl HookSeries {
         Ok(())
     }
 
-    /// All series of a histogram have the same buckets.
+    /// Checks that all series of a histogram have the same buckets.
     pub fn check_buckets(&self, sample: &MetricSample) -> Result<(), HookMetricError> {
         let one = self.metrics.get(sample.name()).and_then(|metric| metric.series.values().next());
         match one.map(|series| &series.value) {
@@ -178,7 +177,7 @@ impl HookSeries {
         }
     }
 
-    /// Applies a sample. A series that was of another group begins anew.
+    /// Applies a sample. A series that belonged to another group starts over.
     pub fn record(&mut self, sample: &MetricSample) {
         let metric = || Metric { kind: sample.kind(), series: BTreeMap::new() };
         let series = &mut self.metrics.entry(sample.name().clone()).or_insert_with(metric).series;
@@ -209,13 +208,13 @@ impl HookSeries {
         self.metrics.retain(|_, metric| !metric.series.is_empty());
     }
 
-    /// All of them, by name and labels.
+    /// All series by name.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Metric)> {
         self.metrics.iter()
     }
 }
 
-/// Bytes of so many lines. Escaped, a label's value may be twice as long.
+/// The bytes of this number of lines. A label's value may be twice as long when it is escaped.
 fn weight(hook: usize, name: &str, labels: &MetricLabels, lines: usize) -> usize {
     let labels: usize = labels.iter().map(|(label, value)| label.len() + 2 * value.len()).sum();
     lines * (LINE + hook + name.len() + labels)

@@ -129,7 +129,7 @@ fn no_series_is_shown_twice() {
     let metrics = metrics();
     apply(&metrics, "a", &[set("g", &[("x", "")], "one", 1.0), set("g", &[], "two", 2.0), add("n", &[], "", 3.0)]);
     assert_eq!(lines(&metrics), [r#"g{hook="a"} 2"#, r#"n{hook="a"} 3"#]);
-    // A counter that moves into a group begins anew, and goes with it.
+    // A counter that moves into a group starts over, and is removed with the group.
     apply(&metrics, "a", &[add("n", &[], "two", 1.0)]);
     assert_eq!(lines(&metrics), [r#"n{hook="a"} 1"#]);
 }
@@ -149,7 +149,7 @@ fn series_take_room_and_give_it_back() {
     metrics.settle(&hook("a"), pool.nothing(&a));
     let long = "x".repeat(1_000);
     let wide = |n: usize, group| set("wide", &[("n", &n.to_string()), ("text", &long)], group, 1.0);
-    // Each is 2 KiB when its label is escaped, and that four times.
+    // Each series takes 2 KiB with its label escaped, and four times that in total.
     let applied = metrics.apply(&hook("a"), &(0..9).map(|n| wide(n, "g")).collect::<Vec<_>>());
     assert_eq!(applied.refused, 6);
     let text = applied.first.unwrap().to_string();
@@ -158,11 +158,11 @@ fn series_take_room_and_give_it_back() {
         "{text}"
     );
     assert_eq!((lines(&metrics).len(), pool.used(&a)), (3, 25));
-    // What is known changes, and what goes makes room.
+    // A known series can change, and a removed one makes room.
     apply(&metrics, "a", &[wide(0, "g")]);
     assert_eq!((lines(&metrics).len(), pool.used(&a)), (1, 9));
     apply(&metrics, "a", &[wide(3, ""), wide(4, "")]);
-    // A new version of the hook has what the first had.
+    // A new version of the hook keeps what the first one had.
     metrics.settle(&hook("a"), pool.nothing(&a));
     assert_eq!((lines(&metrics).len(), pool.used(&a)), (3, 25));
     metrics.forget(&hook("a"));
@@ -184,7 +184,8 @@ fn a_name_of_a_hook_has_one_type() {
     assert!(text.contains("histogram h of this hook has the buckets \"1\""), "{text}");
 }
 
-/// A tenant that takes all names of another first keeps nobody from reporting, and is not told who reports what.
+/// A tenant that uses all names of another one first cannot keep it from reporting, and does not learn who reports
+/// what.
 // mutant: crates/operator/src/telemetry/hook_metrics/text.rs: `families.contains(name) || lines(name).iter().any(taken)` => `false`
 // mutant: crates/operator/src/telemetry/hook_metrics/mod.rs: `let own = hooks.entry(hook.clone()).or_insert_with(|| HookSeries::of(hook));` => `let own = hooks.entry(HookName::new("one").unwrap_or(hook.clone())).or_insert_with(|| HookSeries::of(hook));`
 #[test]
@@ -217,7 +218,8 @@ same{hook="b"} 2
     assert!(metrics.text().contains("# TYPE h histogram\n"), "{}", metrics.text());
 }
 
-/// As Prometheus's own parser has it: each family once, with one type, and each line below its family.
+/// Checks the text as Prometheus's parser does: each family occurs once, with one type, and each line is below its
+/// family.
 fn check_text(text: &str) {
     let (mut families, mut series) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
     let (mut family, mut kind) = (String::new(), String::new());
@@ -278,19 +280,19 @@ fn a_group_that_is_gone_frees_its_names() {
 fn series_are_bounded_for_each_hook() {
     let metrics = metrics();
     let pod = |n: usize, group| set("pods", &[("pod", &n.to_string())], group, 1.0);
-    // Three for the histogram and one for each of its buckets.
+    // Three series for the histogram, and one for each of its buckets.
     apply(&metrics, "a", &[observe("h", 1.0, &[1.0, 2.0])]);
     apply(&metrics, "a", &(0..15).map(|n| pod(n, "")).collect::<Vec<_>>());
     let text = refusal(&metrics, "a", pod(15, ""));
     assert!(text.starts_with("metric pods: this hook would have more than 20 series"), "{text}");
-    // Known series still change, other hooks have their own bound, and a group makes room for itself.
+    // Known series can still change, other hooks have their own limit, and a group makes room for itself.
     apply(&metrics, "a", &[pod(3, ""), observe("h", 1.0, &[1.0, 2.0])]);
     for _ in 0..3 {
         apply(&metrics, "b", &(0..20).map(|n| pod(n, "all")).collect::<Vec<_>>());
     }
     let applied = metrics.apply(&hook("b"), &(0..25).map(|n| pod(n, "all")).collect::<Vec<_>>());
     assert_eq!(applied.refused, 5);
-    // What a run reports over the bound is refused while it runs.
+    // Samples over the limit are refused while the run is still running.
     let MetricOp::Record(sample) = pod(0, "all") else { unreachable!() };
     assert_eq!(metrics.check(&hook("c"), &sample, 20), Ok(()));
     assert_eq!(metrics.check(&hook("c"), &sample, 21), Err(HookMetricError::Full { name: "pods".into(), max: 20 }));

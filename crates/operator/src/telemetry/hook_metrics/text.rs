@@ -1,9 +1,9 @@
-//! Writes hooks' series in Prometheus's text format 0.0.4. Never changes one.
+//! Writes hooks' series in Prometheus's text format 0.0.4.
 //!
-//! A family has one type there, and hooks need not agree about it: none can be told what another tenant reports, nor
-//! keep it from reporting. So a family of which hooks report different types is `untyped`, and a histogram that would
-//! share a line with another family is shown as its lines, each an `untyped` family of its own. Prometheus stores the
-//! same series in any case.
+//! In this format a family has one type, but hooks need not agree about the type: no hook may learn what another tenant
+//! reports, or keep it from reporting. A family with different types is therefore `untyped`. A histogram that would
+//! share a line with another family is shown as its lines, each of them an `untyped` family. Prometheus stores the same
+//! series in all cases.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,10 +14,10 @@ use boathook_core::model::{HookName, MetricKind, MetricLabels};
 
 use super::series::{HookSeries, SUFFIXES, Value};
 
-/// Lines of one family.
+/// The lines of one family.
 #[derive(Default)]
 struct Family<'a> {
-    /// More than one: it is untyped.
+    /// If there is more than one, the family is untyped.
     kinds: BTreeSet<Type>,
     rows: Vec<Row<'a>>,
 }
@@ -30,7 +30,7 @@ enum Type {
     Untyped,
 }
 
-/// What is shown of a series.
+/// The part of a series that is shown.
 #[derive(Clone, Copy)]
 enum Part {
     Whole,
@@ -45,7 +45,7 @@ struct Row<'a> {
     part: Part,
 }
 
-/// All series, by family, then by hook.
+/// All series, sorted by family and then by hook.
 pub(super) fn write(hooks: &BTreeMap<HookName, HookSeries>) -> String {
     let split = split(hooks);
     let mut families: BTreeMap<String, Family<'_>> = BTreeMap::new();
@@ -73,7 +73,7 @@ pub(super) fn write(hooks: &BTreeMap<HookName, HookSeries>) -> String {
     out
 }
 
-/// The histograms that can't be families: their names, or those of their lines, are the families of others.
+/// The histograms that cannot be families, because their names or those of their lines are used by other families.
 fn split(hooks: &BTreeMap<HookName, HookSeries>) -> BTreeSet<&str> {
     let of_kind = |histogram: bool| {
         let all = hooks.values().flat_map(HookSeries::iter);
@@ -100,8 +100,8 @@ fn split(hooks: &BTreeMap<HookName, HookSeries>) -> BTreeSet<&str> {
     }
 }
 
-/// Each series has its own labels: one that it lacks is the same as an empty one. With those of all others of the family,
-/// as some libraries show them, a page would grow with the product of both.
+/// Each series has only its own labels, because a missing label is the same as an empty one. Some libraries add the
+/// labels of all other series of the family. A page would then grow with the product of both.
 fn write_family(out: &mut String, name: &str, family: &Family<'_>) {
     let kind = match family.kinds.iter().copied().collect::<Vec<_>>().as_slice() {
         [Type::Counter] => "counter",
@@ -109,7 +109,7 @@ fn write_family(out: &mut String, name: &str, family: &Family<'_>) {
         [Type::Histogram] => "histogram",
         _ => "untyped",
     };
-    // Writing to a String can't fail, here and below.
+    // Writing to a String cannot fail, here and below.
     let _ = writeln!(out, "# HELP {name} Reported by hooks.\n# TYPE {name} {kind}");
     for row in &family.rows {
         write_row(out, name, &label_text(row.hook, row.labels), row);
@@ -132,7 +132,7 @@ fn write_row(out: &mut String, name: &str, labels: &str, row: &Row<'_>) {
         }
         Value::Histogram { bounds, counts, sum, count } => (bounds, counts, sum, count),
     };
-    // Of a part, the family has the line's name already.
+    // For a part of a histogram, the family already has the line's name.
     let line = |at: usize| match row.part {
         Part::Whole => SUFFIXES.get(at).map(|suffix| format!("{name}{suffix}")),
         Part::Line(own) => (own == at).then(|| name.to_owned()),

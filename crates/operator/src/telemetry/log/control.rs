@@ -1,4 +1,4 @@
-//! Changes the log filter of a running process, for good or for a while. Never writes a line.
+//! Changes the log filter of a running process, permanently or for a while.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,20 +10,19 @@ use tracing_subscriber::{filter::Targets, reload};
 
 use super::LogError;
 
-/// What decides which lines are written.
+/// Decides which lines are written.
 pub(super) type Filter = Targets;
 
-/// Reads a filter.
 pub(super) fn parse(filter: &str) -> Result<Filter, LogError> {
     let targets: Targets = filter.parse().map_err(|source| LogError::Filter { filter: filter.to_owned(), source })?;
-    // Spans for traces are made by this target, and are no log.
+    // This target makes the spans of traces, which are not log lines.
     Ok(targets.with_target(crate::telemetry::TRACE_TARGET, tracing::level_filters::LevelFilter::OFF))
 }
 
-/// How long `debug` and `trace` stay when nobody says how long.
+/// How long `debug` and `trace` stay if no time is given.
 const NOISY_FOR: Duration = Duration::from_secs(30 * 60);
 
-/// What is in force.
+/// The current setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// A level, or a list of `target=level`.
@@ -32,7 +31,7 @@ pub struct Setting {
     pub until: Option<(Duration, String)>,
 }
 
-/// Changes what is logged. Cheap to clone; all clones act on the same log.
+/// Changes what is logged. Cheap to clone. All clones change the same log.
 #[derive(Clone)]
 pub struct LogControl(Arc<Inner>);
 
@@ -44,7 +43,7 @@ struct Inner {
 }
 
 struct State {
-    /// What stays when nothing temporary is in force.
+    /// The filter that applies when there is no temporary one.
     lasting: String,
     temporary: Option<Temporary>,
 }
@@ -52,7 +51,7 @@ struct State {
 struct Temporary {
     filter: String,
     ends: Instant,
-    /// Takes it back.
+    /// Ends the temporary filter.
     timer: AbortHandle,
 }
 
@@ -63,7 +62,6 @@ impl LogControl {
         Self(Arc::new(Inner { apply, state }))
     }
 
-    /// What is in force now.
     pub fn current(&self) -> Setting {
         let state = self.0.state();
         match &state.temporary {
@@ -75,10 +73,9 @@ impl LogControl {
         }
     }
 
-    /// Logs by this filter from now on: for `duration`, after which the last filter that was set for
-    /// good is in force again, or else for good. `debug` and `trace`, for all targets, are always
-    /// temporary: for 30 minutes if no other time is given. Must be called on a tokio runtime, which
-    /// keeps the time.
+    /// Logs by this filter from now on. With a `duration`, the last permanent filter applies again after that. Without
+    /// one, the filter is permanent. `debug` and `trace` for all targets are always temporary: for 30 minutes if no
+    /// other time is given. Call it on a tokio runtime, which measures the time.
     pub fn set(&self, filter: &str, duration: Option<Duration>) -> Result<Setting, LogError> {
         let parsed = parse(filter)?;
         let duration = duration.or_else(|| is_noisy(&parsed).then_some(NOISY_FOR));
@@ -108,7 +105,7 @@ impl LogControl {
     }
 }
 
-/// Whether every target is to be logged in such detail that it could fill a disk.
+/// Whether the filter logs every target in such detail that it could fill a disk.
 fn is_noisy(filter: &Filter) -> bool {
     filter.would_enable("any", &tracing::Level::DEBUG)
 }
@@ -118,12 +115,12 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the temporary filter that was to end now, unless another was set meanwhile.
+    /// Ends the temporary filter that was to end now, unless another was set in the meantime.
     fn go_back(&self, ends: Instant) {
         let mut state = self.state();
         if state.temporary.as_ref().is_some_and(|temporary| temporary.ends == ends) {
             state.temporary = None;
-            // It was read before.
+            // The filter was already parsed once.
             if let Ok(filter) = parse(&state.lasting) {
                 (self.apply)(filter);
             }

@@ -1,8 +1,7 @@
-//! How one log line looks: the same fields in the same order, as text and as JSON. Never decides
-//! which lines are written.
+//! The format of a log line: the same fields in the same order, as text and as JSON.
 //!
-//! A field `fields` that holds a JSON object is what a hook said of a line: its members become fields
-//! of the line, and none of them can pose as one of the operator's.
+//! A hook can add fields to a line with the field `fields`, which contains a JSON object. Its members become fields of
+//! the line, and none of them can pretend to be one of the operator's.
 
 use std::fmt::{self, Write as _};
 
@@ -42,7 +41,7 @@ where
     }
 }
 
-/// The spans around an event, as the client library has them.
+/// The spans around an event, in the format of the client library.
 fn span_text<S, N>(context: &FmtContext<'_, S, N>) -> Option<String>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -53,7 +52,7 @@ where
         let extensions = span.extensions();
         let fields = extensions.get::<FormattedFields<N>>().map_or("", |fields| fields.fields.as_str());
         let between = if spans.is_empty() { "" } else { ":" };
-        // Writing to a String can't fail.
+        // Writing to a String cannot fail.
         let _ = write!(spans, "{between}{}{{{fields}}}", span.name());
     }
     Some(spans).filter(|spans| !spans.is_empty())
@@ -84,7 +83,7 @@ impl Collected {
     }
 }
 
-/// What every line has.
+/// The fields of every line.
 const RESERVED: [&str; 4] = ["timestamp", "level", "message", "target"];
 
 impl Visit for Collected {
@@ -132,7 +131,7 @@ fn json(out: &mut Writer<'_>, level: Level, target: &str, message: String, field
 
 fn now() -> String {
     let mut text = String::new();
-    // Writing to a String can't fail.
+    // Writing to a String cannot fail.
     let _ = SystemTime.format_time(&mut Writer::new(&mut text));
     text
 }
@@ -165,13 +164,13 @@ fn colour(level: Level) -> &'static str {
     }
 }
 
-/// In quotes where it could be misread without.
+/// Writes quotes if the word could be misread without them.
 fn write_word(out: &mut Writer<'_>, word: &str) -> fmt::Result {
     let clear = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '=' | '{');
     if !word.is_empty() && word.chars().all(clear) { out.write_str(word) } else { write!(out, "{word:?}") }
 }
 
-/// One line, whatever it says.
+/// Writes any text on one line.
 fn write_escaped(out: &mut Writer<'_>, text: &str) -> fmt::Result {
     for c in text.chars() {
         if c.is_control() && c != '\t' {

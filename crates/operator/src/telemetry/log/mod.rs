@@ -1,7 +1,6 @@
-//! Sets up logging for the whole process, once; its level can be changed while it runs. Never logs
-//! anything itself.
+//! Sets up logging for the whole process, once. Its level can be changed while the process runs.
 //!
-//! Lines go to stderr, so that stdout stays free for what a command prints.
+//! Lines go to stderr, so that stdout stays free for the output of commands.
 
 mod control;
 mod lines;
@@ -25,13 +24,12 @@ use control::{Filter, parse};
 pub use control::{LogControl, Setting};
 use lines::Lines;
 
-/// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {
     /// For people: time, level, target, message, fields.
     #[default]
     Text,
-    /// One JSON object a line: `timestamp`, `level`, `message`, `target`, and the same fields as text.
+    /// One JSON object in each line: `timestamp`, `level`, `message`, `target`, and the same fields as text.
     Json,
 }
 
@@ -56,42 +54,40 @@ impl fmt::Display for LogFormat {
     }
 }
 
-/// Logging that can't be set up.
+/// Why logging cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// An unknown format.
+    /// The format is unknown.
     #[error("log format {0:?} is unknown: use text or json")]
     Format(String),
-    /// A filter that can't be read.
-    #[error("log filter {filter:?} can't be read: use a level, or a list like info,boathook::watch=debug")]
+    /// The filter is invalid.
+    #[error("log filter {filter:?} can't be read: use a level, or a list like info,boathook_kube::watch=debug")]
     Filter {
-        /// The filter.
         filter: String,
-        /// What is wrong.
         #[source]
         source: tracing_subscriber::filter::ParseError,
     },
-    /// Whatever wrote the lines is gone.
+    /// The writer of the lines is gone.
     #[error("the log has ended")]
     Gone,
-    /// It was set up before.
+    /// Logging was already set up.
     #[error("logging is set up already")]
     Twice(#[source] tracing::subscriber::SetGlobalDefaultError),
 }
 
-/// Lines as the operator writes them, and their filter, which the control changes.
+/// The lines as the operator writes them, with a filter that the control can change.
 pub type LogLayer<S> = Box<dyn Layer<S> + Send + Sync>;
 
-/// Sets up logging of the process to stderr. `filter` is a level (`off`, `error`, `warn`, `info`,
-/// `debug`, `trace`) or a list of `target=level`, as in `info,boathook::watch=debug`. Text is coloured
-/// when stderr is a terminal and `NO_COLOR` is not set.
+/// Sets up logging of the process to stderr. `filter` is a level (`off`, `error`, `warn`, `info`, `debug`, `trace`) or
+/// a list of `target=level`, as in `info,boathook_kube::watch=debug`. Text is coloured if stderr is a terminal and
+/// `NO_COLOR` is not set.
 pub fn init(format: LogFormat, filter: &str) -> Result<LogControl, LogError> {
     let (layer, control) = layer(format, filter, colours(), io::stderr)?;
     set_up(Registry::default().with(layer))?;
     Ok(control)
 }
 
-/// As [`init`], with one more layer, which sees everything that it asks for.
+/// Like [`init`], with one more layer, which receives everything that it requests.
 pub fn init_with<L>(format: LogFormat, filter: &str, more: L) -> Result<LogControl, LogError>
 where
     L: Layer<Layered<LogLayer<Registry>, Registry>> + Send + Sync,
@@ -101,7 +97,7 @@ where
     Ok(control)
 }
 
-/// As [`init`], to somebody who shows the lines in another way. Text has no colours.
+/// Like [`init`], but writes to `to`, which shows the lines in another way. Text has no colours.
 pub fn init_to<W>(format: LogFormat, filter: &str, to: W) -> Result<LogControl, LogError>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -119,7 +115,7 @@ fn colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// The layer that writes lines, for a subscriber of one's own.
+/// The layer that writes lines, for a subscriber of the caller.
 pub fn layer<S, W>(format: LogFormat, filter: &str, colours: bool, to: W) -> Result<(LogLayer<S>, LogControl), LogError>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -187,9 +183,9 @@ mod tests {
     #[test]
     fn filters_by_level_and_target() {
         let all = || {
-            tracing::info!(target: "boathook::watch", "1");
-            tracing::debug!(target: "boathook::watch", "2");
-            tracing::debug!(target: "boathook::queue", "3");
+            tracing::info!(target: "boathook_kube::watch", "1");
+            tracing::debug!(target: "boathook_kube::watch", "2");
+            tracing::debug!(target: "boathook_kube::queue", "3");
             tracing::warn!(target: "kube", "4");
         };
         let messages = |filter| {
@@ -197,7 +193,7 @@ mod tests {
             lines.map(|line| serde_json::from_str::<Value>(&line).unwrap()["message"].to_string()).collect::<String>()
         };
         assert_eq!(messages("info"), r#""1""4""#);
-        assert_eq!(messages("info,boathook::watch=debug"), r#""1""2""4""#);
+        assert_eq!(messages("info,boathook_kube::watch=debug"), r#""1""2""4""#);
         assert_eq!(messages("off,kube=warn"), r#""4""#);
     }
 

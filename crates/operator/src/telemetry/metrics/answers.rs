@@ -1,4 +1,4 @@
-//! What is counted of answers to the API server. Never counts a question that no hook is asked.
+//! Metrics of answers to the API server. Requests for which no hook is called are not counted.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,25 +11,22 @@ use super::{
     series::Series,
 };
 
-/// Whose answer it is.
+/// The labels of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerLabels<'a> {
-    /// The hook.
     pub hook: &'a HookName,
-    /// The binding.
     pub binding: &'a BindingName,
     /// `validating`, `mutating` or `conversion`.
     pub kind: &'static str,
 }
 
 impl Metrics {
-    /// Those of answers to the API server.
+    /// The metrics of answers to the API server.
     pub fn answers(&self) -> &AnswerMetrics {
         &self.answers
     }
 }
 
-/// Metrics of answers.
 #[derive(Debug)]
 pub struct AnswerMetrics {
     answers: IntCounterVec,
@@ -52,14 +49,14 @@ impl AnswerMetrics {
         Ok(metrics)
     }
 
-    /// A hook is asked, until the guard is dropped.
+    /// Counts the hook as being called, until the guard is dropped.
     pub fn begun(&self, hook: &HookName) -> impl Drop + Send + use<> {
         let running = self.running.with_label_values(&[hook.as_str()]);
         running.inc();
         Asked(running)
     }
 
-    /// A hook answered, or did not. `outcome` is a word out of the code: `allowed`, `denied`, `mutated`,
+    /// Records that a hook answered, or did not. `outcome` is a word from the code: `allowed`, `denied`, `mutated`,
     /// `converted`, `refused`, `failed`, `not-ready`.
     pub fn ended(&self, labels: AnswerLabels<'_>, outcome: &'static str, took: Duration) {
         let AnswerLabels { hook, binding, kind } = labels;
@@ -68,7 +65,7 @@ impl AnswerMetrics {
         self.seconds.with_label_values(&[hook.as_str(), binding, kind]).observe(took.as_secs_f64());
     }
 
-    /// When the serving certificate expires, in seconds since 1970.
+    /// Sets when the serving certificate expires, in seconds since 1970.
     pub fn set_certificate_expiry(&self, seconds: i64) {
         self.expiry.with_label_values::<&str>(&[]).set(seconds);
     }

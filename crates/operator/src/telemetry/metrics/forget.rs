@@ -1,5 +1,5 @@
-//! Takes series of hooks, bindings and queues out that are gone, so that loading hooks again and again does not pile them
-//! up. Never records.
+//! Removes the series of hooks, bindings and queues that are gone, so that they do not pile up when hooks are loaded
+//! again and again.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use boathook_core::{
 use super::{Metrics, register::forget};
 
 impl Metrics {
-    /// A hook has this document: each of its bindings has series for `each` units of `room`, or none of its own.
+    /// A hook has this document. Each of its bindings that is not a `kubernetes` one takes `each` units of `room` for
+    /// its series. Without room, the binding has no series of its own.
     pub fn hook_described(&self, spec: &HookSpec, room: Share, each: u64) {
         let gone = self.series.replace(spec, room, each);
         self.forget_queues(&gone.queues);
@@ -21,7 +22,7 @@ impl Metrics {
         }
     }
 
-    /// Drops all series of a hook that is gone, so that reloading hooks does not pile them up.
+    /// Drops all series of a hook that was removed.
     pub fn forget_hook(&self, hook: &HookName) {
         self.forget_queues(&self.series.forget(hook));
         self.forget(hook, &|_| true);
@@ -30,13 +31,13 @@ impl Metrics {
     fn forget_queues(&self, gone: &BTreeSet<QueueName>) {
         for queue in gone {
             for vec in [&self.tasks_folded, &self.tasks_beyond] {
-                // It may never have been counted.
+                // The queue may never have been counted.
                 let _ = vec.remove_label_values(&[queue.to_string()]);
             }
         }
     }
 
-    /// Drops a hook's series of those bindings, and of none.
+    /// Drops those of the hook's series whose label `binding`, if any, is `gone`.
     fn forget(&self, hook: &HookName, gone: &dyn Fn(Option<&str>) -> bool) {
         for vec in [
             &self.hook_run,

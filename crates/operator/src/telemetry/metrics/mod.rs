@@ -1,5 +1,5 @@
-//! The operator's own metrics: a registry, and one method for each thing that can be recorded. Never
-//! global: every process, and every test, makes its own.
+//! The operator's own metrics: a registry, and one method for each thing that can be recorded. There is no global
+//! registry: every process, and every test, creates its own.
 
 mod answers;
 mod forget;
@@ -84,16 +84,16 @@ pub struct Metrics {
     leader_transitions: IntCounterVec,
     /// Which bindings have series.
     series: Arc<Series>,
-    /// Queues that have gauges now, by label.
+    /// The labels of queues that have gauges now.
     known_queues: Mutex<BTreeSet<String>>,
     refresh: Refresh,
 }
 
 impl Metrics {
-    /// What names begin with, unless the admin chooses otherwise.
+    /// The prefix of names, unless the admin chooses another one.
     pub const DEFAULT_PREFIX: &'static str = "boathook_";
 
-    /// A registry with all metrics; names begin with `prefix`.
+    /// Creates a registry with all metrics. Their names begin with `prefix`.
     pub fn new(prefix: &str) -> Result<Self, MetricsError> {
         let registry = Registry::new();
         let make = Register { registry: &registry, prefix };
@@ -158,8 +158,8 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// From now on, `refresh` sets the gauges before they are shown. It must not block, and must not own
-    /// this value. Only the first call counts.
+    /// From now on, `refresh` sets the gauges before they are shown. It must not block, and must not own this value.
+    /// Only the first call has an effect.
     pub fn refresh_with(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {
         self.refresh.set(refresh);
     }
@@ -172,7 +172,7 @@ impl Metrics {
         Ok(String::from_utf8(out).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
     }
 
-    /// How many hooks are in which state now.
+    /// Sets the number of hooks in each state.
     pub fn set_hooks(&self, counts: HookCounts) {
         let HookCounts { loading, pending, ready, quarantined } = counts;
         for (state, count) in
@@ -182,15 +182,15 @@ impl Metrics {
         }
     }
 
-    /// A kubernetes binding's kind was looked for in vain.
+    /// The kind of a kubernetes binding was not found.
     pub fn enable_failed(&self, hook: &HookName) {
         self.enable_errors.with_label_values(&[hook.as_str()]).inc();
     }
 
-    /// How long it took until all kubernetes bindings of a hook had listed their objects; none as long as
-    /// they have not.
+    /// Sets how long it took until all kubernetes bindings of a hook had listed their objects, or `None` until they
+    /// have.
     pub fn set_enabled(&self, hook: &HookName, took: Option<Duration>) {
-        // It exists from the first look on.
+        // Creates the series, so that it exists from the first lookup on.
         self.enable_errors.with_label_values(&[hook.as_str()]);
         self.enable_success.with_label_values(&[hook.as_str()]).set(i64::from(took.is_some()));
         if let Some(took) = took {
@@ -203,7 +203,7 @@ impl Metrics {
         self.hook_compile.with_label_values(&[source.label()]).observe(took.as_secs_f64());
     }
 
-    /// A new version of a hook took the place of the old one, or was refused.
+    /// A new version of a hook took over, or was refused.
     pub fn hook_swapped(&self, swapped: bool) {
         self.hook_swaps.with_label_values(&[if swapped { "swapped" } else { "refused" }]).inc();
     }
@@ -217,7 +217,7 @@ impl Metrics {
         self.hook_run_rss.with_label_values(&labels).set(i64::try_from(usage.memory_peak).unwrap_or(i64::MAX));
         let (success, error, allowed, failure) = match result {
             RunResult::Success => (1, 0, 0, None),
-            // The shutdown's doing: neither success nor the hook's error.
+            // The shutdown caused this, so it is neither a success nor the hook's error.
             RunResult::Error(FailureKind::Interrupted) | RunResult::AllowedError(FailureKind::Interrupted) => {
                 (0, 0, 0, Some(FailureKind::Interrupted))
             }
@@ -236,17 +236,17 @@ impl Metrics {
         self.hook_run_host_calls.with_label_values(&[hook]).observe(usage.host_calls as f64);
     }
 
-    /// A hook called Kubernetes. `verb` is a word out of the code, not out of the call.
+    /// A hook called Kubernetes. `verb` is a word from the code, not from the call.
     pub fn host_call(&self, verb: &'static str, outcome: Result<(), CallReason>) {
         self.host_calls.with_label_values(&[verb, samples::outcome_label(outcome)]).inc();
     }
 
-    /// A hook's call was refused for want of a permission.
+    /// A hook's call was refused because of a missing permission.
     pub fn grant_refused(&self, hook: &HookName, verb: &'static str) {
         self.grant_refusals.with_label_values(&[hook.as_str(), verb]).inc();
     }
 
-    /// Something became of a run's record: `written`, `dropped`, `failed`.
+    /// A run's record was `written`, `dropped` or `failed`.
     pub fn record(&self, hook: &HookName, result: &'static str, bytes: u64) {
         self.records.with_label_values(&[hook.as_str(), result]).inc();
         self.record_bytes.with_label_values::<&str>(&[]).inc_by(bytes);
@@ -259,29 +259,29 @@ impl Metrics {
         self.task_wait.with_label_values(&labels).inc_by(waited.as_secs_f64());
     }
 
-    /// A trigger was folded into another.
+    /// A trigger was merged into another.
     pub fn task_folded(&self, queue: &QueueName) {
         self.tasks_folded.with_label_values(&[self.series.queue(queue)]).inc();
     }
 
-    /// A trigger was taken beyond the bound of its queue.
+    /// A trigger was accepted although its queue was full.
     pub fn task_beyond_bound(&self, queue: &QueueName) {
         self.tasks_beyond.with_label_values(&[self.series.queue(queue)]).inc();
     }
 
-    /// A trigger failed for good.
+    /// A trigger failed permanently.
     pub fn task_given_up(&self, run: RunLabels<'_>) {
         let (binding, queue) = self.series.labels(run);
         self.tasks_given_up.with_label_values(&[run.hook.as_str(), binding, &queue]).inc();
     }
 
-    /// How many dead letters there are, and their bytes.
+    /// Sets the number of dead letters, and their bytes.
     pub fn set_dead_letters(&self, letters: usize, bytes: usize) {
         self.dead_letters.with_label_values::<&str>(&[]).set(gauge(letters));
         self.dead_letter_bytes.with_label_values::<&str>(&[]).set(gauge(bytes));
     }
 
-    /// The queues as they are now; those that are not named lose their gauges.
+    /// Sets the gauges of the queues. Queues that are not in the list lose their gauges.
     pub fn set_queues(&self, samples: &[QueueSample]) {
         let mut now = BTreeMap::<String, QueueSample>::new();
         for sample in samples {
@@ -291,7 +291,7 @@ impl Metrics {
         let mut known = self.known_queues.lock().unwrap_or_else(PoisonError::into_inner);
         for gone in known.iter().filter(|name| !now.contains_key(*name)) {
             for vec in [&self.queue_length, &self.queue_bytes, &self.queue_running, &self.queue_retrying] {
-                // It may never have been set; then there is nothing to remove.
+                // The gauge may never have been set. Then there is nothing to remove.
                 let _ = vec.remove_label_values(&[gone]);
             }
             let _ = self.queue_oldest.remove_label_values(&[gone]);
@@ -307,7 +307,8 @@ impl Metrics {
         *known = now.into_keys().collect();
     }
 
-    /// How many objects a binding matches now, what its snapshot holds, and how many objects' newest states it lacks.
+    /// Sets how many objects a binding matches now, what its snapshot holds, and how many objects' newest states are
+    /// missing in it.
     pub fn set_snapshot(&self, run: RunLabels<'_>, objects: usize, bytes: usize, late: usize) {
         let (binding, queue) = self.series.labels(run);
         let labels = [run.hook.as_str(), binding, &queue];
@@ -316,7 +317,7 @@ impl Metrics {
         self.snapshot_late.with_label_values(&labels).set(gauge(late));
     }
 
-    /// Where the times of a binding are recorded.
+    /// Returns the recorder of a binding's times.
     pub fn binding_timings(&self, run: RunLabels<'_>) -> BindingTimings {
         let (binding, queue) = self.series.labels(run);
         let labels = [run.hook.as_str(), binding, &queue];
@@ -324,8 +325,8 @@ impl Metrics {
         BindingTimings::new(filter, event)
     }
 
-    /// Times since the API server last sent something, for each kind (`pods.v1.apps`) and namespace;
-    /// those that are not named lose their gauge.
+    /// Sets the times since the API server last sent something, for each kind (`pods.v1.apps`) and namespace. Those
+    /// that are not in the list lose their gauge.
     pub fn set_watch_ages<'a>(&self, ages: impl IntoIterator<Item = (&'a str, &'a str, Duration)>) {
         self.watch_age.reset();
         for (gvr, namespace, age) in ages {
@@ -346,23 +347,23 @@ impl Metrics {
         self.request_result.with_label_values(&[code.as_str(), method]).inc();
     }
 
-    /// Series that a hook reports now.
+    /// Sets the number of series that a hook reports now.
     pub fn set_hook_metric_series(&self, hook: &HookName, series: usize) {
         self.hook_metric_series.with_label_values(&[hook.as_str()]).set(gauge(series));
     }
 
-    /// Metric operations of a run that were left out.
+    /// Counts the metric operations of a run that were left out.
     pub fn hook_metrics_refused(&self, hook: &HookName, count: usize) {
         self.hook_metric_refusals.with_label_values(&[hook.as_str()]).inc_by(count as u64);
     }
 
-    /// How often a binding's `jqFilter` has failed by now. Smaller totals than before are ignored.
+    /// Sets how often a binding's `jqFilter` has failed so far. Totals that are smaller than before are ignored.
     pub fn filter_errors_reached(&self, hook: &HookName, binding: &BindingName, total: u64) {
         let errors = self.filter_errors.with_label_values(&[hook.as_str(), binding.unique()]);
         errors.inc_by(total.saturating_sub(errors.get()));
     }
 
-    /// A watch stream ended in an error.
+    /// A watch stream ended with an error.
     pub fn watch_failed(&self, error: WatchError) {
         self.watch_errors.with_label_values(&[error.label()]).inc();
     }

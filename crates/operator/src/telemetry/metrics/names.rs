@@ -1,13 +1,13 @@
-//! The table of all metrics of the operator itself: names, types, labels, help. Never records a value.
+//! The table of all metrics of the operator itself: names, types, labels, help.
 //!
-//! Labels are `hook`, `binding`, `queue`, or a word out of a closed set; never an object's name.
+//! Labels are `hook`, `binding`, `queue`, or a word from a closed set. They are never an object's name.
 
-/// How a metric counts.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows.
+    /// Only increases.
     Counter,
-    /// Goes up and down.
+    /// Increases and decreases.
     Gauge,
     /// Counts values in buckets with these upper bounds.
     Histogram(Buckets),
@@ -25,7 +25,7 @@ pub enum Buckets {
 }
 
 impl Buckets {
-    /// The bounds, ascending.
+    /// The bounds in ascending order.
     pub fn bounds(self) -> &'static [f64] {
         const MIB: f64 = 1024.0 * 1024.0;
         match self {
@@ -55,11 +55,10 @@ impl Buckets {
 /// One metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Def {
-    /// Without the prefix.
+    /// The name without the prefix.
     pub name: &'static str,
-    /// How it counts.
     pub kind: Kind,
-    /// Label names.
+    /// The names of the labels.
     pub labels: &'static [&'static str],
     /// One line for people.
     pub help: &'static str,
@@ -79,7 +78,7 @@ const fn histogram(name: &'static str, buckets: Buckets, labels: &'static [&'sta
 
 const RUN: &[&str] = &["hook", "binding", "queue"];
 
-/// Defines the constants and, out of the same lines, the table.
+/// Defines the constants and, from the same lines, the table.
 macro_rules! table {
     ($($id:ident = $def:expr;)*) => {
         $(pub(super) const $id: Def = $def;)*
@@ -96,7 +95,7 @@ table! {
     HOOKS = gauge("hooks", &["state"], "Hooks by state: loading, pending, ready, quarantined.");
     ENABLE_SECONDS = gauge("hook_enable_kubernetes_bindings_seconds", &["hook"], "Time from the hook's start until all its kubernetes bindings had listed their objects.");
     ENABLE_SUCCESS = gauge("hook_enable_kubernetes_bindings_success", &["hook"], "1 when all kubernetes bindings of the hook have listed their objects, else 0.");
-    ENABLE_ERRORS = counter("hook_enable_kubernetes_bindings_errors_total", &["hook"], "Times that a kubernetes binding's kind was looked for in vain.");
+    ENABLE_ERRORS = counter("hook_enable_kubernetes_bindings_errors_total", &["hook"], "Lookups of a kubernetes binding's kind that did not find it.");
     HOOK_COMPILE = histogram("hook_compile_seconds", Buckets::Seconds, &["source"], "Time to get a component ready to run; source is compiled or cached.");
     HOOK_SWAPS = counter("hook_swaps_total", &["result"], "New versions of hooks, by result: swapped or refused.");
     HOOK_RUN = histogram("hook_run_seconds", Buckets::Seconds, RUN, "Duration of a run, host calls included.");
@@ -153,7 +152,7 @@ pub fn markdown(prefix: &str) -> String {
             Kind::Histogram(_) => "histogram",
         };
         let labels = if def.labels.is_empty() { "–".to_owned() } else { def.labels.join(", ") };
-        // Writing to a String can't fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(out, "| `{prefix}{}` | {kind} | {labels} | {} |", def.name, def.help);
     }
     out

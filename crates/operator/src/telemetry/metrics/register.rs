@@ -1,4 +1,4 @@
-//! Makes metrics as their lines in the table say, and takes series out again. Never records.
+//! Creates metrics from the lines of the table, and removes series.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,24 @@ use prometheus::{
 
 use super::names::{Def, Kind};
 
-/// Metrics that can't be made or shown.
+/// Why metrics cannot be created or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
     /// The prefix makes a name that Prometheus does not accept.
     #[error("metric {name} can't be registered: use letters, digits and '_' in the metrics prefix")]
     Register {
-        /// The whole name.
+        /// The full name.
         name: String,
-        /// What the library says.
+        /// The error of the library.
         #[source]
         source: prometheus::Error,
     },
-    /// The values can't be written as text.
+    /// The values cannot be written as text.
     #[error("the metrics can't be written as text")]
     Encode(#[source] prometheus::Error),
 }
 
-/// Makes and registers.
+/// Creates and registers metrics.
 pub(super) struct Register<'a> {
     pub(super) registry: &'a Registry,
     pub(super) prefix: &'a str,
@@ -45,7 +45,7 @@ impl Register<'_> {
     }
 }
 
-/// Makes a metric as its line in the table says.
+/// Creates a metric from its line in the table.
 pub(super) trait FromDef: Sized {
     fn from_def(name: &str, def: &Def) -> prometheus::Result<Self>;
 }
@@ -72,14 +72,14 @@ impl FromDef for HistogramVec {
     }
 }
 
-/// Drops the series of a hook whose label `binding`, if there is one, is `gone`.
+/// Drops those series of a hook whose label `binding`, if any, is `gone`.
 pub(super) fn forget<B: MetricVecBuilder>(vec: &MetricVec<B>, hook: &HookName, gone: &dyn Fn(Option<&str>) -> bool) {
     for family in vec.collect() {
         for metric in family.get_metric() {
             let labels: HashMap<&str, &str> =
                 metric.get_label().iter().map(|label| (label.name(), label.value())).collect();
             if labels.get("hook") == Some(&hook.as_str()) && gone(labels.get("binding").copied()) {
-                // It was there a moment ago; gone is as good.
+                // The series existed a moment ago. If it is gone now, that is fine.
                 let _ = vec.remove(&labels);
             }
         }

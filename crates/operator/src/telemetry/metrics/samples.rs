@@ -1,28 +1,24 @@
-//! What is handed in for recording, and the words that become labels. Never records.
+//! The values to record, and the words that become labels.
 
 use std::time::Duration;
 
 use boathook_core::model::{BindingName, CallReason, FailureKind, HookName, QueueName};
 
-/// What a run's series are labelled with.
+/// The labels of a run's series.
 #[derive(Debug, Clone, Copy)]
 pub struct RunLabels<'a> {
-    /// The hook.
     pub hook: &'a HookName,
-    /// The binding of its oldest trigger.
+    /// The binding of the run's oldest trigger.
     pub binding: &'a BindingName,
-    /// The queue it came from.
+    /// The queue that the run's triggers came from.
     pub queue: &'a QueueName,
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunResult {
-    /// It succeeded.
     Success,
-    /// It failed.
     Error(FailureKind),
-    /// It failed, which `allowFailure` counts as done.
+    /// The run failed, and `allowFailure` counts that as done.
     AllowedError(FailureKind),
 }
 
@@ -31,20 +27,18 @@ pub enum RunResult {
 pub struct RunUsage {
     /// From start to end.
     pub took: Duration,
-    /// CPU time of it.
+    /// The CPU time.
     pub cpu: Duration,
-    /// Most memory it had, in bytes.
+    /// The maximum of memory in bytes.
     pub memory_peak: u64,
-    /// Calls of imported functions.
+    /// The number of calls of imported functions.
     pub host_calls: u64,
 }
 
 /// Where a component's code came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompileSource {
-    /// It was compiled.
     Compiled,
-    /// The cache had it.
     Cached,
 }
 
@@ -57,20 +51,19 @@ impl CompileSource {
     }
 }
 
-/// The states of hooks, for counting them.
+/// The number of hooks in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HookCounts {
-    /// Being compiled or configured.
+    /// Hooks that are being compiled or configured.
     pub loading: usize,
-    /// Waiting for a kind or a synchronization.
+    /// Hooks that wait for a kind or a synchronization.
     pub pending: usize,
-    /// At work.
+    /// Hooks that run.
     pub ready: usize,
-    /// Refused, with a reason in the log.
+    /// Hooks that were refused, with a reason in the log.
     pub quarantined: usize,
 }
 
-/// Why a watch stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchError {
     /// The history was lost (410).
@@ -79,7 +72,7 @@ pub enum WatchError {
     Eof,
     /// The stream broke off.
     UnexpectedEof,
-    /// Anything else.
+    /// Any other reason.
     Fail,
 }
 
@@ -97,22 +90,21 @@ impl WatchError {
 /// One queue at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueSample {
-    /// Its name.
     pub queue: QueueName,
-    /// Triggers that wait.
+    /// The number of triggers that wait.
     pub length: usize,
-    /// Bytes of those.
+    /// The bytes of these triggers.
     pub bytes: usize,
-    /// Age of the oldest trigger that is not done.
+    /// The age of the oldest trigger that is not done.
     pub oldest: Option<Duration>,
-    /// Runs in progress.
+    /// The number of runs in progress.
     pub running: usize,
-    /// Failed runs that wait for the next try.
+    /// The number of failed runs that wait for their retry.
     pub retrying: usize,
 }
 
 impl QueueSample {
-    /// Both as one queue.
+    /// Adds both samples, as if they were one queue.
     pub(super) fn add(&mut self, other: &Self) {
         self.length += other.length;
         self.bytes += other.bytes;

@@ -1,6 +1,6 @@
-//! Which bindings have series of their own. A tenant names as many bindings and queues as it likes, and each takes some
-//! hundred lines of a page; so their series take room that tenants share, and what has none is counted under
-//! [`OVERFLOW`]. Never drops a count.
+//! Which bindings have series of their own. A tenant may name any number of bindings and queues, and each takes some
+//! hundred lines of a page. Their series therefore take room that tenants share. What has no room is counted under
+//! [`OVERFLOW`], so no count is lost.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,22 +14,22 @@ use boathook_core::{
 
 use super::RunLabels;
 
-/// The binding and the queue of what has no series of its own.
+/// The labels `binding` and `queue` of what has no series of its own.
 pub const OVERFLOW: &str = "_overflow";
 
 /// What a hook has series for.
 #[derive(Debug)]
 struct Known {
-    /// As long as the series are there.
+    /// Kept while the series exist.
     _room: Share,
     bindings: BTreeSet<BindingName>,
-    /// Of those bindings.
+    /// The queues of these bindings.
     queues: BTreeSet<QueueName>,
-    /// Of the others.
+    /// The queues of the other bindings.
     hidden: BTreeSet<QueueName>,
 }
 
-/// All hooks that are there.
+/// All hooks that exist.
 #[derive(Debug, Default)]
 pub(super) struct Series(Mutex<BTreeMap<HookName, Known>>);
 
@@ -45,11 +45,11 @@ impl Series {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A hook has this document. Its bindings to objects took room for their series with their watches; each of the others
-    /// takes `each`, as long as there is some.
+    /// A hook has this document. Its `kubernetes` bindings took the room for their series together with their watches.
+    /// Each other binding takes `each` units while there is room.
     pub fn replace(&self, spec: &HookSpec, mut room: Share, each: u64) -> Gone {
         let mut hooks = self.known();
-        // First, so that its room is free.
+        // Remove the old entry first, so that its room is free.
         let before = hooks.remove(&spec.name);
         let (before, mut gone) = before.map_or_else(Default::default, |known| {
             (known.bindings, Gone { bindings: BTreeSet::new(), queues: &known.queues | &known.hidden })
@@ -76,7 +76,7 @@ impl Series {
         gone
     }
 
-    /// A hook is gone, with all it had.
+    /// Removes a hook, with everything that it had.
     pub fn forget(&self, hook: &HookName) -> BTreeSet<QueueName> {
         let mut hooks = self.known();
         let mut queues = hooks.remove(hook).map(|known| &known.queues | &known.hidden).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Where values come from that are not handed in one by one: looked up when somebody scrapes, or recorded
-//! by who holds the series. Never knows a metric's name.
+//! Sources of values that are not recorded one by one: those that are read at a scrape, and those that the holder of a
+//! series records.
 
 use std::{fmt, sync::OnceLock, time::Duration};
 
@@ -9,14 +9,14 @@ use super::Metrics;
 
 type Setter = Box<dyn Fn(&Metrics) + Send + Sync>;
 
-/// Sets what is measured only when somebody looks.
+/// Sets values that are measured only when somebody reads them.
 #[derive(Default)]
 pub(super) struct Refresh(OnceLock<Setter>);
 
 impl Refresh {
-    /// Only the first call counts.
+    /// Only the first call has an effect.
     pub fn set(&self, refresh: impl Fn(&Metrics) + Send + Sync + 'static) {
-        // As documented.
+        // Later calls have no effect.
         let _ = self.0.set(Box::new(refresh));
     }
 

@@ -1,5 +1,5 @@
-//! Paths of the Kubernetes API without what names an object, as label values: their number is bounded by
-//! that of kinds.
+//! Paths of the Kubernetes API without the names of objects, as label values. Their number is limited by the number of
+//! kinds.
 
 /// `/api/v1/namespaces/a/secrets/b` becomes `/api/v1/namespaces/{namespace}/secrets/{name}`.
 pub(super) fn template(path: &str) -> String {
@@ -7,7 +7,7 @@ pub(super) fn template(path: &str) -> String {
     let root = match segments.first() {
         Some(&"api") => 2,
         Some(&"apis") => 3,
-        // `/version`, `/healthz`.
+        // For example `/version` or `/healthz`.
         _ => return segments.first().map_or_else(String::new, |first| format!("/{first}")),
     };
     let namespaced = segments.get(root) == Some(&"namespaces") && segments.len() > root + 2;

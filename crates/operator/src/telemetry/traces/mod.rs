@@ -1,7 +1,7 @@
-//! Traces of runs, of their host calls and of filters, sent to an OpenTelemetry collector. Off unless
-//! somebody asks; then a span costs its making, and a collector that does not answer costs a log line.
+//! Traces of runs, of their host calls and of filters, sent to an OpenTelemetry collector. They are off by default.
+//! When they are on, a span costs only its creation, and a collector that does not answer costs one log line.
 //!
-//! Never waits for the collector, except at the end, and not for long.
+//! The operator never waits for the collector, except at its end, and then only for a short time.
 
 mod send;
 #[cfg(test)]
@@ -21,25 +21,25 @@ use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
 use send::Sender;
 
-/// Target of the spans that become traces; no log line has it.
+/// The target of spans that become traces. No log line has it.
 pub const TRACE_TARGET: &str = "boathook::trace";
 
-/// Spans that wait to be sent; beyond it they are dropped.
+/// The maximum number of spans that wait to be sent. Further ones are dropped.
 const QUEUE: usize = 4_096;
 
 /// How long the last spans may take on shutdown.
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
-/// Traces that can't be sent.
+/// Why traces cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The address is none.
+    /// The address is invalid.
     #[error("traces can't be sent to {0:?}: give a URL like http://collector:4318")]
     Endpoint(String),
-    /// No certificate authorities.
+    /// There are no certificate authorities.
     #[error("traces can't be sent over TLS: the system's certificate authorities can't be read")]
     Authorities(#[source] std::io::Error),
-    /// The library refuses a setting, out of the environment maybe.
+    /// The library refuses a setting, possibly from the environment.
     #[error("traces can't be sent: check the variables OTEL_EXPORTER_OTLP_*")]
     Exporter(#[source] opentelemetry_otlp::ExporterBuildError),
 }
@@ -49,9 +49,9 @@ pub enum TraceError {
 pub struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Sends to the collector at `endpoint` (OTLP over HTTP; `/v1/traces` is added where it is missing)
-    /// from the current tokio runtime. Gives the layer that takes the spans. Headers, sampling and
-    /// resource attributes are those of OpenTelemetry's environment variables.
+    /// Sends to the collector at `endpoint` (OTLP over HTTP; `/v1/traces` is added if it is missing) from the current
+    /// tokio runtime. Returns the layer that takes the spans. Headers, sampling and resource attributes are those of
+    /// OpenTelemetry's environment variables.
     pub fn start<S>(endpoint: &str) -> Result<(Self, impl Layer<S> + Send + Sync + use<S>), TraceError>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
@@ -80,7 +80,7 @@ impl Traces {
 
     /// Sends what is left, for at most three seconds, and ends.
     pub async fn shutdown(self) {
-        // It blocks its thread.
+        // This blocks its thread.
         let ended = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(LAST_SPANS)).await;
         if !matches!(ended, Ok(Ok(()))) {
             warn!("the last traces could not be sent");
@@ -98,7 +98,7 @@ fn resource() -> Resource {
     }
 }
 
-/// Where traces go, of the collector's address.
+/// The URL for traces, from the collector's address.
 fn traces_url(endpoint: &str) -> Option<String> {
     const PATH: &str = "/v1/traces";
     let url: http::Uri = endpoint.parse().ok()?;

@@ -1,5 +1,5 @@
-//! Sends spans to the collector: one request at a time, on the operator's runtime. Never keeps them:
-//! what can't be sent is dropped, and that is said once.
+//! Sends spans to the collector: one request at a time, on the operator's runtime. Spans that cannot be sent are
+//! dropped, which is logged once.
 
 use std::{
     fmt, io,
@@ -24,12 +24,12 @@ use tracing::{info, warn};
 /// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The largest answer; only its status counts.
+/// The maximum size of an answer. Only its status counts.
 const MAX_ANSWER: usize = 64 * 1024;
 
 type Exchange = dyn Fn(Request<Full<Bytes>>) -> BoxFuture<'static, Result<Response<Bytes>, HttpError>> + Send + Sync;
 
-/// An HTTP client for the exporter, whose thread knows no runtime.
+/// An HTTP client for the exporter, whose thread has no runtime.
 pub(super) struct Sender {
     send: Arc<Exchange>,
     runtime: Handle,
@@ -64,7 +64,7 @@ impl fmt::Debug for Sender {
 }
 
 impl HttpClient for Sender {
-    // As `async_trait` has it.
+    // In the form that `async_trait` generates.
     fn send_bytes<'life0, 'async_trait>(
         &'life0 self,
         request: Request<Bytes>,
@@ -85,7 +85,7 @@ impl HttpClient for Sender {
     }
 }
 
-/// Says when the collector stops to take spans, and when it takes them again.
+/// Logs when the collector stops accepting spans, and when it accepts them again.
 fn note(failing: &AtomicBool, endpoint: &str, answer: &Result<Response<Bytes>, HttpError>) {
     let error = match answer {
         Ok(response) if response.status().is_success() => None,

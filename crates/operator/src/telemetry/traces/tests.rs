@@ -1,4 +1,4 @@
-//! What a collector receives.
+//! The URLs of collectors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::*;

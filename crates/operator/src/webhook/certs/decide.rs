@@ -1,41 +1,41 @@
-//! What is to be done about the certificates now. Pure.
+//! What to do about the certificates now. Pure.
 //!
-//! Authorities overlap: a new one is registered for a while before anything is served that it signed, and the old
-//! one is known for as long afterwards, so that replicas and API servers that are behind still agree. Keys of the
-//! webhooks' paths come with serving certificates, and overlap in the same way.
+//! Authorities overlap. A new authority is registered for a while before the server uses a certificate that it signed.
+//! The old one stays known for as long afterwards, so that replicas and API servers that are behind still agree. Keys
+//! of the webhooks' paths are created together with serving certificates, and overlap in the same way.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// How long things live.
+/// The lifetimes of authorities and certificates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// An authority; 360 days.
+    /// The lifetime of an authority; 360 days.
     pub authority: Duration,
-    /// A serving certificate; 90 days.
+    /// The lifetime of a serving certificate; 90 days.
     pub serving: Duration,
-    /// Between a new authority and its first serving certificate, and between that and the end of the old
+    /// The time between a new authority and its first serving certificate, and between that and the end of the old
     /// authority; 10 minutes.
     pub overlap: Duration,
 }
 
 impl Lifetimes {
-    /// The shortest that a serving certificate may live: 1 minute.
+    /// The minimum lifetime of a serving certificate: 1 minute.
     pub const SHORTEST: Duration = Duration::from_secs(60);
-    /// The longest: 1 year.
+    /// The maximum lifetime of a serving certificate: 1 year.
     pub const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-    /// Serving certificates live this long, within [`Self::SHORTEST`] and [`Self::LONGEST`], and authorities four
-    /// times as long. Of short lives the overlap is a part, too: an authority and a certificate that fall due together
-    /// are both renewed in time.
+    /// Serving certificates live this long, within [`Self::SHORTEST`] and [`Self::LONGEST`], and authorities four times
+    /// as long. For short lifetimes the overlap is a fraction of them, too, so that an authority and a certificate that
+    /// are due together are both renewed in time.
     pub fn of(serving: Duration) -> Self {
         let serving = serving.clamp(Self::SHORTEST, Self::LONGEST);
         let overlap = (serving / 60).min(Duration::from_secs(600));
         Self { authority: serving * 4, serving, overlap }
     }
 
-    /// The longest between two looks, so that what is due is not late.
+    /// The maximum time between two checks, so that nothing is renewed too late.
     pub(super) fn every(&self) -> Duration {
         (self.overlap / 2).min(Duration::from_secs(60))
     }
@@ -47,7 +47,7 @@ impl Default for Lifetimes {
     }
 }
 
-/// From when until when.
+/// A period of validity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Validity {
     pub from: Timestamp,
@@ -59,7 +59,7 @@ impl Validity {
         self.from <= now && now < self.until
     }
 
-    /// No more than a third of its life is left.
+    /// Whether no more than a third of the period is left.
     fn is_due(&self, now: Timestamp) -> bool {
         let (from, until) = (self.from.as_second(), self.until.as_second());
         now.as_second() >= until - (until - from) / 3
@@ -70,38 +70,38 @@ impl Validity {
     }
 }
 
-/// What there is.
+/// The current state of the certificates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct State {
-    /// The newest authority, when its key is there and its own.
+    /// The newest authority, if its own key is there.
     pub signer: Option<Validity>,
-    /// There are older authorities.
+    /// Whether there are older authorities.
     pub older: bool,
-    /// The serving certificate, when it has all names, its key, and an authority of the bundle.
+    /// The serving certificate, if it has all names, its key, and an authority in the bundle.
     pub serving: Option<Validity>,
-    /// It is signed by the newest authority.
+    /// Whether the newest authority signed the serving certificate.
     pub by_newest: bool,
-    /// Keys of the webhooks' paths.
+    /// The number of keys of the webhooks' paths.
     pub paths: usize,
 }
 
-/// What is to be done.
+/// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     Keep,
-    /// A new authority, beside the others.
+    /// Add a new authority to the others.
     AddAuthority,
-    /// A new serving certificate of the newest authority.
+    /// Issue a new serving certificate with the newest authority.
     RenewServing,
-    /// Only the newest authority stays.
+    /// Keep only the newest authority.
     DropOlder,
-    /// A key of the webhooks' paths, where there is none. Each new serving certificate brings one, too.
+    /// Add a key of the webhooks' paths if there is none. Each new serving certificate adds one, too.
     AddPath,
-    /// Only the newest key of the paths stays.
+    /// Keep only the newest key of the paths.
     DropOlderPaths,
 }
 
-/// Decides; to be asked again after each step.
+/// Decides the next step. Call it again after each step.
 pub(super) fn decide(now: Timestamp, state: State, lifetimes: &Lifetimes) -> Decision {
     let Some(signer) = state.signer.filter(|signer| signer.holds(now) && !signer.is_due(now)) else {
         return Decision::AddAuthority;
@@ -119,14 +119,14 @@ pub(super) fn decide(now: Timestamp, state: State, lifetimes: &Lifetimes) -> Dec
     match state.paths {
         0 => Decision::AddPath,
         1 => Decision::Keep,
-        // As long as the older one is registered, and as long again.
+        // The older key stays while it is registered, and as long again.
         _ if serving.is_older_than(lifetimes.overlap * 2, now) => Decision::DropOlderPaths,
         _ => Decision::Keep,
     }
 }
 
-/// Whether the newest key of the paths is registered. A key is known to all replicas before the API server asks with
-/// it, as an authority is.
+/// Whether the newest key of the paths is registered. All replicas know a key before the API server uses it, as with an
+/// authority.
 pub(super) fn newest_path_is_registered(now: Timestamp, serving: Option<Validity>, lifetimes: &Lifetimes) -> bool {
     serving.is_none_or(|serving| serving.is_older_than(lifetimes.overlap, now))
 }
@@ -184,19 +184,19 @@ mod tests {
             (1000, settled, Decision::RenewServing),
             (2000, State { serving: validity(1500, 2400), ..settled }, Decision::AddAuthority),
             (100, State { signer: None, ..settled }, Decision::AddAuthority),
-            // A new authority isn't used before others know it, unless nothing else can be served.
+            // A new authority is not used before others know it, unless nothing else can be served.
             (2009, added, Decision::Keep),
             (2009, State { serving: validity(0, 2009), ..added }, Decision::RenewServing),
             (2009, State { serving: validity(1000, 2400), ..added }, Decision::Keep),
             (2010, added, Decision::RenewServing),
-            // And the old one stays until nothing is served by it.
+            // The old authority stays until nothing that it signed is served.
             (2019, renewed, Decision::Keep),
             (2020, renewed, Decision::DropOlder),
             (2020, State { older: false, ..renewed }, Decision::Keep),
             (0, State { paths: 0, ..settled }, Decision::AddPath),
             (19, two, Decision::Keep),
             (20, two, Decision::DropOlderPaths),
-            // Clocks that went back: what isn't valid yet is made anew.
+            // The clock went back. What is not valid yet is created again.
             (-1, settled, Decision::AddAuthority),
         ];
         for (now, state, expected) in table {

@@ -1,8 +1,8 @@
 //! Certificates that somebody else puts into files, and changes.
 //!
-//! The key of the webhooks' paths is made of the private one: all replicas that serve the same certificate have the
-//! same paths, and no other Secret is needed. Never writes one. Compared by content, at intervals: mounts of Secrets and of CSI drivers are exchanged
-//! by symlinks, and not every file system tells.
+//! The key of the webhooks' paths is derived from the private key. All replicas that serve the same certificate
+//! therefore have the same paths, and no other Secret is needed. Files are compared by content at intervals, because
+//! mounts of Secrets and of CSI drivers are exchanged by symlinks, and not every file system reports changes.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::{CertificateError, Certificates, PathKeys, Published, UPKEEP, material::Material};
 
-/// How often they are read: three small files.
+/// How often the three small files are read.
 pub(super) const EVERY: Duration = Duration::from_secs(2);
 
 pub(super) async fn start(dir: PathBuf, every: Duration, tasks: &Tasks) -> Result<Certificates, CertificateError> {
@@ -29,13 +29,13 @@ pub(super) async fn start(dir: PathBuf, every: Duration, tasks: &Tasks) -> Resul
     Ok(certificates(tasks.spawn(UPKEEP, run(dir, every, (material, paths), published))))
 }
 
-/// After a change, mounts of other replicas may be behind for this long.
+/// How long the mounts of other replicas may be behind after a change.
 const OVERLAP: Duration = Duration::from_secs(600);
 
-/// Keys of the webhooks' paths.
+/// The keys of the webhooks' paths.
 struct Paths {
     newest: PathKey,
-    /// The one before, and until when.
+    /// The previous key, and when it was replaced.
     before: Option<(PathKey, Instant)>,
 }
 
@@ -51,7 +51,8 @@ impl Paths {
         }
     }
 
-    /// As with Boathook's own: the new one is known for a while before it is registered, and the old one as long after.
+    /// As with Boathook's own keys: the new one is known for a while before it is registered, and the old one for as
+    /// long afterwards.
     fn keys(&self) -> Result<PathKeys, CertificateError> {
         let before = self.before.as_ref().filter(|(_, since)| since.elapsed() < OVERLAP * 2);
         let young = before.is_some_and(|(_, since)| since.elapsed() < OVERLAP);
@@ -70,7 +71,7 @@ fn path_key(material: &Material) -> PathKey {
 }
 
 async fn run(dir: PathBuf, every: Duration, (mut served, mut paths): (Material, Paths), published: Published) {
-    // What is wrong is said once.
+    // The same problem is logged only once.
     let mut said = String::new();
     loop {
         tokio::time::sleep(every).await;
@@ -93,7 +94,7 @@ async fn look(
 ) -> Result<(), CertificateError> {
     let found = read(dir).await?;
     if found != *served {
-        // Halfway through a change, certificate and key don't belong together; the next look finds both.
+        // In the middle of a change, certificate and key do not belong together. The next check finds both.
         published.publish(found.serving(&dir.display().to_string())?, found.bundle());
         *served = found;
         paths.changed(served);

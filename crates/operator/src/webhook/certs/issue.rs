@@ -1,6 +1,5 @@
-//! Makes authorities and serving certificates.
-//!
-//! Never stores them. Keys are ECDSA on P-256: every API server can check them, and making one takes no time.
+//! Issues authorities and serving certificates. Keys are ECDSA on P-256, because every API server can verify them, and
+//! creating one takes no time.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use rcgen::{
 };
 use time::OffsetDateTime;
 
-/// How far certificates reach back: clocks of others may be behind.
+/// How far the validity of certificates reaches back, because clocks of others may be behind.
 pub(super) const SKEW: Duration = Duration::from_secs(300);
 
 /// A certificate and its key in PEM.
@@ -20,7 +19,7 @@ pub(super) struct Issued {
     pub key: String,
 }
 
-/// A new authority. Its name has the time, so that two of them are never mistaken for each other.
+/// Issues a new authority. Its name contains the time, so that two of them are never confused.
 pub(super) fn authority(now: Timestamp, life: Duration) -> Result<Issued, rcgen::Error> {
     let mut params = params(now, life, Vec::new(), &format!("Boathook webhooks, {now}"))?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -30,7 +29,7 @@ pub(super) fn authority(now: Timestamp, life: Duration) -> Result<Issued, rcgen:
     Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// A serving certificate for `names`, by the authority in PEM.
+/// Issues a serving certificate for `names`, signed by the authority in PEM.
 pub(super) fn serving(
     now: Timestamp,
     life: Duration,

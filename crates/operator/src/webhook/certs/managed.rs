@@ -1,6 +1,5 @@
-//! Keeps Boathook's own certificates in their Secret, together with the other replicas.
-//!
-//! Holds no rules: `decide` has them. Whoever loses a race reads what the winner wrote.
+//! Keeps Boathook's own certificates in their Secret, together with the other replicas. The rules are in `decide`. A
+//! replica that loses a race reads what the winner wrote.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -15,28 +14,25 @@ use kube::{
 
 use super::{CertificateError, Certificates, Lifetimes, PathKeys, Published, UPKEEP, material::Material, secret};
 
-/// Tells the time.
+/// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Where Boathook's own certificates are, and for whom.
+/// Where Boathook's own certificates are, and the names they are for.
 #[derive(Clone)]
 pub struct Managed {
-    /// The Secret's namespace.
     pub namespace: String,
-    /// The Secret's name.
     pub secret: String,
     /// DNS names and addresses that the API server calls: `NAME.NAMESPACE.svc`.
     pub names: Vec<String>,
-    /// How long things live.
     pub lifetimes: Lifetimes,
-    /// The longest between two looks at the Secret; 1 min, less for short lives. A change of it is seen sooner.
+    /// The maximum time between two checks of the Secret: 1 min, and less for short lifetimes. A change of the Secret
+    /// is noticed earlier.
     pub every: Duration,
-    /// What the time is.
     pub clock: Clock,
 }
 
 impl Managed {
-    /// With the usual times.
+    /// Returns the defaults.
     pub fn new(namespace: impl Into<String>, secret: impl Into<String>, names: Vec<String>) -> Self {
         Self {
             namespace: namespace.into(),
@@ -48,7 +44,7 @@ impl Managed {
         }
     }
 
-    /// With other lifetimes, and looks as often as these need.
+    /// Uses other lifetimes, and checks as often as these need.
     pub fn living(self, lifetimes: Lifetimes) -> Self {
         Self { lifetimes, every: lifetimes.every(), ..self }
     }
@@ -73,7 +69,7 @@ pub(super) async fn start(
     Ok(certificates(tasks.spawn(UPKEEP, upkeep.run(Held { material, version }, published))))
 }
 
-/// Deletes the Secret, if it is there and ours; whether it is. With `dry_run`, only says so.
+/// Deletes the Secret if it exists and is ours. Returns whether it did. With `dry_run`, it only returns that.
 pub(super) async fn remove(
     client: kube::Client,
     namespace: &str,
@@ -100,7 +96,7 @@ struct Upkeep {
     place: String,
 }
 
-/// What was seen last.
+/// The state at the last check.
 struct Held {
     material: Material,
     /// The Secret's resourceVersion.
@@ -118,7 +114,7 @@ impl Upkeep {
                 Ok(new) => held = new,
                 Err(error) => {
                     tracing::warn!(error = %error_chain(&error), "the webhooks' certificates were not looked after");
-                    // A change that can't be used would be seen again at once.
+                    // Without this wait, a change that cannot be used would be handled again at once.
                     tokio::time::sleep(self.managed.every.min(Duration::from_secs(5))).await;
                 }
             }
@@ -131,7 +127,7 @@ impl Upkeep {
             published.publish(new.material.serving(&self.place)?, new.material.bundle());
             tracing::info!(secret = %self.place, "the webhooks' certificates have changed");
         }
-        // Time alone changes which of them is registered.
+        // Which of the keys is registered depends on the time, too.
         published.publish_paths(self.path_keys(&new.material)?);
         Ok(new)
     }
@@ -141,10 +137,10 @@ impl Upkeep {
         keys.ok_or_else(|| CertificateError::Contended(self.place.clone()))
     }
 
-    /// What the Secret has, after what is due was done. Of a Secret that was deleted, `held` is served on until
+    /// Does what is due, and returns the content of the Secret. If the Secret was deleted, `held` is still served until
     /// others know the new authority.
     async fn look(&self, held: Option<&Material>) -> Result<Held, CertificateError> {
-        // Each is a race that somebody else won.
+        // Each failed attempt is a race that another writer won.
         const TRIES: usize = 10;
         for _ in 0..TRIES {
             let found = self.api.get_opt(&self.managed.secret).await.map_err(|error| self.error("get", error))?;
@@ -168,7 +164,7 @@ impl Upkeep {
         Err(CertificateError::Contended(self.place.clone()))
     }
 
-    /// `None` when another was first.
+    /// Returns `None` if another writer was first.
     async fn store(&self, secret: &Secret, exists: bool) -> Result<Option<Secret>, CertificateError> {
         let params = PostParams { field_manager: Some("boathook".to_owned()), ..PostParams::default() };
         let (verb, stored) = if exists {
@@ -179,13 +175,13 @@ impl Upkeep {
         match stored {
             Ok(stored) => Ok(Some(stored)),
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
-            // It was deleted meanwhile.
+            // The Secret was deleted in the meantime.
             Err(kube::Error::Api(status)) if exists && status.code == 404 => Ok(None),
             Err(error) => Err(self.error(verb, error)),
         }
     }
 
-    /// Returns when the Secret has changed; never when that can't be known.
+    /// Returns when the Secret has changed. Never returns if the Secret cannot be watched.
     async fn changed(&self, version: &str) {
         let params = WatchParams::default().fields(&format!("metadata.name={}", self.managed.secret)).timeout(280);
         if let Ok(events) = self.api.watch(&params, version).await {

@@ -1,6 +1,5 @@
-//! All that is kept of Boathook's own certificates, and the steps that renew it.
-//!
-//! Never reads or writes the Secret.
+//! The content of the Secret with Boathook's own certificates, and the steps that renew it. The Secret is read and
+//! written elsewhere.
 
 use boathook_core::model::PathKey;
 use jiff::Timestamp;
@@ -13,23 +12,23 @@ use super::{
     x509::{Certificate, certified},
 };
 
-/// In PEM, as in the Secret. What isn't there is empty.
+/// The parts in PEM, as in the Secret. A missing part is empty.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub(super) struct Material {
-    /// The authorities, the newest first.
+    /// The authorities, newest first.
     pub authorities: String,
-    /// The key of the newest.
+    /// The key of the newest authority.
     pub signing_key: String,
     pub certificate: String,
     pub key: String,
-    /// Keys of the webhooks' paths in hex, one a line, the newest first.
+    /// The keys of the webhooks' paths in hex, one in each line, newest first.
     pub paths: String,
 }
 
 impl Material {
-    /// Does what is due; whether anything was.
+    /// Does what is due. Returns whether anything was.
     pub fn renew(&mut self, now: Timestamp, names: &[String], lifetimes: &Lifetimes) -> Result<bool, CertificateError> {
-        // An authority, a certificate, the end of older authorities, keys of paths: no more can come of one look.
+        // An authority, a certificate, the end of older authorities, keys of paths: one check never needs more steps.
         const STEPS: usize = 6;
         for step in 0..STEPS {
             match decide(now, self.state(names), lifetimes) {
@@ -49,7 +48,7 @@ impl Material {
         Ok(true)
     }
 
-    /// The parts that may be served, checked.
+    /// Checks and returns the parts that may be served.
     pub fn serving(&self, place: &str) -> Result<Serving, CertificateError> {
         let unusable = |why| CertificateError::Unusable { place: place.to_owned(), why };
         let (key, serving) = certified(self.certificate.as_bytes(), self.key.as_bytes()).map_err(unusable)?;
@@ -58,7 +57,7 @@ impl Material {
         Ok(Serving { key, expiry: Expiry { serving, authority } })
     }
 
-    /// The keys of the webhooks' paths; `None` when there is none.
+    /// The keys of the webhooks' paths. `None` if there is none.
     pub fn path_keys(&self, now: Timestamp, lifetimes: &Lifetimes) -> Option<PathKeys> {
         let serving = Certificate::all(self.certificate.as_bytes()).unwrap_or_default();
         let serving = serving.first().map(|serving| since_issued(serving.validity));
@@ -73,12 +72,12 @@ impl Material {
     fn add_path(&mut self) {
         let mut bytes = [0; PathKey::BYTES];
         rand::fill(&mut bytes);
-        // The older one is what the API server asks with.
+        // Keep the previous key, because the API server uses it.
         self.keep_paths(1);
         self.paths = format!("{}\n{}", PathKey::new(bytes).to_hex(), self.paths);
     }
 
-    /// The newest `most`.
+    /// Keeps only the newest `most`.
     fn keep_paths(&mut self, most: usize) {
         self.paths = self.paths().iter().take(most).map(|key| key.to_hex() + "\n").collect();
     }
@@ -107,7 +106,7 @@ impl Material {
     }
 
     fn add_authority(&mut self, now: Timestamp, lifetimes: &Lifetimes) -> Result<(), CertificateError> {
-        /// Authorities that are kept: what somebody puts into the Secret must not grow.
+        /// The maximum number of authorities, because the Secret must not grow by what somebody puts into it.
         const KEPT: usize = 3;
         let issued = issue::authority(now, lifetimes.authority)?;
         self.keep_authorities(KEPT - 1, now);
@@ -116,7 +115,7 @@ impl Material {
         Ok(())
     }
 
-    /// The newest `most`, without those that have ended.
+    /// Keeps only the newest `most` that have not expired.
     fn keep_authorities(&mut self, most: usize, now: Timestamp) {
         let authorities = Certificate::all(self.authorities.as_bytes()).unwrap_or_default();
         let kept = authorities.iter().filter(|authority| authority.validity.until > now).take(most);
@@ -124,7 +123,7 @@ impl Material {
     }
 }
 
-/// Without what it reaches back.
+/// Removes the time by which the validity reaches back.
 fn since_issued(validity: Validity) -> Validity {
     let from = validity.from.checked_add(issue::SKEW).unwrap_or(validity.from);
     Validity { from, ..validity }
@@ -185,7 +184,7 @@ mod tests {
         assert_eq!(renew(&mut material, 600), (false, true));
         assert_eq!(renew(&mut material, 1500), (false, true));
 
-        // The new authority is known before it signs anything, and the old one for a while after.
+        // The new authority is known before it signs anything, and the old one for a while afterwards.
         assert_eq!(renew(&mut material, 2000), (true, false));
         assert_eq!(authorities(&material), 2);
         assert_eq!(renew(&mut material, 2009), (false, false));
@@ -195,7 +194,7 @@ mod tests {
         assert_eq!(authorities(&material), 1);
         assert_eq!(renew(&mut material, 2021), (false, false));
 
-        // Nobody was there for a long time.
+        // Nothing was renewed for a long time.
         assert_eq!(renew(&mut material, 100_000), (true, true));
         assert_eq!(authorities(&material), 1);
     }
@@ -215,10 +214,10 @@ mod tests {
         assert_eq!(mended(Material { key: other.key.clone(), ..fresh.clone() }), (1, false));
         assert_eq!(mended(Material { certificate: String::new(), ..fresh.clone() }), (1, false));
         assert_eq!(mended(Material { certificate: "rubbish".into(), ..fresh.clone() }), (1, false));
-        // Without its key, an authority is known until what it signed is replaced.
+        // An authority whose key is lost stays known until what it signed is replaced.
         assert_eq!(mended(Material { signing_key: String::new(), ..fresh.clone() }), (2, true));
         assert_eq!(mended(Material { signing_key: other.signing_key.clone(), ..fresh.clone() }), (2, true));
-        // Nobody knows the authority of the certificate.
+        // The authority of the certificate is unknown.
         assert_eq!(mended(Material { authorities: other.authorities, ..fresh.clone() }), (2, false));
 
         let mut more = names();
@@ -237,7 +236,7 @@ mod tests {
         let secret = |signed: &str| signed.strip_prefix("/x/").unwrap().to_owned();
         let (first, _) = path(&mut material, 0);
         assert_eq!(path(&mut material, 599).0, first);
-        // A new one is known, and registered later.
+        // A new key is known at once, and registered later.
         let (still, keys) = path(&mut material, 600);
         assert_eq!(still, first);
         let (second, both) = path(&mut material, 610);
@@ -246,7 +245,7 @@ mod tests {
         assert!(path(&mut material, 619).1.accepts("/x", &secret(&first)));
         let (third, one) = path(&mut material, 620);
         assert!(third == second && !one.accepts("/x", &secret(&first)) && one.accepts("/x", &secret(&second)));
-        // What somebody wrote there is none.
+        // Invalid text in the Secret is not a key.
         material.paths = "secret\n".to_owned();
         assert!(path(&mut material, 621).1.accepts("/x", &secret(&material_path(&material))));
     }

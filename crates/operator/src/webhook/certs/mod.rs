@@ -1,6 +1,6 @@
-//! The server's certificates: its own, kept in a Secret and renewed, or somebody else's, in files.
+//! The server's certificates: its own, stored in a Secret and renewed, or somebody else's, in files.
 //!
-//! Never registers a bundle anywhere: whoever does watches it. Never prints a key.
+//! This module registers no bundle. The code that does watches it. A key is never printed.
 
 mod decide;
 mod files;
@@ -25,74 +25,68 @@ pub use managed::{Clock, Managed};
 
 use material::Material;
 
-/// Certificates that can't be had.
+/// Why there are no certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// The Secret can't be read or written.
+    /// The Secret cannot be read or written.
     #[error("can't {verb} the Secret {secret} of the webhooks' certificates")]
     Secret {
-        /// `get`
+        /// For example `get`.
         verb: &'static str,
         /// `namespace/name`
         secret: String,
-        /// Why.
         #[source]
         source: Box<kube::Error>,
     },
-    /// The Secret has something that isn't ours.
+    /// The Secret contains something that is not ours.
     #[error(
         "the Secret {0} has certificates that Boathook did not make: choose another Secret, delete this one, \
          or mount it and use its files"
     )]
     Foreign(String),
-    /// Others write it all the time.
+    /// Other writers change the Secret all the time.
     #[error("the Secret {0} of the webhooks' certificates is changed by others again and again")]
     Contended(String),
-    /// A file can't be read.
+    /// A file cannot be read.
     #[error("can't read {path} of the webhooks' certificates")]
     File {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// It can be read, and not be used.
+    /// The certificate and key can be read, but not used.
     #[error("the certificate and key in {place} can't be used: {why}")]
     Unusable {
         /// A folder or a Secret.
         place: String,
-        /// What is wrong.
         why: String,
     },
-    /// A certificate can't be made.
+    /// A certificate cannot be issued.
     #[error("a certificate can't be made")]
     Issue(#[from] rcgen::Error),
 }
 
-/// The authorities by which the API server knows the server, in PEM: the newest first. Empty when the files
-/// name none: then it is one that the API server knows anyway, or another puts it into the registrations.
+/// The authorities by which the API server verifies the server, in PEM, newest first. It is empty if the files name
+/// none. The API server then trusts the authority already, or somebody else puts it into the registrations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CaBundle(Arc<str>);
 
 impl CaBundle {
-    /// Takes the text.
     pub fn new(pem: impl Into<Arc<str>>) -> Self {
         Self(pem.into())
     }
 
-    /// The text.
     pub fn as_pem(&self) -> &str {
         &self.0
     }
 
-    /// Whether it names none.
+    /// Whether there are no authorities.
     pub fn is_empty(&self) -> bool {
         self.0.trim().is_empty()
     }
 }
 
-/// The keys of the webhooks' paths: which ones are answered, and which one is registered.
+/// The keys of the webhooks' paths: which ones are accepted, and which one is registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathKeys {
     accepted: Vec<PathKey>,
@@ -100,7 +94,7 @@ pub struct PathKeys {
 }
 
 impl PathKeys {
-    /// `registered` is the place of the one that is, or the last one is.
+    /// `registered` is the position of the key to register. If there is none at it, the last key is registered.
     fn new(accepted: Vec<PathKey>, registered: usize) -> Option<Self> {
         let registered = accepted.get(registered).or(accepted.last())?.clone();
         Some(Self { accepted, registered })
@@ -111,7 +105,7 @@ impl PathKeys {
         &self.registered
     }
 
-    /// The path as it is registered.
+    /// The path in its registered form.
     pub fn sign(&self, path: &str) -> String {
         self.registered.sign(path)
     }
@@ -122,12 +116,12 @@ impl PathKeys {
     }
 }
 
-/// When what is served ends.
+/// When the certificates expire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expiry {
     /// The serving certificate.
     pub serving: Timestamp,
-    /// The newest authority; absent when it isn't known.
+    /// The newest authority. `None` if it is not known.
     pub authority: Option<Timestamp>,
 }
 
@@ -138,10 +132,10 @@ pub(super) struct Serving {
     pub expiry: Expiry,
 }
 
-/// The task's name.
+/// The name of the task.
 const UPKEEP: &str = "certificates of webhooks";
 
-/// The certificates, kept current for as long as this lives.
+/// The certificates, which are kept up to date while this lives.
 pub struct Certificates {
     serving: watch::Receiver<Serving>,
     bundle: watch::Receiver<CaBundle>,
@@ -156,14 +150,14 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Boathook's own, in a Secret that all replicas share: made by whoever is first, renewed when a third of
-    /// their life is left.
+    /// Boathook's own certificates, in a Secret that all replicas share. The first replica issues them, and they are
+    /// renewed when a third of their lifetime is left.
     pub async fn managed(client: kube::Client, managed: Managed, tasks: &Tasks) -> Result<Self, CertificateError> {
         managed::start(client, managed, tasks).await
     }
 
-    /// Deletes the Secret of [`Self::managed`], if it is there and Boathook's own; whether it is. With `dry_run`, it
-    /// stays.
+    /// Deletes the Secret of [`Self::managed`] if it exists and is Boathook's own. Returns whether it did. With
+    /// `dry_run`, the Secret stays.
     pub async fn remove(
         client: kube::Client,
         namespace: &str,
@@ -173,12 +167,13 @@ impl Certificates {
         managed::remove(client, namespace, secret, dry_run).await
     }
 
-    /// Those in `dir`: `tls.crt`, `tls.key` and, if there is one, `ca.crt`; read again when they change.
+    /// The certificates in `dir`: `tls.crt`, `tls.key` and optionally `ca.crt`. They are read again when they change.
     pub async fn files(dir: impl Into<PathBuf>, tasks: &Tasks) -> Result<Self, CertificateError> {
         files::start(dir.into(), files::EVERY, tasks).await
     }
 
-    /// Boathook's own, which only this process has: for one that answers as long as somebody sits before it.
+    /// Boathook's own certificates, which only this process has. For a process that answers only while somebody uses it
+    /// interactively.
     pub fn memory(names: &[String], tasks: &Tasks) -> Result<Self, CertificateError> {
         let mut material = Material::default();
         let (now, lifetimes) = (Timestamp::now(), Lifetimes::default());
@@ -186,7 +181,7 @@ impl Certificates {
         let paths = material.path_keys(now, &lifetimes).ok_or(rcgen::Error::RingUnspecified)?;
         let published = Published::new(material.serving("memory")?, material.bundle(), paths);
         let certificates = published.certificates();
-        // Whoever watches them waits as long as the other end is there.
+        // Receivers wait as long as the sender exists.
         let kept = tasks.spawn(UPKEEP, async move {
             let _published = published;
             std::future::pending().await
@@ -194,17 +189,17 @@ impl Certificates {
         Ok(certificates(kept))
     }
 
-    /// The authorities to register; changes with them.
+    /// The authorities to register. The value changes with them.
     pub fn watch(&self) -> watch::Receiver<CaBundle> {
         self.bundle.clone()
     }
 
-    /// The keys of the webhooks' paths; change with them.
+    /// The keys of the webhooks' paths. The value changes with them.
     pub fn paths(&self) -> watch::Receiver<PathKeys> {
         self.paths.clone()
     }
 
-    /// When they end.
+    /// When the certificates expire.
     pub fn expiry(&self) -> Expiry {
         self.serving.borrow().expiry
     }
@@ -214,7 +209,7 @@ impl Certificates {
     }
 }
 
-/// The sending ends.
+/// The senders.
 struct Published {
     serving: watch::Sender<Serving>,
     bundle: watch::Sender<CaBundle>,
@@ -227,7 +222,7 @@ impl Published {
         Self { serving, bundle, paths: watch::Sender::new(paths) }
     }
 
-    /// The key that was registered until now is answered until the next time: registrations follow.
+    /// Accepts the key that was registered until now for one more period, because registrations follow later.
     fn publish_paths(&self, mut paths: PathKeys) {
         self.paths.send_if_modified(|current| {
             if current.registered != paths.registered && !paths.accepted.contains(&current.registered) {
@@ -239,7 +234,7 @@ impl Published {
         });
     }
 
-    /// Authorities first: who asks meanwhile knows both.
+    /// Publishes the authorities first, so that a receiver between the two steps knows both.
     fn publish(&self, serving: Serving, bundle: CaBundle) {
         self.bundle.send_if_modified(|current| {
             let changed = *current != bundle;

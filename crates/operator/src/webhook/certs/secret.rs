@@ -1,6 +1,5 @@
-//! The Secret as material, and the other way round.
-//!
-//! Never touches other keys of it, and never one that others made.
+//! Converts between the Secret and the material. It never changes other keys of the Secret, or a Secret that others
+//! made.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +15,7 @@ const PATHS: &str = "path.keys";
 
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "boathook");
 
-/// What the Secret has; `None` when it has certificates of others.
+/// Reads the Secret. Returns `None` if it contains certificates of others.
 pub(super) fn read(secret: &Secret) -> Option<Material> {
     let text = |key: &str| {
         let bytes = secret.data.as_ref().and_then(|data| data.get(key));
@@ -29,18 +28,18 @@ pub(super) fn read(secret: &Secret) -> Option<Material> {
         key: text(KEY),
         paths: text(PATHS),
     };
-    // A chart may have made it, empty.
+    // A chart may have created an empty Secret.
     let empty = material.certificate.trim().is_empty() && material.key.trim().is_empty();
     (is_ours(secret) || empty).then_some(material)
 }
 
-/// Its certificates were made here.
+/// Whether Boathook made the Secret's certificates.
 pub(super) fn is_ours(secret: &Secret) -> bool {
     let labels = secret.metadata.labels.as_ref();
     labels.and_then(|labels| labels.get(MANAGED_BY.0)).is_some_and(|by| by == MANAGED_BY.1)
 }
 
-/// The Secret with this in it.
+/// Writes the material into the Secret.
 pub(super) fn write(secret: &mut Secret, material: &Material) {
     let data = secret.data.get_or_insert_with(BTreeMap::new);
     for (key, text) in [
@@ -56,7 +55,7 @@ pub(super) fn write(secret: &mut Secret, material: &Material) {
     labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
 }
 
-/// One that isn't there yet.
+/// A Secret that does not exist yet.
 pub(super) fn new(namespace: &str, name: &str) -> Secret {
     let mut secret = Secret { type_: Some("kubernetes.io/tls".to_owned()), ..Secret::default() };
     secret.metadata.namespace = Some(namespace.to_owned());

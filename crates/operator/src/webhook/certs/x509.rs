@@ -1,6 +1,4 @@
-//! What is read of certificates and keys in PEM.
-//!
-//! Never decides whether they are good enough.
+//! Reads certificates and keys in PEM.
 
 use std::sync::Arc;
 
@@ -24,7 +22,7 @@ pub(super) struct Certificate {
 }
 
 impl Certificate {
-    /// All certificates of a text, in their order; `None` when there is one that can't be read.
+    /// All certificates of a text, in their order. `None` if one of them cannot be read.
     pub fn all(pem: &[u8]) -> Option<Vec<Self>> {
         CertificateDer::pem_slice_iter(pem).map(|der| Self::new(der.ok()?)).collect()
     }
@@ -40,13 +38,13 @@ impl Certificate {
         Some(Self { der, validity, names })
     }
 
-    /// Whether `issuer` signed it.
+    /// Whether `issuer` signed this certificate.
     pub fn is_signed_by(&self, issuer: &Self) -> bool {
         let (Some(own), Some(other)) = (parse(&self.der), parse(&issuer.der)) else { return false };
         own.issuer() == other.subject() && own.verify_signature(Some(other.public_key())).is_ok()
     }
 
-    /// Whether `key` is its own.
+    /// Whether `key` belongs to this certificate.
     pub fn is_of(&self, key: &rcgen::KeyPair) -> bool {
         use rcgen::PublicKeyData as _;
         parse(&self.der).is_some_and(|own| own.public_key().raw == key.subject_public_key_info())
@@ -76,13 +74,13 @@ fn address(bytes: &[u8]) -> Option<String> {
     v4.ok().or_else(|| Some(std::net::IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?).to_string()))
 }
 
-/// A chain and its key, ready to be served, and when the first of the chain ends.
+/// A chain and its key, ready to be served, and when the first certificate of the chain expires.
 pub(super) fn certified(chain: &[u8], key: &[u8]) -> Result<(Arc<CertifiedKey>, Timestamp), String> {
     let certificates = Certificate::all(chain).ok_or("tls.crt is not a chain of certificates in PEM")?;
     let until = certificates.first().ok_or("tls.crt has no certificate")?.validity.until;
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("tls.key has no private key: {error}"))?;
     let chain = certificates.into_iter().map(|certificate| certificate.der).collect();
-    // Checks that they belong together.
+    // This checks that they belong together.
     let certified = CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| error.to_string())?;
     Ok((Arc::new(certified), until))
 }

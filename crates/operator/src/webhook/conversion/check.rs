@@ -1,20 +1,19 @@
-//! Whether converted objects keep Kubernetes' rules. Pure.
+//! Whether converted objects follow the rules of Kubernetes. Pure.
 //!
-//! Of `metadata`, only what the API server itself refuses to see changed is compared (name, namespace,
-//! uid): it puts back everything else but labels and annotations by itself.
+//! In `metadata`, only fields are compared that the API server itself does not allow to change (name, namespace, uid).
+//! It restores everything else except labels and annotations by itself.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::Deserialize;
 
-/// What is wrong with what a hook made of objects.
+/// What is wrong with a hook's converted objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversionProblem {
-    /// Which object, `None` for all together. The first is 0.
+    /// The index of the object, counted from 0. `None` for all objects together.
     pub at: Option<usize>,
     /// `CronTab team/nightly`, as far as it is known.
     pub object: String,
-    /// What is wrong.
     pub why: String,
 }
 
@@ -45,15 +44,15 @@ struct Metadata {
     namespace: Option<String>,
     #[serde(default)]
     uid: Option<String>,
-    /// Only texts are possible.
+    /// Labels and annotations can only be texts.
     #[serde(default, rename = "labels")]
     _labels: Option<BTreeMap<String, String>>,
     #[serde(default, rename = "annotations")]
     _annotations: Option<BTreeMap<String, String>>,
 }
 
-/// Everything that is wrong with `converted`, made of `sources` for the version `desired` (`group/version`).
-/// Nothing when it may be answered.
+/// Lists everything that is wrong with `converted`, which was made from `sources` for the version `desired`
+/// (`group/version`). If it is empty, the objects may be sent.
 pub fn problems<S: AsRef<str>, C: AsRef<str>>(desired: &str, sources: &[S], converted: &[C]) -> Vec<ConversionProblem> {
     if sources.len() != converted.len() {
         let why = format!("{} objects came out of the conversion of {}", converted.len(), sources.len());

@@ -1,6 +1,4 @@
-//! ConversionReviews: in, and their answers.
-//!
-//! Never converts anything; [`problems`] says what is wrong with what a hook made.
+//! ConversionReviews and the answers to them. [`problems`] says what is wrong with a hook's objects.
 
 mod check;
 
@@ -20,12 +18,11 @@ const REVIEW: Envelope = Envelope {
     wanted: "ConversionReview of apiextensions.k8s.io/v1 or v1beta1",
 };
 
-/// A question of the API server.
+/// A request of the API server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversionReview {
-    /// Which version the answer is to have.
+    /// The version that the answer must have.
     pub version: ReviewVersion,
-    /// What is asked.
     pub request: ConversionRequest,
 }
 
@@ -48,7 +45,7 @@ struct Head {
 }
 
 impl ConversionReview {
-    /// Reads a body that came for the definition `crd`.
+    /// Parses a body that was sent for the definition `crd`.
     pub fn parse(body: &[u8], crd: &str) -> Result<Self, ReviewError> {
         let shape = |source| REVIEW.shape(source);
         let (version, request) = REVIEW.open(body)?;
@@ -95,7 +92,7 @@ struct Status<'a> {
     message: Option<&'a str>,
 }
 
-/// The body of the answer. The objects must have been checked: they are put in as they are.
+/// Makes the body of the answer. The objects are inserted unchanged, so they must already have been checked.
 pub(super) fn answer(review: &ConversionReview, converted: Converted) -> Result<Vec<u8>, serde_json::Error> {
     let (objects, failure) = match converted {
         Converted::Objects(objects) => (objects, None),

@@ -1,6 +1,4 @@
-//! The answer to a review.
-//!
-//! Never makes a failure into a denial, and never lets a validating hook change anything.
+//! The answer to a review. A failure never becomes a denial, and a validating hook never changes anything.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use boathook_core::model::{AdmissionKind, Denial, Mutation, Reviewed};
@@ -9,7 +7,7 @@ use serde::Serialize;
 use super::patch::{PatchError, patch_of};
 use super::{AdmissionReview, REVIEW, warnings::showable};
 
-/// What a denial is when the hook doesn't say, or says what is no error.
+/// The code of a denial if the hook gives none, or one that is not an error.
 const FORBIDDEN: u16 = 403;
 
 #[derive(Serialize)]
@@ -45,7 +43,7 @@ struct Status<'a> {
     code: u16,
 }
 
-/// The body of the answer; an error when what the hook made of the object can't be used.
+/// Makes the body of the answer. Fails if the hook's change of the object cannot be used.
 pub fn answer(review: &AdmissionReview, kind: AdmissionKind, reviewed: &Reviewed) -> Result<Vec<u8>, PatchError> {
     let verdict = &reviewed.verdict;
     let changes = kind == AdmissionKind::Mutating && verdict.denied.is_none();
@@ -66,7 +64,7 @@ pub fn answer(review: &AdmissionReview, kind: AdmissionKind, reviewed: &Reviewed
     serde_json::to_vec(&body).map_err(PatchError::Answer)
 }
 
-/// The text for an answer of a hook that can't be used.
+/// The text for a hook's answer that cannot be used.
 pub fn unusable(hook: &str, binding: &str, error: &PatchError) -> String {
     format!("hook {hook}, binding {binding}: {}", boathook_core::model::error_chain(error))
 }
@@ -76,7 +74,7 @@ fn status(denial: &Denial) -> Status<'_> {
         status: "Failure",
         message: &denial.message,
         reason: denial.reason.as_deref().filter(|reason| !reason.is_empty()).unwrap_or("Forbidden"),
-        // The API server makes other codes into 400, and can't send those above 999 at all.
+        // The API server changes other codes to 400, and cannot send codes above 999 at all.
         code: denial.code.filter(|code| (400..=599).contains(code)).unwrap_or(FORBIDDEN),
     }
 }

@@ -1,6 +1,4 @@
-//! AdmissionReviews as they come in.
-//!
-//! Reads only what the server needs: objects stay text, and are never looked into here.
+//! AdmissionReviews as they arrive. Only the parts that the server needs are parsed. Objects stay text.
 
 mod answer;
 mod patch;
@@ -25,12 +23,11 @@ const REVIEW: Envelope = Envelope {
     wanted: "AdmissionReview of admission.k8s.io/v1 or v1beta1",
 };
 
-/// A question of the API server.
+/// A request of the API server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmissionReview {
-    /// Which version the answer is to have.
+    /// The version that the answer must have.
     pub version: ReviewVersion,
-    /// What is asked.
     pub request: AdmissionRequest,
 }
 
@@ -48,7 +45,6 @@ struct Request<'a> {
 }
 
 impl AdmissionReview {
-    /// Reads a body.
     pub fn parse(body: &[u8]) -> Result<Self, ReviewError> {
         let (version, json) = REVIEW.open(body)?;
         let Request { uid, operation, dry_run, object } =

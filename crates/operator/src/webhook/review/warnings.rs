@@ -1,13 +1,12 @@
-//! Warnings as the API server takes them: it cuts what is too long, and drops what no header can hold.
-//!
-//! Never drops one silently that it would have shown.
+//! Warnings in the form that the API server accepts: it truncates warnings that are too long, and drops those that a
+//! header cannot contain.
 
-/// What one request's warnings may have in all before they are cut, in characters.
+/// The maximum length of all warnings of one request in characters. If there are more, each is truncated.
 const TOTAL: usize = 4096;
-/// What each is cut to then.
+/// The length in characters that each warning is then truncated to.
 const EACH: usize = 256;
 
-/// The warnings that can be shown: on one line each, and together within the API server's bound.
+/// The warnings that can be shown: each on one line, and all together within the API server's limit.
 pub(super) fn showable(warnings: &[String]) -> Vec<String> {
     let clean: Vec<_> = warnings.iter().map(|text| one_line(text)).filter(|text| !text.is_empty()).collect();
     if clean.iter().map(|text| text.chars().count()).sum::<usize>() <= TOTAL {

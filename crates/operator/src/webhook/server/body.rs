@@ -1,7 +1,7 @@
-//! Reads bodies within two bounds: of each, and of all that are under way.
+//! Reads bodies within two limits: one for each body, and one for all bodies under way.
 //!
-//! Reserves only what has come: who announces much and sends nothing takes nothing from others. Never lets those who
-//! send slowly keep the others' bytes.
+//! Only bytes that have arrived are reserved, so a client that announces many bytes and sends none takes nothing from
+//! others. A client that sends slowly cannot keep bytes that others need.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,10 +15,10 @@ use tokio::{
 
 use super::coming::{AllComing, Coming};
 
-/// The largest part that is set aside at once, when the length is known.
+/// The maximum size of a buffer that is allocated at once if the length is known.
 const AT_ONCE: usize = 64 << 10;
 
-/// Bytes for bodies.
+/// The bytes for bodies.
 #[derive(Debug, Clone)]
 pub(super) struct Bodies {
     each: usize,
@@ -26,19 +26,18 @@ pub(super) struct Bodies {
     coming: Arc<AllComing>,
 }
 
-/// A body.
 #[derive(Debug)]
 pub(super) struct Body {
     pub bytes: Vec<u8>,
-    /// To be kept as long as the bytes, or what was made of them.
+    /// Keep this as long as the bytes, or what was made from them.
     pub reserved: Reserved,
 }
 
-/// Its part of all bytes.
+/// A body's share of all bytes.
 #[derive(Debug, Default)]
 pub(super) struct Reserved(Option<OwnedSemaphorePermit>);
 
-/// Why there is none.
+/// Why there is no body.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
     #[error("the body is larger than {0} bytes")]
@@ -52,8 +51,8 @@ pub(super) enum BodyError {
 }
 
 impl Bodies {
-    /// `each` may have so many bytes, and `all` together; one that takes longer than `slow` is cut off when others
-    /// need its bytes.
+    /// A body may have up to `each` bytes, and all bodies together up to `all`. A body that takes longer than `slow` is
+    /// cut off if others need its bytes.
     pub fn new(each: usize, all: usize, slow: Duration) -> Self {
         let all = Arc::new(Semaphore::new(all.max(each).min(Semaphore::MAX_PERMITS)));
         Self { each, all, coming: AllComing::new(slow) }
@@ -65,7 +64,7 @@ impl Bodies {
         if length.is_some_and(|length| length > self.each) {
             return Err(BodyError::TooLarge(self.each));
         }
-        // Outlives what is reserved: who waits for it to be gone finds the bytes free.
+        // This lives longer than the reservation, so that the bytes are free for the body that waits for it to be gone.
         let coming = self.coming.begin(Instant::now());
         tokio::select! {
             read = self.read_all(&coming, length.unwrap_or_default(), incoming) => read,
@@ -133,7 +132,7 @@ mod tests {
         ));
     }
 
-    /// Otherwise a few that send slowly would keep everybody out for as long as they like.
+    /// Without this, a few clients that send slowly could keep everybody out for as long as they like.
     #[tokio::test(start_paused = true)]
     async fn a_slow_body_makes_room_when_others_need_it() {
         let bodies = Bodies::new(10, 15, Duration::from_secs(1));

@@ -1,6 +1,5 @@
-//! Bodies that are still coming, and which of them goes when there are no bytes left.
-//!
-//! Never reads one, and never ends one that came as fast as those of the API server do.
+//! Bodies that are still arriving, and which of them is cut off if there are no bytes left. A body that arrives as fast
+//! as those of the API server is never cut off.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +10,7 @@ use std::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// All of them.
+/// All bodies that are still arriving.
 #[derive(Debug)]
 pub(super) struct AllComing {
     slow: Duration,
@@ -21,7 +20,7 @@ pub(super) struct AllComing {
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    /// In the order in which they began.
+    /// The bodies in the order in which they began.
     bodies: BTreeMap<u64, Entry>,
 }
 
@@ -32,7 +31,7 @@ struct Entry {
     gone: CancellationToken,
 }
 
-/// One of them, until it is dropped.
+/// One body that is arriving, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Coming {
     all: Arc<AllComing>,
@@ -47,7 +46,7 @@ impl AllComing {
         Arc::new(Self { slow, table: Mutex::default() })
     }
 
-    /// One more begins.
+    /// Adds a body.
     pub fn begin(self: &Arc<Self>, now: Instant) -> Coming {
         let (cut, gone) = (CancellationToken::new(), CancellationToken::new());
         let mut table = self.table();
@@ -63,12 +62,12 @@ impl AllComing {
 }
 
 impl Coming {
-    /// Returns when others need its bytes.
+    /// Returns when others need the body's bytes.
     pub async fn cut(&self) {
         self.cut.cancelled().await;
     }
 
-    /// Cuts off another that is slow, and returns when it is gone. False when there is none.
+    /// Cuts off another body that is slow, and returns when it is gone. Returns false if there is none.
     pub async fn cut_another(&self, now: Instant) -> bool {
         let Some(gone) = self.told(now) else { return false };
         gone.cancelled().await;
@@ -115,7 +114,7 @@ mod tests {
         assert!(first.cut().now_or_never().is_some() && second.cut().now_or_never().is_none());
         drop(first);
         assert!(waits.await);
-        // Never itself; and what is no longer coming isn't cut.
+        // A body never cuts off itself, and one that has arrived is not cut off.
         drop(second);
         assert!(!third.cut_another(Instant::now() + Duration::from_secs(9)).await);
         drop(third);

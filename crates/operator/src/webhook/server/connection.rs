@@ -1,6 +1,4 @@
-//! One connection, from its handshake to its end.
-//!
-//! Never waits for a client without a bound.
+//! One connection, from its handshake to its end. Every wait for a client has a limit.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -31,15 +29,15 @@ pub(super) struct Shared {
     pub stop: CancellationToken,
 }
 
-/// The first byte of a TLS connection; no HTTP request begins with it.
+/// The first byte of a TLS connection. No HTTP request begins with it.
 const HANDSHAKE: u8 = 0x16;
-/// How long a connection that is told to close may take when nothing is under way.
+/// How long a connection that has to close may take if nothing is under way.
 const LAST: Duration = Duration::from_secs(1);
-/// The most of a request's head that is kept, in bytes.
+/// The maximum size of a request's head in bytes.
 const HEAD: usize = 32 << 10;
-/// Questions that one HTTP/2 connection may have under way.
+/// The maximum number of requests under way on one HTTP/2 connection.
 const STREAMS: u32 = 128;
-/// What one HTTP/2 stream, and one connection, may send ahead, in bytes.
+/// The number of bytes that one HTTP/2 stream, and one connection, may send ahead.
 const WINDOWS: (u32, u32) = (256 << 10, 1 << 20);
 
 pub(super) async fn serve(stream: TcpStream, place: Place, shared: Arc<Shared>) {
@@ -59,14 +57,14 @@ async fn handshake(mut stream: TcpStream, acceptor: &TlsAcceptor) -> Option<TlsS
     let mut first = [0];
     let seen = stream.peek(&mut first).await.ok()?;
     if seen == 1 && first != [HANDSHAKE] {
-        // As other servers do; a client that speaks no HTTP either can't be helped.
+        // Other servers answer like this, too. For a client that does not use HTTP either, there is nothing to do.
         const PLAIN: &[u8] =
             b"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\n\r\nthis port speaks https only\n";
         let _ = stream.write_all(PLAIN).await;
         let _ = stream.shutdown().await;
         return None;
     }
-    // Small answers go out at once.
+    // Sends small answers at once.
     let _ = stream.set_nodelay(true);
     acceptor.accept(stream).await.ok()
 }
@@ -88,7 +86,7 @@ async fn serve_http(stream: TlsStream<TcpStream>, place: Arc<Place>, shared: &Sh
     let builder = builder(settings);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)));
     tokio::select! {
-        // A client's errors are its own.
+        // A client's errors concern only the client.
         _ = connection.as_mut() => return,
         () = shared.stop.cancelled() => {}
         () = place.told_to_close(settings.head, settings.idle) => {}
@@ -109,7 +107,7 @@ fn builder(settings: &Settings) -> auto::Builder<TokioExecutor> {
     let mut http2 = builder.http2();
     http2.timer(TokioTimer::new()).max_concurrent_streams(STREAMS).max_header_list_size(HEAD as u32);
     http2.initial_stream_window_size(stream).initial_connection_window_size(connection);
-    // Tells a client that went away without a word.
+    // Detects a client that went away without closing the connection.
     http2.keep_alive_interval(settings.idle / 4).keep_alive_timeout(settings.head);
     builder
 }

@@ -1,25 +1,23 @@
-//! How long an answer may take. Pure.
-//!
-//! Never trusts a request beyond what an API server can ask for.
+//! How long an answer may take. Pure. A request gets no more time than an API server can ask for.
 
 use std::time::Duration;
 
 use boathook_core::model::parse_duration;
 
-/// The longest `timeoutSeconds` that Kubernetes knows.
+/// The maximum `timeoutSeconds` in Kubernetes.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The least that is asked of a hook; a shorter patience is over before anything ran.
+/// The minimum time for a hook. With less, the time would be over before anything ran.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// What is kept for the answer's way back, at most.
+/// The maximum time that is reserved for the answer's way back.
 const MARGIN: Duration = Duration::from_millis(500);
 
-/// The API server's patience, of `?timeout=10s`, or `default`.
+/// The API server's timeout from `?timeout=10s`, or `default`.
 pub(super) fn patience(query: Option<&str>, default: Duration) -> Duration {
     let given = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("timeout=")));
     given.and_then(parse_duration).unwrap_or(default).clamp(SHORTEST, LONGEST)
 }
 
-/// What an answer may take of it: a tenth, at most half a second, is for its way back.
+/// The time for the answer. A tenth of the timeout, but at most half a second, is for its way back.
 pub(super) fn less_margin(patience: Duration) -> Duration {
     patience.saturating_sub((patience / 10).min(MARGIN))
 }

@@ -1,6 +1,5 @@
-//! The server: one port, TLS, HTTP/1.1 and 2.
-//!
-//! Never lets one hook, or one client, keep the others from being answered; [`Settings`] has the bounds.
+//! The server: one port, TLS, HTTP/1.1 and 2. No hook and no client can keep the others from being answered.
+//! [`Settings`] has the limits.
 
 mod body;
 mod coming;
@@ -28,27 +27,25 @@ use crate::connections::Connections;
 
 pub use settings::Settings;
 
-/// A server that can't serve.
+/// Why the server cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The address can't be listened on.
+    /// The server cannot listen on the address.
     #[error("can't listen on {address} for webhooks: choose another address with --webhook-listen")]
     Bind {
-        /// The address.
         address: SocketAddr,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// The authorities of clients can't be used.
+    /// The authorities of clients cannot be used.
     #[error("the authorities for the webhooks' clients can't be used: {0}")]
     ClientCa(String),
-    /// TLS can't be set up.
+    /// TLS cannot be set up.
     #[error("TLS can't be set up for webhooks: {0}")]
     Tls(String),
 }
 
-/// The running server. It ends when dropped.
+/// The running server. Dropping it ends it.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -59,8 +56,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on `address` (port 0 for any free one) and serves from then on. With `client_ca`, authorities
-    /// in PEM, only clients are answered that show a certificate of one of them; `/healthz` is for all.
+    /// Listens on `address` (port 0 for any free one) and serves from then on. With `client_ca`, authorities in PEM,
+    /// only clients that show a certificate of one of them are answered. `/healthz` is open to all clients.
     pub async fn start(
         address: SocketAddr,
         settings: Settings,
@@ -87,26 +84,25 @@ impl Server {
         Ok(Self { address, stop, connections, grace, task })
     }
 
-    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many connections there are.
+    /// The number of connections.
     pub fn connections(&self) -> usize {
         self.connections.count()
     }
 
-    /// Accepts nothing more, lets answers under way end within the grace period, and closes.
+    /// Accepts no more connections, lets answers under way end within the grace period, and closes.
     pub async fn shutdown(self) {
         self.stop.cancel();
-        // Whoever is slower than that is cut off by the drop.
+        // The drop cuts off answers that take longer.
         let _ = timeout(self.grace, self.task).await;
     }
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>, connections: Arc<Connections>) {
-    /// Before the next try.
+    /// The wait before the next attempt.
     const PAUSE: Duration = Duration::from_millis(100);
     let mut open = JoinSet::new();
     loop {
@@ -116,7 +112,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, connections: Arc<Con
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            // Nobody's place is free, and nobody idles: the client asks again.
+            // No place is free, and no connection is idle. The client retries.
             Ok((stream, _)) => {
                 if let Some(place) = connections.enter(Instant::now()) {
                     open.spawn(connection::serve(stream, place, shared.clone()));
@@ -124,7 +120,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, connections: Arc<Con
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection to the webhooks was not accepted");
-                // Mostly there are no file handles left, and an idle connection has one.
+                // The most frequent cause is that there are no file handles left, and an idle connection has one.
                 connections.make_room();
                 tokio::time::sleep(PAUSE).await;
             }

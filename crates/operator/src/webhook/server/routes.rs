@@ -1,6 +1,5 @@
-//! Which request is what question, and what its answer is in HTTP.
-//!
-//! Never makes a denial: whatever goes wrong is an HTTP error, and the `failurePolicy` decides.
+//! Maps requests to questions, and answers to HTTP. It never makes a denial: every failure is an HTTP error, and the
+//! `failurePolicy` decides.
 
 use std::{future::Future, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -33,10 +32,10 @@ use crate::{
     },
 };
 
-/// Whose request it is.
+/// The client of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Asker {
-    /// It showed a certificate; rustls has checked it then.
+    /// Whether the client showed a certificate. If so, rustls has checked it.
     pub certificate: bool,
     pub request: Arc<connections::Request>,
 }
@@ -46,7 +45,7 @@ struct Site {
     answerer: Arc<dyn Answerer>,
     bodies: Bodies,
     shares: Arc<Shares>,
-    /// Turns to change large objects.
+    /// The turns to make changes of large objects.
     patches: Arc<Semaphore>,
     patience: Duration,
     certificates_needed: bool,
@@ -77,10 +76,10 @@ pub(super) fn router(
         .with_state(site)
 }
 
-/// Also of a path whose secret part is wrong: a stranger learns nothing of which hooks there are.
+/// Also the answer for a path with a wrong secret part, so that a stranger learns nothing about the existing hooks.
 const NO_PATH: &str = "there is no such path";
 
-/// Hook, binding, and the secret part.
+/// The hook, the binding, and the secret part.
 type Names = Path<(String, String, String)>;
 
 fn reviews(kind: AdmissionKind) -> MethodRouter<Site> {
@@ -111,7 +110,7 @@ async fn convert(
 }
 
 impl Site {
-    /// Before anything of the request is read.
+    /// Checks the path before anything of the request is read.
     fn check(&self, path: &str, secret: &str) -> Result<(), Refusal> {
         if self.paths.borrow().accepts(path, secret) {
             return Ok(());
@@ -120,13 +119,13 @@ impl Site {
     }
 }
 
-/// The times of one request.
+/// The time limits of one request.
 #[derive(Clone, Copy)]
 struct Call {
     patience: Duration,
-    /// For the hook.
+    /// The limit for the hook.
     answer: Instant,
-    /// For everything.
+    /// The limit for everything.
     end: Instant,
 }
 
@@ -141,7 +140,7 @@ impl Call {
         self.answer.saturating_duration_since(Instant::now())
     }
 
-    /// An answer in time. Whatever the answerer does, it harms this question alone.
+    /// Waits for an answer within the time limit. A panic in the answerer harms only this request.
     async fn answered<T>(
         &self,
         whose: &str,
@@ -153,7 +152,7 @@ impl Call {
     }
 }
 
-/// An answer that isn't one.
+/// A request that gets no answer.
 enum Refusal {
     Unanswered(Unanswered),
     Other(StatusCode, String),
@@ -199,8 +198,8 @@ async fn admission(
     Ok(json(answer))
 }
 
-/// The answer's body. A patch of a large object takes a while and many times its memory: it is made beside the others'
-/// answers, a few at a time.
+/// Makes the answer's body. A patch of a large object takes time, and many times the object's memory. It is therefore
+/// made on a blocking thread, and only a few are made at a time.
 async fn review_answer(
     site: &Site,
     call: Call,
@@ -220,7 +219,7 @@ async fn review_answer(
     }
     let late = || Unanswered::Deadline("others' changes of large objects took all the time".to_owned());
     let permit = timeout_at(call.end, site.patches.clone().acquire_owned()).await.map_err(|_| late())?;
-    // The permit goes with the work, which nobody can end.
+    // The permit moves into the work, because nothing can interrupt that.
     let made = tokio::task::spawn_blocking(move || (work(), permit).0).await;
     made.map_err(|error| Unanswered::Failed(format!("the answer was not made: {error}")))
 }
@@ -229,7 +228,7 @@ async fn conversion(site: &Site, crd: String, call: Call, asker: Asker, request:
     let body::Body { bytes, reserved: _reserved } = read(site, call, asker, request).await?;
     let review = ConversionReview::parse(&bytes, &crd)?;
     drop(bytes);
-    // No hook's name has a slash.
+    // No hook's name contains a slash.
     let _turn = turn(site, call, &format!("/{crd}")).await?;
     let whose = format!("conversion of {crd}");
     let question = async { site.answerer.convert(review.request.clone(), call.left()).await };
@@ -238,9 +237,9 @@ async fn conversion(site: &Site, crd: String, call: Call, asker: Asker, request:
     Ok(json(answer.map_err(|error| Unanswered::Failed(format!("{whose}: {error}")))?))
 }
 
-/// What breaks Kubernetes' rules fails, with a text that names the objects.
+/// Objects that break the rules of Kubernetes fail the conversion, with a text that names them.
 fn checked(review: &ConversionReview, converted: Converted) -> Converted {
-    /// Problems that a text names.
+    /// The maximum number of problems in the text.
     const NAMED: usize = 10;
     let Converted::Objects(objects) = &converted else { return converted };
     let sources: Vec<_> = review.request.objects.iter().map(|object| object.json.as_str()).collect();
@@ -298,7 +297,7 @@ fn or_refused(answer: Result<Response, Refusal>) -> Response {
                 Unanswered::Failed(_) | Unanswered::Deadline(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, &text),
                 Unanswered::NotReady(_) | Unanswered::Overloaded(_) => {
                     let mut response = refused(StatusCode::SERVICE_UNAVAILABLE, &text);
-                    // The API server asks again within its patience.
+                    // The API server retries within its timeout.
                     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
                     response
                 }

@@ -1,34 +1,32 @@
-//! The server's bounds and their defaults.
-//!
-//! Never reads flags or files.
+//! The server's limits and their defaults.
 
 use std::time::Duration;
 
-/// How much, how many, how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The largest body in bytes; 8 MiB. The API server sends objects of up to about 3 MiB, two at a time.
+    /// The maximum size of a body in bytes; 8 MiB. The API server sends objects of up to about 3 MiB, two at a time.
     pub body: usize,
-    /// What all bodies under way may have together, in bytes; 64 MiB.
+    /// The maximum size of all bodies under way in bytes; 64 MiB.
     pub bodies: usize,
-    /// How long a body may take to come once others need its bytes; 1 s. One of the API server takes milliseconds.
+    /// How long a body may take to arrive if others need its bytes; 1 s. A body from the API server takes milliseconds.
     pub slow: Duration,
-    /// Connections; 1024. When one more comes, the one that has been idle for longest goes, those first that have
-    /// asked nothing so far.
+    /// The maximum number of connections; 1024. If one more arrives, the one that has been idle for longest closes.
+    /// Connections without any request close first.
     pub connections: usize,
-    /// Questions being answered at a time; 64.
+    /// The maximum number of requests that are answered at a time; 64.
     pub questions: usize,
-    /// Of these, how many may be one hook's; 32. As many again may wait for their turn, four times over.
+    /// The maximum number of these for one hook; 32. Four times as many may wait for their turn.
     pub questions_of_one: usize,
-    /// Patches of objects over 64 KiB that are made at a time; 4. Each takes many times its object's memory.
+    /// The maximum number of patches of objects over 64 KiB that are made at a time; 4. Each takes many times its
+    /// object's memory.
     pub large_patches: usize,
     /// How long a TLS handshake may take; 5 s.
     pub handshake: Duration,
-    /// How long a request's head may take to come, and the first request after the handshake; 10 s.
+    /// How long a request's head may take to arrive, and the first request after the handshake; 10 s.
     pub head: Duration,
     /// How long a connection may be without a request; 2 min.
     pub idle: Duration,
-    /// What the API server waits when a request doesn't say; 10 s.
+    /// The API server's timeout if a request does not contain it; 10 s.
     pub patience: Duration,
     /// How long a shutdown waits for answers under way; 10 s.
     pub grace: Duration,

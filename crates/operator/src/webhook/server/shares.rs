@@ -1,6 +1,5 @@
-//! Turns to be answered: so many at a time, and no hook has them all.
-//!
-//! Never keeps anything of a hook that nobody asks at the moment: names come out of requests.
+//! Turns to be answered. Their number is limited, and no hook can have all of them. Nothing is kept for a hook without
+//! requests at the moment, because names come from requests.
 
 use std::{
     collections::HashMap,
@@ -9,10 +8,9 @@ use std::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Questions that may wait for each one that is answered.
+/// The number of requests that may wait for each one that is answered.
 const WAITING: usize = 4;
 
-/// All turns.
 #[derive(Debug)]
 pub(super) struct Shares {
     all: Arc<Semaphore>,
@@ -20,22 +18,22 @@ pub(super) struct Shares {
     hooks: Mutex<HashMap<String, Weak<Share>>>,
 }
 
-/// One hook's.
+/// The turns of one hook.
 #[derive(Debug)]
 struct Share {
     turns: Arc<Semaphore>,
-    /// Places to wait in, turns included.
+    /// The places to wait in, including those for turns.
     places: Arc<Semaphore>,
 }
 
-/// A place, and then a turn; given back when dropped.
+/// A place, and then a turn. Dropping it gives both back.
 #[derive(Debug)]
 pub(super) struct Turn {
     _permits: [OwnedSemaphorePermit; 3],
     _share: Entry,
 }
 
-/// Removes the hook's share with the last question.
+/// Removes the hook's share with its last request.
 #[derive(Debug)]
 struct Entry {
     share: Option<Arc<Share>>,
@@ -54,18 +52,18 @@ impl Drop for Entry {
 }
 
 impl Shares {
-    /// `all` turns; `each` of them for one hook at most.
+    /// Creates `all` turns, of which one hook has at most `each`.
     pub fn new(all: usize, each: usize) -> Arc<Self> {
         let all = Arc::new(Semaphore::new(all.max(1)));
         Arc::new(Self { all, each: each.max(1), hooks: Mutex::default() })
     }
 
-    /// Waits for a turn of `of`; `None` when too many wait already.
+    /// Waits for a turn of `of`. Returns `None` if too many requests wait already.
     pub async fn turn(self: &Arc<Self>, of: &str) -> Option<Turn> {
         let entry = self.entry(of);
         let share = entry.share.clone()?;
         let place = share.places.clone().try_acquire_owned().ok()?;
-        // The hook's own first: whoever waits for the common ones is then at most `each` of every hook.
+        // The hook's own turn comes first. At most `each` requests of each hook then wait for the common turns.
         let own = share.turns.clone().acquire_owned().await.ok()?;
         let common = self.all.clone().acquire_owned().await.ok()?;
         drop(share);

@@ -1,6 +1,5 @@
-//! TLS: what the server shows of itself, and whom it trusts.
-//!
-//! Never keeps a certificate: each handshake takes the current one, and connections that are there go on.
+//! TLS: the server's certificate, and the clients that it trusts. Each handshake uses the current certificate, and
+//! existing connections continue.
 
 use std::sync::Arc;
 
@@ -30,8 +29,9 @@ impl ResolvesServerCert for Current {
     }
 }
 
-/// With `clients`, the authorities of clients in PEM, certificates are asked for and checked. Who shows none
-/// still gets in, since probes have none: the routes refuse them.
+/// With `clients`, which are the authorities of clients in PEM, clients are requested to show certificates, and these
+/// are checked. Clients without a certificate can still connect, because probes have none. The routes refuse their
+/// requests.
 pub(super) fn config(
     serving: watch::Receiver<Serving>,
     clients: Option<&[u8]>,

@@ -9,21 +9,21 @@ import (
 	witTypes "github.com/boathook/boathook/sdk/go/internal/wit/types"
 )
 
-// Why a request is denied.
+// Why the hook denies a request.
 type Denial struct {
-	// Shown to the person whose request it was.
+	// The message for the client that sent the request.
 	Message string
-	// HTTP status of the answer; 403 when absent.
+	// The HTTP status of the response; 403 when absent.
 	Code witTypes.Option[uint16]
-	// Machine-readable reason; `Forbidden` when absent.
+	// A machine-readable reason; `Forbidden` when absent.
 	Reason witTypes.Option[string]
 }
 
-// The decision.
+// The decision on a request.
 type Verdict struct {
-	// Absent: allowed.
+	// Absent when the request is allowed.
 	Denied witTypes.Option[Denial]
-	// Shown to the person in any case.
+	// Warnings for the client, whether the request is allowed or denied.
 	Warnings []string
 	// Keys and values for the API server's audit log.
 	AuditAnnotations []witTypes.Tuple2[string, string]

@@ -17,61 +17,61 @@ type Json = string
 type ObjectRef = boathook_hook_types.ObjectRef
 
 const (
-	// The object, or its namespace, does not exist (404).
+	// The object or its namespace does not exist (404).
 	ReasonNotFound uint8 = 0
-	// `create` with `if-exists: fail` found the object there (409).
+	// `create` with `if-exists: fail` found an existing object (409).
 	ReasonAlreadyExists uint8 = 1
 	// The object changed since it was read, or another field manager owns a field (409).
 	ReasonConflict uint8 = 2
-	// The object, the patch, the selector or the kind is wrong (400, 422), or was not JSON.
+	// The object, the patch, the selector or the kind is wrong (400, 422), or is not JSON.
 	ReasonInvalid uint8 = 3
-	// The hook's own grants do not allow this call; nothing was sent.
+	// The hook's grants do not allow this call. The host sent nothing.
 	ReasonForbiddenByGrant uint8 = 4
-	// The API server refused it: RBAC or an admission webhook (401, 403).
+	// The API server refused the call because of RBAC or an admission webhook (401, 403).
 	ReasonForbiddenByCluster uint8 = 5
-	// Request or answer is over a size limit (413).
+	// The request or the response exceeds a size limit (413).
 	ReasonTooLarge uint8 = 6
-	// No answer in time, or a `wait` that ended before the object was gone.
+	// There was no response in time, or a `wait` ended before the object was gone.
 	ReasonTimeout uint8 = 7
 	// This run has used up its host calls or bytes.
 	ReasonBudgetExceeded uint8 = 8
-	// The API server can't be reached, or answered 429 or 5xx to every try.
+	// The API server cannot be reached, or responded to every try with 429 or 5xx.
 	ReasonUnavailable uint8 = 9
-	// Anything else.
+	// Any other failure.
 	ReasonOther uint8 = 10
 )
 
-// The kinds of failure. Treat the set as open: what fits nowhere is `other`.
+// The kinds of failure. Treat the set as open: a failure that has no kind is `other`.
 type Reason = uint8
 
-// Why a call did not succeed.
+// Why a call failed.
 type Failure struct {
-	// For deciding.
+	// The kind of failure, for the hook's code.
 	Reason Reason
-	// For reading: it names the verb, the object and, where a grant is missing, the permission
-	// that would allow the call.
+	// A message for people. It names the verb, the object and, if a grant is missing, the
+	// permission that allows the call.
 	Message string
-	// The HTTP status, when a server answered.
+	// The HTTP status, if a server responded.
 	Code witTypes.Option[uint16]
-	// The API server's `Status` object, when it sent one.
+	// The API server's `Status` object, if it sent one.
 	Status witTypes.Option[string]
 }
 
-// Which objects to list.
+// The objects to list.
 type ListQuery struct {
 	// `v1`, `apps/v1`.
 	ApiVersion string
 	// `Pod`.
 	Kind string
-	// Absent: all namespaces, or a cluster-scoped kind.
+	// Absent for all namespaces, and for cluster-scoped kinds.
 	Namespace witTypes.Option[string]
 	// As in `kubectl get -l`: `app=web,tier in (a,b)`.
 	LabelSelector witTypes.Option[string]
 	// As in `kubectl get --field-selector`: `spec.nodeName=n1`.
 	FieldSelector witTypes.Option[string]
-	// Objects in a page; 500 when absent.
+	// The number of objects in a page; 500 when absent.
 	Limit witTypes.Option[uint32]
-	// From the page before.
+	// The `continue` token of the previous page.
 	Continue witTypes.Option[string]
 }
 
@@ -79,15 +79,15 @@ type ListQuery struct {
 type Page struct {
 	// The objects, each with `apiVersion` and `kind`.
 	Items []string
-	// Present when there are more.
+	// Present if there are more pages.
 	Continue witTypes.Option[string]
-	// Of the whole list.
+	// The resource version of the whole list.
 	ResourceVersion string
 }
 
-// How a server-side apply is done.
+// Options of a server-side apply.
 type ApplyOptions struct {
-	// Take fields over from other managers.
+	// Take over the fields of other managers.
 	Force bool
 	// `boathook.dev/HOOK` when absent.
 	FieldManager witTypes.Option[string]
@@ -100,13 +100,14 @@ const (
 	PatchMerge uint8 = 1
 	// Strategic merge patch; built-in kinds only.
 	PatchStrategic uint8 = 2
-	// Read, run this jq program, write back if it changed the object; repeats on conflict.
+	// Reads the object, runs this jq program on it, and writes the result if the object changed.
+	// The host retries on a conflict.
 	PatchJq uint8 = 3
 	// Server-side apply of this object.
 	PatchApply uint8 = 4
 )
 
-// A change of an existing object (`apply` also creates it).
+// A change to an existing object. `apply` also creates the object.
 type Patch struct {
 	tag   uint8
 	value any
@@ -164,58 +165,61 @@ func MakePatchApply(value witTypes.Tuple2[string, ApplyOptions]) Patch {
 }
 
 const (
-	// They are deleted afterwards.
+	// They are deleted after the object.
 	PropagationBackground uint8 = 0
-	// They are deleted first.
+	// They are deleted before the object.
 	PropagationForeground uint8 = 1
-	// They stay.
+	// They are not deleted.
 	PropagationOrphan uint8 = 2
 )
 
-// What happens to the objects that the deleted one owns.
+// What happens to the dependents of a deleted object.
 type Propagation = uint8
 
-// How a deletion is done.
+// Options of a deletion.
 type DeleteOptions struct {
-	// What happens to dependents.
+	// What happens to the dependents.
 	Propagation Propagation
-	// Success when there is nothing to delete.
+	// Succeed if the object does not exist.
 	IgnoreMissing bool
-	// Only if the object still has this uid.
+	// Delete the object only if it still has this uid.
 	Uid witTypes.Option[string]
-	// Only if the object still has this resource version.
+	// Delete the object only if it still has this resource version.
 	ResourceVersion witTypes.Option[string]
-	// Wait this many milliseconds for the object to be gone; `timeout` if it is not.
+	// Wait up to this many milliseconds until the object is gone. If it is not gone by then, the
+	// call fails with `timeout`.
 	Wait witTypes.Option[uint64]
 }
 
 const (
-	// `already-exists`.
+	// The call fails with `already-exists`.
 	IfExistsFail uint8 = 0
-	// Nothing; the call succeeds without an object.
+	// The call changes nothing and succeeds without an object.
 	IfExistsKeep uint8 = 1
-	// It replaces the object.
+	// The call replaces the object.
 	IfExistsReplace uint8 = 2
 )
 
-// What `create` does when the object is there already.
+// What `create` does if the object already exists.
 type IfExists = uint8
 
 // Creates an object.
 type CreateOp struct {
-	// With `apiVersion`, `kind`, and `metadata.name` or `metadata.generateName`.
+	// The object, with `apiVersion`, `kind`, and `metadata.name` or `metadata.generateName`.
 	Object string
-	// When it is there already.
+	// What to do if the object already exists.
 	IfExists IfExists
-	// Create a subresource (`eviction`, `binding`, `token`) of this object instead.
+	// Create this subresource (`eviction`, `binding`, `token`) of this object instead.
 	Subresource witTypes.Option[witTypes.Tuple2[string, boathook_hook_types.ObjectRef]]
 }
 
-// Replaces an object; with `metadata.resourceVersion`, only if it did not change meanwhile.
+// Replaces an object. With `metadata.resourceVersion`, replaces it only if it has not changed
+// since that version.
 type UpdateOp struct {
 	// The whole object.
 	Object string
-	// `status` and the like. Not `scale`: a Scale does not name the object's kind; patch it.
+	// A subresource such as `status`. To change `scale`, use a patch, because a Scale does not name
+	// the kind of its object.
 	Subresource witTypes.Option[string]
 }
 
@@ -227,7 +231,7 @@ type PatchOp struct {
 	Patch Patch
 	// `status`, `scale`, …
 	Subresource witTypes.Option[string]
-	// Success when the object does not exist.
+	// Succeed if the object does not exist.
 	IgnoreMissing bool
 }
 
@@ -235,18 +239,18 @@ type PatchOp struct {
 type DeleteOp struct {
 	// The object.
 	Target boathook_hook_types.ObjectRef
-	// How.
+	// How to delete it.
 	Options DeleteOptions
 }
 
 const (
-	// Verb `create` (with `replace`, also `get` and `update`).
+	// Needs the verb `create`; with `replace`, also `get` and `update`.
 	OperationCreate uint8 = 0
-	// Verb `update`.
+	// Needs the verb `update`.
 	OperationUpdate uint8 = 1
-	// Verb `patch` (`jq`: `get` and `update`).
+	// Needs the verb `patch`; a `jq` patch needs `get` and `update` instead.
 	OperationPatch uint8 = 2
-	// Verb `delete` (with `wait`, also `get`).
+	// Needs the verb `delete`; with `wait`, also `get`.
 	OperationDelete uint8 = 3
 )
 
@@ -301,11 +305,11 @@ func MakeOperationDelete(value DeleteOp) Operation {
 const (
 	// Information.
 	EventTypeNormal uint8 = 0
-	// Something to look at.
+	// A possible problem.
 	EventTypeWarning uint8 = 1
 )
 
-// How an Event is shown.
+// The type of an Event.
 type EventType = uint8
 
 //go:wasmimport boathook:hook/kube@0.1.0 get

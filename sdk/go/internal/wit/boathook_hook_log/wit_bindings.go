@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// Only for finding a fault.
+	// Details for debugging.
 	LevelDebug uint8 = 0
 	// What the hook did.
 	LevelInfo uint8 = 1
-	// Something is odd, and the hook goes on.
+	// Something unexpected; the hook continues.
 	LevelWarn uint8 = 2
 	// Something failed.
 	LevelError uint8 = 3
 )
 
-// How much a line matters.
+// The severity of a line.
 type Level = uint8
 
 //go:wasmimport boathook:hook/log@0.1.0 write

@@ -16,15 +16,15 @@ type Failure = boathook_hook_types.Failure
 type Verdict = boathook_hook_admission.Verdict
 
 const (
-	// It stays as it is.
+	// The hook does not change the object.
 	MutationUnchanged uint8 = 0
 	// A JSON Patch (RFC 6902).
 	MutationJsonPatch uint8 = 1
-	// The whole object as it should be; the host makes the patch.
+	// The whole object in its new state. The host creates the patch.
 	MutationObject uint8 = 2
 )
 
-// What becomes of the object.
+// A change to the object of a request.
 type Mutation struct {
 	tag   uint8
 	value any

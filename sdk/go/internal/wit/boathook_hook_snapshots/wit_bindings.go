@@ -22,18 +22,18 @@ type Item struct {
 	Name string
 	// `metadata.uid`.
 	Uid string
-	// `metadata.resourceVersion` of this state.
+	// The `metadata.resourceVersion` of this state.
 	ResourceVersion string
-	// The object, unless the binding keeps none (`content: none`).
+	// The object. Absent when the binding stores no objects (`content: none`).
 	Object witTypes.Option[string]
-	// What the binding's `jqFilter` gave; present exactly when the binding has one.
+	// The result of the binding's `jqFilter`. Present if and only if the binding has a filter.
 	FilterResult witTypes.Option[string]
 }
 
 //go:wasmimport boathook:hook/snapshots@0.1.0 [resource-drop]snapshot
 func resourceDropSnapshot(handle int32)
 
-// A snapshot that was opened. Nothing is copied to the hook that it does not pull.
+// An open snapshot. The host copies an object to the hook only when the hook reads it.
 type Snapshot struct {
 	handle *witRuntime.Handle
 }

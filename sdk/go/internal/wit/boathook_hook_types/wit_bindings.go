@@ -9,11 +9,11 @@ import (
 	witTypes "github.com/boathook/boathook/sdk/go/internal/wit/types"
 )
 
-// A JSON text (RFC 8259) in UTF-8. Objects travel as text next to typed metadata, so that a
-// hook parses only what it reads.
+// A JSON text (RFC 8259) in UTF-8. Objects are passed as text, next to typed metadata, so a hook
+// parses only what it reads.
 type Json = string
 
-// Names one object of the cluster.
+// The name of one object in the cluster.
 type ObjectRef struct {
 	// `v1`, `apps/v1`, `example.com/v1alpha1`.
 	ApiVersion string
@@ -26,44 +26,45 @@ type ObjectRef struct {
 }
 
 const (
-	// It appeared, or began to match.
+	// The object was created, or started to match.
 	ChangeAdded uint8 = 0
-	// What the binding sees of it changed.
+	// The part of the object that the binding sees changed.
 	ChangeModified uint8 = 1
-	// It was deleted, or no longer matches.
+	// The object was deleted, or stopped matching.
 	ChangeDeleted uint8 = 2
 )
 
-// What happened to an object, seen through the binding's selectors and filter.
+// What happened to an object, as the binding's selectors and filter see it.
 type Change = uint8
 
-// One change of one object that passed the binding's selectors and changed its projection.
+// One change of one object. The object matches the binding's selectors, and the change is visible
+// through the binding's filter.
 type WatchEvent struct {
 	// What happened.
 	Change Change
-	// The object it happened to.
+	// The object that changed.
 	Target ObjectRef
-	// `metadata.uid`; an object deleted and created anew has another.
+	// `metadata.uid`. An object that is deleted and created again has a different uid.
 	Uid string
-	// `metadata.resourceVersion` of the state delivered here.
+	// The `metadata.resourceVersion` of the state in this event.
 	ResourceVersion string
-	// The object, without `metadata.managedFields`. Absent when the binding keeps no objects
-	// (`content: none`). For `deleted`, the last state that was seen.
+	// The object, without `metadata.managedFields`. Absent when the binding stores no objects
+	// (`content: none`). For `deleted`, the last known state.
 	Object witTypes.Option[string]
-	// What the binding's `jqFilter` gave. Present exactly when the binding has one.
+	// The result of the binding's `jqFilter`. Present if and only if the binding has a filter.
 	FilterResult witTypes.Option[string]
-	// What the filter gave before this change. Absent for `added`, and without a `jqFilter`.
+	// The result of the filter before this change. Absent for `added`, and without a `jqFilter`.
 	PreviousFilterResult witTypes.Option[string]
-	// The object before this change. Only for `modified`, of a binding with `previousObject: true`
-	// that keeps objects.
+	// The object before this change. Present only for `modified`, and only if the binding has
+	// `previousObject: true` and stores objects.
 	PreviousObject witTypes.Option[string]
 }
 
-// One firing of a `schedule` binding.
+// One tick of a `schedule` binding.
 type Tick struct {
-	// The planned time, in milliseconds since the Unix epoch.
+	// The scheduled time, in milliseconds since the Unix epoch.
 	ScheduledAt uint64
-	// Ticks of this binding that were skipped since the one before.
+	// The number of ticks of this binding that were skipped since the previous one.
 	Missed uint32
 }
 
@@ -72,16 +73,16 @@ const (
 	TriggerStartup uint8 = 0
 	// A `schedule` binding fired.
 	TriggerSchedule uint8 = 1
-	// A `kubernetes` binding knows all its objects for the first time. Read them through
+	// A `kubernetes` binding has listed all its objects for the first time. Read them with
 	// `snapshots.open(binding)`.
 	TriggerSynchronization uint8 = 2
 	// An object of a `kubernetes` binding changed.
 	TriggerEvent uint8 = 3
-	// Bindings of the group with this name changed; read their snapshots.
+	// Bindings of the group with this name changed. Read their snapshots.
 	TriggerGroup uint8 = 4
 )
 
-// Why a run happens.
+// Why the host calls `run`.
 type Trigger struct {
 	tag   uint8
 	value any
@@ -126,39 +127,40 @@ func MakeTriggerGroup(value string) Trigger {
 	return Trigger{TriggerGroup, value}
 }
 
-// One trigger as the hook sees it.
+// One trigger and its binding.
 type BindingContext struct {
-	// The binding's `name` in the configuration document; `onStartup` for start-up.
+	// The binding's `name` in the configuration document; `onStartup` for the start-up.
 	Binding string
-	// Why this run happens.
+	// Why the host calls `run`.
 	Trigger Trigger
-	// Names that `snapshots.open` accepts in this run: the binding itself, if it is a
-	// `kubernetes` binding, and its `includeSnapshotsFrom`.
+	// The names that `snapshots.open` accepts in this run: the names in the binding's
+	// `includeSnapshotsFrom`, and the binding itself if it is a `kubernetes` binding.
 	Snapshots []string
 }
 
-// The circumstances of a run.
+// Information about a run.
 type RunInfo struct {
-	// Unique for each run; it is in every log and audit line of the run.
+	// The unique id of the run. Every log line and audit line of the run has it.
 	RunId string
 	// The hook's name: the component's file name without `.wasm`.
 	Hook string
-	// 1 for the first try, then counting.
+	// The number of the attempt, starting at 1.
 	Attempt uint32
-	// Writes are checked and answered, but not kept.
+	// Whether the run is a dry run: writes are checked and answered, but not stored.
 	DryRun bool
 }
 
 const (
-	// Again after the hook's back-off. The text goes to the log.
+	// The operator retries the run after the hook's back-off. The text is logged.
 	FailureRetry uint8 = 0
-	// Again after this many milliseconds.
+	// The operator retries the run after this many milliseconds. The text is logged.
 	FailureRetryAfter uint8 = 1
-	// Never again: the triggers of this run are given up and the text is logged as an error.
+	// The operator does not retry the run and gives up its triggers. The text is logged as an
+	// error.
 	FailurePermanent uint8 = 2
 )
 
-// Why a run did not succeed, and what should happen next.
+// How a run failed, and what the operator does next.
 type Failure struct {
 	tag   uint8
 	value any

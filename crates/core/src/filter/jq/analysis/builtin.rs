@@ -1,7 +1,7 @@
-//! Bounds of the built-in filters that are known to be linear; all others are not.
+//! Bounds of the built-in filters that are known to be linear. All others count as not linear.
 //!
-//! Never lists a filter whose cost depends on a number in its input, on a regular expression, or on
-//! comparing containers with each other.
+//! A filter must not be listed here if its cost depends on a number in its input, on a regular expression, or on
+//! comparisons of containers with each other.
 
 use jaq_core::load::parse::Term;
 
@@ -13,7 +13,7 @@ use super::{
     Scope, term, update,
 };
 
-/// How much longer a value can become by a format such as `@base64`.
+/// How many times longer a format such as `@base64` can make a value.
 pub(super) fn format_factor(name: &str) -> Option<u64> {
     Some(match name {
         "@text" | "@json" => 4,
@@ -53,7 +53,7 @@ fn plain_call(name: &str, scope: &Scope<'_>) -> Option<Bound> {
         "now" | "infinite" | "nan" | "sqrt" | "fabs" => Some(Bound::literal(NUMBER)),
         // Whole numbers are written with all their digits.
         "floor" | "round" | "ceil" | "trunc" => Some(Bound::literal(DIGITS)),
-        // Gives back what is no number.
+        // Returns a value that is not a number as it is.
         "abs" => Some(Bound::identity(scope.plain).grown()),
         "isboolean" | "isnumber" | "isstring" | "isarray" | "isobject" | "isnan" | "isinfinite" | "isfinite"
         | "isnormal" => Some(Bound::literal(5)),
@@ -139,8 +139,8 @@ fn each<'t>(f: &'t Term<&'t str>, scope: &Scope<'t>) -> Option<Bound> {
     Bound::iterate(scope.plain).pipe(&term(f, scope)?)
 }
 
-/// Merge sort reads each key once a level, unless keys are containers: then a large one may be
-/// compared with many small ones, each time as a whole.
+/// Merge sort reads each key once for each level, unless keys are containers. A large container may be compared with
+/// many small ones, each time as a whole.
 fn ordered<'t>(name: &str, key: &'t Term<&'t str>, scope: &Scope<'t>) -> Option<Bound> {
     let keys = term(key, scope).filter(|key| key.scalar)?;
     let keys = Bound::iterate(scope.plain).pipe(&keys)?;

@@ -1,7 +1,7 @@
-//! Whether a jq program provably does work, and gives output, linear in the size of its input.
+//! Decides whether a jq program provably does work, and gives output, linear in the size of its input.
 //!
-//! A small abstract interpretation over jaq's parse tree. It never guesses: what it can't bound is
-//! not linear.
+//! It is a small abstract interpretation over jaq's parse tree. It never guesses: a program that it cannot bound is not
+//! linear.
 
 mod builtin;
 mod update;
@@ -20,11 +20,11 @@ use super::{
     form::Form,
 };
 
-/// The deepest parse tree that is analysed; what runs here recurses as deep.
+/// The deepest parse tree that is analysed. A program that runs in this process recurses as deep.
 const MAX_DEPTH: usize = 48;
-/// A program with a larger factor is not taken for linear: it would hardly ever fit [`BUDGET`].
+/// A program with a larger factor does not count as linear, because it would hardly ever fit [`BUDGET`].
 const MAX_FACTOR: u64 = 4_096;
-/// The most steps of one evaluation in this process: some tens of milliseconds at worst.
+/// The most steps of one evaluation in this process. They take some tens of milliseconds at worst.
 const BUDGET: u64 = 1 << 22;
 
 /// What is known at a place in the program.
@@ -50,18 +50,18 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Whether an input of so many bytes is within the budget of this process.
+    /// Whether an input of this many bytes is within the budget of this process.
     pub fn fits(self, input: usize) -> bool {
         self.at(input) <= BUDGET
     }
 
-    /// For an input of so many bytes.
+    /// The cost for an input of this many bytes.
     pub fn at(self, input: usize) -> u64 {
         (input as u64).saturating_mul(self.factor).saturating_add(self.constant)
     }
 }
 
-/// The most output of a linear program for an input of so many bytes, `null` counted as one.
+/// The most output of a linear program for an input of this many bytes. `null` counts as one.
 #[cfg(test)]
 pub(super) fn most_output(program: &Term<&str>, input: u64) -> Option<u64> {
     let out = term(program, &Scope { plain: true, ..Scope::default() })?.out;
@@ -120,7 +120,7 @@ fn path_part<'t>(bound: Bound, part: &'t Part<Term<&'t str>>, scope: &Scope<'t>)
         })
     };
     match part {
-        // An array indexed by an array searches it: not linear. A scalar index is a look-up.
+        // An array that is indexed by an array is searched, which is not linear. A scalar index needs no search.
         Part::Index(index) => with(bound, &scalar(index)?),
         Part::Range(None, None) => {
             Some(Bound { work: bound.work.plus(&bound.out), count: bound.out.clone(), scalar: false, ..bound })
@@ -193,23 +193,23 @@ fn operation(l: &Bound, op: &BinaryOp<&str>, r: &Bound) -> Option<Bound> {
     match op {
         BinaryOp::Comma => Some(l.then(r)),
         BinaryOp::Alt => Some(Bound { work: l.work.plus(&r.work), ..l.either(r) }),
-        // An output of the left side that decides is an output, whether the right side has any or not.
+        // If the left side decides, that is an output, whether the right side has any or not.
         BinaryOp::Or | BinaryOp::And => {
             let right = Bound { count: r.count.max(&one()), ..r.clone() };
             Some(l.pairs(&right)?.becoming(5))
         }
         BinaryOp::Cmp(cmp) => compare(l, *cmp, r),
         BinaryOp::Math(Math::Add) => Some(l.pairs(r)?.grown()),
-        // Arrays: each element is looked up among all of the other's, by comparing containers.
+        // Arrays: each element is looked up among all elements of the other array, by comparing containers.
         BinaryOp::Math(Math::Sub) if !l.scalar && !r.scalar => None,
         BinaryOp::Math(Math::Sub) => Some(l.pairs(r)?.grown()),
-        // Splits a text into texts: three bytes for one.
+        // Splits a text into texts: one byte becomes three.
         BinaryOp::Math(Math::Div) => {
             let pairs = l.pairs(r)?.grown();
             Some(Bound { out: pairs.out.times(4), work: pairs.work.times(4), scalar: false, ..pairs })
         }
         BinaryOp::Math(Math::Rem) => Some(l.pairs(r)?.becoming(NUMBER)),
-        // A text times a number repeats it.
+        // A text times a number repeats the text.
         _ => None,
     }
 }
@@ -248,7 +248,7 @@ fn conditional<'t>(
     })
 }
 
-/// A handler that uses the error is not bounded: errors show the values that caused them.
+/// A handler that uses the error is not bounded, because errors show the values that caused them.
 fn try_catch<'t>(body: &'t Term<&'t str>, catch: Option<&'t Term<&'t str>>, scope: &Scope<'t>) -> Option<Bound> {
     let body = term(body, scope)?;
     let Some(catch) = catch else { return Some(body) };
@@ -307,7 +307,7 @@ pub(super) fn is_constant_text(t: &Term<&str>) -> bool {
     matches!(t, Term::Str(None, parts) if parts.iter().all(|part| !matches!(part, StrPart::Term(_))))
 }
 
-/// The length of a text in JSON.
+/// The length of a text in JSON, without its quotes.
 fn escaped(text: &str) -> u64 {
     text.bytes()
         .map(|byte| match byte {

@@ -1,6 +1,6 @@
-//! Bounds of assignments and deletions at paths that don't depend on the data.
+//! Bounds of assignments and deletions at paths that do not depend on the data.
 //!
-//! Never bounds an update of a place twice (`(.a, .a) |= f`): each could double what the other made.
+//! An update that names a place twice (`(.a, .a) |= f`) has no bound, because each could double what the other made.
 
 use jaq_core::{
     load::parse::{BinaryOp, Term},
@@ -15,12 +15,12 @@ use super::{
     Scope, term,
 };
 
-/// The places that a path names: parts of the input that don't overlap.
+/// The places that a path names: parts of the input that do not overlap.
 struct Places {
     count: Form,
-    /// Copying the containers on the way.
+    /// The cost of copying the containers on the way.
     work: Form,
-    /// Keys that may have to be created.
+    /// The size of the keys that may have to be created, for each place.
     keys: u64,
 }
 
@@ -65,7 +65,7 @@ impl Places {
     }
 }
 
-/// `path |= f`: the sum of `f` over the places, of which missing ones are null.
+/// `path |= f`: the sum of `f` over the places. Missing places are null.
 pub(super) fn update<'t>(path: &'t Term<&'t str>, f: &'t Term<&'t str>, scope: &Scope<'t>) -> Option<Bound> {
     let places = places(path, scope)?;
     let f = term(f, scope)?;
@@ -85,7 +85,7 @@ pub(super) fn assign<'t>(path: &'t Term<&'t str>, value: &Bound, scope: &Scope<'
     Some(places.with(&out, &work, scope.plain && value.plain))
 }
 
-/// `del(a, b)`: what is deleted first can't grow what is deleted next.
+/// `del(a, b)`: the first deletion cannot enlarge what the next one deletes.
 pub(super) fn delete<'t>(path: &'t Term<&'t str>, scope: &Scope<'t>) -> Option<Bound> {
     match path {
         Term::BinOp(left, BinaryOp::Comma, right) => {

@@ -1,6 +1,5 @@
-//! Writes a [`HookSpec`] as a document again, with every default in its place: the normalised
-//! form that `boathook inspect` shows. Reading it gives the same hook; one that came without a
-//! version gives the same in v1.
+//! Writes a [`HookSpec`] as a document, with every default in its place: the normalised form that `boathook inspect`
+//! shows. Reading it gives the same hook. For a document without a version, it gives the same hook in v1.
 
 mod selector;
 mod webhooks;
@@ -54,8 +53,8 @@ fn list<T>(items: &[T], print: impl Fn(&T) -> Value) -> Option<Value> {
     (!items.is_empty()).then(|| items.iter().map(print).collect())
 }
 
-/// `includeSnapshotsFrom` without doubled names. These can't be written, and need not be: only the
-/// group brings them in, and it does so after the others.
+/// `includeSnapshotsFrom` without names that several bindings have. A document cannot name these, and need not: only
+/// the group includes them, and it does so after the others.
 fn snapshots(names: &[BindingName], doubled: &HashSet<&str>) -> Option<Value> {
     let names: Vec<_> =
         names.iter().map(BindingName::as_str).take_while(|name| !doubled.contains(name)).map(Value::from).collect();

@@ -1,5 +1,5 @@
-//! Selectors out of the API's notation, as the document has them. The text is our own, so its form
-//! is known and not checked.
+//! Converts selectors from the API's notation to the document's. Boathook wrote the text, so its form is known and not
+//! checked.
 
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ pub(in crate::hooks::document) fn labels(selector: &str) -> Value {
     printed.into()
 }
 
-/// The terms of a label selector: commas within parentheses divide values.
+/// The terms of a label selector. Commas within parentheses separate values.
 fn split(selector: &str) -> Vec<&str> {
     let mut terms = Vec::new();
     let mut rest = selector;

@@ -1,4 +1,4 @@
-//! Bindings of webhooks: admission and conversion.
+//! Prints the bindings of webhooks: admission and conversion.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
-//! Whether a bundle's settings are what its hooks can read.
+//! Whether a bundle's settings fit its schema.
 //!
-//! A schema is a tenant's, and following one can take any time, memory and stack. So it is followed in a process of its own
-//! (`schema.rs`), which is ended at its bounds. Never follows a schema in this process.
+//! A tenant writes the schema, and its evaluation can take any time, memory and stack. It is therefore evaluated in a
+//! separate process (`schema.rs`), which is ended at its bounds, and never in this process.
 
 mod schema;
 
@@ -24,36 +24,35 @@ use boathook_core::{
     model::BundleId,
 };
 
-/// Bytes of settings.
+/// The maximum size of settings in bytes.
 const MAX_SETTINGS: usize = 256 * 1024;
-/// Bytes of their schema.
+/// The maximum size of their schema in bytes.
 const MAX_SCHEMA: usize = 256 * 1024;
-/// Verdicts that are remembered.
+/// The maximum number of verdicts that are remembered.
 const MAX_KNOWN: usize = 4096;
-/// After a check without a verdict, the same one waits this long, and twice as long each further time.
+/// How long the same check waits after it ended without a verdict. The wait doubles each further time.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
-/// It never waits longer.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
-/// A worker's code, its own data and buffers for question and answer, beside what the schema takes.
+/// A worker's code, its own data, and its buffers for question and answer, in addition to what the schema takes.
 const BASE: u64 = 24 * 1024 * 1024;
 
 /// How settings are checked against a bundle's schema.
 #[derive(Debug, Clone)]
 pub struct SettingsConfig {
-    /// The program to start; it has to end in [`serve`].
+    /// The program to start. It has to call [`serve`].
     pub command: PathBuf,
-    /// Its arguments. Default `settings-worker`.
+    /// Its arguments. Default: `settings-worker`.
     pub args: Vec<String>,
-    /// Memory of one check, in bytes. Default 168 MiB.
+    /// The memory for one check, in bytes. Default: 168 MiB.
     pub memory: u64,
-    /// CPU time of one check, in whole seconds. Default 2 s.
+    /// The CPU time for one check, in whole seconds. Default: 2 s.
     pub cpu: Duration,
-    /// The longest check. Default 20 s.
+    /// The maximum duration of one check. Default: 20 s.
     pub deadline: Duration,
 }
 
 impl SettingsConfig {
-    /// The defaults, with this command.
+    /// Returns the defaults, with this command.
     pub fn new(command: impl Into<PathBuf>) -> Self {
         Self {
             command: command.into(),
@@ -64,13 +63,13 @@ impl SettingsConfig {
         }
     }
 
-    /// The defaults, with this process's own executable.
+    /// Returns the defaults, with this process's own executable.
     pub fn of_this_process() -> io::Result<Self> {
         Ok(Self::new(std::env::current_exe()?))
     }
 }
 
-/// Checks settings, and remembers what came of it.
+/// Checks settings, and remembers the verdicts.
 pub(super) struct Checker {
     config: SettingsConfig,
     /// A check takes the place of a filter's worker.
@@ -78,11 +77,11 @@ pub(super) struct Checker {
     known: Mutex<Known>,
 }
 
-/// What came of following a schema.
+/// The result of a check.
 enum Verdict {
     Fits,
     Refused(String),
-    /// Nobody knows: the check did not come to its end.
+    /// The check did not end, so the answer is unknown.
     Unknown(String),
 }
 
@@ -91,7 +90,7 @@ impl Checker {
         Self { config, places, known: Mutex::default() }
     }
 
-    /// The settings as hooks get them, in one line; or what is wrong, and where.
+    /// Returns the settings as hooks get them, in one line. The error says what is wrong, and where.
     pub async fn check(&self, id: &BundleId, settings: Option<&str>, schema: Option<&str>) -> Result<String, String> {
         let settings = one_line(settings)?;
         let Some(schema) = schema else { return Ok(settings) };
@@ -103,7 +102,7 @@ impl Checker {
             return verdict.map(|()| settings);
         }
         let _place = self.places.place(&tenant(id)).await;
-        // The same settings may have been checked meanwhile.
+        // The same settings may have been checked in the meantime.
         if let Some(verdict) = self.known().verdict(&digest, Instant::now()) {
             return verdict.map(|()| settings);
         }
@@ -160,7 +159,7 @@ fn tenant(id: &BundleId) -> Tenant {
     }
 }
 
-/// The problem is the schema's.
+/// The problem is in the schema, not in the settings.
 fn broken(why: &str) -> String {
     format!("the bundle's settings.schema.json can't be used: {why}")
 }
@@ -184,19 +183,20 @@ fn digest(settings: &str, schema: &str) -> Digest {
     parts.chain_update(schema).finalize().into()
 }
 
-/// Verdicts by what they are about. A HookBundle is looked at again all the time, and a bad one costs once.
+/// Verdicts by the digest of settings and schema. A HookBundle is checked again and again, and a bad one must cost only
+/// once.
 #[derive(Default)]
 struct Known {
     verdicts: HashMap<Digest, Remembered>,
-    /// Oldest first.
+    /// The digests, oldest first.
     order: VecDeque<Digest>,
 }
 
 struct Remembered {
     verdict: Result<(), String>,
-    /// Absent: for good.
+    /// `None` if the verdict is permanent.
     until: Option<Instant>,
-    /// Checks in a row that did not come to their end.
+    /// The number of checks in a row that did not end.
     failures: u32,
 }
 

@@ -1,7 +1,7 @@
-//! The settings worker's side: whether settings fit a schema. A schema is a program of its author's, so this runs in a
-//! process of its own, and has the bounds that can be told by looking at it.
+//! The settings worker's side: whether settings fit a schema. A schema is a program of its author's, so it is evaluated
+//! in a separate process. Bounds that can be read off the schema are checked first.
 //!
-//! Never loads what a schema refers to elsewhere.
+//! The worker never loads what a schema refers to outside of itself.
 
 use std::process::ExitCode;
 
@@ -9,18 +9,18 @@ use boathook_core::child::{self, Bounds};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Nested objects and arrays of a schema.
+/// The maximum depth of objects and arrays in a schema.
 const MAX_DEPTH: usize = 64;
-/// References in a schema.
+/// The maximum number of references in a schema.
 const MAX_REFERENCES: usize = 1000;
-/// The stack on which a schema is followed: each reference and each nested value takes some.
+/// The stack on which a schema is evaluated. Each reference and each nested value takes some of it.
 pub(super) const STACK: usize = 64 * 1024 * 1024;
-/// Bytes of a refusal.
+/// The maximum size of a refusal in bytes.
 const MAX_TEXT: usize = 4096;
-/// Where the schema says it is; nothing is ever loaded from there.
+/// The URL of the schema itself. Nothing is ever loaded from it.
 const PLACE: &str = "boathook:settings.schema.json";
 
-/// What the worker is asked.
+/// The question to the worker.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Question {
     pub settings: String,
@@ -55,7 +55,7 @@ fn hold(settings: &str, schema: &str) -> Result<(), String> {
     schemas.validate(&settings, index).map_err(|error| problems(&error))
 }
 
-/// What can be told by looking. How long a schema takes can't: the process has a bound for that.
+/// Checks what can be read off the schema. How long its evaluation takes cannot, so the process has a bound for that.
 fn bounded(schema: &Value) -> Result<(), String> {
     let (mut references, mut waiting) = (0, vec![(schema, 1)]);
     while let Some((value, depth)) = waiting.pop() {
@@ -78,7 +78,7 @@ fn bounded(schema: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The innermost ones: the others only say that there are some.
+/// Lists the innermost problems. The others only say that there are some.
 fn problems(error: &boon::ValidationError<'_, '_>) -> String {
     let mut found = Vec::new();
     collect(error, &mut found);
@@ -87,7 +87,7 @@ fn problems(error: &boon::ValidationError<'_, '_>) -> String {
 }
 
 fn collect(error: &boon::ValidationError<'_, '_>, found: &mut Vec<String>) {
-    // What is cut off needs no words.
+    // More text would be cut off anyway.
     if found.len() > MAX_TEXT / 4 {
         return;
     }
@@ -99,7 +99,7 @@ fn collect(error: &boon::ValidationError<'_, '_>, found: &mut Vec<String>) {
     error.causes.iter().for_each(|cause| collect(cause, found));
 }
 
-/// A schema that refers to another place is a bad one: files and hosts are none of its business.
+/// Rejects a schema that refers to another place, because it must not read files or reach hosts.
 struct Nowhere;
 
 impl boon::UrlLoader for Nowhere {

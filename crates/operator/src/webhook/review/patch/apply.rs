@@ -1,21 +1,20 @@
-//! Tries a hook's JSON Patch on the object, within bounds: a few operations can double an object again
-//! and again, nest it until the stack is gone, or move a long list about.
-//!
-//! Never trusts the hook; what it may cost is counted before it is done.
+//! Applies a hook's JSON Patch to the object to check it, within limits. A few operations can double an object again
+//! and again, nest it until the stack is used up, or move a long list again and again. The cost of each operation is
+//! therefore counted before it is done.
 
 use json_patch::{PatchOperation, jsonptr::Pointer};
 use serde_json::Value;
 
 use super::{PatchError, same_kind};
 
-/// The most operations: the API server's own bound for patches of its users.
+/// The maximum number of operations. It is the API server's own limit for patches of its users.
 const OPERATIONS: usize = 10_000;
-/// What all operations may cost together, in values copied, moved or shifted.
+/// The maximum cost of all operations together, in values that are copied, moved or shifted.
 const WORK: usize = 4_000_000;
-/// The deepest that an object may become; serde_json reads no deeper one.
+/// The maximum depth of an object. serde_json reads no deeper one.
 const DEPTH: usize = 128;
 
-/// The object that the patch makes.
+/// Returns the object that the patch makes.
 pub(super) fn apply(object: Value, operations: &[PatchOperation]) -> Result<Value, PatchError> {
     if operations.len() > OPERATIONS {
         let found = operations.len();
@@ -36,7 +35,7 @@ pub(super) fn apply(object: Value, operations: &[PatchOperation]) -> Result<Valu
     Ok(made)
 }
 
-/// What an operation costs; an error when its value would lie too deep.
+/// The cost of an operation. Fails if its value would be nested too deeply.
 fn cost(object: &Value, operation: &PatchOperation) -> Result<usize, PatchError> {
     let (value, from) = match operation {
         PatchOperation::Add(add) => (Some(&add.value), None),
@@ -53,7 +52,7 @@ fn cost(object: &Value, operation: &PatchOperation) -> Result<usize, PatchError>
     Ok(1 + size.values + shifted(object, path) + from.map_or(0, |from| shifted(object, from)))
 }
 
-/// How many items of a list may shift when one of them comes or goes.
+/// The cost of the items of a list that may shift when one is added or removed. Sixteen items count as one value.
 fn shifted(object: &Value, path: &Pointer) -> usize {
     let list = path.parent().and_then(|parent| parent.resolve_value(object)).and_then(Value::as_array);
     list.map_or(0, |list| list.len() / 16)
@@ -74,8 +73,8 @@ struct Size {
     depth: usize,
 }
 
-/// Values of a value, and its depth. Recursive: nothing is ever deeper than [`DEPTH`], or what
-/// serde_json reads.
+/// The number of values in a value, and its depth. It is recursive, because nothing is ever deeper than [`DEPTH`], or
+/// than serde_json reads.
 fn size(value: &Value) -> Size {
     let under = |sizes: &mut dyn Iterator<Item = Size>| {
         sizes.fold(Size { values: 1, depth: 1 }, |sum, size| Size {
@@ -92,7 +91,7 @@ fn size(value: &Value) -> Size {
     }
 }
 
-/// `replace /spec/replicas`, in a length for an error's text.
+/// For example `replace /spec/replicas`, short enough for an error's text.
 fn shown(operation: &PatchOperation) -> String {
     const LONGEST: usize = 200;
     let name = match operation {

@@ -1,7 +1,5 @@
-//! The JSON Patch from one value to another.
-//!
-//! Never names what is equal in both. Lists are compared from both ends, so that something put in or
-//! taken out is one operation for each item; what is in between is compared place by place.
+//! The JSON Patch from one value to another. Lists are compared from both ends, so that an item that was added or
+//! removed is one operation. The items in between are compared by position.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -15,7 +13,7 @@ pub(super) enum Change<'a> {
     Remove { path: String },
 }
 
-/// The operations that make `before` into `after`, in the order of `before`.
+/// The operations that change `before` into `after`, in the order of `before`.
 pub(super) fn diff<'a>(before: &Value, after: &'a Value) -> Vec<Change<'a>> {
     let mut differ = Differ { path: String::new(), changes: Vec::new() };
     differ.values(before, after);

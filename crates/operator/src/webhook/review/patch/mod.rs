@@ -1,6 +1,5 @@
-//! What a mutating hook made of an object, as the JSON Patch that the API server wants.
-//!
-//! Never changes what the hook meant: its own patch is checked and passed on as it is.
+//! A mutating hook's change of an object, as the JSON Patch that the API server expects. A hook's own patch is checked
+//! and passed on unchanged.
 
 mod apply;
 mod diff;
@@ -12,51 +11,51 @@ use serde_json::Value;
 
 use super::{AdmissionRequest, object_of};
 
-/// A hook's answer that can't be used.
+/// Why a hook's answer cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
     /// There is nothing to change.
     #[error("the hook changes an object, but a {operation} has none: answer `unchanged`")]
     NoObject {
-        /// `DELETE`
+        /// For example `DELETE`.
         operation: String,
     },
-    /// The request's object isn't JSON that can be worked on.
+    /// The request's object is not valid JSON.
     #[error("the object under review can't be read")]
     Reviewed(#[source] serde_json::Error),
-    /// The hook's object isn't JSON.
+    /// The hook's object is not JSON.
     #[error("the object that the hook answered is not JSON")]
     Object(#[source] serde_json::Error),
-    /// The hook's object is something else.
+    /// The hook's object is of another kind.
     #[error("the hook answered {answered} for {reviewed}: it must stay of its kind and version")]
     OtherKind {
-        /// `v1, Kind=Pod`
+        /// For example `v1, Kind=Pod`.
         answered: String,
-        /// `v1, Kind=ConfigMap`
+        /// For example `v1, Kind=ConfigMap`.
         reviewed: String,
     },
-    /// The hook's patch isn't one.
+    /// The hook's patch is not a JSON Patch.
     #[error("what the hook answered is not a JSON Patch")]
     Patch(#[source] serde_json::Error),
-    /// The hook's patch doesn't fit the object.
+    /// The hook's patch does not apply to the object.
     #[error("operation {number} of the hook's JSON Patch ({operation}) does not apply: {why}")]
     Operation {
-        /// The first is 0.
+        /// The index of the operation, counted from 0.
         number: usize,
-        /// `replace /spec/replicas`
+        /// For example `replace /spec/replicas`.
         operation: String,
-        /// What is in the way.
+        /// Why it does not apply.
         why: String,
     },
     /// The hook's patch would cost the host too much.
     #[error("the hook's JSON Patch is more than can be checked: {0}")]
     TooMuch(String),
-    /// The answer can't be written.
+    /// The answer cannot be written.
     #[error("the answer can't be written as JSON")]
     Answer(#[source] serde_json::Error),
 }
 
-/// The patch, or `None` when nothing changes.
+/// Returns the patch, or `None` if nothing changes.
 pub(super) fn patch_of<'a>(
     mutation: &'a Mutation,
     request: &AdmissionRequest,
