@@ -1,6 +1,7 @@
 #!/bin/sh
-# build.sh OUT: the operator's static binary as OUT/boathook, without the author's commands. The same sources and toolchain give the same code and data: nothing of
-# the machine, its folders or the time is in them. BOATHOOK_TARGET names another target than this machine's musl.
+# build.sh OUT: the operator's static binary as OUT/boathook, without the author's commands. The same sources and toolchain
+# give the same code and data: nothing of the machine, its folders or the time is in them. BOATHOOK_TARGET names another
+# target than this machine's musl.
 set -eu
 out=$1
 target=${BOATHOOK_TARGET:-$(uname -m)-unknown-linux-musl}

@@ -221,7 +221,7 @@ fn every_file_says_what_it_is() {
 const UNSUPERVISED: [(&str, &str); 19] = [
     ("crates/cel/src/source.rs", "joined by the call that starts it"),
     ("crates/operator/src/app/bundles/mod.rs", "awaited by the call that starts it"),
-    ("crates/operator/src/app/crew.rs", "members of a crew, which begins them anew"),
+    ("crates/operator/src/app/crew.rs", "members of a crew, which restarts them"),
     ("crates/operator/src/app/replace.rs", "awaited by the call that starts it"),
     ("crates/core/src/child.rs", "deadlines and work of a child process"),
     ("src/cmd/replay/mod.rs", "awaited by the call that starts it"),
@@ -236,7 +236,7 @@ const UNSUPERVISED: [(&str, &str); 19] = [
     ("crates/operator/src/telemetry/server.rs", "connections, each its client's affair"),
     ("crates/operator/src/telemetry/log/control.rs", "sets a log level back once"),
     ("crates/kube/src/watch/stream/mod.rs", "awaited by the stream, which ends with them"),
-    ("crates/kube/src/watch/streams.rs", "a stream, which begins anew when somebody is on it"),
+    ("crates/kube/src/watch/streams.rs", "a stream, which restarts when it has a subscriber"),
     ("crates/operator/src/webhook/server/mod.rs", "connections, each its client's affair"),
 ];
 
