@@ -33,6 +33,10 @@ use backend::Backend;
 use contender::{KINDS, Kind};
 use report::{Report, Rounds};
 
+/// The operator's. Parts that measure in this process, and the hand-written programs, have it, too.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 const PARTS: [&str; 10] =
     ["dispatch", "record", "flow", "namespaces", "start", "pods", "webhook", "bundles", "languages", "scripts"];
 const USAGE: &str =

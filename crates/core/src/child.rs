@@ -24,8 +24,8 @@ use tokio::{
 pub const REFUSED: u8 = 3;
 /// How many bytes of a child's stderr are read.
 const LAST_WORDS: u64 = 16 * 1024;
-/// The stack of a thread that only waits.
-const SMALL_STACK: usize = 64 * 1024;
+/// The stack of a thread that only waits. The allocator's part of a new thread takes tens of kilobytes of it.
+const SMALL_STACK: usize = 256 * 1024;
 /// The threads that compile. Each takes memory of its own, and a large machine would have many.
 const THREADS: &str = "4";
 /// Open files: the standard streams, and those that the runtime opens for a moment.
