@@ -29,6 +29,8 @@ const LINGER: u32 = 200;
 const KEEP_RESIDENT: u64 = 2 * 1024 * 1024;
 /// The same for a table.
 const KEEP_OF_TABLE: u64 = 64 * 1024;
+/// The pages of a stack that stay with its slot.
+const KEEP_OF_STACK: u64 = 64 * 1024;
 
 /// An engine whose epoch advances while a [`Running`] is alive.
 pub(super) struct TickingEngine {
@@ -153,6 +155,8 @@ fn base() -> Config {
     config
         .epoch_interruption(true)
         .max_wasm_stack(limits::STACK)
+        // A stack that a guest used up to its end would keep those pages for ever, and each slot has one.
+        .async_stack_zeroing(true)
         .concurrency_support(false)
         .wasm_memory64(false)
         // Every component contains the names of its functions. Line numbers would need DWARF to be parsed in a worker
@@ -181,8 +185,9 @@ fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
     let of_each = |count: usize| u32::try_from(count).ok().and_then(|count| runs.checked_mul(count));
     // All slots may have been in use at some time, and the pool then keeps memory of all of them.
     let warm = config.memory / WARM;
-    let memories = kept_of_each(warm / 4 * 3, of_each(limits::MEMORIES)?).min(KEEP_RESIDENT);
+    let memories = kept_of_each(warm / 2, of_each(limits::MEMORIES)?).min(KEEP_RESIDENT);
     let tables = kept_of_each(warm / 4, of_each(limits::TABLES)?).min(KEEP_OF_TABLE);
+    let stacks = kept_of_each(warm / 4, runs).min(KEEP_OF_STACK);
     let bytes = |kept: u64| usize::try_from(kept).unwrap_or_default();
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(runs)
@@ -194,12 +199,14 @@ fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
         .max_memories_per_component(u32::try_from(limits::MEMORIES).ok()?)
         .max_tables_per_component(u32::try_from(limits::TABLES).ok()?)
         .max_memories_per_module(u32::try_from(limits::MEMORIES).ok()?)
+        .max_component_instance_size(limits::INSTANCE_BYTES)
         .max_tables_per_module(u32::try_from(limits::TABLES).ok()?)
         .table_elements(limits::TABLE_ELEMENTS)
         .linear_memory_keep_resident(bytes(memories))
         // Linux 6.7 reports which pages were written, and only those are reset. That halves the time of a small run.
         .pagemap_scan(Enabled::Auto)
-        .table_keep_resident(bytes(tables));
+        .table_keep_resident(bytes(tables))
+        .async_stack_keep_resident(bytes(stacks));
     Some(pool)
 }
 
@@ -216,7 +223,9 @@ mod tests {
             let pool = pool(&config).unwrap();
             let memories = pool.get_total_memories() as usize * pool.get_memory_keep_resident();
             let tables = pool.get_total_tables() as usize * pool.get_table_keep_resident();
-            assert!((memories + tables) as u64 <= config.memory / WARM, "{mebibytes}: {memories} {tables}");
+            let stacks = pool.get_total_stacks() as usize * pool.get_async_stack_keep_resident();
+            let kept = memories + tables + stacks;
+            assert!(kept as u64 <= config.memory / WARM, "{mebibytes}: {memories} {tables} {stacks}");
         }
     }
 }

@@ -17,12 +17,12 @@ use boathook_core::{
     model::{Charge, Limit},
 };
 
-use super::error::Reached;
+use super::{error::Reached, limits};
 
 const KIB: u64 = 1024;
 
-/// A run's own data, including its stacks.
-const BASE: u64 = 512 * KIB;
+/// A run's own data: its stack, and what the host keeps of its instances.
+const BASE: u64 = (limits::STACK + limits::INSTANCE_BYTES) as u64;
 /// The bytes that are taken at once, so that a guest that grows page by page does not request each page.
 const CHUNK: u64 = 512 * KIB;
 

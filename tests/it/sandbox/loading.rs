@@ -39,6 +39,17 @@ async fn a_component_that_is_too_large() {
     assert!(matches!(error, LoadError::TooManyBytes { max: 1000, .. }), "{error}");
 }
 
+/// The host keeps 16 bytes for each global of each instance, in its own memory.
+// mutant: crates/sandbox/src/engine.rs: `        .max_component_instance_size(limits::INSTANCE_BYTES)` => ``
+#[tokio::test]
+async fn a_component_whose_instances_are_too_large() {
+    let globals = "(global i32 (i32.const 0))".repeat(3000);
+    let instances = "(core instance (instantiate $m))".repeat(12);
+    let component = wat::parse_str(format!("(component (core module $m {globals}) {instances})")).unwrap();
+    let error = refusal(&component).await;
+    assert!(matches!(&error, LoadError::TooLarge { what, .. } if what.contains("524288 bytes")), "{error}");
+}
+
 #[tokio::test]
 async fn components_of_other_worlds() {
     let empty = wat::parse_str("(component)").unwrap();
