@@ -87,6 +87,11 @@ impl LoadedHook {
         &self.0.imports
     }
 
+    /// Whether the component can open snapshots. For a script, this is what its interpreter imports.
+    pub(super) fn opens_snapshots(&self) -> bool {
+        self.imports().iter().any(|import| shape::is_snapshots(import))
+    }
+
     /// The component's exports: `config`, `run`, `boathook:hook/validating@0.1.0`.
     pub fn exports(&self) -> &[String] {
         &self.0.exports

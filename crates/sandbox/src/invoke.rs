@@ -49,8 +49,7 @@ pub(super) async fn run(
     let labels = Labels::of_run(caller.hook.clone(), caller.run.clone(), attempt, &triggers);
     let parts = context::parts(&triggers);
     let contexts = context::contexts(&parts);
-    let begun =
-        Begun { started, given, caller: &caller, labels, readable: Readable::by(&triggers), source: hook.source() };
+    let begun = Begun { started, given, caller: &caller, labels, readable: Readable::by(&triggers), hook };
     let info = info(&caller, attempt);
     let call = async |store: &mut Store<State>| {
         let hook = hook.pre().instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
@@ -70,8 +69,7 @@ pub(super) async fn review(
     let started = Instant::now();
     let ReviewRequest { caller, review, snapshots, .. } = request;
     let labels = Labels::of_answer(caller.hook.clone(), caller.run.clone(), review.binding.clone());
-    let begun =
-        Begun { started, given, caller: &caller, labels, readable: Readable::of(snapshots), source: hook.source() };
+    let begun = Begun { started, given, caller: &caller, labels, readable: Readable::of(snapshots), hook };
     let info = info(&caller, 1);
     let call = async |store: &mut Store<State>| {
         Ok(hook.answers().review(hook.pre(), store, info, &review).await?.map_err(own_failure))
@@ -90,8 +88,7 @@ pub(super) async fn convert(
     let started = Instant::now();
     let ConversionRequest { caller, conversion, snapshots, .. } = request;
     let labels = Labels::of_answer(caller.hook.clone(), caller.run.clone(), conversion.binding.clone());
-    let begun =
-        Begun { started, given, caller: &caller, labels, readable: Readable::of(snapshots), source: hook.source() };
+    let begun = Begun { started, given, caller: &caller, labels, readable: Readable::of(snapshots), hook };
     let refused = |message| own_failure(types::Failure::Permanent(message));
     let call = async |store: &mut Store<State>| {
         let answer = hook.answers().convert(hook.pre(), store, &conversion).await?.map_err(refused);
@@ -113,7 +110,7 @@ struct Begun<'a> {
     caller: &'a Caller,
     labels: Labels,
     readable: Readable,
-    source: Option<Arc<Source>>,
+    hook: &'a LoadedHook,
 }
 
 impl Begun<'_> {
@@ -124,10 +121,11 @@ impl Begun<'_> {
         host: Arc<dyn Host>,
         call: impl AsyncFnOnce(&mut Store<State>) -> wasmtime::Result<Result<T, Failure>>,
     ) -> RunReport<T> {
-        let Self { started, given: Given { bounds, room, turn }, caller, labels, readable, source } = self;
+        let Self { started, given: Given { bounds, room, turn }, caller, labels, readable, hook } = self;
         let deadline = bounds.deadline(started);
         let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes).heard_by(host.clone()));
-        let state = State::new(host, caller.clone(), bounds, room, log, readable).reading(source);
+        let readable = readable.for_component(hook);
+        let state = State::new(host, caller.clone(), bounds, room, log, readable).reading(hook.source());
         let mut store = store::new(engine, state, deadline, turn.clone());
         let outcome = within(&mut store, deadline, &turn, call).await.flatten();
         report(outcome, started.elapsed(), store)

@@ -243,6 +243,11 @@ impl Sandbox {
         self.maxima.memory
     }
 
+    /// Refuses a component of this many bytes if it is too large to load, so that the caller need not read it.
+    pub fn check_size(&self, hook: &boathook_core::model::HookName, size: u64) -> Result<(), LoadError> {
+        shape::check_size(hook, size, self.loader.max_bytes)
+    }
+
     /// Whether instances come from a pool. Without a pool, runs start slower.
     pub fn pooled(&self) -> bool {
         self.engine.pooled()

@@ -42,9 +42,7 @@ pub(super) fn check(hook: &HookName, bytes: &[u8], max: u64) -> Result<(), LoadE
     if bytes.is_empty() {
         return Err(LoadError::Empty { hook: hook() });
     }
-    if size > max {
-        return Err(LoadError::TooManyBytes { hook: hook(), size, max });
-    }
+    check_size(&hook(), size, max)?;
     let Some(rest) = bytes.strip_prefix(MAGIC) else {
         let start = bytes.iter().take(16).copied().collect::<Vec<_>>().escape_ascii().to_string();
         return Err(LoadError::NotWasm { hook: hook(), start });
@@ -61,6 +59,11 @@ pub(super) fn check(hook: &HookName, bytes: &[u8], max: u64) -> Result<(), LoadE
         0 => Ok(()),
         missing => Err(LoadError::Truncated { hook: hook(), size, missing }),
     }
+}
+
+/// Rejects a component of more than `max` bytes.
+pub(super) fn check_size(hook: &HookName, size: u64, max: u64) -> Result<(), LoadError> {
+    if size > max { Err(LoadError::TooManyBytes { hook: hook.clone(), size, max }) } else { Ok(()) }
 }
 
 /// How many bytes of the last section are missing.
@@ -109,6 +112,11 @@ pub(super) fn check_world(
         world: WORLD,
         found: if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") },
     })
+}
+
+/// Whether this import is the interface that opens snapshots.
+pub(super) fn is_snapshots(import: &str) -> bool {
+    import.split('@').next().and_then(|name| name.split_once('/')) == Some((PACKAGE, "snapshots"))
 }
 
 fn check_import(hook: &HookName, world: World, import: &str) -> Result<(), LoadError> {

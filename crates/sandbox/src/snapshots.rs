@@ -5,6 +5,8 @@ use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
 use boathook_core::model::{BindingName, Item, Items, Moment, ObjectKey, Trigger};
 
+use super::component::LoadedHook;
+
 /// One `next` ends after this many bytes.
 const PAGE_BYTES: usize = 1024 * 1024;
 
@@ -29,10 +31,16 @@ impl Readable {
         Self { names: vec![names], moment: None }
     }
 
-    /// The same snapshots at this moment. This is cheap, because the maps are shared. A run that may open no snapshot
-    /// holds none.
+    /// None, if the component has no means to open them.
+    pub fn for_component(self, hook: &LoadedHook) -> Self {
+        if hook.opens_snapshots() { self } else { Self::default() }
+    }
+
+    /// The same snapshots at this moment. This is cheap, because the maps are shared. A run keeps only what it may open,
+    /// because the objects of a moment stay in memory until its run ends.
     pub fn at(self, moment: impl FnOnce() -> Moment) -> Self {
-        let moment = self.names.iter().any(|names| !names.is_empty()).then(moment);
+        let listed = |name: &BindingName| self.names.iter().any(|names| names.contains(name));
+        let moment = self.names.iter().any(|names| !names.is_empty()).then(|| moment().only(listed));
         Self { moment, ..self }
     }
 
@@ -78,7 +86,7 @@ impl Cursor {
                 bytes -= cost(item);
                 break;
             }
-            page.push(item.clone());
+            page.push(item.item.clone());
             last = Some(key);
         }
         if let Some(last) = last.cloned() {
@@ -106,7 +114,7 @@ mod tests {
             let object = Some("x".repeat(bytes).into());
             let item =
                 Item { key: key.clone(), uid: "u".into(), resource_version: "1".into(), object, filter_result: None };
-            (key, Arc::new(item))
+            (key, item.into())
         };
         objects.into_iter().map(item).collect()
     }

@@ -70,7 +70,10 @@ impl Rig {
                     && event.kind != boathook_core::model::WatchEventKind::Deleted
                 {
                     let moment = snapshots.moment(&trigger.hook);
-                    let shown = moment.items(&name).and_then(|items| items.get(&event.item.key)).cloned();
+                    let shown = moment
+                        .items(&name)
+                        .and_then(|items| items.get(&event.item.key))
+                        .map(|shown| shown.item.clone());
                     assert_eq!(shown, Some(event.item.clone()), "the snapshot lags behind the trigger");
                 }
                 triggers.lock().unwrap().push(trigger);
@@ -280,4 +283,31 @@ async fn what_has_no_room_is_not_kept_and_makes_the_snapshot_incomplete_until_a_
     }
     handled(&rig, 0, 0).await;
     assert!(pool.used(&tenant) <= 33, "{} KiB are kept for nothing", pool.used(&tenant));
+}
+
+// mutant: crates/core/src/filter/binding/objects.rs: `let text = (content == Content::Full).then(|| object.charge.clone());` => `let text = None;`
+// mutant: crates/core/src/model/snapshot.rs: `self.all.fetch_sub(self.bytes, Ordering::Relaxed);` => ``
+#[tokio::test(start_paused = true)]
+async fn what_a_run_still_reads_counts_until_the_run_ends() {
+    let pool = Pool::new(1024);
+    let tenant = Tenant::namespace("team-a");
+    let room = Room::of(pool.try_take(&tenant, 1).unwrap());
+    let rig = Rig::knowing("pods", ".metadata.labels", evaluator(), Arc::default(), None, room);
+    rig.send(Change::ListStarted);
+    large(&rig, "a");
+    rig.send(Change::ListDone);
+    handled(&rig, 1, 0).await;
+    let read_by_a_run = rig.snapshots.moment(&hook());
+    let gone = |name: &str| Change::Delete(pod(&json!({"metadata": {"name": name, "uid": name}})));
+    rig.send(gone("a"));
+    handled(&rig, 0, 0).await;
+    // The object's text and the filter's result.
+    assert!(pool.used(&tenant) >= 20, "{} KiB", pool.used(&tenant));
+    assert_eq!(read_by_a_run.items(&rig.name).unwrap().size(), 1);
+    drop(read_by_a_run);
+    rig.upsert("b", 1, &json!({}));
+    handled(&rig, 1, 0).await;
+    rig.send(gone("b"));
+    handled(&rig, 0, 0).await;
+    assert!(pool.used(&tenant) < 20, "{} KiB", pool.used(&tenant));
 }

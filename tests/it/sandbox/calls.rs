@@ -12,7 +12,7 @@ use boathook_core::model::{
 };
 use boathook_sandbox::{RunReport, RunRequest};
 
-use super::support::{self, Memory, caller, component, guest, load, plenty, sandbox, trigger};
+use super::support::{self, Memory, caller, component, guest, load, opening, plenty, sandbox, trigger};
 
 /// Gets `v1 config vconf/con` `times` times; then crashes unless the last answer's first bytes
 /// are `discriminant`, and for an error `reason`.
@@ -22,7 +22,11 @@ fn gets(times: u32, check: &str) -> Vec<u8> {
 
 /// The same, and counts to `spins` before each of them.
 fn spins_and_gets(spins: u32, times: u32, check: &str) -> Vec<u8> {
-    component(&format!(
+    component(&text_of(spins, times, check))
+}
+
+fn text_of(spins: u32, times: u32, check: &str) -> String {
+    format!(
         r#"
     (func $spin (param $n i32)
       (loop $more
@@ -42,7 +46,7 @@ fn spins_and_gets(spins: u32, times: u32, check: &str) -> Vec<u8> {
       {check})
     (func (export "config") (type $config) (call $all (i32.const {times})) (global.get $document))
     (func (export "run") (type $run) (call $all (i32.const {times})) (global.get $success))"#
-    ))
+    )
 }
 
 const IS_OK: &str = "(if (i32.load8_u (i32.const 0)) (then unreachable))";
@@ -143,7 +147,7 @@ fn items(objects: &[(&str, &str, &str)]) -> Items {
             object: None,
             filter_result: Some((*filter_result).into()),
         };
-        (key, Arc::new(item))
+        (key, item.into())
     };
     objects.iter().map(item).collect()
 }
@@ -180,11 +184,14 @@ async fn a_hook_reads_its_snapshots_of_one_moment() {
 
 /// A run that first calls, and then opens, must not see what came after the call.
 #[tokio::test]
+// mutant: crates/sandbox/src/snapshots.rs: `if hook.opens_snapshots() { self }` => `if true { self }`
 // mutant: crates/sandbox/src/store.rs: `let snapshots = snapshots.at(|| host.moment(&caller.hook));` => ``
 async fn the_moment_of_the_snapshots_is_the_beginning_of_the_run() {
     let sandbox = sandbox();
-    let hook = load(&sandbox, "caller", &gets(1, "")).await;
-    for (snapshots, moments) in [(vec![BindingName::new("pods")], 1), (vec![], 0)] {
+    let (opens, does_not) = (opening(&text_of(0, 1, "")), gets(1, ""));
+    let pods = || vec![BindingName::new("pods")];
+    for (component, snapshots, moments) in [(&opens, pods(), 1), (&opens, vec![], 0), (&does_not, pods(), 0)] {
+        let hook = load(&sandbox, "caller", component).await;
         let host = Arc::new(Memory { never_answers: true, ..Memory::default() });
         let mut request = support::request(&hook, plenty());
         request.triggers[0].snapshots = snapshots.into();

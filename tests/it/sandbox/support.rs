@@ -27,6 +27,13 @@ pub fn component(body: &str) -> Vec<u8> {
     wat::parse_str(&template).unwrap()
 }
 
+/// The same, and it could open snapshots.
+pub fn opening(body: &str) -> Vec<u8> {
+    let template = read(&fixture("template.wat")).replace(";; <body>", body);
+    let import = "(component\n  (import \"boathook:hook/snapshots@0.1.0\" (instance))";
+    wat::parse_str(template.replacen("(component", import, 1)).unwrap()
+}
+
 /// A component out of `tests/fixtures/hostile`.
 pub fn hostile(name: &str) -> Vec<u8> {
     component(&read(&fixture(&format!("{name}.wat"))))

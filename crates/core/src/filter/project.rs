@@ -81,8 +81,15 @@ pub fn size(item: &Item) -> usize {
 #[derive(Debug, Default)]
 pub struct Interner {
     texts: HashSet<Arc<str>>,
+    /// The bytes of the texts, with [`ENTRY`] for each.
+    bytes: usize,
+    /// At this many bytes, the texts that nothing else holds are dropped.
     sweep_at: usize,
 }
+
+/// What the set takes for a text, and the smallest amount of texts that nothing else holds.
+const ENTRY: usize = 64;
+const LEAST: usize = 64 * ENTRY;
 
 impl Interner {
     /// Returns the shared copy of a text.
@@ -90,12 +97,15 @@ impl Interner {
         if let Some(known) = self.texts.get(text) {
             return known.clone();
         }
-        if self.texts.len() >= self.sweep_at {
+        let size = |text: &str| text.len() + ENTRY;
+        if self.bytes >= self.sweep_at {
             // The other texts are held only by this set.
             self.texts.retain(|text| Arc::strong_count(text) > 1);
-            self.sweep_at = self.texts.len() * 2 + 64;
+            self.bytes = self.texts.iter().map(|text| size(text)).sum();
+            self.sweep_at = self.bytes * 2 + LEAST;
         }
         let text: Arc<str> = text.into();
+        self.bytes += size(&text);
         self.texts.insert(text.clone());
         text
     }
@@ -149,5 +159,15 @@ mod tests {
         }
         assert!(interner.texts.len() < 200, "{}", interner.texts.len());
         assert!(Arc::ptr_eq(&first, &interner.intern("{}")));
+    }
+
+    // mutant: crates/core/src/filter/project.rs: `self.bytes += size(&text);` => `self.bytes += ENTRY;`
+    #[test]
+    fn large_results_that_nothing_holds_are_few() {
+        let mut interner = Interner::default();
+        for n in 0..20 {
+            interner.intern(&"x".repeat(1024 * 1024 + n));
+        }
+        assert!(interner.texts.len() <= 2, "{}", interner.texts.len());
     }
 }

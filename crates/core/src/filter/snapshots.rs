@@ -97,7 +97,7 @@ mod tests {
                     object: None,
                     filter_result: None,
                 };
-                (key, Arc::new(item))
+                (key, item.into())
             })
             .collect()
     }

@@ -53,5 +53,5 @@ pub use permission::{Permission, confine, missing};
 pub use resource::Resource;
 pub use run::{Allowance, Caller, Charge, Job, JobId, Outcome};
 pub use script::{InterpreterRef, Script, ScriptError, ScriptFile, ScriptFunction};
-pub use snapshot::{Item, Items, Moment};
+pub use snapshot::{Item, Items, Kept, Moment};
 pub use trigger::{Cause, Change, ObjectEvent, Tick, Trigger};

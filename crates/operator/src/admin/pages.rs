@@ -112,16 +112,17 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use std::sync::Arc;
 
+    use boathook_core::model::Kept;
     use serde_json::json;
 
     use super::*;
 
-    fn item(key: &str, object: Option<Value>, filter_result: Option<Value>) -> (ObjectKey, Arc<Item>) {
+    fn item(key: &str, object: Option<Value>, filter_result: Option<Value>) -> (ObjectKey, Kept) {
         let text = |value: Value| Arc::from(value.to_string());
         let key = super::key(key);
         let (object, filter_result) = (object.map(text), filter_result.map(text));
         let item = Item { key: key.clone(), uid: "u".into(), resource_version: "1".into(), object, filter_result };
-        (key, Arc::new(item))
+        (key, item.into())
     }
 
     fn named(keys: &[&str]) -> Items {

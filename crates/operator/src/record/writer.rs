@@ -129,7 +129,7 @@ fn end(report: &RunReport<Given>) -> End {
 }
 
 fn snapshots(notes: &Notes) -> Vec<RecordedSnapshot> {
-    let items = |items: &Items| items.values().map(|item| RecordedItem::from(item.as_ref())).collect();
+    let items = |items: &Items| items.values().map(|item| RecordedItem::from(&*item.item)).collect();
     let snapshot = |(binding, found): &(BindingName, Option<Items>)| RecordedSnapshot {
         binding: binding.into(),
         items: found.as_ref().map(items),

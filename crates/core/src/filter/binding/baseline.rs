@@ -4,17 +4,17 @@
 //!
 //! A baseline exists only during the start.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{collections::HashMap, time::Instant};
 
 use super::{
     Binding,
     objects::{Known, State},
 };
-use crate::model::{Item, ObjectKey, Trigger, WatchEventKind};
+use crate::model::{Kept, ObjectKey, Trigger, WatchEventKind};
 
 /// The objects that the hook is assumed to know. There are none if the kind was not served at the start.
 #[derive(Debug, Default)]
-pub(super) struct Baseline(HashMap<ObjectKey, (u64, Arc<Item>)>);
+pub(super) struct Baseline(HashMap<ObjectKey, (u64, Kept)>);
 
 impl Binding {
     pub(super) fn baseline(&self) -> Baseline {
@@ -50,8 +50,7 @@ impl Binding {
                     same.insert(key, (fingerprint, item));
                 }
                 _ => {
-                    let last = item.clone();
-                    events.extend(self.event(WatchEventKind::Deleted, item, Some(&last), now));
+                    events.extend(self.event(WatchEventKind::Deleted, item.item.clone(), Some(&item), now));
                 }
             }
         }
@@ -59,8 +58,8 @@ impl Binding {
             let Some(Known { state: State::Shown { fingerprint }, .. }) = self.known.get(key) else { continue };
             let event = match same.get(key) {
                 Some((before, _)) if before == fingerprint => None,
-                Some((_, last)) => self.event(WatchEventKind::Modified, item.clone(), Some(last), now),
-                None => self.event(WatchEventKind::Added, item.clone(), None, now),
+                Some((_, last)) => self.event(WatchEventKind::Modified, item.item.clone(), Some(last), now),
+                None => self.event(WatchEventKind::Added, item.item.clone(), None, now),
             };
             events.extend(event);
         }

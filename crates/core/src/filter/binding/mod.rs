@@ -19,7 +19,14 @@ mod baseline;
 mod objects;
 mod sources;
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
 
 use self::{baseline::Baseline, objects::Known, sources::Sources};
 use super::{fingerprint::Fingerprints, project::Interner};
@@ -92,7 +99,7 @@ pub struct Binding {
     known: HashMap<ObjectKey, Known>,
     items: Items,
     bytes: usize,
-    own_bytes: usize,
+    own_bytes: Arc<AtomicUsize>,
     failing: usize,
     late: usize,
     changes: Changes,
@@ -124,7 +131,7 @@ impl Binding {
             known: HashMap::new(),
             items: Items::new_sync(),
             bytes: 0,
-            own_bytes: 0,
+            own_bytes: Arc::default(),
             failing: 0,
             late: 0,
             changes: Changes::default(),
@@ -189,9 +196,10 @@ impl Binding {
         self.bytes
     }
 
-    /// The part of these bytes that nothing else holds.
+    /// The bytes that its items take and share with no other binding. Items that left the snapshot count until no run,
+    /// event or hidden object has them.
     pub fn own_bytes(&self) -> usize {
-        self.own_bytes
+        self.own_bytes.load(Ordering::Relaxed)
     }
 
     /// The number of objects on which the filter fails.

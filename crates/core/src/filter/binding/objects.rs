@@ -6,9 +6,8 @@ use std::{sync::Arc, time::Instant};
 
 use super::{Applied, Binding, Projection, SourceId};
 use crate::{
-    fair::Charge,
     filter::project,
-    model::{Content, Item, Object, ObjectKey, Trigger, WatchEventKind},
+    model::{Content, Kept, Object, ObjectKey, Trigger, WatchEventKind},
 };
 
 /// What is known of an object.
@@ -20,8 +19,6 @@ pub(super) struct Known {
     pub state: State,
     /// There is a newer state, on which the filter could not run yet.
     pub late: bool,
-    /// The charge for the text that the snapshot shares with others.
-    pub charge: Option<Charge>,
 }
 
 #[derive(Debug)]
@@ -30,7 +27,7 @@ pub(super) enum State {
     Shown { fingerprint: u64 },
     /// The object is not in the snapshot: the filter fails on it with this error, or did not run on any state of it
     /// yet. `last` is what the hook knows of it.
-    Hidden { uid: Box<str>, error: Option<String>, last: Option<(u64, Arc<Item>)> },
+    Hidden { uid: Box<str>, error: Option<String>, last: Option<(u64, Kept)> },
 }
 
 impl Binding {
@@ -97,14 +94,13 @@ impl Binding {
         let late = projection == Projection::Late;
         let previous = self.known.remove(&object.key).map(|known| {
             self.late = self.late.saturating_sub(usize::from(known.late));
-            (known.state, known.charge)
+            known.state
         });
         let seen = match projection {
             Projection::Late => {
                 let hidden = || State::Hidden { uid: object.uid.clone(), error: None, last: None };
                 self.late += 1;
-                let (state, charge) = previous.unwrap_or_else(|| (hidden(), None));
-                let known = Known { source, list, state, late, charge };
+                let known = Known { source, list, state: previous.unwrap_or_else(hidden), late };
                 self.known.insert(object.key.clone(), known);
                 return applied;
             }
@@ -117,12 +113,12 @@ impl Binding {
         let (state, event) = match seen {
             Ok((fingerprint, result)) => {
                 applied.changed = true;
-                let item = Arc::new(project::item(object, self.spec.content, result));
-                let event = self.reappears(previous.map(|(state, _)| state), fingerprint, item, now);
+                let item = self.item(object, result);
+                let event = self.reappears(previous, fingerprint, item, now);
                 (State::Shown { fingerprint }, event)
             }
             Err(error) => {
-                let (state, new_error, changed) = self.fails(object, previous.map(|(state, _)| state), error);
+                let (state, new_error, changed) = self.fails(object, previous, error);
                 applied.new_error = new_error;
                 applied.changed |= changed;
                 (state, None)
@@ -130,10 +126,16 @@ impl Binding {
         };
         applied.triggers.extend(event);
         // This inserts the key of the new state, so that the old object's memory is released.
-        let shared = self.spec.content == Content::Full && matches!(state, State::Shown { .. });
-        let charge = shared.then(|| object.charge.clone());
-        self.known.insert(object.key.clone(), Known { source, list, state, late: false, charge });
+        self.known.insert(object.key.clone(), Known { source, list, state, late: false });
         applied
+    }
+
+    fn item(&self, object: &Object, filter_result: Option<Arc<str>>) -> Kept {
+        let content = self.spec.content;
+        let item = project::item(object, content, filter_result);
+        let text = (content == Content::Full).then(|| object.charge.clone());
+        let own = project::own(&item, content);
+        Kept::new(item, own, &self.own_bytes, text)
     }
 
     /// An object with the same name and another uid is gone, even if nobody saw it go.
@@ -152,13 +154,7 @@ impl Binding {
     }
 
     /// Puts the item into the snapshot. Returns the event, if the hook should receive it.
-    fn reappears(
-        &mut self,
-        previous: Option<State>,
-        fingerprint: u64,
-        item: Arc<Item>,
-        now: Instant,
-    ) -> Option<Trigger> {
+    fn reappears(&mut self, previous: Option<State>, fingerprint: u64, item: Kept, now: Instant) -> Option<Trigger> {
         let last = match previous {
             Some(State::Shown { fingerprint }) => self.items.get(&item.key).map(|item| (fingerprint, item.clone())),
             Some(State::Hidden { error, last, .. }) => {
@@ -169,17 +165,16 @@ impl Binding {
         };
         self.hide(&item.key);
         self.bytes += project::size(&item);
-        self.own_bytes += project::own(&item, self.spec.content);
         self.items.insert_mut(item.key.clone(), item.clone());
         match last {
             Some((known, _)) if known == fingerprint => None,
             Some((_, last)) => {
                 self.changes.modified += 1;
-                self.event(WatchEventKind::Modified, item, Some(&last), now)
+                self.event(WatchEventKind::Modified, item.item, Some(&last), now)
             }
             None => {
                 self.changes.added += 1;
-                self.event(WatchEventKind::Added, item, None, now)
+                self.event(WatchEventKind::Added, item.item, None, now)
             }
         }
     }
@@ -207,10 +202,9 @@ impl Binding {
         }
     }
 
-    fn hide(&mut self, key: &ObjectKey) -> Option<Arc<Item>> {
+    fn hide(&mut self, key: &ObjectKey) -> Option<Kept> {
         let item = self.items.get(key).cloned()?;
         self.bytes = self.bytes.saturating_sub(project::size(&item));
-        self.own_bytes = self.own_bytes.saturating_sub(project::own(&item, self.spec.content));
         self.items.remove_mut(key);
         Some(item)
     }
@@ -250,10 +244,7 @@ impl Binding {
             _ => shown,
         };
         self.changes.deleted += u64::from(last.is_some());
-        let event = last.and_then(|item| {
-            let last = item.clone();
-            self.event(WatchEventKind::Deleted, item, Some(&last), now)
-        });
+        let event = last.and_then(|last| self.event(WatchEventKind::Deleted, last.item.clone(), Some(&last), now));
         Applied { triggers: event.into_iter().collect(), changed, new_error: false }
     }
 }

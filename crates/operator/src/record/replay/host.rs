@@ -141,7 +141,7 @@ impl ReplayHost {
 
 fn moment(record: &Record) -> Moment {
     let items = |items: &Vec<_>| {
-        let items = items.iter().map(Item::from).map(|item| (item.key.clone(), Arc::new(item)));
+        let items = items.iter().map(Item::from).map(|item| (item.key.clone(), item.into()));
         items.collect::<Items>()
     };
     let known = record.snapshots.iter().filter_map(|snapshot| {
