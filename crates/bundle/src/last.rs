@@ -1,7 +1,10 @@
 //! What was last pulled from a place, so that an operator can start while the place cannot be reached. What is stored
 //! here was trusted under a policy, and is returned only under the same policy.
 
-use std::{fs, io, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use boathook_core::model::{HookName, HookSource, Permission};
 use serde::{Deserialize, Serialize};
@@ -10,6 +13,9 @@ use super::{Descriptor, Digest, Policy, Pulled, SCHEMA_TYPE, Store, StoreError, 
 
 /// The file name of the schema of a bundle's settings.
 pub const SETTINGS_SCHEMA: &str = "settings.schema.json";
+
+/// The bytes of the largest schema of settings.
+pub const MAX_SETTINGS_SCHEMA: u64 = 256 * 1024;
 
 /// A bundle as a host takes it: checked files, and what they should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,9 +59,19 @@ impl Pulled {
         Ok(Ready {
             digest: self.seen.digest.clone(),
             hooks: hooks.collect(),
-            settings_schema: schema.map(|(_, path)| fs::read_to_string(path)).transpose()?,
+            settings_schema: schema.map(|(_, path)| read_schema(path)).transpose()?,
         })
     }
+}
+
+/// A layer may be larger than the memory that the operator has for schemas.
+fn read_schema(path: &Path) -> io::Result<String> {
+    let size = fs::metadata(path)?.len();
+    if size > MAX_SETTINGS_SCHEMA {
+        let problem = format!("{SETTINGS_SCHEMA} has {size} bytes, and {MAX_SETTINGS_SCHEMA} are allowed");
+        return Err(io::Error::other(problem));
+    }
+    fs::read_to_string(path)
 }
 
 impl Store {
@@ -103,7 +119,7 @@ impl Store {
             None => None,
             Some(layer) => match self.get(layer)? {
                 None => return Ok(None),
-                Some(path) => Some(fs::read_to_string(&path).map_err(|source| io_error(&path, source))?),
+                Some(path) => Some(read_schema(&path).map_err(|source| io_error(&path, source))?),
             },
         };
         Ok(Some(Ready { digest: last.digest, hooks, settings_schema: schema }))

@@ -24,7 +24,7 @@ mod unpack;
 pub use contents::{BundledHook, Contents, ContentsError};
 pub use digest::{Digest, InvalidDigest};
 pub use error::BundleError;
-pub use last::{Ready, SETTINGS_SCHEMA};
+pub use last::{MAX_SETTINGS_SCHEMA, Ready, SETTINGS_SCHEMA};
 pub use layout::{Layout, LayoutError};
 pub use manifest::{
     BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, Descriptor, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, Manifest,

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use boathook_bundle::{Connect, Layout, Place, Progress, copy, push, save, unpack};
+use boathook_bundle::{Connect, Input, Layout, Place, Progress, copy, pack, push, save, unpack};
 
 use super::{
-    Local,
+    Local, file, hook,
     registry::{Registry, plain},
     send, version, words,
 };
@@ -146,6 +146,24 @@ async fn a_layer_that_was_changed_in_the_registry_is_refused() {
     change(&manifest["config"]["digest"], config.as_bytes());
     let error = words(&Local::new().pull(&place).await.unwrap_err());
     assert!(error.contains("team/hooks:v1: blob") && error.contains("tampered"), "{error}");
+}
+
+/// A tenant writes the schema, and a layer may have hundreds of megabytes.
+// mutant: crates/bundle/src/last.rs: `if size > MAX_SETTINGS_SCHEMA {` => `if false {`
+#[tokio::test]
+async fn a_schema_that_is_larger_than_any_that_is_used_is_not_read() {
+    let (registry, local) = (Registry::start(), Local::new());
+    for (bytes, wanted) in [(256 * 1024, Ok(())), (256 * 1024 + 1, Err("262144 are allowed"))] {
+        let place = registry.place(&format!("team/hooks:v{bytes}"));
+        let schema = file("settings.schema.json", &format!("{{}}{}", " ".repeat(bytes - 2)));
+        let hooks = vec![hook("same", b"unchanged", "configmaps")];
+        send(&pack(Input { hooks, files: vec![schema], ..Input::default() }).unwrap(), &place).await;
+        let ready = local.pull(&place).await.unwrap().ready().map_err(|error| error.to_string());
+        match wanted {
+            Ok(()) => assert_eq!(ready.unwrap().settings_schema.unwrap().len(), bytes),
+            Err(part) => assert!(ready.as_ref().unwrap_err().contains(part), "{ready:?}"),
+        }
+    }
 }
 
 #[tokio::test]

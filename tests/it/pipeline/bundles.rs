@@ -173,6 +173,7 @@ async fn what_is_not_granted_does_not_start_and_the_others_do() {
 
 // mutant: crates/operator/src/app/scope.rs: `if missing.is_empty() { Ok(()) } else { Err(missing) }` => `Ok(())`
 // mutant: crates/operator/src/app/fleet.rs: `source.said.as_ref().is_some_and(|said| *said != asked)` => `false`
+// mutant: crates/operator/src/app/judge.rs: `    sandbox.check_size(name, size).map_err(Quarantine::Component)?;` => ``
 // mutant: crates/operator/src/app/judge.rs: `if got == *want { Ok(bytes) } else` => `if got == *want || true { Ok(bytes) } else`
 #[tokio::test]
 async fn a_new_version_takes_over_whole_or_not_at_all() {
@@ -206,6 +207,12 @@ async fn a_new_version_takes_over_whole_or_not_at_all() {
     other.hooks[0].digest = Some("sha256:00".to_owned());
     let text = error_chain(&installer.install(other).await.unwrap_err());
     assert!(text.contains("has the digest sha256:"), "{text}");
+    // A layer may be larger than any component.
+    let mut huge = refused(&[("a", &a2)]);
+    huge.hooks[0].path = shelf.directory.path().join("huge");
+    std::fs::File::create(&huge.hooks[0].path).unwrap().set_len(1 << 30).unwrap();
+    let text = error_chain(&installer.install(huge).await.unwrap_err());
+    assert!(text.contains("1073741824 bytes, at most 67108864 are loaded"), "{text}");
     assert_eq!(digests(), before);
 
     let c = says("c");

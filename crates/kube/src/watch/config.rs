@@ -11,7 +11,8 @@ pub struct StreamConfig {
     pub streaming_lists: bool,
     /// The most objects on one page of a list. Default 500.
     pub page_size: usize,
-    /// If a page grows over this many bytes, the stream requests it again in smaller parts. Default 64 MiB.
+    /// If a page grows over this many bytes, the stream requests it again in smaller parts. Default 8 MiB, because
+    /// several lists run at the same time.
     pub max_page_bytes: usize,
     /// A longer line of a watch ends the connection. Default 64 MiB.
     pub max_line_bytes: usize,
@@ -45,7 +46,7 @@ impl Default for StreamConfig {
         Self {
             streaming_lists: true,
             page_size: 500,
-            max_page_bytes: 64 * MIB,
+            max_page_bytes: 8 * MIB,
             max_line_bytes: 64 * MIB,
             watch_timeout: Duration::from_secs(290),
             silence: Duration::from_secs(90),

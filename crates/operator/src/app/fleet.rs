@@ -285,7 +285,7 @@ impl Fleet {
     /// Loads a bundle's hook, and decides whether it may start.
     pub(super) async fn judge(&self, origin: &Origin) -> Result<Hook, Held> {
         let Origin { name, source, terms, .. } = origin;
-        let bytes = judge::read(source).await?;
+        let bytes = judge::read(name, source, &self.sandbox).await?;
         let namespace = terms.bundle.namespace.as_deref();
         let tenant = namespace.map_or_else(|| Tenant::hook(name.as_str()), Tenant::namespace);
         let hook = hooks::load_for(&tenant, name, &bytes, &self.sandbox).await?;

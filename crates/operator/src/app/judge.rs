@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use boathook_core::model::{HookName, HookPhase, HookSource, Permission};
 use boathook_kube::discovery::DiscoveryError;
+use boathook_sandbox::Sandbox;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -106,9 +107,13 @@ impl Held {
     }
 }
 
-/// Reads the bytes of a component, and checks their digest.
-pub(super) async fn read(source: &HookSource) -> Result<Vec<u8>, Held> {
-    let path = source.path.clone();
+/// Reads the bytes of a component, and checks their digest. A layer of a bundle may be larger than any component that
+/// is loaded, so the size is checked first.
+pub(super) async fn read(name: &HookName, source: &HookSource, sandbox: &Sandbox) -> Result<Vec<u8>, Held> {
+    let path = &source.path;
+    let size = tokio::fs::metadata(path).await.map_err(Quarantine::Unreadable)?.len();
+    sandbox.check_size(name, size).map_err(Quarantine::Component)?;
+    let path = path.clone();
     // The digest of a large file takes time, too.
     let work = move || std::fs::read(path).map(|bytes| (Sha256::digest(&bytes), bytes));
     let read = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.into()));

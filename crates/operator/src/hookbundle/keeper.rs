@@ -172,8 +172,7 @@ impl Keeper {
             Decision::Idle => false,
             Decision::Stay => {
                 // The version that should have taken over is no longer wanted.
-                let running = self.running.as_ref().map(|running| running.version.digest.clone());
-                self.failed.retain(|digest, _| Some(digest) == running.as_ref());
+                self.forget_failures();
                 false
             }
             Decision::Restore(digest) => {
@@ -326,22 +325,35 @@ impl Keeper {
                     _ => None,
                 };
                 let (label, at) = (version.label, Instant::now());
-                self.failed.insert(wanted.digest.clone(), Failed { wanted, label, problem, missing, at, times });
+                self.failed(Failed { wanted, label, problem, missing, at, times });
                 false
             }
         }
     }
 
+    /// Notes a failure. A registry may serve another version that fails at every lookup, and a failure has settings and
+    /// a schema, so no more than two are kept.
+    fn failed(&mut self, failed: Failed) {
+        self.forget_failures();
+        self.failed.insert(failed.wanted.digest.clone(), failed);
+    }
+
+    /// Forgets the failures of versions that do not run.
+    fn forget_failures(&mut self) {
+        let running = self.running.as_ref().map(|running| &running.version.digest);
+        self.failed.retain(|digest, _| Some(digest) == running);
+    }
+
     /// Returns the failure of the version that should take over. If there is none, it returns that of the running
     /// version.
-    fn failed(&self) -> Option<&Failed> {
+    fn failure(&self) -> Option<&Failed> {
         let running = self.running.as_ref().map(|running| running.version.digest.as_str());
         let other = self.failed.values().find(|failed| Some(failed.wanted.digest.as_str()) != running);
         other.or_else(|| self.failed.values().next())
     }
 
     fn waiting(&self, of: &Subject<'_>, recorded: Option<&str>) -> Option<Waiting> {
-        if let Some(Failed { wanted, label, missing: Some(missing), .. }) = self.failed() {
+        if let Some(Failed { wanted, label, missing: Some(missing), .. }) = self.failure() {
             let why = Why::Grants(missing.clone());
             return Some(Waiting { digest: wanted.digest.clone(), label: label.clone(), why });
         }
@@ -361,7 +373,7 @@ impl Keeper {
         let waiting = self.waiting(of, old.digest.as_deref());
         let second = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default();
         let now = second.to_string();
-        let failed = self.failed().filter(|failed| failed.missing.is_none());
+        let failed = self.failure().filter(|failed| failed.missing.is_none());
         let status = report::status(
             &Facts {
                 generation: of.generation,
@@ -385,7 +397,7 @@ impl Keeper {
     }
 
     fn standing(&self, of: &Subject<'_>, standby: bool) -> BundleNews {
-        let problem = self.failed().map(|failed| &failed.problem).or(self.refused.as_ref());
+        let problem = self.failure().map(|failed| &failed.problem).or(self.refused.as_ref());
         plan::standing(of.spec, self.running.is_some(), standby, problem)
     }
 
@@ -400,5 +412,36 @@ impl Keeper {
             Due::At(at) => poll.min(at.saturating_duration_since(Instant::now())),
             Due::Now | Due::Never => poll,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use boathook_core::model::BundleId;
+
+    use super::*;
+
+    fn failed(digest: &str) -> Failed {
+        let id = BundleId { namespace: Some("team-a".to_owned()), name: "a".to_owned() };
+        Failed {
+            wanted: Installation::new(id, digest, Vec::new()),
+            label: digest.to_owned(),
+            problem: Problem::refused("NotABundle", digest),
+            missing: None,
+            at: Instant::now(),
+            times: 1,
+        }
+    }
+
+    // mutant: crates/operator/src/hookbundle/keeper.rs: `self.failed.retain(|digest, _| Some(digest) == running);` => ``
+    #[test]
+    fn of_versions_that_fail_one_after_the_other_the_last_is_kept() {
+        let mut keeper = Keeper::default();
+        for n in 0..100 {
+            keeper.failed(failed(&format!("sha256:{n}")));
+        }
+        assert_eq!(keeper.failed.keys().collect::<Vec<_>>(), ["sha256:99"]);
+        assert_eq!(keeper.failure().unwrap().label, "sha256:99");
     }
 }

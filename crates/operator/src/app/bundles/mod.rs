@@ -178,7 +178,7 @@ impl Installer for Bundles {
 
 impl Bundles {
     async fn ask(&self, hook: &HookSource) -> Result<Vec<boathook_core::model::Permission>, Held> {
-        let bytes = judge::read(hook).await?;
+        let bytes = judge::read(&hook.name, hook, &self.0.fleet.sandbox).await?;
         let hook = hooks::load(&hook.name, &bytes, &self.0.fleet.sandbox).await?;
         Ok(hook.spec.asks())
     }

@@ -15,7 +15,10 @@ mod url;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -87,6 +90,8 @@ pub struct Metrics {
     /// The labels of queues that have gauges now.
     known_queues: Mutex<BTreeSet<String>>,
     refresh: Refresh,
+    /// The bytes that the next page starts with.
+    page_bytes: AtomicUsize,
 }
 
 impl Metrics {
@@ -151,6 +156,7 @@ impl Metrics {
             series,
             known_queues: Mutex::default(),
             refresh: Refresh::default(),
+            page_bytes: AtomicUsize::default(),
             registry,
         };
         metrics.begin_process();
@@ -167,8 +173,10 @@ impl Metrics {
     /// All values in Prometheus's text format.
     pub fn text(&self) -> Result<String, MetricsError> {
         self.refresh.run(self);
-        let mut out = Vec::new();
+        // A page that grows by doubling would take three times its size.
+        let mut out = Vec::with_capacity(self.page_bytes.load(Ordering::Relaxed));
         TextEncoder::new().encode(&self.registry.gather(), &mut out).map_err(MetricsError::Encode)?;
+        self.page_bytes.store(out.len() + out.len() / 16, Ordering::Relaxed);
         Ok(String::from_utf8(out).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
     }
 

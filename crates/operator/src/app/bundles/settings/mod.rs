@@ -17,6 +17,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 pub use self::schema::serve;
+use boathook_bundle::MAX_SETTINGS_SCHEMA;
 use boathook_core::{
     child::{Bounds, Cause, Failed, Work},
     fair::Tenant,
@@ -26,8 +27,6 @@ use boathook_core::{
 
 /// The maximum size of settings in bytes.
 const MAX_SETTINGS: usize = 256 * 1024;
-/// The maximum size of their schema in bytes.
-const MAX_SCHEMA: usize = 256 * 1024;
 /// The maximum number of verdicts that are remembered.
 const MAX_KNOWN: usize = 4096;
 /// How long the same check waits after it ended without a verdict. The wait doubles each further time.
@@ -94,8 +93,8 @@ impl Checker {
     pub async fn check(&self, id: &BundleId, settings: Option<&str>, schema: Option<&str>) -> Result<String, String> {
         let settings = one_line(settings)?;
         let Some(schema) = schema else { return Ok(settings) };
-        if schema.len() > MAX_SCHEMA {
-            return Err(broken(&format!("it has {} bytes, and {MAX_SCHEMA} are allowed", schema.len())));
+        if schema.len() as u64 > MAX_SETTINGS_SCHEMA {
+            return Err(broken(&format!("it has {} bytes, and {MAX_SETTINGS_SCHEMA} are allowed", schema.len())));
         }
         let digest = digest(&settings, schema);
         if let Some(verdict) = self.known().verdict(&digest, Instant::now()) {
