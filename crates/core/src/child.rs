@@ -28,6 +28,9 @@ const LAST_WORDS: u64 = 16 * 1024;
 const SMALL_STACK: usize = 256 * 1024;
 /// The threads that compile. Each takes memory of its own, and a large machine would have many.
 const THREADS: &str = "4";
+/// By default, jemalloc keeps addresses whose memory it gave back, and they count for the child's memory. In a process
+/// that lives long, to return them would split its memory into ever more mappings, and their number has a limit.
+const ALLOCATOR: &str = "retain:false";
 /// Open files: the standard streams, and those that the runtime opens for a moment.
 const FILES: u64 = 16;
 /// Gives the child a tenth of the operator's CPU time where both want the CPU.
@@ -97,6 +100,7 @@ pub fn start(command: &Path, args: &[String], bounds: Bounds, input: Option<Stdi
         .args(bounds.arguments())
         .env_clear()
         .env("RAYON_NUM_THREADS", THREADS)
+        .env("_RJEM_MALLOC_CONF", ALLOCATOR)
         .current_dir("/")
         .stdin(input.unwrap_or_else(Stdio::piped))
         .stdout(Stdio::piped())
@@ -288,7 +292,10 @@ mod tests {
     #[tokio::test]
     async fn a_child_answers_or_says_why_not() {
         const LONG: Duration = Duration::from_secs(120);
-        assert_eq!(ask("cat; env | grep -v -e PWD -e SHLVL -e '^_=' -e RAYON; true", LONG).await.unwrap(), b"question");
+        assert_eq!(
+            ask("cat; env | grep -v -e PWD -e SHLVL -e '^_=' -e RAYON -e RJEM; true", LONG).await.unwrap(),
+            b"question"
+        );
         let refused = ask("cat >/dev/null; echo no >&2; exit 3", LONG).await.unwrap_err();
         assert!(matches!(refused, Failed::Refused(why) if why == "no"));
         for (script, wanted) in [
