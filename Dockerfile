@@ -8,7 +8,7 @@
 ARG BUILDER=docker.io/library/rust:1.95-alpine
 
 FROM ${BUILDER} AS build
-RUN apk add --no-cache binutils ca-certificates gcc musl-dev
+RUN apk add --no-cache binutils ca-certificates gcc make musl-dev
 WORKDIR /build
 COPY . .
 ARG SOURCE_DATE_EPOCH=0

@@ -114,7 +114,19 @@ files=$(cd "$work/scripts/usr/local/share" && find . -type f | LC_ALL=C sort | t
 refused 'is there already' deploy/image/rootfs.sh "$work/out" "$work/first"
 ! (deploy/image/rootfs.sh "$work/nothing" "$work/fourth" 2>/dev/null) || fail "an image without a binary is made"
 
-# The Dockerfile: what it copies is not left out by .dockerignore, and it ends without a shell and without root.
+# What .dockerignore lets through: every crate of the workspace, and the settings of the build.
+context=$work/context
+mkdir "$context"
+sed -n 's/^!//p' .dockerignore | while read -r allowed; do
+	[ -e "$allowed" ] || continue
+	find "$allowed" \( -name target -o -name node_modules -o -path tests/fixtures -o -path hooks-wasm/dist \) -prune -o \
+		-type f \( -name '*.rs' -o -name '*.toml' -o -name Cargo.lock \) -print
+done | tar -cf - -T - | tar -xf - -C "$context"
+(cd "$context" && cargo metadata --offline --no-deps --format-version 1 >/dev/null) ||
+	fail ".dockerignore leaves a crate of the workspace out"
+[ -f "$context/.cargo/config.toml" ] || fail ".dockerignore leaves .cargo/config.toml out"
+
+# The Dockerfile: its scripts are there, and it ends without a shell and without root.
 for script in $(grep -o 'deploy/image/[a-z]*\.sh' Dockerfile | sort -u); do
 	[ -x "$script" ] || fail "$script can't be run"
 done
